@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Disks, partitions and volumes: https://learn.microsoft.com/powershell/module/storage/
 
-A drive of the machine is a partition of the first disk. Setting `unallocated_gb`: what of that disk belongs to no
-partition (an image of 30 GB on a larger disk).
+Each drive of the machine is a partition of the first disk. The setting `unallocated_gb` is the space of that disk
+outside of partitions, as for an image of 30 GB on a larger disk.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _letters(machine: Machine) -> list[str]:
 
 
 def _wanted(machine: Machine, bound: Bound, command: str) -> list[str]:
-    """Return the drive letters that a call names. Raises CmdletError if there is none."""
+    """Return the drive letters that a call selects. Raises CmdletError if there are none."""
     given = [str(item.get("DriveLetter")) for item in objects(bound, "InputObject", "Partition", "Volume")]
     names = given or bound.texts("DriveLetter")
     found = [letter for letter in _letters(machine) if not names or any_match(names, letter)]
@@ -138,7 +138,7 @@ def get_disk(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def optimize_volume(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Optimize-Volume: nothing that anybody could see."""
+    """Optimize-Volume, which has no visible effect."""
     _wanted(machine, bound, "Optimize-Volume")
     return []
 

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Scheduled tasks: registering, running, what became of them.
+"""Scheduled tasks: registration, runs and their results.
 
-https://learn.microsoft.com/powershell/module/scheduledtasks/register-scheduledtask; result codes of the Task Scheduler:
+https://learn.microsoft.com/powershell/module/scheduledtasks/register-scheduledtask. Result codes:
 https://learn.microsoft.com/windows/win32/taskschd/task-scheduler-error-and-success-constants
 """
 
@@ -43,7 +43,7 @@ _TERMINATED = 267014
 
 
 def new_task(machine: Machine, bound: Bound) -> Iterable[object]:
-    """New-ScheduledTask: a definition that is not registered yet."""
+    """New-ScheduledTask: returns a task that is not registered."""
     return [task_object(from_parameters(machine, bound, "", "\\"))]
 
 
@@ -79,14 +79,14 @@ def register(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def _select(machine: Machine, bound: Bound) -> list[Task]:
-    """Return the tasks that a call names, by input objects, names or patterns."""
+    """Return the tasks that a call selects, by input objects, names or patterns."""
     tasks = machine.part(Tasks).tasks
     given = objects(bound, "InputObject")
     if given:
         keys = [f"{item.get('TaskPath')}{item.get('TaskName')}".casefold() for item in given]
         return [tasks[key] for key in keys if key in tasks]
     names, paths = bound.texts("TaskName"), bound.texts("TaskPath")
-    # A path may leave out its last backslash only if it is a pattern; a name may be one too.
+    # Only a pattern may omit the last backslash of a path. A name may be a pattern, too.
     found = [
         task
         for task in tasks.values()
@@ -118,7 +118,7 @@ def get_task(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def unregister(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Unregister-ScheduledTask; without -Confirm:$false it asks, which a session without a user cannot answer."""
+    """Unregister-ScheduledTask. Without -Confirm:$false it prompts, which fails in a non-interactive session."""
     found = _select(machine, bound)
     if "Confirm" not in bound or bound.flag("Confirm"):
         raise CmdletError(
@@ -134,7 +134,7 @@ def unregister(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def start(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Start-ScheduledTask: returns at once; the task's actions run in a process of their own."""
+    """Start-ScheduledTask: returns at once, while the task's actions run in a separate process."""
     for task in _select(machine, bound):
         if task.state == "Disabled":
             message = "The task is disabled."
@@ -144,7 +144,7 @@ def start(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def run(machine: Machine, task: Task) -> None:
-    """Start a task, if it does not run."""
+    """Start a task unless it is running."""
     if task.state == "Running":
         return
     user = str(task.principal.get("UserId") or "SYSTEM")
@@ -244,7 +244,7 @@ def get_info(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def on_boot(machine: Machine) -> None:
-    """Start the tasks that have a trigger at startup, once the services are up."""
+    """Start the tasks with a trigger at startup, after the services."""
     for task in machine.part(Tasks).tasks.values():
         if task.state == "Running":
             task.state, task.last_result = "Ready", _TERMINATED

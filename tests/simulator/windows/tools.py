@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Small programs of Windows: powercfg.exe, icacls.exe, takeown.exe, as far as roles use them."""
+"""Small programs of Windows, as far as roles use them: powercfg.exe, icacls.exe, takeown.exe."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _icacls(machine: Machine, path: str, words: list[str]) -> ProgramResult:
         elif low in ("/t", "/c", "/q", "/l"):
             continue
         elif mode == "/setowner" and (owner := _trustee(machine, word)):
-            # It forces nothing (`icacls /?`); with that right, an administrator makes anybody the owner.
+            # The program has no force option (`icacls /?`). With that privilege, an administrator can set any owner.
             machine.files.guard.require(path, check.WRITE_OWNER)
             machine.files.set_sddl(path, f"O:{owner}", {RESTORE})
         elif mode:
@@ -116,7 +116,7 @@ def _icacls(machine: Machine, path: str, words: list[str]) -> ProgramResult:
 
 
 def takeown(machine: Machine, run: Invocation) -> ProgramResult:
-    """takeown.exe /f PATH [/a] [/r [/d y]]: whoever acts, or Administrators, becomes the owner.
+    """takeown.exe /f PATH [/a] [/r [/d y]]: makes the acting user, or Administrators, the owner.
 
     https://learn.microsoft.com/windows-server/administration/windows-commands/takeown
     """
@@ -127,7 +127,7 @@ def takeown(machine: Machine, run: Invocation) -> ProgramResult:
     path, group = run.argv[words.index("/f") + 1], "/a" in words
     if not machine.files.exists(path):
         return ProgramResult(1, "", "ERROR: The system cannot find the file specified.\r\n")
-    # With /r it gives itself the right to list the folders that it owns by then.
+    # With /r it grants itself the right to list the folders that it then owns.
     with machine.acting.as_windows():
         inside = [entry.path for entry in machine.files.walk(path)] if "/r" in words else []
     owner = "BA" if group or token is None else token.user
@@ -149,7 +149,7 @@ def _entries(sddl: str) -> tuple[str, list[str]]:
 
 
 def _inheritance(sddl: str, letter: str) -> str:
-    """Return the list without inherited entries (r), or with copies of them (d), both protected; e inherits again."""
+    """Return the list without inherited entries (r), or with explicit copies of them (d); e enables inheritance."""
     head, entries = _entries(sddl)
     if letter == "e":
         return re.sub(r"D:P?(?:AI)?", "D:", head) + "".join(entries)
@@ -161,7 +161,7 @@ def _inheritance(sddl: str, letter: str) -> str:
 
 
 def _trustee(machine: Machine, who: str) -> str | None:
-    r"""Return SDDL's name of an account: `NAME`, `AUTHORITY\NAME` or `*SID`; None if there is none."""
+    r"""Return SDDL's name for an account (`NAME`, `AUTHORITY\NAME` or `*SID`); None if it does not exist."""
     found = accounts.resolve(machine, who.removeprefix("*"))
     return abbreviated(found) if found else None
 

@@ -1,11 +1,12 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The settings of WinRM: listeners and authentication, by the WSMan cmdlets and winrm's resource URIs.
+"""The settings of WinRM: listeners and authentication, for the WSMan cmdlets and winrm's resource URIs.
 
-https://learn.microsoft.com/powershell/module/microsoft.wsman.management/set-wsmaninstance; defaults:
+https://learn.microsoft.com/powershell/module/microsoft.wsman.management/set-wsmaninstance. Defaults:
 https://learn.microsoft.com/windows/win32/winrm/installation-and-configuration-for-windows-remote-management.
-A fresh simulated server is set up for Ansible: basic authentication and an HTTPS listener. Windows itself, and so a
-machine that starts from a generalized disk, has neither. The transport asks `wire_settings`.
+A fresh simulated server is set up for Ansible, with basic authentication and an HTTPS listener. Windows' defaults,
+which
+apply to a machine from a generalized disk, include neither of them. The transport calls `wire_settings`.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 KEY = r"HKLM:\SOFTWARE\Microsoft\Windows\CurrentVersion\WSMAN"
 _SCHEMA = "http://schemas.microsoft.com/wbem/wsman/1/config/"
 _PORTS = {"HTTP": 5985, "HTTPS": 5986}
-# setting: (value in the registry, Windows' default)
+# For each setting the value in the registry and Windows' default.
 _AUTH = {
     "Basic": ("auth_basic", False),
     "Kerberos": ("auth_kerberos", True),
@@ -33,7 +34,7 @@ _AUTH = {
     "Certificate": ("auth_certificate", False),
     "CredSSP": ("auth_credssp", False),
 }
-# Of winrm/config/service/auth as well; the simulated server takes logons with and without a channel binding token.
+# Also in winrm/config/service/auth. The simulated server accepts logons with and without a channel binding token.
 _CBT, _CBT_LEVELS = "CbtHardeningLevel", ("None", "Relaxed", "Strict")
 _SERVICE = {"AllowUnencrypted": ("allow_unencrypted", False), "AllowRemoteAccess": ("allow_remote_requests", True)}
 
@@ -44,29 +45,29 @@ def _settings(machine: Machine, table: Mapping[str, tuple[str, bool]]) -> dict[s
 
 
 def basic_allowed(machine: Machine) -> bool:
-    """Return whether WinRM takes basic authentication."""
+    """Return whether WinRM accepts basic authentication."""
     return _settings(machine, _AUTH)["Basic"]
 
 
 def cbt_hardening_level(machine: Machine) -> str:
-    """Return whether logons have to be bound to their TLS connection: None, Relaxed or Strict."""
+    """Return whether logons must be bound to their TLS connection: None, Relaxed or Strict."""
     return str(machine.registry.data(f"{KEY}\\Service", "cbt_hardening_level", "Relaxed"))
 
 
 def listeners(machine: Machine) -> list[str]:
-    """Return the transports that are listened on: `HTTP`, `HTTPS`."""
+    """Return the transports that have a listener: `HTTP`, `HTTPS`."""
     if not machine.registry.key_exists(f"{KEY}\\Listener"):
         return ["HTTP"]
     return sorted(name.rpartition("+")[2] for name in machine.registry.subkeys(f"{KEY}\\Listener"))
 
 
 def certificate_of(machine: Machine) -> str:
-    """Return the thumbprint of the HTTPS listener's certificate; empty where there is none."""
+    """Return the thumbprint of the HTTPS listener's certificate; empty if it has none."""
     return str(machine.registry.data(f"{KEY}\\Listener\\*+HTTPS", "certThumbprint", ""))
 
 
 def wire_settings(machine: Machine) -> WinrmSettings:
-    """Return what the wire needs to know. TLS cannot be spoken without the listener's certificate."""
+    """Return the settings for the transport. TLS requires the listener's certificate."""
     transports = set(listeners(machine))
     if not certificate_store.contains(machine, "My", certificate_of(machine)):
         transports.discard("HTTPS")
@@ -87,7 +88,7 @@ def _texts(value: object) -> dict[str, str]:
 
 
 def _transport(machine: Machine, bound: Bound) -> str:
-    """Return which listener a selector names. Raises CmdletError if it is not there."""
+    """Return the listener that a selector names. Raises CmdletError if it does not exist."""
     selectors = {key.casefold(): value for key, value in _texts(bound.get("SelectorSet")).items()}
     transport = selectors.get("transport", "").upper()
     if selectors.get("address") != "*" or transport not in _PORTS:
@@ -165,7 +166,7 @@ def set_instance(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def _set_listener(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Change a listener's certificate: new connections get it, those that are open stay."""
+    """Change the certificate of a listener for new connections. Open connections stay."""
     transport = _transport(machine, bound)
     if transport not in listeners(machine):
         raise _missing(bound)
@@ -180,9 +181,9 @@ def _set_listener(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def new_instance(machine: Machine, bound: Bound) -> Iterable[object]:
-    """New-WSManInstance: a listener."""
+    """New-WSManInstance for a listener."""
     if _resource(bound) != "listener":
-        raise NotModelled(f"making the resource {bound.text('ResourceURI')}")
+        raise NotModelled(f"creating the resource {bound.text('ResourceURI')}")
     transport = _transport(machine, bound)
     present = listeners(machine)
     if transport in present:
@@ -200,7 +201,7 @@ def new_instance(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def remove_instance(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Remove-WSManInstance: a listener."""
+    """Remove-WSManInstance for a listener."""
     if _resource(bound) != "listener":
         raise NotModelled(f"removing the resource {bound.text('ResourceURI')}")
     transport = _transport(machine, bound)
@@ -213,7 +214,7 @@ def remove_instance(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def enable_remoting(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Enable-PSRemoting: what a server has anyway, the service and a listener for HTTP."""
+    """Enable-PSRemoting: the service and a listener for HTTP, which servers have by default."""
     _add(machine, "HTTP")
     if machine.services.exists("WinRM"):
         machine.services.configure("WinRM", Start=2)
@@ -222,7 +223,7 @@ def enable_remoting(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def _add(machine: Machine, transport: str = "", certificate: str = "") -> None:
-    """Write a listener down, and those that Windows has unless it is told otherwise."""
+    """Write a listener to the registry, and first the default listeners if none are recorded."""
     for name in dict.fromkeys([*listeners(machine), *([transport] if transport else [])]):
         machine.registry.write(f"{KEY}\\Listener\\*+{name}", {"Port": _PORTS[name], "enabled": 1})
     if certificate:
@@ -230,7 +231,7 @@ def _add(machine: Machine, transport: str = "", certificate: str = "") -> None:
 
 
 def _lay_down(machine: Machine) -> None:
-    # Without a key of its own: the wire speaks TLS with the fleet's certificate then.
+    # It has no key, so the transport uses the certificate of the fleet for TLS.
     certificate, _ = certificate_store.self_signed(
         x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, machine.settings.name)]),
         [x509.DNSName(machine.settings.name)],
