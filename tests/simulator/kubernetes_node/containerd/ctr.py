@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""ctr.exe: images, content, containers, tasks, namespaces, plugins; flags by contracts/containerd.json.
+"""ctr.exe: images, content, containers, tasks, namespaces, plugins. Flags are in contracts/containerd.json.
 
 It needs containerd's pipe.
 """
@@ -78,7 +78,7 @@ def _tasks(run: Run) -> str:
         found = [
             (item.id, item.process.id) for item in run.server.containers() if item.process is not None and item.alive
         ]
-        # A sandbox is a task, too: its pause container.
+        # A sandbox is a task, too, because of its pause container.
         found += [(item.id, 4000 + 4 * place) for place, item in enumerate(run.server.sandboxes()) if item.ready]
     if run.line.on("quiet"):
         return "".join(f"{identity}\n" for identity, _ in found)

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""crictl.exe: images, pods, containers and the state of the runtime, by CRI.
+"""crictl.exe: images, pods, containers and the state of the runtime, over CRI.
 
-Flags: kubernetes-sigs/cri-tools docs/crictl.md; its configuration is `.crictl.yaml` in the user's profile.
+Flags: kubernetes-sigs/cri-tools docs/crictl.md. Its configuration is `.crictl.yaml` in the user's profile.
 """
 
 from __future__ import annotations
@@ -266,7 +266,7 @@ def _inspect(run: _Run) -> str:
 
 
 def _inspect_pod(run: _Run) -> str:
-    """One or several pods; without ids all that the filters leave, since 1.31 (kubernetes-sigs/cri-tools#1553)."""
+    """Inspect pods; without ids all that match the filters, since 1.31 (kubernetes-sigs/cri-tools#1553)."""
     sandboxes = run.server.sandboxes()
     if run.arguments:
         found = [_one(_Run(run.server, {}, [wanted]), sandboxes, "sandbox") for wanted in run.arguments]

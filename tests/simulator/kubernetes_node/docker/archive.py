@@ -1,9 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""docker save and load: archives with `manifest.json`, which from 25.0 on are an OCI layout, too.
+"""docker save and load, for archives with `manifest.json`, which since 25.0 are also an OCI layout.
 
-moby/moby image/tarexport/{load,save}.go: load reads `manifest.json` and nothing else, so an archive that is an OCI
-layout alone fails. What is saved has the layers' tars as they are unpacked.
+In moby/moby image/tarexport/{load,save}.go, load reads only `manifest.json`, so it fails for an archive with only an
+OCI
+layout. A saved archive contains the uncompressed tar files of the layers.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ _TAR = "application/vnd.oci.image.layer.v1.tar"
 
 
 def save(images: DockerImages, wanted: Iterable[tuple[DockerImage, list[str]]], *, layout: bool) -> bytes:
-    """Return an archive of images with the tags to be saved of each.
+    """Return an archive of images, each with the tags to save.
 
     Args:
-        layout: whether it is an OCI layout, too.
+        layout: whether the archive is also an OCI layout.
     """
     members: dict[str, bytes] = {}
     legacy: list[dict[str, Any]] = []
@@ -71,7 +72,7 @@ def _tar(members: Mapping[str, bytes]) -> bytes:
 
 
 def load(images: DockerImages, archive: tarfile.TarFile) -> list[str]:
-    """Put an archive's images into the store; returns what docker prints. Raises DockerError, tarfile.TarError."""
+    """Add an archive's images to the store. Returns docker's output. Raises DockerError, tarfile.TarError."""
     known = {member.name.removeprefix("./"): member for member in archive if member.isfile()}
 
     def member(name: str) -> bytes:

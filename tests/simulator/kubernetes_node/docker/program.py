@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""docker.exe: containers, networks, and what it says of itself; images are in image_commands.py.
+"""docker.exe: containers, networks, and system information. Images are in image_commands.py.
 
 https://docs.docker.com/reference/cli/docker/container/ls/
 """
