@@ -23,23 +23,23 @@ USAGES = {
 
 
 def new_key() -> ec.EllipticCurvePrivateKey:
-    """Make a P-256 key."""
+    """Return a new P-256 key."""
     return ec.generate_private_key(ec.SECP256R1())
 
 
 def key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    """Return a private key as PEM, as kubeadm writes it."""
+    """Return a private key in PEM, in the format of kubeadm."""
     return key.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption())
 
 
 def subject(common_name: str, organizations: Iterable[str] = ()) -> x509.Name:
-    """Name a user (common name) and its groups (organizations)."""
+    """Return the name for a user (common name) and its groups (organizations)."""
     groups = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, one) for one in organizations]
     return x509.Name([*groups, x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
 
 
 def names(values: Iterable[str]) -> list[x509.GeneralName]:
-    """Make subject alternative names of host names and addresses."""
+    """Return subject alternative names for host names and addresses."""
     found: list[x509.GeneralName] = []
     for value in dict.fromkeys(values):
         try:
@@ -50,7 +50,7 @@ def names(values: Iterable[str]) -> list[x509.GeneralName]:
 
 
 class Authority:
-    """A certificate authority that lives as long as the process."""
+    """A certificate authority that exists as long as the process."""
 
     def __init__(self, common_name: str) -> None:
         self._key = new_key()
@@ -68,7 +68,7 @@ class Authority:
 
     @property
     def pem(self) -> str:
-        """The authority's certificate."""
+        """The certificate of the authority."""
         return self.certificate.public_bytes(Encoding.PEM).decode()
 
     def issue(
@@ -82,11 +82,11 @@ class Authority:
         """Sign a certificate.
 
         :param name: the subject.
-        :param key: the public key, or the request that holds it.
-        :param usages: of `USAGES`.
-        :param alternative: subject alternative names.
-        :param lifetime: how long it is valid.
-        :returns: PEM.
+        :param key: the public key, or a request that contains it.
+        :param usages: the usages out of `USAGES`.
+        :param alternative: the subject alternative names.
+        :param lifetime: the validity.
+        :returns: the certificate in PEM.
         """
         public = key.public_key() if isinstance(key, x509.CertificateSigningRequest) else key
         issuer_key = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
@@ -104,17 +104,17 @@ class Authority:
         return builder.sign(self._key, hashes.SHA256()).public_bytes(Encoding.PEM)
 
     def client(self, common_name: str, organizations: Iterable[str]) -> tuple[bytes, bytes]:
-        """Make a client certificate.
+        """Return a client certificate.
 
-        :returns: certificate and key, PEM.
+        :returns: certificate and key in PEM.
         """
         key = new_key()
         return self.issue(subject(common_name, organizations), key.public_key(), ["client auth"]), key_pem(key)
 
     def server(self, common_name: str, sans: Iterable[str]) -> tuple[bytes, bytes]:
-        """Make a server certificate for names and addresses.
+        """Return a server certificate for names and addresses.
 
-        :returns: certificate and key, PEM.
+        :returns: certificate and key in PEM.
         """
         key = new_key()
         certificate = self.issue(subject(common_name), key.public_key(), ["server auth"], names(sans))
@@ -124,7 +124,7 @@ class Authority:
 def _builder(
     name: x509.Name, issuer: x509.Name, now: datetime.datetime, lifetime: datetime.timedelta
 ) -> x509.CertificateBuilder:
-    # Five minutes back, as Kubernetes' own signer does for clocks that are a little behind.
+    # Five minutes earlier, like Kubernetes' own signer, for clocks that are slightly behind.
     start = now - datetime.timedelta(minutes=5)
     builder = x509.CertificateBuilder().subject_name(name).issuer_name(issuer)
     return builder.serial_number(x509.random_serial_number()).not_valid_before(start).not_valid_after(now + lifetime)

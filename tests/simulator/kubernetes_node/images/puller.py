@@ -1,11 +1,12 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Pulling container images: the entry for the build, blobs into ingests, resumed after a break, then unpacked.
+"""Pulling container images: select the entry for the build, download blobs (resuming after a break), and unpack them.
 
-Sources: containerd client/pull.go and fetch.go; core/remotes/docker/{resolver,fetcher,httpreadseeker}.go: a tag is
-resolved by HEAD, by hosts that may resolve; content comes by digest from hosts that may be pulled from; a body that
-ends early is asked for again from where it ended, until nothing came 4 times. core/content/helpers.go (Copy): a fetch
-goes on behind what an earlier one left in its ingest.
+Sources: containerd client/pull.go and fetch.go; core/remotes/docker/{resolver,fetcher,httpreadseeker}.go. A HEAD
+request
+to hosts with the capability `resolve` resolves a tag, and hosts with the capability `pull` serve the content by digest.
+If a body ends early, the rest is requested again, until 4 requests in a row return nothing. core/content/helpers.go
+(Copy): a download continues the ingest of an earlier one.
 """
 
 from __future__ import annotations
@@ -34,11 +35,11 @@ class Puller:
     """One pull.
 
     Args:
-        machine: whose network and files are used.
-        environment: of the process that pulls; its proxies count.
-        credentials: `user:password`, or nothing.
-        stop: set when the process that pulls must end.
-        patient: whether the last host is asked again after a 5xx (containerd 2.1).
+        machine: the machine whose network and files are used.
+        environment: the variables of the pulling process, which may contain proxies.
+        credentials: `user:password`, or empty.
+        stop: set when the pulling process must end.
+        patient: whether to retry the last host after a 5xx response (containerd 2.1).
     """
 
     def __init__(self, machine: Machine, environment: Mapping[str, str], credentials: str = "",
@@ -47,7 +48,7 @@ class Puller:
         self.bytes = 0
 
     def resolve(self, places: Sequence[Endpoint], reference: oci.Reference) -> tuple[str, str]:
-        """Return (media type, digest) of what a reference names. Raises PullError."""
+        """Return (media type, digest) of a reference. Raises PullError."""
         wanted = ("pull",) if reference.digest else ("pull", "resolve")
         asked = [place for place in places if set(wanted) <= set(place.capabilities)]
         if not asked:
@@ -60,7 +61,7 @@ class Puller:
                     answer = self._ask(place, "GET", reference, "manifests", reference.object, last=place is asked[-1])
                 return self._resolved(answer, reference, place)
             except PullError as error:
-                # A host that only lacks the image says less than one that failed otherwise.
+                # A host that lacks the image is less informative than one with another error.
                 first = error if first is None or _missing(first) else first
         assert first is not None
         raise first
@@ -79,7 +80,7 @@ class Puller:
         return media_type, reference.digest or digest
 
     def fetch(self, places: Sequence[Endpoint], reference: oci.Reference, kind: str, wanted: str) -> tuple[str, bytes]:
-        """Return (media type, content) of a manifest or blob that is small. Raises PullError."""
+        """Return (media type, content) of a manifest or a small blob. Raises PullError."""
         answer = self._open(places, reference, kind, wanted, 0)
         data = answer.read()
         self.bytes += len(data)
@@ -87,7 +88,7 @@ class Puller:
 
     def transfer(self, store: ImageStore, places: Sequence[Endpoint], reference: oci.Reference, kind: str, digest: str,
                  alive: Callable[[], None]) -> None:  # fmt: skip
-        """Fetch content into the store, behind what an earlier fetch left of it. Raises PullError."""
+        """Download content to the store, continuing an earlier download. Raises PullError."""
         with store.writing(digest):
             if store.has(digest):
                 return
@@ -154,7 +155,7 @@ class Puller:
 
 @contextlib.contextmanager
 def answer_closed(answer: Answer) -> Iterator[None]:
-    """Close an answer's connection at the end."""
+    """Close a response's connection at the end of a context."""
     try:
         yield
     finally:
@@ -166,7 +167,7 @@ def _missing(error: PullError) -> bool:
 
 
 def _from(answer: Answer, offset: int) -> Iterator[bytes]:
-    """Yield a body from an offset; a server that knows no ranges sends the whole of it."""
+    """Yield a body from an offset. A server without support for ranges sends the whole body."""
     if answer.status == 416:
         answer.stream.close()
         return
@@ -180,11 +181,12 @@ def _from(answer: Answer, offset: int) -> Iterator[bytes]:
 
 @dataclass(frozen=True)
 class PullOptions:
-    """How an image is taken: for which build, and whether its layers stay.
+    """The options of a pull: the build, and what is kept.
 
     Args:
-        metadata_only: index, manifests and configurations of all platforms, and no layer (`ctr content fetch`).
-        unpack: whether its layers are unpacked.
+        metadata_only: download the index, manifests and configurations of all platforms, without layers (`ctr content
+        fetch`).
+        unpack: whether to unpack the layers.
     """
 
     build: int
@@ -201,9 +203,9 @@ def pull(store: ImageStore, puller: Puller, places: Sequence[Endpoint], referenc
     """Pull an image: its index, the manifest for the build, configuration and layers; then unpack it.
 
     Args:
-        alive: called before each write; raises when the process must end.
+        alive: called before each write; raises an exception if the process must end.
 
-    Returns: the image in the store, and the manifest of the build (the index itself with `metadata_only`).
+    Returns: the image in the store, and the manifest for the build (with `metadata_only`, the index itself).
     Raises: PullError.
     """
     try:
@@ -233,7 +235,7 @@ def pull(store: ImageStore, puller: Puller, places: Sequence[Endpoint], referenc
 
 
 def _build(fetch: _Fetch, document: dict[str, Any], digest: str, options: PullOptions) -> dict[str, Any]:
-    """Fetch what a build needs of an image, and return its manifest. Raises PullError."""
+    """Download the parts of an image for a build, and return the manifest. Raises PullError."""
     store = fetch.store
     if "manifests" in document:
         entry = oci.best(list(document["manifests"]), options.build, options.exact)
@@ -264,7 +266,7 @@ def unpack(store: ImageStore, document: Mapping[str, Any], discard_layers: bool)
 
 @dataclass
 class _Fetch:
-    """What a pull fetches into the store."""
+    """Downloads to the store for one pull."""
 
     store: ImageStore
     puller: Puller
@@ -281,11 +283,11 @@ class _Fetch:
             raise PullError(f"failed to unmarshal manifest: {error}") from error
 
     def blob(self, digest: str) -> None:
-        """Fetch a configuration or a layer. Raises PullError."""
+        """Download a configuration or a layer. Raises PullError."""
         self.puller.transfer(self.store, self.places, self.reference, "blobs", digest, self.alive)
 
     def metadata(self, document: Mapping[str, Any]) -> None:
-        """Fetch all manifests and configurations, no layers. Raises PullError."""
+        """Download all manifests and configurations, without layers. Raises PullError."""
         for entry in document.get("manifests", []):
             self.metadata(self.manifest(entry["digest"]))
         if "config" in document:

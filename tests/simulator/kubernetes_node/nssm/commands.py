@@ -1,9 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""nssm.exe on a command line: install, set, get, reset, start, stop, restart, status, remove.
+"""The command line of nssm.exe: install, set, get, reset, start, stop, restart, status, remove.
 
-https://nssm.cc/commands; the names of its parameters: contracts/docker.json. What it prints is UTF-16, so that a
-caller who reads a byte for a character finds a NUL behind each (community.windows' win_nssm strips them).
+https://nssm.cc/commands. The names of its parameters are in contracts/docker.json. Its output is UTF-16, so that
+callers
+who expect one byte per character find a NUL after each (win_nssm of community.windows removes them).
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ def _install(machine: Machine, invocation: Invocation, words: list[str]) -> str:
 
 
 def _known(name: str) -> tuple[str, str, bool]:
-    """Return a parameter's own spelling, its kind, and whether it is the service's own. Raises _NssmError."""
+    """Return a parameter's own spelling, its type, and whether it belongs to the service itself. Raises _NssmError."""
     table = contracts.load("docker")["nssm"]
     for group in ("parameters", "native"):
         for known, kind in table[group].items():
@@ -99,7 +100,7 @@ def _value(name: str, kind: str, values: list[str]) -> Any:
             return int(values[0], 0)
         except ValueError as error:
             raise _NssmError(f'Invalid number "{values[0]}".', BAD) from error
-    # nssm joins what it is given with blanks.
+    # nssm joins its arguments with blanks.
     return " ".join(values)
 
 

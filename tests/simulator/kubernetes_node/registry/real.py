@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The real registry (https://distribution.github.io/distribution/; Debian's package docker-registry), filled over HTTP.
+"""The real registry (https://distribution.github.io/distribution/; Debian's docker-registry), filled over HTTP.
 
-What simulated nodes pull from it went through its own API: manifest lists with entries by Windows build (`os.version`).
+Its content is uploaded through its API: manifest lists with entries by Windows build (`os.version`).
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ _PATIENCE = 20.0
 
 
 def unavailable() -> str:
-    """Return why there is no real registry here; empty: there is one."""
+    """Return why the real registry cannot run here; empty if it can."""
     return "" if shutil.which(_PROGRAM) else f"{_PROGRAM} is not installed (Debian: apt-get install {_PROGRAM})"
 
 
 class RealRegistry:
-    """A docker-registry on a free port, with its files in a temporary folder; a context manager.
+    """A docker-registry on a free port, with its files in a temporary folder. A context manager.
 
     Args:
-        address: IPv4 address to listen on.
+        address: the IPv4 address to listen on.
 
-    Raises: OSError if it does not come up.
+    Raises: OSError if it does not start.
     """
 
     def __init__(self, address: str = "127.0.0.1") -> None:
@@ -51,7 +51,7 @@ class RealRegistry:
             "http": {"addr": f"{address}:{self.port}"},
         }
         file = self._folder / "config.yml"
-        # YAML reads JSON.
+        # JSON is valid YAML.
         file.write_text(json.dumps(config), encoding="utf-8")
         self._log = (self._folder / "log").open("wb")
         self._process = subprocess.Popen([_PROGRAM, "serve", str(file)], stdout=self._log, stderr=self._log)
@@ -63,7 +63,7 @@ class RealRegistry:
 
     @property
     def url(self) -> str:
-        """`http://127.0.0.1:5000`."""
+        """The URL, such as `http://127.0.0.1:5000`."""
         return f"http://{self.address}:{self.port}"
 
     def _wait(self) -> None:
@@ -95,10 +95,10 @@ class RealRegistry:
         """Push images: `registry.k8s.io/pause:3.10.2` into the repository `pause`.
 
         Args:
-            images: what there is.
-            names: which of them; by default all.
+            images: the available images.
+            names: the names of those to push; by default all.
 
-        Raises: ValueError with the registry's own words if it refuses one.
+        Raises: ValueError with the registry's message if it rejects an image.
         """
         for name in images.tags if names is None else names:
             path, _, tag = name.partition("/")[2].rpartition(":")
@@ -138,7 +138,7 @@ class RealRegistry:
             connection.close()
 
     def stop(self) -> None:
-        """End it and delete its files."""
+        """Stop the registry, and delete its files."""
         if self._process.poll() is None:
             self._process.terminate()
             try:
