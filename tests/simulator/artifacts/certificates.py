@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A private certificate authority for HTTPS: its root, certificates for servers, and a revocation list."""
+"""A private certificate authority for HTTPS: its root, server certificates, and a revocation list."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ def _name(common: str) -> x509.Name:
 
 
 class PrivateCA:
-    """A certificate authority that nobody trusts by default.
+    """A certificate authority that clients do not trust by default.
 
-    :param crl_url: distribution point written into every certificate, as public authorities do; None: no such thing.
+    Args:
+        crl_url: the distribution point in every certificate; None for none.
     """
 
     def __init__(self, name: str = "Simulated Private CA", crl_url: str | None = None) -> None:
@@ -63,9 +64,12 @@ class PrivateCA:
     def issue(self, names: Sequence[str], *, expired: bool = False) -> tuple[bytes, bytes]:
         """Issue a server certificate.
 
-        :param names: DNS names and IP addresses.
-        :param expired: whether it ran out an hour ago.
-        :returns: certificate and private key, both PEM.
+        Args:
+            names: DNS names and IP addresses.
+            expired: whether it expired an hour ago.
+
+        Returns:
+            Certificate and private key, both in PEM.
         """
         key = ec.generate_private_key(ec.SECP256R1())
         builder = self._builder(_name(names[0]), key.public_key(), expired=expired).add_extension(
@@ -81,7 +85,7 @@ class PrivateCA:
         return certificate.public_bytes(serialization.Encoding.PEM), private
 
     def crl(self, revoked: Sequence[bytes] = ()) -> bytes:
-        """Return the revocation list (DER) with the certificates (PEM) that are `revoked`."""
+        """Return the revocation list (DER) for the `revoked` certificates (PEM)."""
         builder = (
             x509.CertificateRevocationListBuilder()
             .issuer_name(self._name)
@@ -94,11 +98,11 @@ class PrivateCA:
         return builder.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.DER)
 
     def server_context(self, names: Sequence[str], *, expired: bool = False) -> ssl.SSLContext:
-        """Return a TLS context of a server with a new certificate for `names`."""
+        """Return a TLS context for a server, with a new certificate for `names`."""
         certificate, key = self.issue(names, expired=expired)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         with tempfile.TemporaryDirectory() as folder:
-            # The ssl module loads certificates from files only.
+            # The ssl module loads certificates only from files.
             file = Path(folder, "server.pem")
             file.touch(mode=0o600)
             file.write_bytes(certificate + key)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What upstream's releases hold, file by file.
+"""The contents of real releases, file by file.
 
 Sources, read in November 2026: kubernetes/kubernetes `hack/lib/golang.sh` (node targets) and `build/lib/release.sh`
 (`package_node_tarballs`: `kubernetes/node/bin`, `kubernetes/LICENSES`, `kubernetes/kubernetes-src.tar.gz`);
@@ -9,7 +9,7 @@ containerd/containerd `Makefile` (`bin/`) and `.github/workflows/release.yml`; k
 flannel-io/flannel `Makefile` (`tar.gz`);
 flannel-io/cni-plugin `scripts/package.sh` (the member is `flannel-amd64.exe`); containerd/nerdctl `Makefile`
 (one member, without a folder).
-Sizes are about a twentieth of upstream's: enough to see bytes move.
+Sizes are about a twentieth of the real ones, which is enough to see transfers.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ _LICENSE = b"Apache License\nVersion 2.0, January 2004\nhttp://www.apache.org/li
 
 
 def program(name: str, version: str) -> bytes:
-    """Return the executable of a program, e.g. `kubelet` `1.37.1`: the same bytes each time."""
+    """Return the executable of a program, e.g. `kubelet` `1.37.1`. The bytes are always the same."""
     head = make(name, version)
-    # Filling that does not compress, as real code hardly does.
+    # The padding hardly compresses, like real code.
     return head + random.Random(f"{name} {version}").randbytes(SIZES.get(name, SMALL) - len(head))
 
 
@@ -58,7 +58,7 @@ def kubernetes_node(version: str) -> bytes:
 
 
 def kubernetes_windows_zip(version: str) -> bytes:
-    """The zip that AKS builds from the node archive (v1.37.1-1int.zip): `kubernetes/node/bin`."""
+    """The zip file that AKS builds from the node archive (v1.37.1-1int.zip): `kubernetes/node/bin`."""
     programs = ("kube-proxy", "kubeadm", "kubectl", "kubelet")
     return zip_archive({f"kubernetes/node/bin/{name}.exe": program(name, version) for name in programs})
 
@@ -75,7 +75,7 @@ def crictl(version: str) -> bytes:
 
 
 def cni_plugins(version: str) -> bytes:
-    """cni-plugins-windows-amd64-vVERSION.tgz; upstream packs the folder itself, so every path begins with `./`."""
+    """cni-plugins-windows-amd64-vVERSION.tgz. The release packs the folder itself, so every path begins with `./`."""
     plugins = ("host-local", "win-bridge", "win-overlay")
     members = {f"{name}.exe": program(name, version) for name in plugins}
     members |= {"LICENSE": _LICENSE, "README.md": b"# Plugins\n"}
@@ -133,7 +133,7 @@ def buildkit(version: str) -> bytes:
 
 
 def sdn_archive(version: str) -> bytes:
-    """GitHub's archive of microsoft/SDN: everything below `SDN-REF`."""
+    """GitHub's archive of microsoft/SDN, with everything in `SDN-REF`."""
     names = ("hns.psm1", "hns.v2.psm1", "helper.psm1", "debug/collectlogs.ps1", "debug/starthnstrace.cmd",
              "debug/startpacketcapture.cmd", "debug/stoppacketcapture.cmd", "debug/dumpVfpPolicies.ps1",
              "debug/portReservationTest.ps1", "debug/VFP.psm1", "debug/networkhealth.ps1")  # fmt: skip
@@ -159,6 +159,6 @@ def calico(version: str) -> bytes:
 
 
 def windows_update(article: str, container: Literal["msu", "cab"]) -> bytes | None:
-    """An update of Windows by its article (`kb5048654`), or None if there is none."""
+    """Return a Windows update by its article (`kb5048654`), or None if it is unknown."""
     update = update_catalogue.find(article.upper())
     return None if update is None else update_package.make(update, container, size=256 * KB)

@@ -41,7 +41,8 @@ def _write_private(file: Path, text: str) -> None:
 def main() -> int:
     """Start a cluster, print one JSON line, wait for the signal, and stop.
 
-    :returns: the exit code.
+    Returns:
+        The exit code.
     """
     arguments = _arguments()
     # A signal during the start ends the start, which then cleans up.

@@ -72,8 +72,11 @@ class Cluster:
 def ca_hash(certificate: str) -> str:
     """Return the hash of a CA certificate's public key as in kubeadm (SHA-256 of the SubjectPublicKeyInfo, DER).
 
-    :param certificate: the certificate in PEM.
-    :returns: "sha256:" and 64 hexadecimal digits.
+    Args:
+        certificate: the certificate in PEM.
+
+    Returns:
+        "sha256:" and 64 hexadecimal digits.
     """
     key = x509.load_pem_x509_certificate(certificate.encode()).public_key()
     return "sha256:" + hashlib.sha256(key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)).hexdigest()
@@ -93,19 +96,23 @@ def start_cluster(
 ) -> Cluster:
     """Start a cluster without nodes.
 
-    :param kind: "real" needs `KUBEBUILDER_ASSETS`. "auto" is "real" if that contains programs of `version`, else
-    "memory".
-    :param version: the Kubernetes version of the control plane.
-    :param address: the IPv4 address of this machine that the API server listens on.
-    :param extra_sans: further names and addresses for its certificate.
-    :param pod_cidr: the network from which each node gets a /24.
-    :param service_cidr: the network for cluster IPs of services.
-    :param cluster_name: the name in kubeadm's ClusterConfiguration.
-    :param port: the port; 0 picks a free one.
-    :param node_grace_period: the seconds after the last heartbeat until a node becomes Unknown.
-    :param client_certificate_seconds: the validity of kubelets' client certificates.
-    :returns: the running cluster.
-    :raises ClusterUnavailableError: "real" was requested and is not available.
+    Args:
+        kind: "real" needs `KUBEBUILDER_ASSETS`. "auto" is "real" if that contains programs of `version`, else "memory".
+        version: the Kubernetes version of the control plane.
+        address: the IPv4 address of this machine that the API server listens on.
+        extra_sans: further names and addresses for its certificate.
+        pod_cidr: the network from which each node gets a /24.
+        service_cidr: the network for cluster IPs of services.
+        cluster_name: the name in kubeadm's ClusterConfiguration.
+        port: the port; 0 picks a free one.
+        node_grace_period: the seconds after the last heartbeat until a node becomes Unknown.
+        client_certificate_seconds: the validity of kubelets' client certificates.
+
+    Returns:
+        The running cluster.
+
+    Raises:
+        ClusterUnavailableError: "real" was requested and is not available.
     """
     options = ClusterOptions(
         version=version.removeprefix("v"),

@@ -38,7 +38,8 @@ def assets_folder() -> Path | None:
 def assets_version(folder: Path) -> str:
     """Return the version of the programs in a folder, as kubeadm reports it.
 
-    :returns: a version such as "1.37.1".
+    Returns:
+        A version such as "1.37.1".
     """
     with tempfile.TemporaryDirectory() as home:
         printed = run([str(folder / "kubeadm"), "version", "-o", "short"], minimal_environment(Path(home)))
@@ -80,9 +81,12 @@ class ControlPlane:
     def __init__(self, assets: Path, options: ClusterOptions) -> None:
         """Start the control plane, which takes about 9 seconds.
 
-        :param assets: the folder with the programs.
-        :param options: the options; `version` must be that of the programs.
-        :raises ProcessError: a program failed; everything was cleaned up.
+        Args:
+            assets: the folder with the programs.
+            options: the options; `version` must be that of the programs.
+
+        Raises:
+            ProcessError: a program failed; everything was cleaned up.
         """
         self._assets = assets
         self._options = options

@@ -40,9 +40,10 @@ class Api:
     ) -> None:
         """Create the API for a store.
 
-        :param version: the Kubernetes version, such as "1.37.1".
-        :param server: HOST:PORT.
-        :param service_network: the CIDR of service addresses.
+        Args:
+            version: the Kubernetes version, such as "1.37.1".
+            server: HOST:PORT.
+            service_network: the CIDR of service addresses.
         """
         self.store = store
         self.objects = Objects(store, ipaddress.IPv4Network(service_network))
@@ -56,7 +57,8 @@ class Api:
     def handle(self, request: Request) -> Response:
         """Handle a request of an authenticated user.
 
-        :raises ApiError: for every error response.
+        Raises:
+            ApiError: for every error response.
         """
         target = read_target(request.method, request.path, request.query)
         self._authorizer.require(request.user, target)

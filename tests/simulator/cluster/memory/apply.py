@@ -135,13 +135,18 @@ def _merge(target: Any, applied: Any, field: str = "") -> Any:
 def server_side_apply(live: Object | None, applied: Object, manager: str, force: bool, now: str) -> Object:
     """Apply a configuration.
 
-    :param live: the current object, or None.
-    :param applied: the manager's configuration. The manager owns its fields afterwards.
-    :param manager: the name of the field manager.
-    :param force: whether to take over fields from other managers.
-    :param now: the time for managedFields (RFC 3339).
-    :returns: the new object.
-    :raises ApiError: 409 with one cause for each field that another manager applied with another value.
+    Args:
+        live: the current object, or None.
+        applied: the manager's configuration. The manager owns its fields afterwards.
+        manager: the name of the field manager.
+        force: whether to take over fields from other managers.
+        now: the time for managedFields (RFC 3339).
+
+    Returns:
+        The new object.
+
+    Raises:
+        ApiError: 409 with one cause for each field that another manager applied with another value.
     """
     before = live or {}
     entries = list(before.get("metadata", {}).get("managedFields") or [])

@@ -39,7 +39,8 @@ def secret_values(secret: Object) -> dict[str, str]:
 def valid_bootstrap_token(secret: Object, usage: str) -> dict[str, str] | None:
     """Return the values in a bootstrap token's secret if the token may now be used for `usage`, else None.
 
-    :param usage: "authentication" or "signing".
+    Args:
+        usage: "authentication" or "signing".
     """
     if secret.get("type") != BOOTSTRAP_SECRET or secret["metadata"].get("deletionTimestamp"):
         return None
@@ -86,11 +87,12 @@ class ServiceAccountTokens:
     ) -> str:
         """Create a token.
 
-        :param account: the service account.
-        :param audiences: the audiences; empty for the API server itself.
-        :param seconds: the validity of the token.
-        :param pod: name and uid of the pod that it is bound to.
-        :param secret: name and uid of the Secret that contains it, without which the token is invalid.
+        Args:
+            account: the service account.
+            audiences: the audiences; empty for the API server itself.
+            seconds: the validity of the token.
+            pod: name and uid of the pod that it is bound to.
+            secret: name and uid of the Secret that contains it, without which the token is invalid.
         """
         metadata, now = account["metadata"], int(time.time())
         reference = {"name": metadata["name"], "uid": metadata["uid"]}
@@ -140,11 +142,13 @@ class Authenticator:
     def authenticate(self, certificate: bytes | None, authorization: str) -> User:
         """Return the user of a request.
 
-        :param certificate: the client's certificate (DER). TLS verified it against the cluster's CA, except for its
-        time.
-            An expired one is not a valid credential (k8s.io/apiserver authentication/request/x509).
-        :param authorization: the header, or empty.
-        :raises ApiError: 401 for wrong credentials. Without any, the user is anonymous.
+        Args:
+            certificate: the client's certificate (DER). TLS verified it against the cluster's CA, except for its time.
+                An expired one is not a valid credential (k8s.io/apiserver authentication/request/x509).
+            authorization: the header, or empty.
+
+        Raises:
+            ApiError: 401 for wrong credentials. Without any, the user is anonymous.
         """
         if certificate:
             return _certificate_user(certificate, datetime.datetime.now(datetime.UTC) + self.ahead)

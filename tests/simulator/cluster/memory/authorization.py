@@ -25,7 +25,8 @@ class Authorizer:
     def require(self, user: User, target: Target) -> None:
         """Raise an error unless a request is allowed.
 
-        :raises ApiError: 403 if no rule allows it.
+        Raises:
+            ApiError: 403 if no rule allows it.
         """
         allowed, reason = self.decide(user, target)
         if not allowed:

@@ -42,9 +42,12 @@ def covers(budget: Object, pod: Object) -> bool:
 def budget_status(budget: Object, pods: list[Object], desired_replicas: int) -> Object:
     """Return the current status of a budget.
 
-    :param pods: the pods that it applies to.
-    :param desired_replicas: the sum of the desired replicas of these pods' owners.
-    :returns: the status.
+    Args:
+        pods: the pods that it applies to.
+        desired_replicas: the sum of the desired replicas of these pods' owners.
+
+    Returns:
+        The status.
     """
     spec, generation = budget["spec"], budget["metadata"].get("generation", 1)
     before = budget.get("status", {})
@@ -92,9 +95,14 @@ def needs_no_budget(pod: Object) -> bool:
 def charge(budgets: list[Object], pod: Object) -> Object | None:
     """Use one disruption of the budget that applies to a pod.
 
-    :param budgets: the budgets that apply to the pod.
-    :returns: the new status of the budget; None if no status changes.
-    :raises ApiError: 429 if it allows no disruption, 500 for more than one budget.
+    Args:
+        budgets: the budgets that apply to the pod.
+
+    Returns:
+        The new status of the budget; None if no status changes.
+
+    Raises:
+        ApiError: 429 if it allows no disruption, 500 for more than one budget.
     """
     if needs_no_budget(pod) or not budgets:
         return None

@@ -81,12 +81,15 @@ class Authority:
     ) -> bytes:
         """Sign a certificate.
 
-        :param name: the subject.
-        :param key: the public key, or a request that contains it.
-        :param usages: the usages out of `USAGES`.
-        :param alternative: the subject alternative names.
-        :param lifetime: the validity.
-        :returns: the certificate in PEM.
+        Args:
+            name: the subject.
+            key: the public key, or a request that contains it.
+            usages: the usages out of `USAGES`.
+            alternative: the subject alternative names.
+            lifetime: the validity.
+
+        Returns:
+            The certificate in PEM.
         """
         public = key.public_key() if isinstance(key, x509.CertificateSigningRequest) else key
         issuer_key = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
@@ -106,7 +109,8 @@ class Authority:
     def client(self, common_name: str, organizations: Iterable[str]) -> tuple[bytes, bytes]:
         """Return a client certificate.
 
-        :returns: certificate and key in PEM.
+        Returns:
+            Certificate and key in PEM.
         """
         key = new_key()
         return self.issue(subject(common_name, organizations), key.public_key(), ["client auth"]), key_pem(key)
@@ -114,7 +118,8 @@ class Authority:
     def server(self, common_name: str, sans: Iterable[str]) -> tuple[bytes, bytes]:
         """Return a server certificate for names and addresses.
 
-        :returns: certificate and key in PEM.
+        Returns:
+            Certificate and key in PEM.
         """
         key = new_key()
         certificate = self.issue(subject(common_name), key.public_key(), ["server auth"], names(sans))

@@ -15,7 +15,8 @@ def now() -> str:
 def parse(text: str) -> datetime.datetime:
     """Parse a time, with or without fractions of a second.
 
-    :raises ValueError: the text is not a time.
+    Raises:
+        ValueError: the text is not a time.
     """
     return datetime.datetime.fromisoformat(text)
 

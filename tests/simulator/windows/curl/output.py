@@ -41,8 +41,9 @@ def path_of(config: Config, output: str | None, url: SplitResult, directory: str
 class Output:
     """Receives the data of one transfer. A file is created at the first byte, or at the end if there is no data.
 
-    :param path: the path, as `path_of` returns it.
-    :param append: whether to append to an existing file.
+    Args:
+        path: the path, as `path_of` returns it.
+        append: whether to append to an existing file.
     """
 
     def __init__(self, machine: Machine, path: str | None, config: Config, *, append: bool, modern: bool) -> None:

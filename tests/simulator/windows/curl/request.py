@@ -52,7 +52,8 @@ def headers(
 ) -> list[tuple[str, str]]:
     """Return the headers of a request, starting with curl's own. `-H Name:` removes a header.
 
-    :param etag: the value for --etag-compare.
+    Args:
+        etag: the value for --etag-compare.
     """
     url = request.url
     port = f":{url.port}" if url.port else ""

@@ -137,9 +137,12 @@ class Stream:
 def connect(machine: Machine, host: str, port: int, limits: Limits, *, proxy: bool, modern: bool) -> Stream:
     """Connect to a host from the node's own address.
 
-    :param proxy: whether the host is a proxy, for which the error of an unknown name differs.
-    :param modern: whether to word errors like curl since 7.86, with the elapsed time.
-    :raises CurlError: 5, 6, 7 or 28.
+    Args:
+        proxy: whether the host is a proxy, for which the error of an unknown name differs.
+        modern: whether to word errors like curl since 7.86, with the elapsed time.
+
+    Raises:
+        CurlError: 5, 6, 7 or 28.
     """
     addresses = resolve(machine, host) if machine.network.is_up else []
     if not addresses:

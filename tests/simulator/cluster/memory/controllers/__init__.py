@@ -31,8 +31,9 @@ def all_controllers(
 ) -> list[Controller]:
     """Return all controllers of a cluster.
 
-    :param tokens: creates tokens of service accounts.
-    :param options: the options of the cluster.
+    Args:
+        tokens: creates tokens of service accounts.
+        options: the options of the cluster.
     """
     return [
         NamespaceController(objects, authority.pem),
