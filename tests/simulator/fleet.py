@@ -163,7 +163,8 @@ class Fleet:
                 if the disk was generalized.
             changes: other settings of the new machine (`user`, `password`, `disk_gb`, options …).
 
-        Raises: ValueError if the other machine is running, or if the name or address is taken.
+        Raises:
+            ValueError: the other machine is running, or the name or address is taken.
         """
         other = self.machine(from_node)
         if other.power.state != "off":

@@ -69,7 +69,8 @@ def zip_archive(members: Mapping[str, bytes]) -> bytes:
 def unsafe(name: str) -> bytes:
     """Return an archive with members that would leave the target folder. Its format depends on the name.
 
-    Raises: ValueError for a name that is not that of an archive.
+    Raises:
+        ValueError: the name is not that of an archive.
     """
     members = dict.fromkeys(("../outside.txt", "/outside.txt", "C:/outside.txt", "inside.txt"), b"outside\n")
     if name.endswith(".zip"):

@@ -31,7 +31,8 @@ def bind(
         positional: arguments without a name.
         has_pipeline: whether there is pipeline input, which can provide a mandatory parameter.
 
-    Raises: CmdletError, as PowerShell would.
+    Raises:
+        CmdletError: PowerShell's error.
     """
     given: dict[str, object] = {}
     for name, value in named.items():

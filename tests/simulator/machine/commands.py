@@ -187,7 +187,8 @@ def run(
         the
             cmdlet's errors are returned, except those of parameter binding.
 
-    Raises: CmdletError with the whole error id, as PowerShell would.
+    Raises:
+        CmdletError: PowerShell's error, with the full error id.
     """
     name = ALIASES.get(name.casefold(), name)
     description = describe(machine, name)

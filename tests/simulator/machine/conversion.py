@@ -76,7 +76,8 @@ def convert(value: object, kind: str, values: tuple[str, ...] = ()) -> object:
         kind: a short type name, with `[]` for an array.
         values: the names of the enumeration, if the type is one.
 
-    Raises: ConversionError.
+    Raises:
+        ConversionError: PowerShell cannot convert the value.
     """
     if kind.endswith("[]"):
         if kind == "Byte[]" and isinstance(value, (bytes, bytearray)):

@@ -13,7 +13,8 @@ import struct
 def failure_action(data: object, failure: int) -> tuple[str, int]:
     """Return the action of a FailureActions value for the n-th failure (starting at 0).
 
-    Returns: (`none`, `restart`, `reboot` or `run`; the delay in ms).
+    Returns:
+        (`none`, `restart`, `reboot` or `run`; the delay in ms).
     """
     if not isinstance(data, bytes) or len(data) < 20:
         return "none", 0

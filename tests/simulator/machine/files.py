@@ -153,7 +153,10 @@ class Files:
     def write_bytes(self, path: str, data: bytes) -> None:
         """Write a file, replacing an existing one. Its folder must exist.
 
-        Raises: FileNotFoundError, AccessDeniedError, DiskFullError
+        Raises:
+            FileNotFoundError: the path does not exist.
+            AccessDeniedError: a right is missing.
+            DiskFullError: the drive is full.
         """
         real = self.real(path)
         if not real.parent.is_dir():
@@ -295,7 +298,11 @@ class Files:
         Args:
             enabled: the privileges that the program has enabled.
 
-        Raises: FileNotFoundError, ValueError, AccessDeniedError, InvalidOwnerError
+        Raises:
+            FileNotFoundError: the path does not exist.
+            ValueError: the SDDL is invalid.
+            AccessDeniedError: a right is missing.
+            InvalidOwnerError: the acting user may not set this owner.
         """
         if not self.exists(path):
             raise FileNotFoundError(f"Cannot find path '{path}' because it does not exist.")

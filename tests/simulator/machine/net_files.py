@@ -122,7 +122,8 @@ def require_legal(machine: Machine, path: str) -> None:
 def open_to_read(machine: Machine, path: str, share: str = "rwd") -> Path:
     """Return the real path of a file to open for reading. File.OpenRead shares only reading.
 
-    Raises: CmdletError
+    Raises:
+        CmdletError: the .NET exception.
     """
     require_legal(machine, path)
     if machine.files.is_directory(path):

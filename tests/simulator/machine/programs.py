@@ -103,7 +103,11 @@ class Programs:
     def find(self, name: str, environment: Mapping[str, str] | None = None, directory: str = "C:\\") -> Found:
         """Return the program for a name or path.
 
-        Raises: ProgramNotFoundError, NotExecutableError, AccessDeniedError, NotModelled.
+        Raises:
+            ProgramNotFoundError: the program does not exist.
+            NotExecutableError: the file is not a program.
+            AccessDeniedError: a right is missing.
+            NotModelled: the simulator does not model it.
         """
         path = self.locate(name, environment, directory)
         if path is None and is_unmodelled(name):
@@ -147,8 +151,11 @@ class Programs:
             timeout: the number of seconds after which it is killed.
             logon: `batch` if the user is not logged on over the network.
 
-        Raises: ProgramNotFoundError, NotExecutableError, ProgramTimeoutError; ProcessEndedError when `stop` is set at
-        the end.
+        Raises:
+            ProgramNotFoundError: the program does not exist.
+            NotExecutableError: the file is not a program.
+            ProgramTimeoutError: the time limit was exceeded.
+            ProcessEndedError: `stop` was set at the end.
         """
         variables = dict(environment) if environment is not None else self._machine.environment()
         found = self.find(name, variables, directory)

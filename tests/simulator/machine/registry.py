@@ -120,7 +120,8 @@ class Registry:
     def create_key(self, path: str, *, volatile: bool = False) -> bool:
         """Create a key and its parents. A volatile key is gone after a reboot. Returns whether it was created.
 
-        Raises: RegistryDeniedError
+        Raises:
+            RegistryDeniedError: the caller may not write the key.
         """
         with self._lock:
             names = split(path)

@@ -44,7 +44,8 @@ def check(machine: Machine, name: str, entries: Mapping[str, object]) -> None:
         name: the name of the service.
         entries: the registry values to write; None removes a value.
 
-    Raises: ServiceError.
+    Raises:
+        ServiceError: Windows rejects the configuration.
     """
 
     def number(value: str, default: int) -> int:

@@ -37,7 +37,8 @@ def change(machine: Machine, name: str, *, enable: bool, parents: bool) -> tuple
     Args:
         parents: whether to enable the features that contain it as well (/All).
 
-    Returns: an HRESULT (0 for success), and whether a restart is needed.
+    Returns:
+        An HRESULT (0 for success), and whether a restart is needed.
     """
     lower = name.casefold()
     if lower in _PARTS:

@@ -85,7 +85,8 @@ def install(
         stop: set when the calling process ends. This ends the wait, while TiWorker continues.
         progress: called with every new percentage.
 
-    Raises: ProcessEndedError when `stop` is set.
+    Raises:
+        ProcessEndedError: `stop` was set.
     """
     store = component_store.store_of(machine)
     with store.lock:

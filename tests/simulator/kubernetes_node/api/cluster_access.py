@@ -24,7 +24,8 @@ def reach(machine: Machine, access: Access) -> Access:
     The address of a service works only after kube-proxy has created its load balancer in HNS. The backend of the API
     server's service is its advertised address, which is not routed here. The address that the kubelet uses replaces it.
 
-    Raises: OSError.
+    Raises:
+        OSError: the API server is not reachable.
     """
     host = access.server.split("://")[-1].split("/")[0].rpartition(":")[0] or access.server.split("://")[-1]
     if host.startswith("127.") or not _is_service(machine, host):
@@ -53,7 +54,9 @@ def access_of(machine: Machine, run: Invocation, kubeconfig: str, server: str) -
         kubeconfig: the path of a kubeconfig; if empty, the pod's service account is used.
         server: replaces the URL in the kubeconfig; empty to keep it.
 
-    Raises: KubeconfigError, OSError.
+    Raises:
+        KubeconfigError: the kubeconfig cannot be used.
+        OSError: the API server is not reachable.
     """
     if kubeconfig:
         found = read_kubeconfig(machine, kubeconfig)

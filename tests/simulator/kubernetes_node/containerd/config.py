@@ -138,7 +138,8 @@ def load(
         path: the path of the file, for messages.
         imported: returns path and text of each file that matches an import's pattern.
 
-    Raises: ConfigError.
+    Raises:
+        ConfigError: containerd rejects the configuration.
     """
     minor = contracts.nearest("containerd", version)
     defaults = tomllib.loads(default_text(version))

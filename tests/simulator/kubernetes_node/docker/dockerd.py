@@ -85,7 +85,8 @@ class Dockerd:
         config: the configuration at its start.
         environment: the variables of its process: those of the machine and of the service.
 
-    Raises: DockerError with the reason why it does not start.
+    Raises:
+        DockerError: dockerd does not start; the text is the reason.
     """
 
     def __init__(

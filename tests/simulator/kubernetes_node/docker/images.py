@@ -109,7 +109,9 @@ class DockerImages:
     def write(self, config: bytes, layers: Iterable[bytes], names: Iterable[str]) -> str:
         """Add an image that was loaded or built, from its configuration and layers. Returns its id.
 
-        Raises: DiskFullError; ValueError for a layer that is not an archive.
+        Raises:
+            DiskFullError: the drive is full.
+            ValueError: a layer is not an archive.
         """
         described = [self._put(oci.LAYER, data) for data in layers]
         configured = self._put(oci.CONFIG, config)
@@ -146,8 +148,11 @@ class DockerImages:
         Args:
             used: for the id of each image in use, a container that uses it.
 
-        Returns: docker's output: `Untagged: …`, `Deleted: …`.
-        Raises: DockerError.
+        Returns:
+            Docker's output: `Untagged: …`, `Deleted: …`.
+
+        Raises:
+            DockerError: dockerd rejects the request.
         """
         image = self.find(name)
         whole = normal(name)

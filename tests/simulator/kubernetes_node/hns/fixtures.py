@@ -118,7 +118,8 @@ def populate(
         isolated: whether pods use Hyper-V isolation, so that SharedContainers is empty.
         name: the name of the network, if it is not the plugin's default (`vxlan0`).
 
-    Raises: KeyError for an unknown scene.
+    Raises:
+        KeyError: the scene is unknown.
     """
     plan = SCENES[scene]
     if name:

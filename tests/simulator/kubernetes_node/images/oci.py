@@ -56,7 +56,8 @@ def parse(name: str, *, familiar: bool = False) -> Reference:
     Args:
         name: the name with host and tag. With `familiar`, Docker's short forms (`nginx`) are also valid, as in CRI.
 
-    Raises: ReferenceFormatError.
+    Raises:
+        ReferenceFormatError: the name is invalid.
     """
     text, _, digest = name.partition("@")
     head, slash, rest = text.partition("/")

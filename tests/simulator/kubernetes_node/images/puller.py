@@ -205,8 +205,11 @@ def pull(store: ImageStore, puller: Puller, places: Sequence[Endpoint], referenc
     Args:
         alive: called before each write; raises an exception if the process must end.
 
-    Returns: the image in the store, and the manifest for the build (with `metadata_only`, the index itself).
-    Raises: PullError.
+    Returns:
+        The image in the store, and the manifest for the build (with `metadata_only`, the index itself).
+
+    Raises:
+        PullError: the pull failed.
     """
     try:
         media_type, digest = puller.resolve(places, reference)

@@ -126,7 +126,8 @@ class RegistryClient:
             offset: the first byte of the body to request.
             body, media_type: the content to send.
 
-        Raises: PullError.
+        Raises:
+            PullError: the request failed.
         """
         base = place.url if place.override_path else _with_v2(place.url)
         url = path if "://" in path else urljoin(base, path) if path.startswith("/") else f"{base}/{path}"

@@ -238,8 +238,9 @@ class ImageStore:
     def unpack(self, document: Mapping[str, Any], discard_layers: bool) -> None:
         """Create the snapshot for a manifest. The layers may be deleted afterwards (discard_unpacked_layers).
 
-        Raises: ValueError for a layer that is not an archive; DiskFullError, after which no part of the snapshot
-        remains.
+        Raises:
+            ValueError: a layer is not an archive.
+            DiskFullError: the drive is full. No part of the snapshot remains.
         """
         folder = self._snapshot(document)
         with self.writing(folder):

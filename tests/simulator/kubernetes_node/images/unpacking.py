@@ -25,7 +25,9 @@ def unpack(files: Files, folder: str, layers: Sequence[tuple[Mapping[str, Any], 
         folder: the folder for the snapshot, which must not exist.
         layers: the descriptor of each layer, and the file of its blob.
 
-    Raises: ValueError for a layer that is not an archive, DiskFullError. Nothing remains in this case.
+    Raises:
+        ValueError: a layer is not an archive.
+        DiskFullError: the drive is full. In both cases nothing remains.
     """
     total = sum(_size(files, layer, blob) for layer, blob in layers)
     files.check_space(total)

@@ -53,7 +53,8 @@ def discover(machine: Machine, wanted: Discovery, timeout: float, alive: Callabl
         timeout: the seconds after which a failure is final.
         alive: waits a number of seconds, and returns False if the process must end.
 
-    Raises: DiscoveryError.
+    Raises:
+        DiscoveryError: the cluster cannot be reached or trusted.
     """
     if wanted.file:
         return _of_file(machine, wanted.file)

@@ -96,7 +96,8 @@ def read(
     Args:
         is_file: returns whether a path is a file on the machine.
 
-    Raises: ConfigurationError.
+    Raises:
+        ConfigurationError: kubeadm rejects the configuration.
     """
     warnings: list[str] = []
     document = _of_flags(flags, arguments) if text is None else _of_file(text, version, warnings)

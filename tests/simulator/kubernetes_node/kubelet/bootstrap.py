@@ -75,7 +75,8 @@ def bootstrap(machine: Machine, settings: KubeletSettings, node: str, alive: Cal
     Args:
         alive: waits a number of seconds, and returns False if the kubelet must end.
 
-    Raises: BootstrapError.
+    Raises:
+        BootstrapError: the kubelet gets no certificate.
     """
     path = settings.bootstrap_kubeconfig
     try:

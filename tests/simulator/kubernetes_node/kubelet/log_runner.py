@@ -47,8 +47,11 @@ def read(argv: Sequence[str], version: str) -> tuple[dict[str, str], list[str]]:
         argv: the arguments, without the program.
         version: the version of the program; if empty, all flags are known.
 
-    Returns: the flags, and the command with its arguments.
-    Raises: ServiceError 1053, because it ends before the service manager gets a report.
+    Returns:
+        The flags, and the command with its arguments.
+
+    Raises:
+        ServiceError: 1053, because it ends before the service manager gets a report.
     """
     found: dict[str, str] = {}
     words = list(argv)

@@ -25,7 +25,9 @@ def environment(client: Client, pod: Mapping[str, Any], container: Mapping[str, 
         node: the values that depend on the node: `status.hostIP`, `status.podIP`.
         services: the variables of every container: KUBERNETES_SERVICE_HOST and so on.
 
-    Raises: ContainerConfigError, OSError.
+    Raises:
+        ContainerConfigError: a referenced object or key does not exist.
+        OSError: the API server is not reachable.
     """
     found = dict(services)
     namespace = pod["metadata"]["namespace"]

@@ -102,7 +102,8 @@ class Kubelet:
     def _check_runtime(self) -> None:
         """Check that CRI is available, like PreInitRuntimeService in pkg/kubelet. dockerd's own pipe lacks it.
 
-        Raises: KubeletError.
+        Raises:
+            KubeletError: no runtime responds.
         """
         endpoint = self.settings.runtime_endpoint
         # The kubelet gets to this point about one second after its start, which is enough for a runtime that starts

@@ -48,7 +48,9 @@ class Rotation:
     def look(self, client: Client) -> None:
         """Renew the certificate when it is due, and give the client the new one.
 
-        Raises: KubeletError if the certificate has expired and the API server responds; OSError.
+        Raises:
+            KubeletError: the certificate has expired, and the API server responds.
+            OSError: the API server is not reachable.
         """
         if not self._settings.rotates or not client.access.certificate or time.monotonic() < self._again:
             return

@@ -48,7 +48,8 @@ def read(program: str, argv: Sequence[str], version: str, hidden: Mapping[str, b
         argv: the arguments.
         hidden: flags that --help does not show, each with whether it takes a value.
 
-    Raises: UsageError.
+    Raises:
+        UsageError: the program rejects the command line.
     """
     minor = contracts.nearest("containerd", version)
     table = contracts.load("containerd")[program]

@@ -22,8 +22,11 @@ class ConfigurationError(Exception):
 def check(document: Mapping[str, Any], kind: str, version: str) -> list[str]:
     """Check a document against a kind (`apiVersion Kind`) in a version.
 
-    Returns: the paths of unknown fields, in their order.
-    Raises: ConfigurationError for a value of a wrong type, with the message of package json.
+    Returns:
+        The paths of unknown fields, in their order.
+
+    Raises:
+        ConfigurationError: a value has a wrong type. The message is that of package json.
     """
     known = contracts.fields(kind, version)
     unknown: list[str] = []

@@ -45,8 +45,11 @@ def parse(argv: Sequence[str], known: Mapping[str, Mapping[str, Any]]) -> tuple[
         argv: the arguments.
         known: the flags by name, with `type` and optionally `short`.
 
-    Returns: the flags, and the other arguments.
-    Raises: FlagError with pflag's text.
+    Returns:
+        The flags, and the other arguments.
+
+    Raises:
+        FlagError: pflag rejects the command line.
     """
     shorts = {str(about["short"]): name for name, about in known.items() if about.get("short")}
     # All programs that use cobra have these flags.

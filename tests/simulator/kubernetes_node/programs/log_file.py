@@ -33,7 +33,8 @@ class LogFile:
     Args:
         path: a Windows path. Its folder must exist, as for Go's os.OpenFile.
 
-    Raises: ServiceError 1053, because a program without its log ends before it reports to the service control manager.
+    Raises:
+        ServiceError: 1053, because a program without its log ends before it reports to the service control manager.
     """
 
     def __init__(self, machine: Machine, path: str) -> None:

@@ -37,7 +37,8 @@ class RealRegistry:
     Args:
         address: the IPv4 address to listen on.
 
-    Raises: OSError if it does not start.
+    Raises:
+        OSError: the registry does not start.
     """
 
     def __init__(self, address: str = "127.0.0.1") -> None:
@@ -98,7 +99,8 @@ class RealRegistry:
             images: the available images.
             names: the names of those to push; by default all.
 
-        Raises: ValueError with the registry's message if it rejects an image.
+        Raises:
+            ValueError: the registry rejects an image. The text contains its message.
         """
         for name in images.tags if names is None else names:
             path, _, tag = name.partition("/")[2].rpartition(":")

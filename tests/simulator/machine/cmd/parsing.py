@@ -81,7 +81,9 @@ class Step:
 def parse(line: str) -> list[Step]:
     """Parse the commands of a line or of a block of lines in parentheses.
 
-    Raises: SyntaxRefusedError, CmdNotModelledError.
+    Raises:
+        SyntaxRefusedError: the syntax is invalid.
+        CmdNotModelledError: the simulator does not model the line.
     """
     parser = _Parser(line)
     steps = parser.sequence()

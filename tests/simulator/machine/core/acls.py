@@ -66,7 +66,8 @@ def read_sddl(machine: Machine, path: str) -> str:
 
     FileSystemSecurity.cs in https://github.com/PowerShell/PowerShell/tree/master/src/System.Management.Automation
 
-    Raises: CmdletError
+    Raises:
+        CmdletError: the item does not exist, or access is denied.
     """
     try:
         return machine.files.sddl(path, {BACKUP})

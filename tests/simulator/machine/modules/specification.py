@@ -93,7 +93,8 @@ def read(text: str, utilities: Iterable[str] = ()) -> Rules | None:
         text: the module's script.
         utilities: the texts of its module_utils, which may contain fragments of the specification.
 
-    Raises: UnreadableError.
+    Raises:
+        UnreadableError: part of the specification is not a literal.
     """
     found = _CREATE.search(text)
     if found is None:

@@ -66,7 +66,8 @@ def to_wire(value: object, depth: int = DEPTH) -> Any:
     Args:
         depth: the depth to which the properties of objects are serialized.
 
-    Raises: NotModelled.
+    Raises:
+        NotModelled: the simulator does not model it.
     """
     if value is None or isinstance(value, (bool, bytes, datetime, timedelta, Decimal)):
         return value

@@ -106,7 +106,10 @@ class Guard:
     def require_change(self, path: str, sddl: str, enabled: Collection[str] = ()) -> None:
         """Check that the acting user may set the parts that the SDDL contains.
 
-        Raises: AccessDeniedError, InvalidOwnerError, ValueError
+        Raises:
+            AccessDeniedError: a right is missing.
+            InvalidOwnerError: the acting user may not set this owner.
+            ValueError: the SDDL is invalid.
         """
         token = self.token
         if token is None:

@@ -37,7 +37,8 @@ def member(type_name: str, kind: str, arguments: list[object]) -> PSObject:
     Args:
         kind: `property` or `field`.
 
-    Raises: NotModelled for any other member.
+    Raises:
+        NotModelled: any other member.
     """
     name = to_text(arguments[0]) if arguments else ""
     flags = arguments[1] if len(arguments) == 2 else None

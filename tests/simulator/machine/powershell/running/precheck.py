@@ -40,7 +40,8 @@ def check(machine: Machine, statements: Sequence[Node], known: set[str]) -> None
     Args:
         known: the existing functions and aliases, in lower case.
 
-    Raises: NotModelled.
+    Raises:
+        NotModelled: the simulator does not model it.
     """
     defined = set(known)
     for statement in statements:
