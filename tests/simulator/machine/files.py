@@ -151,13 +151,7 @@ class Files:
         return data.decode("utf-8-sig", errors="replace")
 
     def write_bytes(self, path: str, data: bytes) -> None:
-        """Write a file, replacing an existing one. Its folder must exist.
-
-        Raises:
-            FileNotFoundError: the path does not exist.
-            AccessDeniedError: a right is missing.
-            DiskFullError: the drive is full.
-        """
+        """Write a file to an existing folder. Raises FileNotFoundError, AccessDeniedError, DiskFullError."""
         real = self.real(path)
         if not real.parent.is_dir():
             raise FileNotFoundError(f"Could not find a part of the path '{path}'.")
@@ -301,8 +295,7 @@ class Files:
         Raises:
             FileNotFoundError: the path does not exist.
             ValueError: the SDDL is invalid.
-            AccessDeniedError: a right is missing.
-            InvalidOwnerError: the acting user may not set this owner.
+            AccessDeniedError, InvalidOwnerError: a right is missing.
         """
         if not self.exists(path):
             raise FileNotFoundError(f"Cannot find path '{path}' because it does not exist.")

@@ -92,7 +92,7 @@ def parse_command_line(line: str) -> PowerShellCommandLine | None:
             position += 1
         elif name in VALUES:
             if position + 1 == len(words):
-                raise ValueError(f"{word} without a value")
+                raise ValueError(f"expected a value after {word}")
             options[name] = words[position + 1]
             position += 2
         else:
@@ -151,13 +151,13 @@ def _parameter(word: str) -> str | None:
             return name
     if word[0] == "/":
         return None
-    raise ValueError(f"PowerShell has no parameter {word}")
+    raise ValueError(f"unknown parameter of PowerShell: {word}")
 
 
 def _ending(name: str, rest: list[str], switches: frozenset[str], options: dict[str, str]) -> PowerShellCommandLine:
     if name == "file":
         if not rest:
-            raise ValueError("-File without a path")
+            raise ValueError("expected a path after -File")
         reads = rest[0] == "-"
         return PowerShellCommandLine(None, None if reads else rest[0], tuple(rest[1:]), switches, options, reads)
     if name == "encodedcommand":
