@@ -57,14 +57,14 @@ def main() -> int:
         service_cidr=arguments.service_cidr,
         cluster_name=arguments.cluster_name,
     ) as cluster:
-        told: list[int] = []
+        signals: list[int] = []
         # Do this before anything reports that the cluster is ready, because the reader may send a signal at once.
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda received, _: told.append(received))
+            signal.signal(number, lambda received, _: signals.append(received))
         _write_private(arguments.kubeconfig, cluster.kubeconfig.read_text())
         facts = {"kind": cluster.kind, "version": cluster.version, "server": cluster.server, "ca_hash": cluster.ca_hash}
         print(json.dumps(facts), flush=True)
-        while not told:  # the kernel may deliver the signal to any thread; Python handles it here, at the next step
+        while not signals:  # the kernel may deliver the signal to any thread; Python handles it here, at the next step
             time.sleep(0.1)
     arguments.kubeconfig.unlink(missing_ok=True)
     return 0

@@ -57,5 +57,5 @@ def go_text(certificate: x509.Certificate, moment: datetime) -> str:
     """
     start, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
     word, limit = ("before", start) if moment < start else ("after", end)
-    said = f"current time {moment:%Y-%m-%dT%H:%M:%SZ} is {word} {limit:%Y-%m-%dT%H:%M:%SZ}"
-    return f"tls: failed to verify certificate: x509: certificate has expired or is not yet valid: {said}"
+    message = f"current time {moment:%Y-%m-%dT%H:%M:%SZ} is {word} {limit:%Y-%m-%dT%H:%M:%SZ}"
+    return f"tls: failed to verify certificate: x509: certificate has expired or is not yet valid: {message}"

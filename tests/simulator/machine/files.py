@@ -161,15 +161,15 @@ class Files:
         with self._lock:
             self.check_space(len(data) - (real.stat().st_size if real.exists() else 0))
             # Replaces the file by a new one, so that readers (and hard links of the image store) never see half a file.
-            aside = real.with_name(f".{real.name}.{threading.get_ident()}")
-            aside.write_bytes(data)
-            aside.replace(real)
+            temporary = real.with_name(f".{real.name}.{threading.get_ident()}")
+            temporary.write_bytes(data)
+            temporary.replace(real)
         self.written(path)
 
     def written(self, path: str) -> None:
         """Report that a file was written and closed without this class."""
-        for told in self.on_written:
-            told(normalise(path))
+        for listener in self.on_written:
+            listener(normalise(path))
 
     def write_text(self, path: str, text: str) -> None:
         """Write a file as UTF-8 without a byte-order mark."""
@@ -220,8 +220,8 @@ class Files:
             else:
                 shutil.move(source, target)
             self._access.moved(self._key(path), self._key(destination), before)
-        for told in self.on_move:
-            told(path, destination)
+        for listener in self.on_move:
+            listener(path, destination)
 
     def replace(self, path: str, destination: str) -> None:
         """Move a file to a path. A file that it replaces passes on its owner and list. Raises PermissionError.

@@ -240,8 +240,8 @@ def move_over(machine: Machine, path: str, destination: str) -> None:
 def _require_clean(machine: Machine, path: str) -> None:
     """Reject files that the antivirus has found (ERROR_VIRUS_INFECTED, 225)."""
     if machine.files.open.is_infected(path):
-        said = "Operation did not complete successfully because the file contains a virus or potentially unwanted"
-        raise exception(IO, f"{said} software.")
+        message = "Operation did not complete successfully because the file contains a virus or potentially unwanted"
+        raise exception(IO, f"{message} software.")
 
 
 def _missing(path: str) -> CmdletError:

@@ -81,8 +81,8 @@ class OpenFiles:
         wanted, shared = frozenset(access), frozenset(share)
         with self._lock:
             self._close_ended()
-            held = [handle for handle in self._handles if handle.path == key]
-        return any(not wanted <= handle.share or not handle.access <= shared for handle in held)
+            handles = [handle for handle in self._handles if handle.path == key]
+        return any(not wanted <= handle.share or not handle.access <= shared for handle in handles)
 
     def infected(self, path: str) -> None:
         """Record that the antivirus blocks access to a file."""

@@ -54,8 +54,8 @@ def describe(machine: Machine) -> dict[str, object]:
         "elevations": list(machine.part(Elevations).runs),
         "processes": [{"id": process.id, "name": process.name} for process in machine.processes.all()],
     }
-    for name, look in machine.families.status.items():
-        found[name] = look(machine)
+    for name, describe_part in machine.families.status.items():
+        found[name] = describe_part(machine)
     return found
 
 

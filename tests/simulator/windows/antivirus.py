@@ -54,11 +54,11 @@ def _fault(machine: Machine, fault: Mapping[str, object]) -> None:
         raise ValueError(f"expected a list of patterns as the blocks of a fault, got {blocks!r}")
     scanner = machine.part(Scanner)
     scanner.seconds, scanner.blocks = float(seconds), tuple(str(pattern).casefold() for pattern in blocks)
-    if not any(getattr(told, "func", None) is _look for told in machine.files.on_written):
-        machine.files.on_written.append(functools.partial(_look, machine))
+    if not any(getattr(listener, "func", None) is _on_written for listener in machine.files.on_written):
+        machine.files.on_written.append(functools.partial(_on_written, machine))
 
 
-def _look(machine: Machine, path: str) -> None:
+def _on_written(machine: Machine, path: str) -> None:
     scanner = machine.part(Scanner)
     if not (scanner.seconds or scanner.blocks) or not _protects(machine, path) or not _is_scanned(machine, path):
         return

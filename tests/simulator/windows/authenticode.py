@@ -40,7 +40,7 @@ def get_signature(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def _signature(machine: Machine, path: str) -> PSObject:
-    signer, state, message, kind = _look(machine, path)
+    signer, state, message, kind = _inspect(machine, path)
     properties: dict[str, object] = {
         "SignerCertificate": _certificate(signer) if signer else None,
         "TimeStamperCertificate": None,
@@ -53,7 +53,7 @@ def _signature(machine: Machine, path: str) -> PSObject:
     return PSObject(f"{_NAMESPACE}.Signature", properties)
 
 
-def _look(machine: Machine, path: str) -> tuple[Signer | None, str, str, str]:
+def _inspect(machine: Machine, path: str) -> tuple[Signer | None, str, str, str]:
     """Return a file's signer, the status, its message and the type of the signature."""
     data = machine.files.read_bytes(path)
     identity = executables.identify(data)

@@ -90,8 +90,8 @@ def add(machine: Machine, path: str, client: Client, stop: threading.Event) -> O
     problem = signature_problem(machine, found.signer)
     if problem:
         return Outcome(problem)
-    beside = _beside(machine, path) if client == "DISM" else ()
-    answer = component_store.verdict(machine, found.update, beside)
+    checkpoints = _articles_in_folder(machine, path) if client == "DISM" else ()
+    answer = component_store.verdict(machine, found.update, checkpoints)
     if answer == "applicable":
         return update_install.install(machine, found.update, client, stop)
     if answer in ("installed", "pending"):
@@ -101,7 +101,7 @@ def add(machine: Machine, path: str, client: Client, stop: threading.Event) -> O
     return Outcome(update_install.CBS_NOT_APPLICABLE if client == "DISM" else update_install.NOT_APPLICABLE)
 
 
-def _beside(machine: Machine, path: str) -> tuple[str, ...]:
+def _articles_in_folder(machine: Machine, path: str) -> tuple[str, ...]:
     """Return the articles of the packages in a file's folder."""
     own = normalise(path)
     folder = own.rpartition("\\")[0]

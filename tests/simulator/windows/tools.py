@@ -78,8 +78,8 @@ def icacls(machine: Machine, run: Invocation) -> ProgramResult:
     except PermissionError as error:
         foreign = isinstance(error, InvalidOwnerError)
         text = f"{path}: {_NOT_OWNER if foreign else 'Access is denied.'}\r\n"
-        said = "Successfully processed 0 files; Failed processing 1 files\r\n"
-        return ProgramResult(1307 if foreign else 5, said, text)
+        message = "Successfully processed 0 files; Failed processing 1 files\r\n"
+        return ProgramResult(1307 if foreign else 5, message, text)
 
 
 def _icacls(machine: Machine, path: str, words: list[str]) -> ProgramResult:
@@ -132,15 +132,15 @@ def takeown(machine: Machine, run: Invocation) -> ProgramResult:
         inside = [entry.path for entry in machine.files.walk(path)] if "/r" in words else []
     owner = "BA" if group or token is None else token.user
     named = "the administrators group" if group else f'user "{machine.name}\\{run.user.rpartition(chr(92))[2]}"'
-    said = ""
+    message = ""
     for place in dict.fromkeys([path, *inside]):
         try:
             machine.files.set_sddl(place, f"O:{owner}", {TAKE_OWNERSHIP})
         except PermissionError:
             text = "ERROR: The current logged on user does not have ownership privileges on the file (or folder)"
-            return ProgramResult(1, said, f'{text} "{place}".\r\n')
-        said += f'\r\nSUCCESS: The file (or folder): "{place}" now owned by {named}.\r\n'
-    return ProgramResult(0, said)
+            return ProgramResult(1, message, f'{text} "{place}".\r\n')
+        message += f'\r\nSUCCESS: The file (or folder): "{place}" now owned by {named}.\r\n'
+    return ProgramResult(0, message)
 
 
 def _entries(sddl: str) -> tuple[str, list[str]]:

@@ -155,8 +155,8 @@ def network_settings(machine: Machine, flags: Mapping[str, str]) -> dict[str, An
     """Return the contents of net-conf.json. Raises FlannelError."""
     path = drive(flags.get("net-config-path") or "/etc/kube-flannel/net-conf.json")
     if not machine.files.is_file(path):
-        said = f"failed to read net conf: open {path}: The system cannot find the file specified."
-        raise FlannelError(f"Failed to create SubnetManager: {said}")
+        message = f"failed to read net conf: open {path}: The system cannot find the file specified."
+        raise FlannelError(f"Failed to create SubnetManager: {message}")
     try:
         found = json.loads(machine.files.read_text(path))
         ipaddress.ip_network(found["Network"])

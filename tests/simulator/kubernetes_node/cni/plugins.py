@@ -222,8 +222,8 @@ def _about(name: str) -> Program:
         command = invocation.variable("CNI_COMMAND")
         if command == "VERSION" or not command:
             supported = json.dumps({"cniVersion": VERSIONS[-1], "supportedVersions": list(VERSIONS)})
-            said = f"CNI {name} plugin v{invocation.version}\nCNI protocol versions supported: {', '.join(VERSIONS)}\n"
-            return ProgramResult(0, supported) if command else ProgramResult(0, "", said)
+            text = f"CNI {name} plugin v{invocation.version}\nCNI protocol versions supported: {', '.join(VERSIONS)}\n"
+            return ProgramResult(0, supported) if command else ProgramResult(0, "", text)
         error = {
             "code": 4,
             "msg": f"required env variables [CNI_CONTAINERID,CNI_NETNS,CNI_IFNAME,CNI_PATH] missing ({command})",

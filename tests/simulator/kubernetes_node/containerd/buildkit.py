@@ -106,8 +106,8 @@ def _buildctl(machine: Machine, invocation: Invocation) -> ProgramResult:
         return ProgramResult(1, "", f"the simulator does not model buildctl {' '.join(argv[:1])}\n")
     server = listeners.behind(machine, PIPE)
     if not isinstance(server, Buildkitd):
-        said = 'open //./pipe/buildkitd: The system cannot find the file specified."'
-        return ProgramResult(1, "", f'error: listing workers: connection error: desc = "transport: {said}\n')
+        message = 'open //./pipe/buildkitd: The system cannot find the file specified."'
+        return ProgramResult(1, "", f'error: listing workers: connection error: desc = "transport: {message}\n')
     options: dict[str, dict[str, str]] = {"local": {}, "opt": {}, "output": {}}
     flat: dict[str, str] = {}
     while argv[1:]:
@@ -125,12 +125,12 @@ def _buildctl(machine: Machine, invocation: Invocation) -> ProgramResult:
     if flat.get("frontend") != "dockerfile.v0" or options["output"].get("type") != "image":
         return ProgramResult(1, "", "the simulator models buildctl build of a Dockerfile into an image only\n")
     try:
-        said = _build(server, invocation, options)
+        message = _build(server, invocation, options)
     except (BuildError, PullError, oci.ReferenceFormatError, FileNotFoundError) as error:
         return ProgramResult(1, "", f"error: failed to solve: {error}\n")
     except OSError as error:
         return ProgramResult(1, "", f"error: failed to solve: {error.strerror or error}\n")
-    return ProgramResult(0, "", said)
+    return ProgramResult(0, "", message)
 
 
 def _build(server: Buildkitd, invocation: Invocation, options: Mapping[str, Mapping[str, str]]) -> str:

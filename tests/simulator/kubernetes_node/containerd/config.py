@@ -169,10 +169,10 @@ def _parse(text: str, path: str, minor: str) -> Table:
     except tomllib.TOMLDecodeError as error:
         where = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
         row, column = (int(where[1]), int(where[2])) if where else (1, 1)
-        said = str(error).split(" (at")[0]
+        message = str(error).split(" (at")[0]
         if contracts.at_least(minor, "2.0"):
-            raise ConfigError(f"failed to unmarshal TOML at row {row} column {column}: toml: {said}") from error
-        raise ConfigError(f"failed to load TOML: {path}: ({row}, {column}): {said}") from error
+            raise ConfigError(f"failed to unmarshal TOML at row {row} column {column}: toml: {message}") from error
+        raise ConfigError(f"failed to load TOML: {path}: ({row}, {column}): {message}") from error
 
 
 def _apply(config: Config, document: Table, path: str) -> int:

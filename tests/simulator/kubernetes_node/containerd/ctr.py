@@ -46,14 +46,14 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
     address = line.text("address") or invocation.variable("CONTAINERD_ADDRESS") or _ADDRESS
     server = connect(machine, address)
     if server is None:
-        said = f"failed to dial {json.dumps(address)}: context deadline exceeded: connection error: desc = "
-        said += '"transport: error while dialing: '
-        return ProgramResult(1, "", f'ctr: {said}open {address}: The system cannot find the file specified."\n')
+        message = f"failed to dial {json.dumps(address)}: context deadline exceeded: connection error: desc = "
+        message += '"transport: error while dialing: '
+        return ProgramResult(1, "", f'ctr: {message}open {address}: The system cannot find the file specified."\n')
     try:
         found = Run(machine, invocation, line, server)
         printed = handler(found)
         warnings = "".join(
-            f'time="2026-11-21T00:00:00Z" level=warning msg={json.dumps(said)}\n' for said in found.warnings
+            f'time="2026-11-21T00:00:00Z" level=warning msg={json.dumps(message)}\n' for message in found.warnings
         )
         return ProgramResult(0, printed, warnings)
     except (CtrError, PullError, oci.ReferenceFormatError) as error:
@@ -105,15 +105,15 @@ def _make_namespace(run: Run) -> str:
 
 
 def _remove_namespace(run: Run) -> str:
-    said = ""
+    message = ""
     for name in run.line.arguments:
         try:
             if not run.server.store.remove_namespace(name):
                 raise CtrError(f'unable to delete {name}: namespace "{name}": not found')
         except ValueError as error:
             raise CtrError(f"unable to delete {name}: {error}") from error
-        said += f"{name}\n"
-    return said
+        message += f"{name}\n"
+    return message
 
 
 def _version(run: Run) -> str:

@@ -79,13 +79,13 @@ def _get(run: Run) -> str:
 
 
 def _delete(run: Run) -> str:
-    said = ""
+    message = ""
     for digest in run.line.arguments:
         path = run.server.store.blob_path(digest)
         if run.machine.files.is_file(path):
             run.machine.files.delete(path)
-            said += f"{digest}\n"
-    return said
+            message += f"{digest}\n"
+    return message
 
 
 def _active(run: Run) -> str:

@@ -103,13 +103,13 @@ def _push(run: Run) -> str:
 def _tag(run: Run) -> str:
     source = run.image(run.argument(0, "please provide an image reference to tag from"))
     run.argument(1, "please provide an image reference to tag to")
-    said = ""
+    message = ""
     for name in run.line.arguments[1:]:
         if run.server.store.get(name, run.namespace) and not run.line.on("force"):
             raise CtrError(f'image "{name}": already exists')
         run.server.store.put(Image(name, source.target, dict(source.labels)), run.namespace)
-        said += f"{name}\n"
-    return said
+        message += f"{name}\n"
+    return message
 
 
 def _label(run: Run) -> str:
@@ -124,13 +124,13 @@ def _label(run: Run) -> str:
 
 def _delete(run: Run) -> str:
     """Remove names. A missing name only causes a warning (cmd/ctr/commands/images/images.go)."""
-    said = ""
+    message = ""
     for name in run.line.arguments:
         if run.server.store.delete(name, run.namespace, collect=run.line.on("sync")):
-            said += f"{name}\n"
+            message += f"{name}\n"
         else:
             run.warnings.append(f"{name}: image not found")
-    return said
+    return message
 
 
 def _check(run: Run) -> str:
@@ -192,12 +192,12 @@ def _prune(run: Run) -> str:
     if not run.line.on("all"):
         raise CtrError("--all must be specified to prune unused images")
     used = {item.image for item in run.server.containers()} if run.namespace == K8S else set()
-    said = ""
+    message = ""
     for image in run.server.store.images(run.namespace):
         if image.name not in used:
             run.server.store.delete(image.name, run.namespace)
-            said += f"{image.name}\n"
-    return said
+            message += f"{image.name}\n"
+    return message
 
 
 COMMANDS: Mapping[str, Command] = {

@@ -142,8 +142,8 @@ class Containerd(Runtime):
         sandbox = Sandbox(shims.new_id(), pod.name, pod.namespace, pod.uid, attempt=pod.attempt)
         if not self._may_compute:
             # The text is from microsoft/hcsshim#2017.
-            said = f"hcs::CreateComputeSystem {sandbox.id}: Access is denied.: unknown"
-            raise RuntimeFailure(f"failed to create containerd task: failed to create shim task: {said}")
+            message = f"hcs::CreateComputeSystem {sandbox.id}: Access is denied.: unknown"
+            raise RuntimeFailure(f"failed to create containerd task: failed to create shim task: {message}")
         known = shims.settle(self._machine)
         known.leases.add(sandbox.id)
         if pod.host_network:

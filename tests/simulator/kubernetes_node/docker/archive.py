@@ -86,7 +86,7 @@ def load(images: DockerImages, archive: tarfile.TarFile) -> list[str]:
         entries: list[dict[str, Any]] = json.loads(member("manifest.json"))
     except ValueError as error:
         raise DockerError(f"invalid character in manifest.json: {error}") from error
-    said: list[str] = []
+    message: list[str] = []
     for entry in entries:
         config = member(str(entry["Config"]))
         document = json.loads(config)
@@ -100,5 +100,5 @@ def load(images: DockerImages, archive: tarfile.TarFile) -> list[str]:
         if not all(tags):
             raise DockerError(f"invalid tag {entry['RepoTags']}")
         identity = images.write(config, [member(str(name)) for name in layers], tags)
-        said += [f"Loaded image: {familiar(tag)}" for tag in tags] or [f"Loaded image ID: {identity}"]
-    return said
+        message += [f"Loaded image: {familiar(tag)}" for tag in tags] or [f"Loaded image ID: {identity}"]
+    return message

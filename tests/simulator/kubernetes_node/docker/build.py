@@ -91,9 +91,9 @@ class _Build:
         self._stages: list[_Stage] = []
 
     def run(self, steps: list[tuple[str, str]], tags: list[str]) -> str:
-        said = ["Sending build context to Docker daemon  3.072kB"]
+        message = ["Sending build context to Docker daemon  3.072kB"]
         for number, (word, rest) in enumerate(steps, 1):
-            said.append(f"Step {number}/{len(steps)} : {word} {rest}")
+            message.append(f"Step {number}/{len(steps)} : {word} {rest}")
             self._step(word, rest, number)
         stage = self._stages[-1]
         settings = stage.config.setdefault("config", {})
@@ -107,9 +107,9 @@ class _Build:
             self._run.machine.files.write_text(self._run.path(self._run.text("iidfile")), identity)
         if self._run.on("q", "quiet"):
             return f"{identity}\n"
-        said += [f" ---> {identity[7:19]}", f"Successfully built {identity[7:19]}"]
-        said += [f"Successfully tagged {familiar(tag)}" for tag in tags]
-        return "".join(f"{line}\n" for line in said)
+        message += [f" ---> {identity[7:19]}", f"Successfully built {identity[7:19]}"]
+        message += [f"Successfully tagged {familiar(tag)}" for tag in tags]
+        return "".join(f"{line}\n" for line in message)
 
     def _step(self, word: str, rest: str, number: int) -> None:
         if word == "ARG":

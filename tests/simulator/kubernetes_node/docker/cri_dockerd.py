@@ -106,8 +106,8 @@ class CriDockerd(Runtime):
 
     def network_problem(self, error: cni.CniError) -> str:
         """Return the message for NetworkReady=false."""
-        said = "cni config uninitialized" if "cni plugin not initialized" in str(error) else str(error)
-        return f"docker: network plugin is not ready: {said}"
+        message = "cni config uninitialized" if "cni plugin not initialized" in str(error) else str(error)
+        return f"docker: network plugin is not ready: {message}"
 
     def network(self) -> cni.NetworkConfig:
         """Return the CNI configuration. Raises cni.CniError."""
@@ -195,10 +195,10 @@ class CriDockerd(Runtime):
             sandbox.address = cni.add(self._machine, network, item.id, "").address
             sandbox.network = network.name
         except cni.CniError as error:
-            said = f'networkPlugin cni failed to set up pod "{sandbox.pod}_{sandbox.namespace}" network: {error}'
+            message = f'networkPlugin cni failed to set up pod "{sandbox.pod}_{sandbox.namespace}" network: {error}'
             server.remove(item, force=True)
             raise RuntimeFailure(
-                f'failed to set up sandbox container "{item.id}" network for pod "{sandbox.pod}": {said}'
+                f'failed to set up sandbox container "{item.id}" network for pod "{sandbox.pod}": {message}'
             ) from error
 
     def stop_sandbox(self, sandbox: Sandbox) -> None:

@@ -202,10 +202,10 @@ class Dockerd:
             # dockerd does not set the names of its endpoints, so HNS chooses them.
             return store.add_endpoint("Ethernet", network.id, address, container=item.id).id
         except HnsError as error:
-            said = f"hnsCall failed in Win32: {error.said} (0x{error.code:x})"
+            message = f"hnsCall failed in Win32: {error.said} (0x{error.code:x})"
             raise DockerError(
                 f"failed to create endpoint {item.name} on network {item.network}: failed during "
-                f"hnsCallRawResponse: {said}"
+                f"hnsCallRawResponse: {message}"
             ) from error
 
     def stop(self, item: DockerContainer) -> None:

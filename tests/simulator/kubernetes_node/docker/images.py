@@ -174,27 +174,27 @@ class DockerImages:
                 f'conflict: unable to remove {what} "{familiar(whole or name)}" (must force) - container {user[:12]} '
                 f"is using its referenced image {image.id[7:19]}"
             )
-        said = [f"Untagged: {familiar(item)}" for item in going]
+        message = [f"Untagged: {familiar(item)}" for item in going]
         for item in going:
             self.store.delete(item)
         if not left and not user:
             self.store.delete(image.id)
-            said.append(f"Deleted: {image.id}")
-        return said
+            message.append(f"Deleted: {image.id}")
+        return message
 
     def prune(self, *, everything: bool, used: Iterable[str]) -> tuple[list[str], int]:
         """Remove dangling images, or all unused ones. Returns the output, and the number of bytes freed."""
-        said: list[str] = []
+        message: list[str] = []
         won = 0
         for image in self.all():
             if image.id in set(used) or (image.tags and not everything):
                 continue
-            said += [f"untagged: {familiar(item)}" for item in (*image.tags, *image.digests)]
+            message += [f"untagged: {familiar(item)}" for item in (*image.tags, *image.digests)]
             for item in (*image.tags, *image.digests, image.id):
                 self.store.delete(item)
-            said.append(f"deleted: {image.id}")
+            message.append(f"deleted: {image.id}")
             won += image.size
-        return said, won
+        return message, won
 
 
 def normal(name: str) -> str:

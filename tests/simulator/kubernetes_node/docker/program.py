@@ -68,11 +68,11 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
 
 
 def _unreachable(host: str) -> str:
-    said = "error during connect: this error may indicate that the docker daemon is not running: Get "
+    message = "error during connect: this error may indicate that the docker daemon is not running: Get "
     pipe = host.removeprefix("npipe:").lstrip("/")
     path = pipe.replace("/", "%2F")
     return (
-        f'{said}"http://%2F%2F{path}/v1.51/containers/json": open //{pipe}: The system cannot find the file '
+        f'{message}"http://%2F%2F{path}/v1.51/containers/json": open //{pipe}: The system cannot find the file '
         f"specified.\n"
     )
 

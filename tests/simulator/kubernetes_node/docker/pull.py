@@ -188,8 +188,8 @@ class Transfer:
 
     def _take(self, images: DockerImages, name: oci.Reference, place: Endpoint, digest: str) -> Pulled:
         pinned = f"{name.host}/{name.path}@{digest}"
-        known, held = images.store.get(str(name)), images.store.get(pinned)
-        if known and held and known.target == held.target:
+        known, pinned_image = images.store.get(str(name)), images.store.get(pinned)
+        if known and pinned_image and known.target == pinned_image.target:
             return Pulled(digest, images.find(pinned).id, fresh=False)
         document = _document(self._puller.fetch([place], name, "manifests", digest)[1])
         build = self._machine.windows.build
@@ -255,18 +255,18 @@ def _document(data: bytes) -> dict[str, Any]:
 
 def _failure(error: PullError, reference: oci.Reference) -> DockerError:
     """Return dockerd's error for a failure."""
-    said = str(error).removeprefix(f'failed to resolve reference "{reference}": ')
+    message = str(error).removeprefix(f'failed to resolve reference "{reference}": ')
     name = familiar(f"{reference.host}/{reference.path}")
-    if f"{reference}: not found" in said or said.startswith("content at "):
+    if f"{reference}: not found" in message or message.startswith("content at "):
         return DockerError(f"manifest for {familiar(str(reference))} not found: manifest unknown: manifest unknown")
-    if "There is not enough space on the disk" in said:
+    if "There is not enough space on the disk" in message:
         return DockerError("failed to register layer: write: There is not enough space on the disk.")
-    if any(f"{status} {http.client.responses[status]}" in said for status in (401, 403)):
+    if any(f"{status} {http.client.responses[status]}" in message for status in (401, 403)):
         return DockerError(
             f"pull access denied for {name}, repository does not exist or may require 'docker login': denied: "
             f"requested access to the resource is denied"
         )
-    if "429 " in said:
+    if "429 " in message:
         return DockerError("toomanyrequests: You have reached your pull rate limit.")
     # dockerd's Go client adds this name to the error.
-    return DockerError(said.replace("failed to do request: ", ""))
+    return DockerError(message.replace("failed to do request: ", ""))

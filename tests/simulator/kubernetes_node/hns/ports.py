@@ -38,16 +38,16 @@ class Pools:
 
 def reserve(machine: Machine, owner: str) -> None:
     """Reserve a pool for a network or load balancer, unless it already has one. Raises HnsError."""
-    held = machine.part(PortRanges).held()
-    if owner in held:
-        held[owner].until = None
+    reservations = machine.part(PortRanges).held()
+    if owner in reservations:
+        reservations[owner].until = None
         return
-    taken = {pool.first for pool in held.values()}
+    taken = {pool.first for pool in reservations.values()}
     start = next((first for first in range(FIRST, LAST - SIZE + 2, SIZE) if first not in taken), 0)
     if not start:
         # The error in kube-proxy's log when no ephemeral ports are left.
         raise HnsError("CreateLoadBalancer", PORT_EXISTS)
-    held[owner] = Reservation(start, start + SIZE - 1)
+    reservations[owner] = Reservation(start, start + SIZE - 1)
 
 
 def release(machine: Machine, owner: str, *, network: bool = False) -> None:
@@ -77,9 +77,9 @@ def restarted(machine: Machine, owners: set[str]) -> None:
 
 def status(machine: Machine) -> dict[str, object]:
     """Return the data for the status page."""
-    held = machine.part(PortRanges).held()
+    reservations = machine.part(PortRanges).held()
     return {
-        "reserved": {owner: [pool.first, pool.last] for owner, pool in held.items()},
-        "releasing": sorted(owner for owner, pool in held.items() if pool.until is not None),
+        "reserved": {owner: [pool.first, pool.last] for owner, pool in reservations.items()},
+        "releasing": sorted(owner for owner, pool in reservations.items() if pool.until is not None),
         "networks_made_too_early": machine.part(Pools).too_early,
     }

@@ -72,9 +72,9 @@ class Puller:
                 raise PullError(f"{reference}: not found")
             if answer.status > 299:
                 url = f"{place.url}/v2/{reference.path}/manifests/{reference.object}"
-                said = f"unexpected status from HEAD request to {url}: {answer.status_text()}"
+                message = f"unexpected status from HEAD request to {url}: {answer.status_text()}"
                 denied = "pull access denied, repository does not exist or may require authorization: "
-                raise PullError((denied if answer.status in (401, 403) else "") + said)
+                raise PullError((denied if answer.status in (401, 403) else "") + message)
             media_type = answer.headers.get("content-type", "").partition(";")[0]
             digest = answer.headers.get("docker-content-digest", "") or oci.digest_of(answer.read())
         return media_type, reference.digest or digest
@@ -142,8 +142,8 @@ class Puller:
                 return answer
             answer.stream.close()
             url = f"{place.url}/v2/{reference.path}/{kind}/{wanted}"
-            said = f"unexpected status code {url}: {answer.status_text()}"
-            first = first or PullError(f"content at {url} not found: not found" if answer.status == 404 else said)
+            message = f"unexpected status code {url}: {answer.status_text()}"
+            first = first or PullError(f"content at {url} not found: not found" if answer.status == 404 else message)
         assert first is not None
         raise first
 
@@ -261,8 +261,8 @@ def unpack(store: ImageStore, document: Mapping[str, Any], discard_layers: bool)
         store.unpack(document, discard_layers)
     except DiskFullError as error:
         layer = next(iter(document.get("layers", [])), document["config"])["digest"]
-        said = "hcsshim::ImportLayer failed in Win32: There is not enough space on the disk. (0x70): unknown"
-        raise PullError(f"failed to extract layer {layer}: {said}") from error
+        message = "hcsshim::ImportLayer failed in Win32: There is not enough space on the disk. (0x70): unknown"
+        raise PullError(f"failed to extract layer {layer}: {message}") from error
     except ValueError as error:
         raise PullError(str(error)) from error
 

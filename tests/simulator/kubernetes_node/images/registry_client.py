@@ -331,8 +331,8 @@ def _network_text(error: CurlError, parts: SplitResult) -> str:
         case errors.COULDNT_RESOLVE_PROXY:
             return "proxyconnect tcp: dial tcp: lookup of the proxy: no such host"
         case errors.COULDNT_CONNECT if error.refused:
-            said = "connectex: No connection could be made because the target machine actively refused it."
-            return f"dial tcp {parts.hostname}:{port}: {said}"
+            message = "connectex: No connection could be made because the target machine actively refused it."
+            return f"dial tcp {parts.hostname}:{port}: {message}"
         case errors.COULDNT_CONNECT | errors.OPERATION_TIMEDOUT:
             return f"dial tcp {parts.hostname}:{port}: i/o timeout"
         case errors.UNSUPPORTED_PROTOCOL:

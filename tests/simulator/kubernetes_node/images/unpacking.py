@@ -38,9 +38,9 @@ def unpack(files: Files, folder: str, layers: Sequence[tuple[Mapping[str, Any], 
 
 
 def _size(files: Files, layer: Mapping[str, Any], blob: str) -> int:
-    told = (layer.get("annotations") or {}).get(SIZE)
-    if told is not None:
-        return int(told)
+    declared = (layer.get("annotations") or {}).get(SIZE)
+    if declared is not None:
+        return int(declared)
     try:
         with tarfile.open(files.real(blob), "r:*") as archive:
             return sum(member.size for member in archive)
@@ -49,5 +49,5 @@ def _size(files: Files, layer: Mapping[str, Any], blob: str) -> int:
             raise ValueError(
                 f"failed to get reader from content store: content digest {layer['digest']}: not found"
             ) from error
-        said = "failed to get stream processor" if isinstance(error, tarfile.ReadError) else "unexpected EOF"
-        raise ValueError(f"failed to extract layer {layer['digest']}: {said}: unknown") from error
+        message = "failed to get stream processor" if isinstance(error, tarfile.ReadError) else "unexpected EOF"
+        raise ValueError(f"failed to extract layer {layer['digest']}: {message}: unknown") from error

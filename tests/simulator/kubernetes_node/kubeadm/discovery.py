@@ -70,9 +70,9 @@ def discover(machine: Machine, wanted: Discovery, timeout: float, alive: Callabl
         except (DiscoveryError, ApiError, OSError) as error:
             if time.monotonic() >= deadline or not alive(min(1.0, max(0.05, deadline - time.monotonic()))):
                 url = f"https://{wanted.endpoint}{_CLUSTER_INFO}?timeout=10s"
-                said = str(error) if isinstance(error, DiscoveryError) else (
+                message = str(error) if isinstance(error, DiscoveryError) else (
                     f'failed to request the cluster-info ConfigMap: Get "{url}": {error}')  # fmt: skip
-                raise DiscoveryError(f"couldn't validate the identity of the API Server: {said}") from error
+                raise DiscoveryError(f"couldn't validate the identity of the API Server: {message}") from error
 
 
 def _of_file(machine: Machine, name: str) -> tuple[str, str]:

@@ -121,8 +121,8 @@ class Joiner:
             cluster = client.get(f"{path}/kubeadm-config")["data"]["ClusterConfiguration"]
             data = client.get(f"{path}/kubelet-config")["data"]
         except (ApiError, OSError) as error:
-            said = f"unable to fetch the kubeadm-config ConfigMap: failed to get config map: {error}"
-            raise JoinError("preflight", said) from error
+            message = f"unable to fetch the kubeadm-config ConfigMap: failed to get config map: {error}"
+            raise JoinError("preflight", message) from error
         if wrong := preflight.control_plane_problem(yaml.safe_load(cluster), self.version):
             raise JoinError("preflight", f"unable to fetch the kubeadm-config ConfigMap: {wrong}")
         return str(data["kubelet"])
@@ -192,12 +192,12 @@ class Joiner:
         while not health.healthy(self.machine, port):
             if time.monotonic() - began > self.join.health_timeout:
                 self._say(f"[kubelet-check] The kubelet is not healthy after {_go(self.join.health_timeout)}")
-                said = (
+                message = (
                     f"The HTTP call equal to 'curl -sSL {url}' returned error: Get \"{url}\": dial tcp "
                     f"127.0.0.1:{port}: connectex: "
                     "No connection could be made because the target machine actively refused it."
                 )
-                raise JoinError("kubelet-start", said)
+                raise JoinError("kubelet-start", message)
             self._check()
         self._say(f"[kubelet-check] The kubelet is healthy after {(time.monotonic() - began) * 1000:.3f}ms")
         self._say("[kubelet-start] Waiting for the kubelet to perform the TLS Bootstrap")
@@ -205,8 +205,8 @@ class Joiner:
         while not self._bootstrapped():
             if time.monotonic() - began > self.join.bootstrap_timeout:
                 new = contracts.at_least(self.version, "1.34")
-                said = "context deadline exceeded" if new else "timed out waiting for the condition"
-                raise JoinError("kubelet-start", f"error uploading crisocket: {said}" if not new else said)
+                message = "context deadline exceeded" if new else "timed out waiting for the condition"
+                raise JoinError("kubelet-start", f"error uploading crisocket: {message}" if not new else message)
             self._check()
 
     def _check(self) -> None:

@@ -149,8 +149,8 @@ def _registration(registration: Mapping[str, Any]) -> list[str]:
     host = socket.partition("://")[2].partition("/")[0]
     if wrong := re.search(r"[\\ <>^`{|}]", host):
         shown = json.dumps(socket)
-        said = f"URL parsing error: parse {shown}: invalid character {json.dumps(wrong[0])} in host name"
-        found.append(_invalid("nodeRegistration.criSocket", socket, said))
+        message = f"URL parsing error: parse {shown}: invalid character {json.dumps(wrong[0])} in host name"
+        found.append(_invalid("nodeRegistration.criSocket", socket, message))
     extra = registration.get("kubeletExtraArgs")
     names = [item.get("name") for item in extra] if isinstance(extra, list) else list(extra or {})
     for index, argument in enumerate(names):

@@ -48,13 +48,13 @@ def check(
         )
     if connect(machine, join.cri_socket) is None:
         pipe = pipe_name(join.cri_socket).replace("\\", "\\\\")
-        said = (
+        message = (
             f"could not connect to the container runtime: failed to create new CRI runtime service: validate service "
             f'connection: validate CRI v1 runtime API for endpoint "{join.cri_socket}": rpc error: code = Unavailable '
             f'desc = connection error: desc = "transport: Error while dialing: open {pipe}: The system cannot find the '
             f'file specified."'
         )
-        errors.append(("CRI", said))
+        errors.append(("CRI", message))
     manifests = f"{KUBERNETES}\\manifests"
     if machine.files.is_directory(manifests) and machine.files.listing(manifests):
         errors.append(("DirAvailable--etc-kubernetes-manifests", f"{manifests[2:]} is not empty"))
@@ -81,8 +81,8 @@ def _kubelet_version(machine: Machine, version: str, environment: Mapping[str, s
     """
     path = machine.programs.locate("kubelet", environment)
     if path is None:
-        said = "cannot execute 'kubelet --version': executable file not found in %PATH%"
-        return f"couldn't get kubelet version: {said}"
+        message = "cannot execute 'kubelet --version': executable file not found in %PATH%"
+        return f"couldn't get kubelet version: {message}"
     kubelet = version_of(machine, path)
     major, minor = contracts.number(contracts.minor_of(version))
     oldest = (major, minor - _KUBELET_OLDER, 0)
@@ -102,8 +102,8 @@ def control_plane_problem(cluster: Mapping[str, Any], version: str) -> str:
     """
     api, kind = str(cluster.get("apiVersion")), str(cluster.get("kind"))
     if f"{api} {kind}" not in contracts.kinds(version):
-        said = f'no kind "{kind}" is registered for version "{api}" in scheme "pkg/runtime/scheme.go:111"'
-        return f"failed to decode cluster configuration data: {said}"
+        message = f'no kind "{kind}" is registered for version "{api}" in scheme "pkg/runtime/scheme.go:111"'
+        return f"failed to decode cluster configuration data: {message}"
     found = str(cluster.get("kubernetesVersion"))
     major, minor = contracts.number(contracts.minor_of(version))
     if contracts.number(contracts.minor_of(found)) < (major, minor - 1):

@@ -124,11 +124,11 @@ def _join(
 
 
 def _failed(version: str, error: JoinError, printed: list[str], complained: list[str]) -> ProgramResult:
-    said, lines = str(error), list(complained)
+    message, lines = str(error), list(complained)
     if error.phase == "preflight" and error.code == 2 and contracts.at_least(version, "1.37"):
-        lines.append(said)
-        said = "preflight checks failed"
-    failed = _error(version, f"error execution phase {error.phase}: {said}", error.code)
+        lines.append(message)
+        message = "preflight checks failed"
+    failed = _error(version, f"error execution phase {error.phase}: {message}", error.code)
     return ProgramResult(
         error.code, "".join(f"{line}\n" for line in printed), "".join(f"{line}\n" for line in lines) + failed.stderr
     )

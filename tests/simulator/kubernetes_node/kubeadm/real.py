@@ -44,10 +44,10 @@ def find(version: str) -> Path | None:
     plain = folder / "kubeadm"
     if not plain.is_file():
         return None
-    said = subprocess.run(
+    message = subprocess.run(
         [str(plain), "version", "-o", "short"], capture_output=True, text=True, check=False, timeout=30
     )
-    return plain if said.stdout.strip() == f"v{version}" else None
+    return plain if message.stdout.strip() == f"v{version}" else None
 
 
 def plain(program: Path, arguments: list[str], config: str | None) -> ProgramResult:

@@ -35,8 +35,8 @@ def reset(machine: Machine, flags: Flags, stdin: bytes) -> ProgramResult:
             "'kubeadm join' will be reverted."
         )
         if stdin.strip().lower() not in (b"y", b"yes"):
-            said = "error execution phase preflight: aborted reset operation\n"
-            return ProgramResult(1, "\n".join(printed) + "\n[reset] Are you sure you want to proceed? [y/N]: ", said)
+            message = "error execution phase preflight: aborted reset operation\n"
+            return ProgramResult(1, "\n".join(printed) + "\n[reset] Are you sure you want to proceed? [y/N]: ", message)
     printed.append("[preflight] Running pre-flight checks")
     printed.append("[reset] Stopping the kubelet service")
     join.stop_kubelet(machine)

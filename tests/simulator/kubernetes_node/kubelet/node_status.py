@@ -45,16 +45,16 @@ def problems(runtime: Runtime | None) -> list[str]:
     if runtime is None:
         return ["container runtime is down"]
     if problem := runtime.problem():
-        said = f"RuntimeReady=false reason:DockerDaemonNotReady message:{problem}"
-        return [f"container runtime not ready: {said}"]
+        message = f"RuntimeReady=false reason:DockerDaemonNotReady message:{problem}"
+        return [f"container runtime not ready: {message}"]
     try:
         runtime.network()
     except CniError as error:
-        said = (
+        message = (
             "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady "
             f"message:{runtime.network_problem(error)}"
         )
-        return [said]
+        return [message]
     return []
 
 

@@ -250,12 +250,12 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
         pass
     kubelet.stop()
     thread.join(2.0)
-    said = (
+    message = (
         f'E1121 00:00:00.000000    1000 run.go:72] "command failed" err="{kubelet.message}"\n'
         if kubelet.message
         else ""
     )
-    return ProgramResult(kubelet.exit_code, "", said)
+    return ProgramResult(kubelet.exit_code, "", message)
 
 
 def _asks(argv: Sequence[str], name: str) -> bool:

@@ -65,9 +65,9 @@ class Rotation:
             self._renew(client)
         except ApiError as error:
             self._again = time.monotonic() + _PAUSE
-            said = f"cannot create certificate signing request: {error}"
+            message = f"cannot create certificate signing request: {error}"
             text = '"Failed while requesting a signed certificate from the control plane"'
-            self._stderr(klog("E", f'{text} err="{said}"'))
+            self._stderr(klog("E", f'{text} err="{message}"'))
             answers = error.status in (401, 403, 404)
             if answers and moment > self._certificate.not_valid_after_utc:
                 text = "The currently active client certificate has expired and the server is responsive, exiting."

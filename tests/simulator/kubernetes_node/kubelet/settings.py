@@ -176,9 +176,9 @@ def read(machine: Machine, argv: Sequence[str], version: str) -> KubeletSettings
 def _load(machine: Machine, path: str, version: str) -> dict[str, Any]:
     head = f"failed to load kubelet config file, path: {path}, error: failed to load Kubelet config file {path}, error"
     if not machine.files.is_file(path):
-        said = f'failed to read kubelet config file "{path}", error: open {path}: The system cannot find the file '
-        said += "specified."
-        raise KubeletError(f"{head} {said}")
+        message = f'failed to read kubelet config file "{path}", error: open {path}: The system cannot find the file '
+        message += "specified."
+        raise KubeletError(f"{head} {message}")
     try:
         return _decode(machine.files.read_text(path), version)
     except ConfigurationError as error:

@@ -109,7 +109,7 @@ def _set(machine: Machine, _: Invocation, words: list[str]) -> str:
     if len(words) < 3:
         raise _NssmError("Usage: nssm set <servicename> <parameter> [<subparameter>] <value>", BAD)
     parameter, kind, native = _known(words[1])
-    said = f'Set parameter "{parameter}" for service "{name}".'
+    message = f'Set parameter "{parameter}" for service "{name}".'
     if parameter == "AppExit":
         code = "" if words[2].casefold() == "default" else words[2]
         actions = contracts.load("docker")["nssm"]["exit_actions"]
@@ -117,7 +117,7 @@ def _set(machine: Machine, _: Invocation, words: list[str]) -> str:
         if action is None:
             raise _NssmError(f'Invalid exit action "{" ".join(words[3:])}".', BAD)
         machine.registry.set(f"{parameters(name)}\\AppExit", code, action, kind)
-        return said
+        return message
     value = _value(parameter, kind, words[2:])
     if parameter == "Start":
         machine.services.configure(name, Start=value, DelayedAutostart=int("DELAYED" in words[2].upper()))
@@ -125,7 +125,7 @@ def _set(machine: Machine, _: Invocation, words: list[str]) -> str:
         machine.services.configure(name, **{parameter: value})
     else:
         machine.registry.set(parameters(name), parameter, value, kind)
-    return said
+    return message
 
 
 def _get(machine: Machine, _: Invocation, words: list[str]) -> str:

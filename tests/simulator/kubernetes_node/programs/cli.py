@@ -99,9 +99,9 @@ def _flag(found: CommandLine, word: str, words: list[str], known: Mapping[str, A
     if bare in ("help", "h"):
         found.flags["help"] = ["true"]
         return
-    said = f"flag provided but not defined: -{bare}"
-    raise UsageError(f"{program}: {said}", _incorrect(said))
+    message = f"flag provided but not defined: -{bare}"
+    raise UsageError(f"{program}: {message}", _incorrect(message))
 
 
-def _incorrect(said: str) -> str:
-    return f"Incorrect Usage: {said}\n\n"
+def _incorrect(message: str) -> str:
+    return f"Incorrect Usage: {message}\n\n"

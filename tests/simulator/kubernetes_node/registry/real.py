@@ -76,8 +76,8 @@ class RealRegistry:
             except OSError:
                 pass
             if self._process.poll() is not None or time.monotonic() > end:
-                said = (self._folder / "log").read_text(encoding="utf-8", errors="replace")[-500:]
-                raise OSError(f"{_PROGRAM} does not answer on {self.url}: {said}")
+                message = (self._folder / "log").read_text(encoding="utf-8", errors="replace")[-500:]
+                raise OSError(f"{_PROGRAM} does not answer on {self.url}: {message}")
             time.sleep(0.02)
 
     def _ask(
@@ -122,9 +122,9 @@ class RealRegistry:
         self._must(201, "PUT", f"{begun.path}?{begun.query}&digest={quote(digest)}", images.content[digest][1])
 
     def _must(self, status: int, method: str, path: str, body: bytes = b"", media_type: str = "") -> dict[str, str]:
-        found, headers, said = self._ask(method, path, body, media_type)
+        found, headers, message = self._ask(method, path, body, media_type)
         if found != status:
-            raise ValueError(f"{method} {path}: {found} {said.decode(errors='replace')}")
+            raise ValueError(f"{method} {path}: {found} {message.decode(errors='replace')}")
         return headers
 
     def digest(self, path: str, tag: str) -> str | None:

@@ -24,7 +24,7 @@ _OPTIONS = (
     "update_password", "username",
 )  # fmt: skip
 # Options that make a missing service an error: all except the name, dependency_action=set and desktop_interact=false.
-_NO_WISH = ("name", "force_dependent_services", "update_password", "dependency_action", "desktop_interact")
+_NO_SERVICE_NEEDED = ("name", "force_dependent_services", "update_password", "dependency_action", "desktop_interact")
 
 
 def run(session: Session, arguments: Arguments) -> dict[str, Any]:
@@ -34,7 +34,7 @@ def run(session: Session, arguments: Arguments) -> dict[str, Any]:
     service = _find(machine, arguments.text("name"))
     if arguments.text("state", default="").casefold() == "absent":
         return _remove(machine, arguments, service)
-    if service is None and not _wishes(arguments):
+    if service is None and not _needs_service(arguments):
         return {"changed": False, "exists": False}
     created = service is None
     if service is None:
@@ -58,10 +58,10 @@ def _find(machine: Machine, name: str) -> Service | None:
     return next((each for each in everything if each and each.display_name.casefold() == name.casefold()), None)
 
 
-def _wishes(arguments: Arguments) -> bool:
-    said = [name for name in _OPTIONS if name not in _NO_WISH and arguments.raw(name) is not None]
+def _needs_service(arguments: Arguments) -> bool:
+    given = [name for name in _OPTIONS if name not in _NO_SERVICE_NEEDED and arguments.raw(name) is not None]
     other = arguments.text("dependency_action", default="set") != "set"
-    return bool(said) or other or arguments.flag("desktop_interact")
+    return bool(given) or other or arguments.flag("desktop_interact")
 
 
 def _cmdlet(machine: Machine, name: str, **values: object) -> None:

@@ -54,7 +54,7 @@ def _names(arguments: Arguments, name: str, default: tuple[str, ...] = ()) -> tu
     return tuple(str(item) for item in (value if isinstance(value, list) else str(value).split(",")))
 
 
-def _wish(arguments: Arguments) -> Wish:
+def _request(arguments: Arguments) -> Wish:
     selection: Any = _choice(arguments, "server_selection", _SELECTIONS)
     return Wish(
         state=_choice(arguments, "state", _STATES),
@@ -69,7 +69,7 @@ def _wish(arguments: Arguments) -> Wish:
 def _start(session: Session, arguments: Arguments, options: dict[str, Any]) -> dict[str, Any]:
     identity = str(uuid.uuid4())
     name = f"{_PIPE}{identity}"
-    started = update_session.start(session.machine, name, session.user, _wish(arguments))
+    started = update_session.start(session.machine, name, session.user, _request(arguments))
     # The module itself reads the line `started`.
     _next(session, started, None)
     if options.get("wait"):

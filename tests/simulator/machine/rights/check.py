@@ -67,11 +67,11 @@ def _of_owner(descriptor: Descriptor, token: Token) -> int:
 
 def _of_privileges(token: Token, enabled: Iterable[str]) -> int:
     """Return the rights from privileges: https://learn.microsoft.com/windows/win32/secauthz/privilege-constants"""
-    held = token.privileges & frozenset(enabled)
-    found = WRITE_OWNER if TAKE_OWNERSHIP in held else 0
-    if BACKUP in held:
+    usable = token.privileges & frozenset(enabled)
+    found = WRITE_OWNER if TAKE_OWNERSHIP in usable else 0
+    if BACKUP in usable:
         found |= GENERIC_READ | EXECUTE
-    if RESTORE in held:
+    if RESTORE in usable:
         found |= GENERIC_WRITE | DELETE | WRITE_DAC | WRITE_OWNER
     return found
 
