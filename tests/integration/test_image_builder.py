@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """kubernetes-sigs/image-builder's Windows playbook, from end to end, on a simulated server.
 
-Of WINKUBE_IMAGE_BUILDER, the path of its folder images/capi/ansible/windows. Its variables are what its Packer
-templates pass for Azure, as extra variables; what it downloads comes from the simulated publishers, through a proxy
-whose authority the server trusts.
+WINKUBE_IMAGE_BUILDER is the path of its folder images/capi/ansible/windows. The extra variables are those of its Packer
+templates for Azure. Downloads come from the simulated publishers, through a proxy with an authority that the server
+trusts.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ FOLDER = os.environ.get("WINKUBE_IMAGE_BUILDER", "")
 KUBERNETES, CONTAINERD, CLOUDBASE = "1.37.1", "2.1.5", "1.1.6"
 _GITHUB = "https://github.com"
 _PLUGINS = "cloudbaseinit.plugins.common.mtu.MTUPlugin"
-# packer/config/windows/*.json and packer/azure/packer-windows.json, with their user variables filled in.
+# packer/config/windows/*.json and packer/azure/packer-windows.json, with their user variables replaced.
 VARIABLES: dict[str, Any] = {
     "packer_builder_type": "azure-arm",
     "distribution_version": "2022",
@@ -80,7 +80,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def behind_a_proxy(machine: Machine, server: ArtifactServer, authority: PrivateCA) -> None:
-    """Set the proxy in Internet Options and trust its authority, as the server of a company is set up."""
+    """Set the proxy in Internet Options and trust its authority, like a server in a company."""
     values = {"ProxyEnable": 1, "ProxyServer": f"{server.address}:{server.port}", "ProxyOverride": "<local>"}
     machine.registry.write(INTERNET_SETTINGS, values)
     root = x509.load_pem_x509_certificate(authority.pem)
@@ -89,7 +89,7 @@ def behind_a_proxy(machine: Machine, server: ArtifactServer, authority: PrivateC
 
 @pytest.fixture(scope="module")
 def publishers() -> Iterator[tuple[ArtifactServer, PrivateCA]]:
-    """The proxy to the simulated publishers, and its authority."""
+    """Return the proxy to the simulated publishers, and its authority."""
     authority = PrivateCA()
     with ArtifactServer(authority=authority) as server:
         yield server, authority
@@ -97,7 +97,7 @@ def publishers() -> Iterator[tuple[ArtifactServer, PrivateCA]]:
 
 @pytest.fixture(scope="module")
 def site(start_site: SiteFactory, publishers: tuple[ArtifactServer, PrivateCA]) -> Site:
-    """A server, reached as Packer does."""
+    """Return a site with a server that is accessed like Packer does."""
     return build_server(start_site, publishers, "2022")
 
 
@@ -120,12 +120,12 @@ def play(site: Site, **variables: Any) -> PlayRun:
 
 @pytest.fixture(scope="module")
 def run(site: Site) -> PlayRun:
-    """The first run of the playbook."""
+    """Return the first run of the playbook."""
     return play(site)
 
 
 def ended_well(run: PlayRun) -> bool:
-    """Return whether nothing failed, and nothing that failed was ignored."""
+    """Return whether nothing failed, not even with ignored errors."""
     return not any(run.expect().recap["image"][name] for name in ("failed", "ignored", "rescued", "unreachable"))
 
 
@@ -142,7 +142,7 @@ def test_services(site: Site, run: PlayRun) -> None:
         "kubelet": ("Automatic", "Stopped"),
         "containerd": ("Automatic", "Running"),
         "sshd": ("Automatic", "Running"),
-        # SetSetupComplete.cmd: SetupComplete.cmd starts it when Windows' setup is over.
+        # In SetSetupComplete.cmd, SetupComplete.cmd starts it after Windows' setup.
         "cloudbase-init": ("Manual", "Stopped"),
         "WinRM": ("Automatic", "Running"),
     }
