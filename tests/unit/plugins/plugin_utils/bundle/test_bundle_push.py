@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Pushing a bundle's files to a simulated machine in pieces. Existing ones are not sent again; wrong ones are rejected."""
+"""Pushing files of a bundle to a simulated machine in pieces: existing ones are skipped, and wrong ones rejected."""
 
 from __future__ import annotations
 
