@@ -49,7 +49,7 @@ def program(name: str, version: str) -> bytes:
 
 
 def kubernetes_node(version: str) -> bytes:
-    """kubernetes-node-windows-amd64.tar.gz."""
+    """Return kubernetes-node-windows-amd64.tar.gz."""
     programs = ("kube-log-runner", "kube-proxy", "kubeadm", "kubectl", "kubelet")
     members = {f"kubernetes/node/bin/{name}.exe": program(name, version) for name in programs}
     members["kubernetes/LICENSES/LICENSE"] = _LICENSE
@@ -58,24 +58,24 @@ def kubernetes_node(version: str) -> bytes:
 
 
 def kubernetes_windows_zip(version: str) -> bytes:
-    """The zip file that AKS builds from the node archive (v1.37.1-1int.zip): `kubernetes/node/bin`."""
+    """Return the zip file that AKS builds from the node archive (v1.37.1-1int.zip): `kubernetes/node/bin`."""
     programs = ("kube-proxy", "kubeadm", "kubectl", "kubelet")
     return zip_archive({f"kubernetes/node/bin/{name}.exe": program(name, version) for name in programs})
 
 
 def containerd(version: str) -> bytes:
-    """containerd-VERSION-windows-amd64.tar.gz."""
+    """Return containerd-VERSION-windows-amd64.tar.gz."""
     programs = ("containerd", "containerd-shim-runhcs-v1", "containerd-stress", "ctr")
     return tar_gz({f"bin/{name}.exe": program(name, version) for name in programs})
 
 
 def crictl(version: str) -> bytes:
-    """crictl-vVERSION-windows-amd64.tar.gz."""
+    """Return crictl-vVERSION-windows-amd64.tar.gz."""
     return tar_gz({"crictl.exe": program("crictl", version)})
 
 
 def cni_plugins(version: str) -> bytes:
-    """cni-plugins-windows-amd64-vVERSION.tgz. The release packs the folder itself, so every path begins with `./`."""
+    """Return cni-plugins-windows-amd64-vVERSION.tgz, in which every path begins with `./`, as in the release."""
     plugins = ("host-local", "win-bridge", "win-overlay")
     members = {f"{name}.exe": program(name, version) for name in plugins}
     members |= {"LICENSE": _LICENSE, "README.md": b"# Plugins\n"}
@@ -83,24 +83,24 @@ def cni_plugins(version: str) -> bytes:
 
 
 def microsoft_cni(version: str) -> bytes:
-    """windows-container-networking-cni-amd64-vVERSION.zip (microsoft/windows-container-networking)."""
+    """Return windows-container-networking-cni-amd64-vVERSION.zip (microsoft/windows-container-networking)."""
     return zip_archive({f"{name}.exe": program(name, version) for name in ("nat", "sdnbridge", "sdnoverlay")})
 
 
 def flannel(version: str) -> bytes:
-    """flannel-vVERSION-windows-amd64.tar.gz."""
+    """Return flannel-vVERSION-windows-amd64.tar.gz."""
     return tar_gz(
         {"flanneld.exe": program("flanneld", version), "mk-docker-opts.sh": b"#!/bin/sh\n", "README.md": b"# flannel\n"}
     )
 
 
 def flannel_cni(version: str) -> bytes:
-    """cni-plugin-flannel-windows-amd64-vVERSION.tgz."""
+    """Return cni-plugin-flannel-windows-amd64-vVERSION.tgz."""
     return tar_gz({"flannel-amd64.exe": program("flannel", version)})
 
 
 def azure_cni(version: str) -> bytes:
-    """azure-vnet-cni-windows-amd64-vVERSION.zip."""
+    """Return azure-vnet-cni-windows-amd64-vVERSION.zip."""
     programs = ("azure-vnet", "azure-vnet-ipam", "azure-vnet-telemetry")
     members = {f"{name}.exe": program(name, version) for name in programs}
     members["10-azure.conflist"] = b'{"cniVersion": "0.3.0", "name": "azure", "plugins": [{"type": "azure-vnet"}]}\n'
@@ -108,32 +108,32 @@ def azure_cni(version: str) -> bytes:
 
 
 def csi_proxy(version: str) -> bytes:
-    """csi-proxy-vVERSION.tar.gz."""
+    """Return csi-proxy-vVERSION.tar.gz."""
     return tar_gz({"bin/csi-proxy.exe": program("csi-proxy", version), "LICENSE": _LICENSE})
 
 
 def cri_dockerd(version: str) -> bytes:
-    """cri-dockerd-VERSION.win.amd64.zip (Mirantis/cri-dockerd packaging/static/Makefile)."""
+    """Return cri-dockerd-VERSION.win.amd64.zip (Mirantis/cri-dockerd packaging/static/Makefile)."""
     return zip_archive({"cri-dockerd/cri-dockerd.exe": program("cri-dockerd", version)})
 
 
 def docker(version: str) -> bytes:
-    """docker-VERSION.zip."""
+    """Return docker-VERSION.zip."""
     return zip_archive({f"docker/{name}.exe": program(name, version) for name in ("docker", "dockerd", "docker-proxy")})
 
 
 def nerdctl(version: str) -> bytes:
-    """nerdctl-VERSION-windows-amd64.tar.gz."""
+    """Return nerdctl-VERSION-windows-amd64.tar.gz."""
     return tar_gz({"nerdctl.exe": program("nerdctl", version)})
 
 
 def buildkit(version: str) -> bytes:
-    """buildkit-vVERSION.windows-amd64.tar.gz."""
+    """Return buildkit-vVERSION.windows-amd64.tar.gz."""
     return tar_gz({f"bin/{name}.exe": program(name, version) for name in ("buildctl", "buildkitd")})
 
 
 def sdn_archive(version: str) -> bytes:
-    """GitHub's archive of microsoft/SDN, with everything in `SDN-REF`."""
+    """Return GitHub's archive of microsoft/SDN, with everything in `SDN-REF`."""
     names = ("hns.psm1", "hns.v2.psm1", "helper.psm1", "debug/collectlogs.ps1", "debug/starthnstrace.cmd",
              "debug/startpacketcapture.cmd", "debug/stoppacketcapture.cmd", "debug/dumpVfpPolicies.ps1",
              "debug/portReservationTest.ps1", "debug/VFP.psm1", "debug/networkhealth.ps1")  # fmt: skip
@@ -141,18 +141,18 @@ def sdn_archive(version: str) -> bytes:
 
 
 def sdn_script(name: str, version: str) -> bytes:
-    """A script of microsoft/SDN's Kubernetes/windows, e.g. `hns.v2.psm1` or `debug/collectlogs.ps1`."""
+    """Return a script of microsoft/SDN's Kubernetes/windows, e.g. `hns.v2.psm1` or `debug/collectlogs.ps1`."""
     return f"# {name} ({version})\r\n".encode()
 
 
 def nssm(version: str) -> bytes:
-    """nssm-VERSION.zip."""
+    """Return nssm-VERSION.zip."""
     members = {f"nssm-{version}/{place}/nssm.exe": program("nssm", version) for place in ("win32", "win64")}
     return zip_archive({**members, f"nssm-{version}/README.txt": b"NSSM: The Non-Sucking Service Manager\r\n"})
 
 
 def calico(version: str) -> bytes:
-    """calico-windows-vVERSION.zip."""
+    """Return calico-windows-vVERSION.zip."""
     programs = ("calico-node.exe", "cni/calico.exe", "cni/calico-ipam.exe")
     members = {f"CalicoWindows/{path}": program(path.split("/")[-1][:-4], version) for path in programs}
     return zip_archive({**members, "CalicoWindows/config.ps1": b"$env:CALICO_NETWORKING_BACKEND = 'vxlan'\r\n"})

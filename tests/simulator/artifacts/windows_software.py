@@ -46,7 +46,7 @@ def _msi(package: Package) -> bytes:
 
 
 def cloudbase_init(version: str | None) -> bytes:
-    """CloudbaseInitSetup_1_1_6_x64.msi. Without a version it is the newest one."""
+    """Return CloudbaseInitSetup_1_1_6_x64.msi. Without a version it is the newest one."""
     init, conf = rf"{_CLOUDBASE}\Python\Scripts\cloudbase-init.exe", rf"{_CLOUDBASE}\conf\cloudbase-init.conf"
     service = Service(
         rf'"{_CLOUDBASE}\bin\OpenStackService.exe" cloudbase-init "{init}" --config-file "{conf}"',
@@ -72,13 +72,13 @@ def cloudbase_init(version: str | None) -> bytes:
 
 
 def azure_cli() -> bytes:
-    """https://aka.ms/installazurecliwindowsx64: azure-cli-VERSION-x64.msi."""
+    """Return https://aka.ms/installazurecliwindowsx64: azure-cli-VERSION-x64.msi."""
     texts = {rf"{_AZURE_CLI}\wbin\az.cmd": "@echo azure-cli 2.80.0\r\n"}
     return _msi(Package("Microsoft Azure CLI (64-bit)", "2.80.0", "Microsoft Corporation", texts=texts))
 
 
 def openssh(version: str) -> bytes:
-    """OpenSSH-Win64.zip."""
+    """Return OpenSSH-Win64.zip."""
     programs = ("scp", "sftp", "sftp-server", "ssh", "ssh-add", "ssh-agent", "ssh-keygen", "sshd")
     members = {f"OpenSSH-Win64/{name}.exe": make(name, version) for name in programs}
     members["OpenSSH-Win64/install-sshd.ps1"] = _INSTALL_SSHD.encode()
@@ -87,17 +87,17 @@ def openssh(version: str) -> bytes:
 
 
 def nssm_program() -> bytes:
-    """nssm.exe alone, as kubernetes-sigs/image-builder downloads it."""
+    """Return nssm.exe alone, as kubernetes-sigs/image-builder downloads it."""
     return make("nssm", "2.24")
 
 
 def credential_provider() -> bytes:
-    """azure-acr-credential-provider-windows-amd64.exe (kubernetes-sigs/cloud-provider-azure)."""
+    """Return azure-acr-credential-provider-windows-amd64.exe (kubernetes-sigs/cloud-provider-azure)."""
     return make("acr-credential-provider", "1.34.0")
 
 
 def credential_provider_config() -> bytes:
-    """examples/out-of-tree/credential-provider-config-win.yaml of kubernetes-sigs/cloud-provider-azure."""
+    """Return examples/out-of-tree/credential-provider-config-win.yaml of kubernetes-sigs/cloud-provider-azure."""
     return (
         b"apiVersion: kubelet.config.k8s.io/v1\nkind: CredentialProviderConfig\nproviders:\n"
         b"  - name: acr-credential-provider.exe\n    apiVersion: credentialprovider.kubelet.k8s.io/v1\n"
@@ -106,5 +106,5 @@ def credential_provider_config() -> bytes:
 
 
 def debug_script(name: str) -> bytes:
-    """A script of kubernetes-sigs/sig-windows-tools' folder hack."""
+    """Return a script of kubernetes-sigs/sig-windows-tools' folder hack."""
     return f"# {name}\r\n".encode()

@@ -54,13 +54,13 @@ class MachineHost:
         self.machine.network.attach(ports)
 
     def accounts(self) -> Mapping[str, Account]:
-        """The accounts that may log on: the administrator's."""
+        """Return the accounts that may log on: the administrator's."""
         settings = self.machine.settings
         expired = self.machine.part(faults.Accounts).expired
         return {settings.user: Account(settings.password, password_expired=expired)}
 
     def winrm(self) -> WinrmSettings:
-        """The machine's WinRM settings."""
+        """Return the machine's WinRM settings."""
         return winrm.wire_settings(self.machine)
 
     def run_process(self, command_line: str, stdin: bytes, execution: Execution) -> ProcessResult:

@@ -24,7 +24,7 @@ class StopSignal(threading.Event):
         self._parent = parent
 
     def is_set(self) -> bool:
-        """Whether the signal or its parent is set."""
+        """Return whether the signal or its parent is set."""
         return super().is_set() or self._parent.is_set()
 
     def wait(self, timeout: float | None = None) -> bool:

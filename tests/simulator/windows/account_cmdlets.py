@@ -68,17 +68,17 @@ def _select(machine: Machine, bound: Bound, kind: str) -> list[Account]:
 
 
 def get_local_group(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-LocalGroup."""
+    """Simulate Get-LocalGroup."""
     return [_object(machine, account) for account in _select(machine, bound, "Group")]
 
 
 def get_local_user(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-LocalUser."""
+    """Simulate Get-LocalUser."""
     return [_object(machine, account) for account in _select(machine, bound, "User")]
 
 
 def get_local_group_member(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-LocalGroupMember for a group that is given by name."""
+    """Simulate Get-LocalGroupMember for a group that is given by name."""
     if "Member" in bound:
         raise NotModelled("Get-LocalGroupMember -Member")
     given = str(next(iter(items(bound.get("Group") or bound.get("Name") or bound.get("SID")) or bound.pipeline), ""))

@@ -63,7 +63,7 @@ def unprovisioned(machine: Machine) -> list[str]:
 
 
 def get_provisioned(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-AppxProvisionedPackage -Online."""
+    """Simulate Get-AppxProvisionedPackage -Online."""
     for name in _configured(machine, "provisioned_apps"):
         package = f"{name}_1.0.0.0_neutral_~_8wekyb3d8bbwe"
         yield PSObject(
@@ -72,7 +72,7 @@ def get_provisioned(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def remove_provisioned(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Remove-AppxProvisionedPackage -Online."""
+    """Simulate Remove-AppxProvisionedPackage -Online."""
     names = bound.texts("PackageName") + [str(item.get("PackageName")) for item in objects(bound)]
     for package in names:
         name = package.partition("_")[0]
@@ -88,7 +88,7 @@ def remove_provisioned(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def get_optional_feature(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-WindowsOptionalFeature -Online."""
+    """Simulate Get-WindowsOptionalFeature -Online."""
     known = offered(machine.windows.contract)
     state_of(machine)
     patterns = bound.texts("FeatureName")

@@ -27,7 +27,7 @@ _OWN = "C:\\Windows\\"
 
 
 def get_signature(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-AuthenticodeSignature -FilePath, -LiteralPath."""
+    """Simulate Get-AuthenticodeSignature -FilePath, -LiteralPath."""
     if "Content" in bound:
         raise NotModelled("Get-AuthenticodeSignature -Content")
     for path in bound.texts("LiteralPath") or bound.texts("FilePath"):

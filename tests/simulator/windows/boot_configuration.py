@@ -52,7 +52,7 @@ def is_active(machine: Machine, option: str) -> bool:
 
 
 def bcdedit(machine: Machine, run: Invocation) -> ProgramResult:
-    """bcdedit.exe /enum, /set [ID] NAME VALUE, /deletevalue [ID] NAME."""
+    """Simulate bcdedit.exe /enum, /set [ID] NAME VALUE, /deletevalue [ID] NAME."""
     words = list(run.argv)
     verb = words.pop(0).casefold().replace("-", "/", 1) if words else "/enum"
     if words and words[0].startswith("{"):

@@ -70,7 +70,7 @@ def describe(certificate: x509.Certificate, store: str, friendly_name: str = "")
 
 
 def import_certificate(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Import-Certificate. From a file with several certificates in PEM it imports only the first.
+    """Simulate Import-Certificate. From a file with several certificates in PEM it imports only the first.
 
     https://github.com/MicrosoftDocs/windows-powershell-docs/issues/3655
     """
@@ -95,7 +95,7 @@ def import_certificate(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def new_self_signed(machine: Machine, bound: Bound) -> Iterable[object]:
-    """New-SelfSignedCertificate with -DnsName, -Subject and -TextExtension; valid for a year.
+    """Simulate New-SelfSignedCertificate with -DnsName, -Subject and -TextExtension; valid for a year.
 
     -DnsName creates DNS names even for addresses. `2.5.29.17={text}DNS=…&IPAddress=…` in -TextExtension creates both.
     https://learn.microsoft.com/powershell/module/pki/new-selfsignedcertificate#-textextension
@@ -135,7 +135,7 @@ def _alternative_names(extension: str) -> list[x509.GeneralName]:
 
 
 def export_certificate(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Export-Certificate for an object, as DER: https://learn.microsoft.com/powershell/module/pki/export-certificate"""
+    """Simulate Export-Certificate for an object, as DER: https://learn.microsoft.com/powershell/module/pki/export-certificate"""
     path = bound.text("FilePath")
     for item in bound.pipeline or [bound.get("Cert")]:
         if not isinstance(item, PSObject) or bound.text("Type", "CERT").upper() != "CERT":
@@ -155,7 +155,7 @@ def _encode(machine: Machine, source: str, target: str) -> ProgramResult:
 
 
 def certutil(machine: Machine, run: Invocation) -> ProgramResult:
-    """certutil.exe -hashfile FILE [ALGORITHM], -addstore STORE FILE, -delstore STORE THUMBPRINT."""
+    """Simulate certutil.exe -hashfile FILE [ALGORITHM], -addstore STORE FILE, -delstore STORE THUMBPRINT."""
     words = [argument for argument in run.argv if argument.casefold() not in ("-f", "-q", "/f")]
     verb = words[0].casefold().lstrip("-/") if words else ""
     if verb == "hashfile" and len(words) in (2, 3):

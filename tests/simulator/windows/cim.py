@@ -75,7 +75,7 @@ def _only(item: PSObject, names: tuple[str, ...]) -> PSObject:
 
 
 def get_instance(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-CimInstance."""
+    """Simulate Get-CimInstance."""
     given = objects(bound, "InputObject")
     if given and not bound.get("ClassName") and not bound.get("Query"):
         return [_again(machine, item) for item in given]
@@ -102,7 +102,7 @@ def _pairs(value: object) -> dict[str, object]:
 
 
 def set_instance(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Set-CimInstance."""
+    """Simulate Set-CimInstance."""
     changes = _pairs(bound.get("Property"))
     given = objects(bound, "InputObject") or (_find(machine, bound) if bound.get("Query") else [])
     changed = []
@@ -146,7 +146,7 @@ def _number(value: object) -> int:
 
 
 def new_instance(machine: Machine, bound: Bound) -> Iterable[object]:
-    """New-CimInstance for a page file. Other classes require -ClientOnly."""
+    """Simulate New-CimInstance for a page file. Other classes require -ClientOnly."""
     name = bound.text("ClassName")
     properties = _pairs(bound.get("Property"))
     if bound.flag("ClientOnly"):
@@ -168,7 +168,7 @@ def new_instance(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def remove_instance(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Remove-CimInstance for a page file."""
+    """Simulate Remove-CimInstance for a page file."""
     given = objects(bound, "InputObject") or (_find(machine, bound) if bound.get("Query") else [])
     for item in given:
         if class_of(item) != "Win32_PageFileSetting":
@@ -179,7 +179,7 @@ def remove_instance(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def invoke_method(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Invoke-CimMethod: Win32_Process.Create, Win32_Service.StartService/StopService, Win32_OperatingSystem.Reboot."""
+    """Simulate Invoke-CimMethod for methods of Win32_Process, Win32_Service and Win32_OperatingSystem."""
     method = bound.text("MethodName").casefold()
     arguments = _pairs(bound.get("Arguments"))
     given = objects(bound, "InputObject") or (_find(machine, bound) if bound.get("Query") else [])

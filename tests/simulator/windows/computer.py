@@ -34,7 +34,7 @@ def _rename_error(command: str, error_id: str, old: str, new: str, why: str) -> 
 
 
 def rename_computer(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Rename-Computer. The name changes at the next boot. The NetBIOS name is the first 15 characters in upper case."""
+    """Simulate Rename-Computer, which has an effect at the next boot. NetBIOS uses 15 characters in upper case."""
     new = bound.text("NewName")
     current = str(machine.registry.data(f"{COMPUTER_NAME}\\ComputerName", "ComputerName", machine.name))
     if not _NAME.match(new):
@@ -71,7 +71,7 @@ def rename_computer(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def get_computer_info(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-ComputerInfo: the modelled properties, or those of them that match -Property."""
+    """Simulate Get-ComputerInfo: the modelled properties, or those of them that match -Property."""
     windows = machine.windows
     known: dict[str, object] = {
         "WindowsBuildLabEx": f"{windows.build}.1.amd64fre.release",
@@ -105,7 +105,7 @@ def get_computer_info(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def confirm_secure_boot(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Confirm-SecureBootUEFI. The setting `secure_boot` is true or false, or `none` for a machine with a BIOS."""
+    """Simulate Confirm-SecureBootUEFI. The setting `secure_boot` is true, false, or `none` for a BIOS."""
     state = machine.settings.option("secure_boot", True)
     if state not in (True, False):
         raise CmdletError(

@@ -72,7 +72,7 @@ def _require(machine: Machine, command: str) -> Preferences:
 
 
 def get_preference(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-MpPreference. An empty list is returned as null."""
+    """Simulate Get-MpPreference. An empty list is returned as null."""
     preferences = _require(machine, "Get-MpPreference")
     properties: dict[str, object] = {name: list(preferences.lists.get(name, [])) or None for name in _LISTS}
     properties |= {**_DEFAULTS, **preferences.values}
@@ -80,7 +80,7 @@ def get_preference(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def add_preference(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Add-MpPreference. An existing entry is not added again."""
+    """Simulate Add-MpPreference. An existing entry is not added again."""
     preferences = _require(machine, "Add-MpPreference")
     for name in _LISTS:
         kept = preferences.lists.setdefault(name, [])
@@ -91,7 +91,7 @@ def add_preference(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def set_preference(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Set-MpPreference. Lists are replaced."""
+    """Simulate Set-MpPreference. Lists are replaced."""
     preferences = _require(machine, "Set-MpPreference")
     for name, value in bound.items():
         known = next((item for item in _LISTS if item.casefold() == name.casefold()), None)
@@ -103,7 +103,7 @@ def set_preference(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def remove_preference(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Remove-MpPreference. A missing entry is no error. A named setting is reset to its default."""
+    """Simulate Remove-MpPreference. A missing entry is no error. A named setting is reset to its default."""
     preferences = _require(machine, "Remove-MpPreference")
     for name in _LISTS:
         gone = {str(item).casefold() for item in items(bound.get(name))}
@@ -115,7 +115,7 @@ def remove_preference(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def get_status(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-MpComputerStatus."""
+    """Simulate Get-MpComputerStatus."""
     preferences = _require(machine, "Get-MpComputerStatus")
     real_time = not preferences.values.get("DisableRealtimeMonitoring", False)
     properties = {
@@ -135,7 +135,7 @@ def get_status(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def update_signature(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Update-MpSignature: https://learn.microsoft.com/powershell/module/defender/update-mpsignature
+    """Simulate Update-MpSignature: https://learn.microsoft.com/powershell/module/defender/update-mpsignature
 
     The contents of signatures are not modelled; each call finds newer ones.
     """

@@ -27,7 +27,7 @@ _CLEANUPS = ("/startcomponentcleanup", "/restorehealth", "/checkhealth", "/scanh
 
 
 def dism(machine: Machine, run: Invocation) -> ProgramResult:
-    """dism.exe /online with one servicing option."""
+    """Simulate dism.exe /online with one servicing option."""
     words = [word.replace("-", "/", 1) if word.startswith("-") else word for word in run.argv]
     names = [word.partition(":")[0].casefold() for word in words]
     head = _head(machine)

@@ -88,7 +88,7 @@ def _list_logs(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def get_win_event(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-WinEvent -ListLog, -LogName, -FilterHashtable."""
+    """Simulate Get-WinEvent -ListLog, -LogName, -FilterHashtable."""
     if bound.get("ListLog"):
         yield from _list_logs(machine, bound)
         return
@@ -123,7 +123,7 @@ def _selected(event: store.Event, table: Mapping[str, object]) -> bool:
 
 
 def clear_event_log(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Clear-EventLog."""
+    """Simulate Clear-EventLog."""
     for log in bound.texts("LogName"):
         if store.known(machine, log) is None:
             raise CmdletError(
@@ -137,7 +137,7 @@ def clear_event_log(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def wevtutil(machine: Machine, run: Invocation) -> ProgramResult:
-    """wevtutil.exe el, cl LOG, epl LOG FILE [/q:QUERY] [/ow:true]."""
+    """Simulate wevtutil.exe el, cl LOG, epl LOG FILE [/q:QUERY] [/ow:true]."""
     words = [word for word in run.argv if not word.startswith("/")]
     options = dict(word[1:].split(":", 1) for word in run.argv if word.startswith("/") and ":" in word)
     verb = words[0].casefold() if words else ""

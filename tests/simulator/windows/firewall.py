@@ -147,12 +147,12 @@ def _narrow(rules: list[Rule], bound: Bound) -> list[Rule]:
 
 
 def get_rule(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-NetFirewallRule."""
+    """Simulate Get-NetFirewallRule."""
     return [rule_object(rule) for rule in _select(machine, bound, "Get-NetFirewallRule")]
 
 
 def new_rule(machine: Machine, bound: Bound) -> Iterable[object]:
-    """New-NetFirewallRule."""
+    """Simulate New-NetFirewallRule."""
     rules = machine.part(Firewall).rules
     name = bound.text("Name") or f"{{{str(uuid.uuid4()).upper()}}}"
     rule = _check(replace(Rule(name, bound.text("DisplayName")), **_changes(bound, display="DisplayName")))  # type: ignore[arg-type]
@@ -164,7 +164,7 @@ def new_rule(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def set_rule(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Set-NetFirewallRule."""
+    """Simulate Set-NetFirewallRule."""
     firewall = machine.part(Firewall)
     found = _select(machine, bound, "Set-NetFirewallRule")
     changes = _changes(bound, display="NewDisplayName")
@@ -177,7 +177,7 @@ def set_rule(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def remove_rule(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Remove-NetFirewallRule."""
+    """Simulate Remove-NetFirewallRule."""
     found = _select(machine, bound, "Remove-NetFirewallRule")
     for rule in found:
         machine.part(Firewall).rules.pop(rule.name.casefold(), None)
@@ -204,7 +204,7 @@ def _get_filter(kind: str) -> Cmdlet:
 
 
 def set_security_filter(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Set-NetFirewallSecurityFilter: the accounts that a rule applies to, in SDDL."""
+    """Simulate Set-NetFirewallSecurityFilter: the accounts that a rule applies to, in SDDL."""
     changes: dict[str, object] = {}
     for parameter, attribute in _SECURITY:
         if parameter in bound:

@@ -42,7 +42,7 @@ def _properties(machine: Machine, entry: Entry) -> dict[str, object]:
 
 
 def get_hot_fix(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-HotFix."""
+    """Simulate Get-HotFix."""
     ids, descriptions = bound.texts("Id"), bound.texts("Description")
     found = [
         fix

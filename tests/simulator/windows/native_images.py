@@ -59,7 +59,7 @@ def loaded(machine: Machine) -> list[object]:
 
 
 def ngen(machine: Machine, run: Invocation) -> ProgramResult:
-    """ngen.exe install PATH."""
+    """Simulate ngen.exe install PATH."""
     words = [word for word in run.argv if word.casefold() != "/nologo"]
     if len(words) != 2 or words[0].casefold() != "install":
         return ProgramResult(1, "", f"the simulator does not model ngen {' '.join(run.argv)}\r\n")

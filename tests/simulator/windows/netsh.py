@@ -21,7 +21,7 @@ _PORTS = {
 
 
 def netsh(machine: Machine, run: Invocation) -> ProgramResult:
-    """netsh.exe winhttp …, netsh.exe interface ipv4 show|set dynamicportrange|excludedportrange …."""
+    """Simulate netsh.exe winhttp …, netsh.exe interface ipv4 show|set dynamicportrange|excludedportrange …."""
     words = [argument.casefold() for argument in run.argv]
     if words[:1] == ["winhttp"]:
         return proxy.winhttp(machine, run)

@@ -57,7 +57,7 @@ def _select(found: list[PSObject], bound: Bound, class_name: str, keys: tuple[st
 
 
 def get_adapter(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-NetAdapter."""
+    """Simulate Get-NetAdapter."""
     found = [
         cim(
             "MSFT_NetAdapter",
@@ -121,7 +121,7 @@ ADDRESS_KEYS = (
 
 
 def get_address(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-NetIPAddress. The persistent store contains the addresses that were set manually."""
+    """Simulate Get-NetIPAddress. The persistent store contains the addresses that were set manually."""
     persistent = bound.text("PolicyStore").casefold() == "persistentstore"
     found = [
         _address(interface, item)
@@ -164,7 +164,7 @@ ROUTE_KEYS = (
 
 
 def get_route(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-NetRoute. The persistent store contains the routes that were set manually, without those of addresses."""
+    """Simulate Get-NetRoute. The persistent store contains manually set routes, without those of addresses."""
     persistent = bound.text("PolicyStore").casefold() == "persistentstore"
     known = state_of(machine).routes
     found: list[PSObject] = []
@@ -177,7 +177,7 @@ def get_route(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def get_configuration(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-NetIPConfiguration."""
+    """Simulate Get-NetIPConfiguration."""
     for item in interfaces(machine):
         wanted = bound.texts("InterfaceAlias")
         if wanted and not any_match(wanted, item.alias):
@@ -201,7 +201,7 @@ def get_configuration(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def get_dns_servers(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-DnsClientServerAddress."""
+    """Simulate Get-DnsClientServerAddress."""
     found = [
         cim(
             "MSFT_DNSClientServerAddress",
@@ -219,7 +219,7 @@ def get_dns_servers(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def get_ip_interface(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-NetIPInterface."""
+    """Simulate Get-NetIPInterface."""
     found = [
         cim(
             "MSFT_NetIPInterface",
@@ -242,7 +242,7 @@ def get_ip_interface(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def resolve_name(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Resolve-DnsName: A records."""
+    """Simulate Resolve-DnsName: A records."""
     name = bound.text("Name")
     addresses = resolve(machine, name)
     if not addresses:
@@ -265,7 +265,7 @@ def resolve_name(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def ipconfig(machine: Machine, run: Invocation) -> ProgramResult:
-    """ipconfig.exe: without options, /all, /flushdns."""
+    """Simulate ipconfig.exe: without options, /all, /flushdns."""
     known = {"/all", "/allcompartments", "/flushdns", "/registerdns", "/renew", "/release", "/displaydns"}
     words = [argument.casefold() for argument in run.argv]
     if any(word not in known for word in words):

@@ -65,7 +65,7 @@ def _chosen_interfaces(machine: Machine, bound: Bound, class_name: str) -> list[
 
 
 def new_address(machine: Machine, bound: Bound) -> Iterable[object]:
-    """New-NetIPAddress."""
+    """Simulate New-NetIPAddress."""
     state = state_of(machine)
     try:
         address = str(ipaddress.IPv4Address(bound.text("IPAddress")))
@@ -100,7 +100,7 @@ def _leave_dhcp(machine: Machine, interface: Interface) -> None:
 
 
 def remove_address(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Remove-NetIPAddress. The default route is kept unless -DefaultGateway selects it."""
+    """Simulate Remove-NetIPAddress. The default route is kept unless -DefaultGateway selects it."""
     state = state_of(machine)
     given = objects(bound, "InputObject") or [
         item for item in get_address(machine, bound) if isinstance(item, PSObject)
@@ -120,7 +120,7 @@ def remove_address(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def set_ip_interface(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Set-NetIPInterface -Dhcp, -NlMtuBytes. Other parameters have no effect."""
+    """Simulate Set-NetIPInterface -Dhcp, -NlMtuBytes. Other parameters have no effect."""
     for interface in _chosen_interfaces(machine, bound, "MSFT_NetIPInterface") or interfaces(machine):
         wanted = bound.text("Dhcp").casefold()
         if wanted == "enabled" and not interface.dhcp:
@@ -133,7 +133,7 @@ def set_ip_interface(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def new_route(machine: Machine, bound: Bound) -> Iterable[object]:
-    """New-NetRoute."""
+    """Simulate New-NetRoute."""
     state = state_of(machine)
     interface = _interface(machine, bound, "MSFT_NetIPInterface")
     try:
@@ -152,7 +152,7 @@ def new_route(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def remove_route(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Remove-NetRoute."""
+    """Simulate Remove-NetRoute."""
     state = state_of(machine)
     given = objects(bound, "InputObject") or [item for item in get_route(machine, bound) if isinstance(item, PSObject)]
     gone = {
@@ -163,7 +163,7 @@ def remove_route(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def set_dns_servers(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Set-DnsClientServerAddress -ServerAddresses, -ResetServerAddresses."""
+    """Simulate Set-DnsClientServerAddress -ServerAddresses, -ResetServerAddresses."""
     for interface in _chosen_interfaces(machine, bound, "MSFT_DNSClientServerAddress"):
         if bound.flag("ResetServerAddresses"):
             interface.static_dns = []

@@ -48,7 +48,7 @@ def _interface(item: Interface) -> str:
 
 
 def route(machine: Machine, run: Invocation) -> ProgramResult:
-    """route.exe print."""
+    """Simulate route.exe print."""
     _refuse_others(run, "route", "print")
     lines = [_RULE, "Interface List", *map(_interface, interfaces(machine))]
     lines += [f"{LOOPBACK.index:>3}{'.' * 27}Software Loopback Interface 1", _RULE, ""]
@@ -76,7 +76,7 @@ def _by_network(found: tuple[str, str, str, int]) -> tuple[int, int]:
 
 
 def arp(machine: Machine, run: Invocation) -> ProgramResult:
-    """arp.exe -a: the entries that Windows creates itself. Neighbours are not modelled."""
+    """Simulate arp.exe -a: the entries that Windows creates itself. Neighbours are not modelled."""
     _refuse_others(run, "arp", "-a")
     lines: list[str] = []
     for item in interfaces(machine):
@@ -94,7 +94,7 @@ def arp(machine: Machine, run: Invocation) -> ProgramResult:
 
 
 def netstat(machine: Machine, run: Invocation) -> ProgramResult:
-    """netstat.exe -ano: listening ports. Connections and UDP are not modelled."""
+    """Simulate netstat.exe -ano: listening ports. Connections and UDP are not modelled."""
     _refuse_others(run, "netstat", "-ano")
     lines = ["", "Active Connections", ""]
     lines.append("  Proto  Local Address          Foreign Address        State           PID")

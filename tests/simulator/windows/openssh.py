@@ -60,7 +60,7 @@ def _installed(machine: Machine) -> bool:
 
 
 def get_capability(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-WindowsCapability -Online, for the OpenSSH server only."""
+    """Simulate Get-WindowsCapability -Online, for the OpenSSH server only."""
     patterns = bound.texts("Name")
     if patterns and any_match(patterns, _SERVER):
         state = Enumeration("Installed", 4) if _installed(machine) else Enumeration("NotPresent", 0)
@@ -69,7 +69,7 @@ def get_capability(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def add_capability(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Add-WindowsCapability -Online -Name OpenSSH.Server~~~~0.0.1.0."""
+    """Simulate Add-WindowsCapability -Online -Name OpenSSH.Server~~~~0.0.1.0."""
     name = bound.text("Name")
     if not name.casefold().startswith("openssh.server"):
         raise NotModelled(f"the capability {name}")

@@ -116,7 +116,7 @@ def release_type(entry: Entry) -> str:
 
 
 def get_package(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-WindowsPackage -Online. As on Windows, a cumulative update is named by its build, not its article."""
+    """Simulate Get-WindowsPackage -Online, which names a cumulative update by its build, not its article."""
     if "Path" in bound or "PackagePath" in bound:
         raise NotModelled("Get-WindowsPackage of an image or a file")
     for entry in store_of(machine).entries.values():
@@ -138,7 +138,7 @@ def get_package(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def add_package(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Add-WindowsPackage -Online, for a file or all packages in a folder."""
+    """Simulate Add-WindowsPackage -Online, for a file or all packages in a folder."""
     if "Path" in bound:
         raise NotModelled("Add-WindowsPackage of an image")
     path = bound.text("PackagePath")

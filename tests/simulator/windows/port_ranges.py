@@ -68,7 +68,7 @@ class PortRanges:
 
 
 def show(machine: Machine, words: Sequence[str]) -> ProgramResult:
-    """netsh interface ipv4 show excludedportrange [protocol=]tcp|udp."""
+    """Simulate netsh interface ipv4 show excludedportrange [protocol=]tcp|udp."""
     values = {"protocol": "", "store": "active"}
     places = list(values)
     for word in words:
@@ -115,7 +115,7 @@ def _named(words: Sequence[str], names: Sequence[str]) -> dict[str, str] | None:
 
 
 def set_dynamic(machine: Machine, words: Sequence[str]) -> ProgramResult:
-    """netsh interface ipv4 set dynamicportrange [protocol=]tcp|udp [startport=]N [numberofports=]N [[store=]…].
+    """Simulate netsh interface ipv4 set dynamicportrange [protocol=]tcp|udp [startport=]N [numberofports=]N ….
 
     At least 255 ports from 1025 on: "The minimum range of ports that can be set is 255. The minimum start port that can
     be set is 1025. The maximum end port (based on the range being configured) cannot exceed 65535."
@@ -133,7 +133,7 @@ def set_dynamic(machine: Machine, words: Sequence[str]) -> ProgramResult:
 
 
 def show_dynamic(machine: Machine, words: Sequence[str]) -> ProgramResult:
-    """netsh interface ipv4 show dynamicportrange [protocol=]tcp|udp."""
+    """Simulate netsh interface ipv4 show dynamicportrange [protocol=]tcp|udp."""
     found = _named(words, ("protocol", "store"))
     if found is None or found.get("protocol") not in ("tcp", "udp"):
         return ProgramResult(1, _USAGE_DYNAMIC)

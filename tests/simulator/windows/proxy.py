@@ -80,7 +80,7 @@ def _named(arguments: Sequence[str], names: Sequence[str]) -> list[str] | None:
 
 
 def winhttp(machine: Machine, run: Invocation) -> ProgramResult:
-    """netsh.exe winhttp show|set|reset proxy."""
+    """Simulate netsh.exe winhttp show|set|reset proxy."""
     match [argument.casefold() for argument in run.argv[1:3]]:
         case ["show", "proxy"] if len(run.argv) == 3:
             return ProgramResult(0, _show(machine))

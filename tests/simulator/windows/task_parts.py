@@ -86,7 +86,7 @@ def iso_duration(value: object) -> str | None:
 
 
 def new_action(machine: Machine, bound: Bound) -> Iterable[object]:
-    """New-ScheduledTaskAction."""
+    """Simulate New-ScheduledTaskAction."""
     properties: dict[str, object] = {
         "Id": bound.get("Id"),
         "Arguments": bound.get("Argument"),
@@ -98,7 +98,7 @@ def new_action(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def new_trigger(machine: Machine, bound: Bound) -> Iterable[object]:
-    """New-ScheduledTaskTrigger."""
+    """Simulate New-ScheduledTaskTrigger."""
     kind = next(kind for kind in _TRIGGERS if bound.flag(kind))
     at = bound.get("At")
     repetition = make(
@@ -133,7 +133,7 @@ def _day_mask(bound: Bound) -> int:
 
 
 def new_principal(machine: Machine, bound: Bound) -> Iterable[object]:
-    """New-ScheduledTaskPrincipal."""
+    """Simulate New-ScheduledTaskPrincipal."""
     return [_principal(bound.text("UserId"), bound.text("GroupId"), bound.text("LogonType"), bound.text("RunLevel"))]
 
 
@@ -154,7 +154,7 @@ def _principal(user: str, group: str = "", logon: str = "", level: str = "") -> 
 
 
 def new_settings(machine: Machine, bound: Bound) -> Iterable[object]:
-    """New-ScheduledTaskSettingsSet."""
+    """Simulate New-ScheduledTaskSettingsSet."""
     limit = bound.get("ExecutionTimeLimit")
     multiple = bound.text("MultipleInstances", "IgnoreNew")
     properties: dict[str, object] = {

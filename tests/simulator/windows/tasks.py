@@ -43,7 +43,7 @@ _TERMINATED = 267014
 
 
 def new_task(machine: Machine, bound: Bound) -> Iterable[object]:
-    """New-ScheduledTask: returns a task that is not registered."""
+    """Simulate New-ScheduledTask: returns a task that is not registered."""
     return [task_object(from_parameters(machine, bound, "", "\\"))]
 
 
@@ -53,7 +53,7 @@ def _folder(path: str) -> str:
 
 
 def register(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Register-ScheduledTask."""
+    """Simulate Register-ScheduledTask."""
     name, folder = bound.text("TaskName"), _folder(bound.text("TaskPath"))
     if "\\" in name:
         head, _, name = name.rpartition("\\")
@@ -113,12 +113,12 @@ def _pattern(path: str) -> str:
 
 
 def get_task(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-ScheduledTask."""
+    """Simulate Get-ScheduledTask."""
     return [task_object(task) for task in _select(machine, bound)]
 
 
 def unregister(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Unregister-ScheduledTask. Without -Confirm:$false it prompts, which fails in a non-interactive session."""
+    """Simulate Unregister-ScheduledTask. Without -Confirm:$false it prompts, which fails without a console."""
     found = _select(machine, bound)
     if "Confirm" not in bound or bound.flag("Confirm"):
         raise CmdletError(
@@ -134,7 +134,7 @@ def unregister(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def start(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Start-ScheduledTask: returns at once, while the task's actions run in a separate process."""
+    """Simulate Start-ScheduledTask: returns at once, while the task's actions run in a separate process."""
     for task in _select(machine, bound):
         if task.state == "Disabled":
             message = "The task is disabled."
@@ -202,7 +202,7 @@ def _end(machine: Machine, task: Task) -> None:
 
 
 def stop(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Stop-ScheduledTask."""
+    """Simulate Stop-ScheduledTask."""
     for task in _select(machine, bound):
         _end(machine, task)
     return []
@@ -220,7 +220,7 @@ def _enable(enabled: bool) -> Cmdlet:
 
 
 def set_task(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Set-ScheduledTask."""
+    """Simulate Set-ScheduledTask."""
     for task in _select(machine, bound):
         task.actions = cim_list(bound, "Action") or task.actions
         task.triggers = cim_list(bound, "Trigger") or task.triggers
@@ -230,7 +230,7 @@ def set_task(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def get_info(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-ScheduledTaskInfo."""
+    """Simulate Get-ScheduledTaskInfo."""
     for task in _select(machine, bound):
         properties: dict[str, object] = {
             "LastRunTime": task.last_run or datetime(1999, 11, 30, tzinfo=UTC),

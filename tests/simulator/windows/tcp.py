@@ -50,7 +50,7 @@ def listening(machine: Machine) -> list[tuple[int, str, int]]:
 
 
 def get_tcp_connection(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-NetTCPConnection."""
+    """Simulate Get-NetTCPConnection."""
     states = bound.texts("State")
     if any(state.casefold() != "listen" for state in states):
         raise NotModelled(f"TCP connections in the state {', '.join(states)}")

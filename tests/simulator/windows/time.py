@@ -76,7 +76,7 @@ def _unknown(name: str, command: str) -> CmdletError:
 
 
 def get_time_zone(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-TimeZone: the machine's time zone, or the requested ones."""
+    """Simulate Get-TimeZone: the machine's time zone, or the requested ones."""
     if bound.flag("ListAvailable"):
         return [_object(name) for name in TIME_ZONES]
     if bound.get("Name"):
@@ -91,7 +91,7 @@ def get_time_zone(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def set_time_zone(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Set-TimeZone."""
+    """Simulate Set-TimeZone."""
     given = [str(item.get("Id")) for item in bound.pipeline if isinstance(item, PSObject)]
     wanted = bound.text("Id") or bound.text("Name") or (given[0] if given else "")
     name = known(wanted)
@@ -103,7 +103,7 @@ def set_time_zone(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def tzutil(machine: Machine, run: Invocation) -> ProgramResult:
-    """tzutil.exe /g, /s ID, /l."""
+    """Simulate tzutil.exe /g, /s ID, /l."""
     option = run.argv[0].casefold() if run.argv else "/?"
     if option == "/g" and len(run.argv) == 1:
         return ProgramResult(0, current_zone(machine))
@@ -141,7 +141,7 @@ class Clock:
 
 
 def w32tm(machine: Machine, run: Invocation) -> ProgramResult:
-    """w32tm.exe /config, /query, /resync, /tz."""
+    """Simulate w32tm.exe /config, /query, /resync, /tz."""
     arguments = [argument.lstrip("/-") for argument in run.argv]
     verb, rest = (arguments[0].casefold(), arguments[1:]) if arguments else ("?", [])
     options = {name.casefold(): value for name, _, value in (item.partition(":") for item in rest)}

@@ -37,7 +37,7 @@ class Scheme:
 
 
 def powercfg(machine: Machine, run: Invocation) -> ProgramResult:
-    """powercfg.exe /getactivescheme, /setactive SCHEME, /list, /hibernate."""
+    """Simulate powercfg.exe /getactivescheme, /setactive SCHEME, /list, /hibernate."""
     words = [argument.casefold().lstrip("-/") for argument in run.argv]
     active = machine.part(Scheme)
     match words:
@@ -63,7 +63,7 @@ def powercfg(machine: Machine, run: Invocation) -> ProgramResult:
 
 
 def icacls(machine: Machine, run: Invocation) -> ProgramResult:
-    """icacls.exe PATH OPTIONS.
+    """Simulate icacls.exe PATH OPTIONS.
 
     Options: /inheritance:r|d|e, /grant[:r] WHO:RIGHTS, /deny WHO:RIGHTS, /remove WHO, /setowner WHO.
     """
@@ -116,7 +116,7 @@ def _icacls(machine: Machine, path: str, words: list[str]) -> ProgramResult:
 
 
 def takeown(machine: Machine, run: Invocation) -> ProgramResult:
-    """takeown.exe /f PATH [/a] [/r [/d y]]: makes the acting user, or Administrators, the owner.
+    """Simulate takeown.exe /f PATH [/a] [/r [/d y]]: makes the acting user, or Administrators, the owner.
 
     https://learn.microsoft.com/windows-server/administration/windows-commands/takeown
     """

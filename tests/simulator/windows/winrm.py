@@ -127,7 +127,7 @@ def _listener_object(machine: Machine, transport: str) -> PSObject:
 
 
 def get_instance(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-WSManInstance."""
+    """Simulate Get-WSManInstance."""
     resource = _resource(bound)
     if resource == "listener":
         if bound.flag("Enumerate"):
@@ -146,7 +146,7 @@ def get_instance(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def set_instance(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Set-WSManInstance."""
+    """Simulate Set-WSManInstance."""
     resource = _resource(bound)
     if resource == "listener":
         return _set_listener(machine, bound)
@@ -181,7 +181,7 @@ def _set_listener(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def new_instance(machine: Machine, bound: Bound) -> Iterable[object]:
-    """New-WSManInstance for a listener."""
+    """Simulate New-WSManInstance for a listener."""
     if _resource(bound) != "listener":
         raise NotModelled(f"creating the resource {bound.text('ResourceURI')}")
     transport = _transport(machine, bound)
@@ -201,7 +201,7 @@ def new_instance(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def remove_instance(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Remove-WSManInstance for a listener."""
+    """Simulate Remove-WSManInstance for a listener."""
     if _resource(bound) != "listener":
         raise NotModelled(f"removing the resource {bound.text('ResourceURI')}")
     transport = _transport(machine, bound)
@@ -214,7 +214,7 @@ def remove_instance(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def enable_remoting(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Enable-PSRemoting: the service and a listener for HTTP, which servers have by default."""
+    """Simulate Enable-PSRemoting: the service and a listener for HTTP, which servers have by default."""
     _add(machine, "HTTP")
     if machine.services.exists("WinRM"):
         machine.services.configure("WinRM", Start=2)

@@ -37,7 +37,7 @@ def is_network_logon(run: Invocation) -> bool:
 
 
 def wusa(machine: Machine, run: Invocation) -> ProgramResult:
-    """wusa.exe FILE /quiet /norestart, and /uninstall /kb:NUMBER."""
+    """Simulate wusa.exe FILE /quiet /norestart, and /uninstall /kb:NUMBER."""
     words = [word.casefold() for word in run.argv]
     options = {word.partition(":")[0]: word.partition(":")[2] for word in words if word.startswith("/")}
     files = [word for word in run.argv if not word.startswith("/")]
@@ -84,7 +84,7 @@ def _absolute(run: Invocation, path: str) -> str:
 
 
 def installer(machine: Machine, run: Invocation) -> ProgramResult:
-    """An update's own installer: FILE.exe /quiet /norestart (or /q)."""
+    """Simulate an update's own installer: FILE.exe /quiet /norestart (or /q)."""
     options = {word.casefold().replace("-", "/", 1) for word in run.argv}
     if not options & {"/quiet", "/q", "/passive"}:
         return _wait_for_a_user(run)

@@ -74,7 +74,7 @@ def parse(argv: list[str]) -> dict[str, str]:
 
 
 def run(machine: Machine, invocation: Invocation) -> ProgramResult:
-    """flanneld.exe, which runs until it is stopped."""
+    """Simulate flanneld.exe, which runs until it is stopped."""
     try:
         flags = parse(invocation.argv)
     except _UsageError as error:

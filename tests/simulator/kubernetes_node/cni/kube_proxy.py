@@ -285,7 +285,7 @@ def _targets(slices: Sequence[Mapping[str, Any]], port_name: str) -> list[tuple[
 
 
 def run(machine: Machine, invocation: Invocation) -> ProgramResult:
-    """kube-proxy.exe, which runs until it is stopped."""
+    """Simulate kube-proxy.exe, which runs until it is stopped."""
     if any(word in ("--version", "--version=true") for word in invocation.argv):
         return ProgramResult(0, f"Kubernetes v{invocation.version}\n")
     try:

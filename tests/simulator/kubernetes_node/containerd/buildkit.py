@@ -98,7 +98,7 @@ class _Service:
 
 
 def _buildctl(machine: Machine, invocation: Invocation) -> ProgramResult:
-    """buildctl.exe, with `build` of a Dockerfile into an image."""
+    """Simulate buildctl.exe, with `build` of a Dockerfile into an image."""
     argv = list(invocation.argv)
     if argv == ["--version"]:
         return ProgramResult(0, f"buildctl github.com/moby/buildkit v{invocation.version}\n")

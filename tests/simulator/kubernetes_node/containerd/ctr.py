@@ -28,7 +28,7 @@ _ADDRESS = "\\\\.\\pipe\\containerd-containerd"
 
 
 def run(machine: Machine, invocation: Invocation) -> ProgramResult:
-    """ctr.exe."""
+    """Simulate ctr.exe."""
     try:
         line = cli.read("ctr", invocation.argv, invocation.version)
     except cli.UsageError as error:

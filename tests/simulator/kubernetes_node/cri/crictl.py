@@ -47,7 +47,7 @@ class _Run:
 
 
 def run(machine: Machine, invocation: Invocation) -> ProgramResult:
-    """crictl.exe."""
+    """Simulate crictl.exe."""
     try:
         general, words = take(list(invocation.argv), GLOBAL)
         if general.keys() & {"version", "v"}:

@@ -321,7 +321,7 @@ def _runs(item: DockerContainer) -> bool:
 
 
 def run(machine: Machine, invocation: Invocation) -> ProgramResult:
-    """cri-dockerd.exe, which runs until it is stopped."""
+    """Simulate cri-dockerd.exe, which runs until it is stopped."""
     version = invocation.version
     try:
         flags, rest = parse(invocation.argv, dockerd_config.table(version, "cri-dockerd"))

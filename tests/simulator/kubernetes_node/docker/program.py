@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def run(machine: Machine, invocation: Invocation) -> ProgramResult:
-    """docker.exe."""
+    """Simulate docker.exe."""
     try:
         general, words = parse(list(invocation.argv), GLOBAL, anywhere=False)
     except UsageError as error:

@@ -30,7 +30,7 @@ _TRACE = "To see the stack trace of this error execute with --v=5 or higher\n"
 
 
 def run(machine: Machine, invocation: Invocation) -> ProgramResult:
-    """kubeadm.exe."""
+    """Simulate kubeadm.exe."""
     version = invocation.version
     command, rest = _command(invocation.argv, version)
     if command is None:

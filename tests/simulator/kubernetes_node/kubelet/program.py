@@ -77,7 +77,7 @@ class Kubelet:
                 self._client.close()
 
     def stop(self) -> None:
-        """Tell it to end."""
+        """Request the end of the loop."""
         self._stop.set()
 
     def _pause(self, seconds: float) -> bool:

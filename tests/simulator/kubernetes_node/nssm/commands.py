@@ -31,7 +31,7 @@ class _NssmError(Exception):
 
 
 def run(machine: Machine, invocation: Invocation) -> ProgramResult:
-    """nssm.exe."""
+    """Simulate nssm.exe."""
     words = list(invocation.argv)
     handler = _COMMANDS.get(words[0].casefold()) if words else None
     if handler is None or (len(words) < 2 and words[0].casefold() != "install"):

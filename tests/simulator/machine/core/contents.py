@@ -28,7 +28,7 @@ _CODECS = {
 
 
 def get_content(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-Content."""
+    """Simulate Get-Content."""
     for place in paths.selected(machine, bound):
         for found in [place.path]:
             if machine.files.is_directory(found):
@@ -84,7 +84,7 @@ def _text(bound: Bound) -> str:
 
 
 def set_content(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Set-Content."""
+    """Simulate Set-Content."""
     for path, _ in _targets(machine, bound):
         if bound.text("Encoding").casefold() == "byte":
             values = items(bound.get("Value")) if "Value" in bound else bound.pipeline
@@ -107,7 +107,7 @@ def _targets(machine: Machine, bound: Bound) -> list[tuple[str, bool]]:
 
 
 def add_content(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Add-Content."""
+    """Simulate Add-Content."""
     for path, _ in _targets(machine, bound):
         before = machine.files.read_bytes(path) if machine.files.is_file(path) else b""
         _write(machine, bound, path, before + _encoded(bound, _text(bound), "default"))
@@ -115,14 +115,14 @@ def add_content(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def clear_content(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Clear-Content."""
+    """Simulate Clear-Content."""
     for place in paths.selected(machine, bound):
         machine.files.write_bytes(place.path, b"")
     return []
 
 
 def out_file(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Out-File."""
+    """Simulate Out-File."""
     path = paths.parse(machine, bound, bound.text("LiteralPath") or bound.text("FilePath")).path
     end = "" if bound.flag("NoNewline") else "\r\n"
     values = items(bound.get("InputObject")) if "InputObject" in bound else bound.pipeline
@@ -134,7 +134,7 @@ def out_file(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def select_string(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Select-String."""
+    """Simulate Select-String."""
     sensitive = bound.flag("CaseSensitive")
     texts = [re.escape(text) if bound.flag("SimpleMatch") else text for text in bound.texts("Pattern")]
     patterns = [compiled(text, sensitive=sensitive) for text in texts]

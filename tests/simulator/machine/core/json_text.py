@@ -43,7 +43,7 @@ def plain(value: object, depth: int) -> object:
 
 
 def convert_to_json(machine: Machine, bound: Bound) -> Iterable[object]:
-    """ConvertTo-Json."""
+    """Simulate ConvertTo-Json."""
     values = [bound.get("InputObject")] if "InputObject" in bound else bound.pipeline
     value = values[0] if len(values) == 1 else values
     document = plain(value, bound.number("Depth", 2))
@@ -63,7 +63,7 @@ def _objects(value: object) -> object:
 
 
 def convert_from_json(machine: Machine, bound: Bound) -> Iterable[object]:
-    """ConvertFrom-Json. In 5.1 an array is output as a single object."""
+    """Simulate ConvertFrom-Json. In 5.1 an array is output as a single object."""
     given = [bound.get("InputObject")] if "InputObject" in bound else bound.pipeline
     text = "\n".join(to_text(item) for item in given)
     if not text.strip():

@@ -164,7 +164,7 @@ _VERBS: Mapping[str, Callable[[Machine, str, _Options], ProgramResult]] = {
 
 
 def reg(machine: Machine, run: Invocation) -> ProgramResult:
-    """reg.exe."""
+    """Simulate reg.exe."""
     verb = run.argv[0].casefold() if run.argv else ""
     if verb in ("compare", "copy", "export", "import", "load", "restore", "save", "unload"):
         return ProgramResult(1, "", f"the simulator does not model reg {verb}\r\n")

@@ -114,7 +114,7 @@ def _status(machine: Machine, service: Service, **how: object) -> str:
 
 
 def create(machine: Machine, words: list[str]) -> ProgramResult:
-    """sc create NAME binpath= PATH ..."""
+    """Simulate sc create NAME binpath= PATH ..."""
     name, given = words[0], options(words[1:], DEFINITION)
     if "binpath=" not in given:
         raise UsageError("binpath=")
@@ -133,7 +133,7 @@ def create(machine: Machine, words: list[str]) -> ProgramResult:
 
 
 def config(machine: Machine, words: list[str]) -> ProgramResult:
-    """sc config NAME OPTION= VALUE ..."""
+    """Simulate sc config NAME OPTION= VALUE ..."""
     name, given = words[0], options(words[1:], DEFINITION)
     entries = _definition(given)
     if not machine.services.exists(name):
@@ -152,7 +152,7 @@ def _change(machine: Machine, name: str, function: str, entries: Mapping[str, ob
 
 
 def delete(machine: Machine, words: list[str]) -> ProgramResult:
-    """sc delete NAME"""
+    """Simulate sc delete NAME"""
     try:
         machine.services.delete(words[0])
     except ServiceError as error:
@@ -162,7 +162,7 @@ def delete(machine: Machine, words: list[str]) -> ProgramResult:
 
 
 def start(machine: Machine, words: list[str]) -> ProgramResult:
-    """sc start NAME [ARGUMENT ...]: returns when the process has started, before the service is running."""
+    """Simulate sc start NAME [ARGUMENT ...]: returns when the process has started, before the service is running."""
     try:
         machine.services.start(words[0], arguments=words[1:])
     except ServiceError as error:
@@ -175,7 +175,7 @@ def start(machine: Machine, words: list[str]) -> ProgramResult:
 
 
 def stop(machine: Machine, words: list[str]) -> ProgramResult:
-    """sc stop NAME"""
+    """Simulate sc stop NAME"""
     service = machine.services.get(words[0])
     try:
         machine.services.stop(words[0])
@@ -186,7 +186,7 @@ def stop(machine: Machine, words: list[str]) -> ProgramResult:
 
 
 def _no_control(machine: Machine, words: list[str]) -> ProgramResult:
-    """sc pause, sc continue: no modelled service accepts them."""
+    """Simulate sc pause, sc continue: no modelled service accepts them."""
     service = machine.services.get(words[0])
     if service is None:
         return text.failed("OpenService", 1060)
@@ -194,7 +194,7 @@ def _no_control(machine: Machine, words: list[str]) -> ProgramResult:
 
 
 def query(machine: Machine, words: list[str], *, extended: bool = False) -> ProgramResult:
-    """sc query [NAME | OPTION= VALUE ...]; without state= it lists only running services."""
+    """Simulate sc query [NAME | OPTION= VALUE ...]; without state= it lists only running services."""
     if words and "=" not in words[0]:
         service = machine.services.get(words[0])
         if service is None:
@@ -230,12 +230,12 @@ def _of_kind(number: int, kinds: set[str]) -> bool:
 
 
 def queryex(machine: Machine, words: list[str]) -> ProgramResult:
-    """sc queryex: with process ids."""
+    """Simulate sc queryex: with process ids."""
     return query(machine, words, extended=True)
 
 
 def qc(machine: Machine, words: list[str]) -> ProgramResult:
-    """sc qc NAME"""
+    """Simulate sc qc NAME"""
     service = machine.services.get(words[0])
     if service is None:
         return text.failed("OpenService", 1060)
@@ -247,7 +247,7 @@ def qc(machine: Machine, words: list[str]) -> ProgramResult:
 
 
 def failure(machine: Machine, words: list[str]) -> ProgramResult:
-    """sc failure NAME reset= SECONDS actions= restart/5000/... reboot= TEXT command= LINE"""
+    """Simulate sc failure NAME reset= SECONDS actions= restart/5000/... reboot= TEXT command= LINE"""
     name, given = words[0], options(words[1:], ("reset=", "reboot=", "command=", "actions="))
     if ("reset=" in given) != ("actions=" in given):
         message = "ERROR: The reset and actions options must be set simultaneously."
@@ -285,7 +285,7 @@ def _unsigned(word: str) -> int:
 
 
 def failureflag(machine: Machine, words: list[str]) -> ProgramResult:
-    """sc failureflag NAME 0|1"""
+    """Simulate sc failureflag NAME 0|1"""
     flag = words[1] if len(words) > 1 else "0"
     if flag not in ("0", "1"):
         raise UsageError(flag)
@@ -293,7 +293,7 @@ def failureflag(machine: Machine, words: list[str]) -> ProgramResult:
 
 
 def qfailure(machine: Machine, words: list[str]) -> ProgramResult:
-    """sc qfailure NAME"""
+    """Simulate sc qfailure NAME"""
     service = machine.services.get(words[0])
     if service is None:
         return text.failed("OpenService", 1060)
@@ -303,7 +303,7 @@ def qfailure(machine: Machine, words: list[str]) -> ProgramResult:
 
 
 def qfailureflag(machine: Machine, words: list[str]) -> ProgramResult:
-    """sc qfailureflag NAME"""
+    """Simulate sc qfailureflag NAME"""
     if not machine.services.exists(words[0]):
         return text.failed("OpenService", 1060)
     flag = "TRUE" if _number(machine, words[0], "FailureActionsOnNonCrashFailures") else "FALSE"
@@ -312,13 +312,13 @@ def qfailureflag(machine: Machine, words: list[str]) -> ProgramResult:
 
 
 def description(machine: Machine, words: list[str]) -> ProgramResult:
-    """sc description NAME [TEXT]; without TEXT it removes the description."""
+    """Simulate sc description NAME [TEXT]; without TEXT it removes the description."""
     given = words[1] if len(words) > 1 else ""
     return _change(machine, words[0], "ChangeServiceConfig2", {"Description": given or None})
 
 
 def qdescription(machine: Machine, words: list[str]) -> ProgramResult:
-    """sc qdescription NAME"""
+    """Simulate sc qdescription NAME"""
     service = machine.services.get(words[0])
     if service is None:
         return text.failed("OpenService", 1060)
@@ -327,14 +327,14 @@ def qdescription(machine: Machine, words: list[str]) -> ProgramResult:
 
 
 def sidtype(machine: Machine, words: list[str]) -> ProgramResult:
-    """sc sidtype NAME none|unrestricted|restricted"""
+    """Simulate sc sidtype NAME none|unrestricted|restricted"""
     if len(words) != 2:
         raise UsageError("sidtype")
     return _change(machine, words[0], "ChangeServiceConfig2", {"ServiceSidType": _choice(words[1], SID_TYPES)})
 
 
 def sdshow(machine: Machine, words: list[str]) -> ProgramResult:
-    """sc sdshow NAME"""
+    """Simulate sc sdshow NAME"""
     if not machine.services.exists(words[0]):
         return text.failed("OpenService", 1060)
     sddl = machine.part(SecurityDescriptors).sddl.get(words[0].casefold(), DEFAULT_SDDL)
@@ -342,7 +342,7 @@ def sdshow(machine: Machine, words: list[str]) -> ProgramResult:
 
 
 def sdset(machine: Machine, words: list[str]) -> ProgramResult:
-    """sc sdset NAME SDDL"""
+    """Simulate sc sdset NAME SDDL"""
     if len(words) != 2:
         raise UsageError("sdset")
     if not machine.services.exists(words[0]):
@@ -363,7 +363,7 @@ COMMANDS: Mapping[str, Command] = {
 
 
 def sc(machine: Machine, run: Invocation) -> ProgramResult:
-    r"""sc.exe [\\SERVER] COMMAND [NAME] ..."""
+    r"""Simulate sc.exe [\\SERVER] COMMAND [NAME] ..."""
     words = list(run.argv)
     if words and words[0].startswith("\\\\"):
         server = words.pop(0)[2:].casefold()

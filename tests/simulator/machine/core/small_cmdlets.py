@@ -126,7 +126,7 @@ def make_directory(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def unblock_file(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Unblock-File. Modelled files have no Zone.Identifier stream, so nothing changes."""
+    """Simulate Unblock-File. Modelled files have no Zone.Identifier stream, so nothing changes."""
     for text, literal in paths.given(bound):
         place = paths.parse(machine, bound, text)
         if place.provider != "FileSystem":

@@ -138,7 +138,7 @@ def _end(machine: Machine, process: Process) -> None:
 
 
 def taskkill(machine: Machine, run: Invocation) -> ProgramResult:
-    """taskkill.exe /pid ID, /im NAME, with /f and /t."""
+    """Simulate taskkill.exe /pid ID, /im NAME, with /f and /t."""
     words = [word.replace("-", "/", 1) for word in run.argv]
     ids: list[str] = []
     names: list[str] = []
@@ -167,7 +167,7 @@ def taskkill(machine: Machine, run: Invocation) -> ProgramResult:
 
 
 def tasklist(machine: Machine, run: Invocation) -> ProgramResult:
-    """tasklist.exe, with /fo csv|table, /nh."""
+    """Simulate tasklist.exe, with /fo csv|table, /nh."""
     words = [word.casefold() for word in command_line.split(run.command_line)] or [word.casefold() for word in run.argv]
     if set(words) - {"/fo", "csv", "table", "/nh"}:
         return ProgramResult(1, "", f"the simulator does not model tasklist {run.command_line}\r\n")

@@ -24,7 +24,7 @@ from simulator.machine.powershell.types.text import date_text
 
 
 def set_location(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Set-Location."""
+    """Simulate Set-Location."""
     session = host(bound).session
     path = session.absolute(bound.text("LiteralPath") or bound.text("Path") or session.variable("USERPROFILE"))
     if not machine.files.is_directory(path):
@@ -36,7 +36,7 @@ def set_location(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def get_location(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-Location."""
+    """Simulate Get-Location."""
     directory = host(bound).session.directory
     return [PSObject("System.Management.Automation.PathInfo", {"Path": directory}, directory)]
 
@@ -47,7 +47,7 @@ def nothing(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def start_sleep(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Start-Sleep."""
+    """Simulate Start-Sleep."""
     seconds = bound.get("Seconds", 0)
     wait = float(seconds) if isinstance(seconds, (int, float)) else 0.0
     wait += bound.number("Milliseconds") / 1000
@@ -57,7 +57,7 @@ def start_sleep(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def get_date(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-Date."""
+    """Simulate Get-Date."""
     moment = bound.get("Date") or machine.clock.now()
     assert isinstance(moment, datetime)
     changes = {
@@ -78,7 +78,7 @@ def _unix_date(moment: datetime, form: str) -> str:
 
 
 def new_timespan(machine: Machine, bound: Bound) -> Iterable[object]:
-    """New-TimeSpan."""
+    """Simulate New-TimeSpan."""
     start, end = bound.get("Start"), bound.get("End")
     if isinstance(start, datetime):
         last = end if isinstance(end, datetime) else datetime.now(UTC)
@@ -90,7 +90,7 @@ def new_timespan(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def new_guid(machine: Machine, bound: Bound) -> Iterable[object]:
-    """New-Guid."""
+    """Simulate New-Guid."""
     text = str(uuid.uuid4())
     return [PSObject("System.Guid", {"Guid": text}, text)]
 
@@ -115,7 +115,7 @@ def test_net_connection(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def restart_computer(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Restart-Computer."""
+    """Simulate Restart-Computer."""
     try:
         machine.power.reboot(0, "Restart-Computer")
     except RuntimeError as error:
@@ -124,7 +124,7 @@ def restart_computer(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def stop_computer(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Stop-Computer."""
+    """Simulate Stop-Computer."""
     machine.power.shutdown(0, "Stop-Computer")
     return []
 

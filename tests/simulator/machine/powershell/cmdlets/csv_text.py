@@ -47,12 +47,12 @@ def _line(cells: Iterable[str | None], mark: str) -> str:
 
 
 def convert_to(machine: Machine, bound: Bound) -> Iterable[object]:
-    """ConvertTo-Csv."""
+    """Simulate ConvertTo-Csv."""
     return _rows(bound)
 
 
 def export(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Export-Csv."""
+    """Simulate Export-Csv."""
     if bound.flag("Append") or "Encoding" in bound:
         raise NotModelled("Export-Csv with -Append or -Encoding")
     path = paths.parse(machine, bound, bound.text("LiteralPath") or bound.text("Path")).path
@@ -79,12 +79,12 @@ def _objects(bound: Bound, text: str) -> Iterable[object]:
 
 
 def convert_from(machine: Machine, bound: Bound) -> Iterable[object]:
-    """ConvertFrom-Csv."""
+    """Simulate ConvertFrom-Csv."""
     return _objects(bound, "\n".join(to_text(item) for item in given(bound)))
 
 
 def import_file(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Import-Csv."""
+    """Simulate Import-Csv."""
     for text in items(bound.get("LiteralPath")) or items(bound.get("Path")) or bound.pipeline:
         path = paths.parse(machine, bound, to_text(text)).path
         if not machine.files.is_file(path):

@@ -26,7 +26,7 @@ from simulator.machine.powershell.types.plain_text import to_text
 
 
 def new_object(machine: Machine, bound: Bound) -> Iterable[object]:
-    """New-Object."""
+    """Simulate New-Object."""
     if "ComObject" in bound:
         raise NotModelled(f"New-Object -ComObject {bound.text('ComObject')}")
     script = host(bound)
@@ -50,7 +50,7 @@ def new_object(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def add_member(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Add-Member: note properties, script properties and script methods."""
+    """Simulate Add-Member: note properties, script properties and script methods."""
     for item in given(bound):
         if not isinstance(item, PSObject):
             raise NotModelled("Add-Member to a value that is not an object")
@@ -81,7 +81,7 @@ def _added(bound: Bound) -> dict[str, object]:
 
 
 def get_member(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-Member, for note properties only."""
+    """Simulate Get-Member, for note properties only."""
     if bound.text("MemberType").casefold() not in ("noteproperty", "properties", "property"):
         raise NotModelled("Get-Member of anything but properties")
     seen: set[str] = set()
@@ -98,7 +98,7 @@ def get_member(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def tee(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Tee-Object with a variable."""
+    """Simulate Tee-Object with a variable."""
     if "Variable" not in bound:
         raise NotModelled("Tee-Object into a file")
     found = given(bound)

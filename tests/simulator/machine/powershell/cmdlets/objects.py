@@ -23,7 +23,7 @@ from simulator.machine.powershell.types.plain_text import to_text
 
 
 def where(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Where-Object with a property, outside of a script."""
+    """Simulate Where-Object with a property, outside of a script."""
     name, wanted = bound.text("Property"), bound.get("Value")
     operator = next((key.casefold() for key in bound if key.casefold() in OPERATORS), "")
     for item in given(bound):
@@ -33,7 +33,7 @@ def where(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def select(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Select-Object."""
+    """Simulate Select-Object."""
     chosen = list(given(bound))
     if bound.flag("Unique") and "Property" not in bound and "ExpandProperty" not in bound:
         chosen = _unique(chosen)
@@ -126,7 +126,7 @@ def order_of(first: object, second: object, *, sensitive: bool = False) -> int:
 
 
 def sort(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Sort-Object."""
+    """Simulate Sort-Object."""
     entries = items(bound.get("Property"))
     keys: list[tuple[Callable[[object], object], bool]] = [
         (named(bound, entry)[1], _descending(bound, entry)) for entry in entries
@@ -149,7 +149,7 @@ def sort(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def measure(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Measure-Object."""
+    """Simulate Measure-Object."""
     names = bound.texts("Property")
     if len(names) > 1 or any(char in name for name in names for char in "*?["):
         raise NotModelled("Measure-Object with several properties")
@@ -185,7 +185,7 @@ def _measured_text(bound: Bound, found: list[object]) -> PSObject:
 
 
 def group(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Group-Object."""
+    """Simulate Group-Object."""
     entries = items(bound.get("Property"))
     if len(entries) > 1:
         raise NotModelled("Group-Object by several properties")
@@ -218,7 +218,7 @@ def group(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def compare_objects(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Compare-Object."""
+    """Simulate Compare-Object."""
     names = items(bound.get("Property"))
     if names:
         raise NotModelled("Compare-Object by properties")
@@ -246,7 +246,7 @@ def compare_objects(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def get_unique(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-Unique."""
+    """Simulate Get-Unique."""
     found: list[object] = []
     for item in given(bound):
         if isinstance(item, (PSObject, dict, list)):

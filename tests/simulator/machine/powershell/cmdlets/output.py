@@ -21,7 +21,7 @@ WRITE_ERROR = "Microsoft.PowerShell.Commands.WriteErrorException"
 
 
 def write_error(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Write-Error."""
+    """Simulate Write-Error."""
     record = bound.get("ErrorRecord")
     if isinstance(record, ErrorRecord):
         bound.write_error(record.error)
@@ -59,7 +59,7 @@ def _function(bound: Bound) -> str:
 
 
 def write_warning(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Write-Warning."""
+    """Simulate Write-Warning."""
     _stopping(bound, "WarningAction", "WarningPreference")
     for item in items(bound.get("Message")) or bound.pipeline:
         bound.warn(to_text(item))
@@ -74,7 +74,7 @@ def _stopping(bound: Bound, parameter: str, preference: str) -> str:
 
 
 def write_host(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Write-Host: writes to the console, or to the information stream."""
+    """Simulate Write-Host: writes to the console, or to the information stream."""
     separator = to_text(bound.get("Separator", " "))
     objects = items(bound.get("Object")) if "Object" in bound else list(bound.pipeline)
     newline = not bound.flag("NoNewline")
@@ -104,7 +104,7 @@ def _stream(name: str) -> Cmdlet:
 
 
 def write_information(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Write-Information."""
+    """Simulate Write-Information."""
     action = _stopping(bound, "InformationAction", "InformationPreference")
     for item in items(bound.get("MessageData")) or bound.pipeline if action != "Ignore" else []:
         # The record is stored and can be redirected, although the console does not show it.
@@ -119,14 +119,14 @@ def nothing(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def write_output(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Write-Output in a batch: returns its input, including null. In a script, a stage passes on each object."""
+    """Simulate Write-Output in a batch, which returns its input, including null. In scripts, a stage does this."""
     if "InputObject" in bound and (bound["InputObject"] is None or bound.flag("NoEnumerate")):
         return [bound["InputObject"]]
     return given(bound)
 
 
 def out_string(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Out-String."""
+    """Simulate Out-String."""
     return lines(given(bound)) if bound.flag("Stream") else [text(given(bound))]
 
 
@@ -160,14 +160,14 @@ def _as_table(bound: Bound, rows: list[PSObject], columns: list[str]) -> list[st
 
 
 def format_table(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Format-Table."""
+    """Simulate Format-Table."""
     if bound.flag("AutoSize") and any(isinstance(item, dict) for item in given(bound)):
         raise NotModelled("Format-Table -AutoSize of a table")
     return _shown(bound, lambda rows, columns: _as_table(bound, rows, columns))
 
 
 def format_list(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Format-List."""
+    """Simulate Format-List."""
     return _shown(bound, listing)
 
 

@@ -30,7 +30,7 @@ class Killed(BaseException):
 
 
 def entries(*names: str) -> dict[str, IndexEntry]:
-    """Entries of an index, by path."""
+    """Return the entries of an index, by path."""
     return {
         name: IndexEntry(path=name, kind="tool", name=name, version="1", source="", sha256="0" * 64, size=1, time="")
         for name in names
