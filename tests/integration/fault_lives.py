@@ -3,8 +3,8 @@
 """Fault sweeps over whole playbooks: many servers per run, several faults per server.
 
 A run of a playbook is expensive, so each server gets a `Life`: several faults spread over the requests of one run. A
-round
-runs the playbook at most three times: with the faults, again, and once more for the servers that the first run gave up.
+round runs the playbook at most three times: with the faults, again, and once more for the servers that the first run
+gave up.
 """
 
 from __future__ import annotations

@@ -11,8 +11,7 @@ A full sweep takes minutes, so `make test` runs a sample of its points and `make
         failures = [...]
         sweep.report("patches", injected=len(points), converged=len(points) - len(failures))
         The sample depends only on a seed and on the name of the sweep. The seed is printed with the result. The same
-        seed always
-        selects the same points. Environment variables:
+        seed always selects the same points. Environment variables:
 The sample depends on a seed and on the sweep's name only. The seed is printed with the result; the same seed gives the
 same points. Environment variables:
 

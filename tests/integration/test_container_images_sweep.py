@@ -3,8 +3,7 @@
 """The connection to the registry is cut everywhere in a pull, or its responses are wrong: the store still converges.
 
 A point has converged if, after the run with the fault and at most one more, the store is the same as that of an
-unharmed
-node, and a further run changes nothing. No run may report an incomplete image as pulled.
+unharmed node, and a further run changes nothing. No run may report an incomplete image as pulled.
 """
 
 from __future__ import annotations

@@ -21,8 +21,7 @@ pytestmark = pytest.mark.integration
 
 # Kubernetes, containerd, the version of containerd's configuration. The simulated kubeadm only supports the APIs of its
 # version: v1beta3 up to 1.30, v1beta4 since 1.31 (1.30 rejects it). Then the cluster: the last node is one version
-# behind
-# a real control plane, if there is one.
+# behind a real control plane, if there is one.
 PAIRS: list[tuple[str, str, int, dict[str, str]]] = [
     ("1.30.4", "1.7.35", 2, {"kind": "memory", "version": "1.30.4"}),
     ("1.34.4", "2.0.14", 3, {"kind": "memory", "version": "1.34.4"}),

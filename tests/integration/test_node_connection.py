@@ -173,8 +173,7 @@ def test_broken_connections_leave_no_shell_on_the_node(node: Node, fleet: Fleet,
     server = fleet.nodes["LINK"].server
     node.observe(free)
     # While the connection is down, whatever the plugin tries to close stays open. The next shell is created after the
-    # first
-    # one is gone.
+    # first one is gone.
     break_link(fleet, kind, 1, action=action, seconds=0.3)
     if action == "Create":
         server.forget_shells()

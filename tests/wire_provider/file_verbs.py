@@ -3,8 +3,7 @@
 """The verbs of docs/wire.md that read, write, move and copy files.
 
 Each runs its steps in the order of the specification, so that a failure leaves the same state as on a node: a folder
-that
-was created first, or a file that was renamed and renamed back.
+that was created first, or a file that was renamed and renamed back.
 """
 
 from __future__ import annotations

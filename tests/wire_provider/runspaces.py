@@ -3,8 +3,7 @@
 """Separate runspaces for cmdlets with a time limit. One that exceeds it is abandoned, and keeps running.
 
 A cmdlet that waits in a service cannot be interrupted (moby/moby#40699: not even by Ctrl+C). Its effects may still
-occur
-later, until its process ends.
+occur later, until its process ends.
 """
 
 from __future__ import annotations

@@ -6,10 +6,9 @@ Sources, read in November 2026: kubernetes/kubernetes `hack/lib/golang.sh` (node
 (`package_node_tarballs`: `kubernetes/node/bin`, `kubernetes/LICENSES`, `kubernetes/kubernetes-src.tar.gz`);
 containerd/containerd `Makefile` (`bin/`) and `.github/workflows/release.yml`; kubernetes-sigs/cri-tools
 `hack/release.sh`; containernetworking/plugins `scripts/release.sh` (`tar -C bin .`) and `plugins/windows_only.txt`;
-flannel-io/flannel `Makefile` (`tar.gz`);
-flannel-io/cni-plugin `scripts/package.sh` (the member is `flannel-amd64.exe`); containerd/nerdctl `Makefile`
-(one member, without a folder).
-Sizes are about a twentieth of the real ones, which is enough to see transfers.
+flannel-io/flannel `Makefile` (`tar.gz`); flannel-io/cni-plugin `scripts/package.sh` (the member is
+`flannel-amd64.exe`); containerd/nerdctl `Makefile` (one member, without a folder). Sizes are about a twentieth of the
+real ones, which is enough to see transfers.
 """
 
 from __future__ import annotations

@@ -3,8 +3,7 @@
 """Parameter binding by contract: names, aliases, prefixes, types, allowed values, parameter sets, mandatory parameters.
 
 Error ids, categories and types are those of contracts/powershell-behaviour.json. Compiled cmdlets and functions word
-the
-error of a wrong value differently.
+the error of a wrong value differently.
 """
 
 from __future__ import annotations

@@ -3,8 +3,7 @@
 """A machine's clock, which may be wrong, and the validity of certificates by that clock.
 
 The clock is that of the host plus an offset: the node's option `clock_offset`, or the fault `clock`. The node's
-programs
-read the time of day from here. Delays and time limits do not depend on it.
+programs read the time of day from here. Delays and time limits do not depend on it.
 """
 
 from __future__ import annotations

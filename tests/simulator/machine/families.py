@@ -95,8 +95,7 @@ def declared(project: Path = _PROJECT) -> list[EntryPoint]:
     """Return the entry points of all layers.
 
     A checkout works without installation. Its pyproject.toml, which installed packages do not contain, declares the
-    layers
-    of the simulator.
+    layers of the simulator.
 
     Args:
         project: the pyproject.toml of the simulator.

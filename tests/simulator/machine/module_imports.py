@@ -5,8 +5,7 @@
 {"kind": "slow_imports", "seconds": 8, "modules": ["HostNetworkingService", "NetTCPIP"]}    "modules": "*": all of them
 
 A module is imported once per runspace, and the import counts towards the cmdlet's time limit. If a runspace is
-abandoned
-at its time limit, the next one imports the module again.
+abandoned at its time limit, the next one imports the module again.
 https://learn.microsoft.com/powershell/module/microsoft.powershell.core/about/about_modules (module autoloading)
 """
 

@@ -9,9 +9,8 @@ from collections import Counter
 
 # connections: those that carried any of the following; http_requests: all except control requests, which includes those
 # of NTLM; wsman_requests: those with an envelope from a logged-on user; pools: opened PSRP runspace pools; shells:
-# opened
-# WinRS shells; remote_commands: started WinRS commands and PSRP pipelines; failed_logons: those with complete and wrong
-# credentials (Windows' event 4625); bytes: HTTP messages with headers.
+# opened WinRS shells; remote_commands: started WinRS commands and PSRP pipelines; failed_logons: those with complete
+# and wrong credentials (Windows' event 4625); bytes: HTTP messages with headers.
 NAMES = (
     "connections",
     "http_requests",

@@ -112,8 +112,7 @@ class Shell(ABC):
             finished: returns whether the command does not exist any more.
 
         After a lost response, a client may repeat a Receive (with the same message id) and gets the same response. A
-        second
-        Receive for the same command replaces the first, whose client has disconnected.
+        second Receive for the same command replaces the first, whose client has disconnected.
 
         Raises:
             WsmanFaultError: no output in time, the shell or command has ended, or another Receive replaced this one.

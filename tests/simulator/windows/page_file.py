@@ -3,8 +3,7 @@
 r"""Page files, as configured in the registry: `PagingFiles` in Session Manager\Memory Management.
 
 `?:\pagefile.sys` is automatic. `C:\pagefile.sys 0 0` has a size that the system manages, and `C:\pagefile.sys 1024
-2048`
-a fixed size (in MB). Changes take effect at the next boot.
+2048` a fixed size (in MB). Changes take effect at the next boot.
 https://learn.microsoft.com/windows/win32/cimwin32prov/win32-pagefilesetting
 """
 

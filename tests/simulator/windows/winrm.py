@@ -5,8 +5,7 @@
 https://learn.microsoft.com/powershell/module/microsoft.wsman.management/set-wsmaninstance. Defaults:
 https://learn.microsoft.com/windows/win32/winrm/installation-and-configuration-for-windows-remote-management.
 A fresh simulated server is set up for Ansible, with basic authentication and an HTTPS listener. Windows' defaults,
-which
-apply to a machine from a generalized disk, include neither of them. The transport calls `wire_settings`.
+which apply to a machine from a generalized disk, include neither of them. The transport calls `wire_settings`.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 """containerd's configuration, parsed like the program of that version does, with its warnings and errors.
 
 The known keys are those that each version prints itself (contracts/containerd-default). Below tables with names that
-the
-user chooses (runtimes, registry mirrors), all keys are allowed. Messages are from runs of containerd 1.7.35 and 2.4.2.
+the user chooses (runtimes, registry mirrors), all keys are allowed. Messages are from runs of containerd 1.7.35 and
+2.4.2.
 """
 
 from __future__ import annotations

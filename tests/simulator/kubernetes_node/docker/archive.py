@@ -3,8 +3,7 @@
 """docker save and load, for archives with `manifest.json`, which since 25.0 are also an OCI layout.
 
 In moby/moby image/tarexport/{load,save}.go, load reads only `manifest.json`, so it fails for an archive with only an
-OCI
-layout. A saved archive contains the uncompressed tar files of the layers.
+OCI layout. A saved archive contains the uncompressed tar files of the layers.
 """
 
 from __future__ import annotations

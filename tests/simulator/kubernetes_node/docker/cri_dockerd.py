@@ -3,10 +3,9 @@
 """cri-dockerd.exe: its command line, and CRI over its pipe, which it implements with Docker containers.
 
 Flags are in contracts/docker.json. It ends at once if dockerd does not respond, and does not support the service
-control
-manager (Mirantis/cri-dockerd main.go, cmd/server.go, core/docker_service.go), so on Windows it needs a wrapper such as
-nssm. Containers of a pod: core/{naming,sandbox_run,sandbox_helpers,container_create}.go. Pods on the host's network
-cannot start: kubernetes-sigs/sig-windows-tools#88.
+control manager (Mirantis/cri-dockerd main.go, cmd/server.go, core/docker_service.go), so on Windows it needs a wrapper
+such as nssm. Containers of a pod: core/{naming,sandbox_run,sandbox_helpers,container_create}.go. Pods on the host's
+network cannot start: kubernetes-sigs/sig-windows-tools#88.
 """
 
 from __future__ import annotations

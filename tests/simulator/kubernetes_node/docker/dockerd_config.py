@@ -3,8 +3,7 @@
 """dockerd's configuration: its command line and daemon.json, and conflicts between the two.
 
 See moby/moby daemon/config/config.go (unknown keys, duplicate keys) and daemon_windows.go. The known keys by version
-are
-in contracts/docker.json.
+are in contracts/docker.json.
 """
 
 from __future__ import annotations

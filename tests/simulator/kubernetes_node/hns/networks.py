@@ -5,8 +5,7 @@
 flannel: pkg/backend/hostgw and vxlan of flannel-io/flannel, and the store of host-local. Calico: node-service.ps1
 creates
 `External` first, so that later networks find a switch (output in kubernetes-sigs/sig-windows-tools#378). azure-vnet:
-the
-files that cleanupnetwork.ps1 of Azure/AgentBaker removes.
+the files that cleanupnetwork.ps1 of Azure/AgentBaker removes.
 """
 
 from __future__ import annotations

@@ -129,8 +129,7 @@ class Store:
         """Create an endpoint. Raises HnsError.
 
         On Windows Server 2019, two endpoints may have the same address (kubernetes pkg/proxy/winkernel/hns.go); on
-        later
-        versions they may not. All versions allow the address of a remote endpoint.
+        later versions they may not. All versions allow the address of a remote endpoint.
         """
         self.require()
         if network not in self._state.networks:

@@ -3,10 +3,9 @@
 """Pulling container images: select the entry for the build, download blobs (resuming after a break), and unpack them.
 
 Sources: containerd client/pull.go and fetch.go; core/remotes/docker/{resolver,fetcher,httpreadseeker}.go. A HEAD
-request
-to hosts with the capability `resolve` resolves a tag, and hosts with the capability `pull` serve the content by digest.
-If a body ends early, the rest is requested again, until 4 requests in a row return nothing. core/content/helpers.go
-(Copy): a download continues the ingest of an earlier one.
+request to hosts with the capability `resolve` resolves a tag, and hosts with the capability `pull` serve the content by
+digest. If a body ends early, the rest is requested again, until 4 requests in a row return nothing.
+core/content/helpers.go (Copy): a download continues the ingest of an earlier one.
 """
 
 from __future__ import annotations

@@ -3,9 +3,8 @@
 """Requests to registries as containerd sends them: proxies, TLS, tokens, retries, streamed bodies.
 
 Sources: containerd core/remotes/docker/{resolver,fetcher,authorizer,httpreadseeker}.go. After a 401 the request is
-repeated
-with the requested credentials; after 408 and 429 up to 5 times without delay; after 500, 503 and 504 once, on the last
-host, since 2.1. A simulated node resolves names like its other programs (`windows/names.py`).
+repeated with the requested credentials; after 408 and 429 up to 5 times without delay; after 500, 503 and 504 once, on
+the last host, since 2.1. A simulated node resolves names like its other programs (`windows/names.py`).
 """
 
 from __future__ import annotations

@@ -3,8 +3,7 @@
 """TLS bootstrap: a key, a certificate signing request, and the kubelet's own kubeconfig.
 
 https://kubernetes.io/docs/reference/access-authn-authz/kubelet-tls-bootstrapping/. The key and the name of the request
-are
-those of kubernetes pkg/kubelet/certificate/bootstrap/bootstrap.go (LoadClientCert, digestedName) and
+are those of kubernetes pkg/kubelet/certificate/bootstrap/bootstrap.go (LoadClientCert, digestedName) and
 k8s.io/client-go/util/certificate/csr (RequestCertificate).
 """
 

@@ -3,8 +3,8 @@
 """kubelet.exe: its command line, its service, and the loop that maintains a node and its pods.
 
 As a service it needs --windows-service. Without it, it never reports to the service control manager, and its start
-fails
-(1053). Invalid flags or an invalid configuration end it before it reports, too, but a failed TLS bootstrap after that.
+fails (1053). Invalid flags or an invalid configuration also end it before it reports; a failed TLS bootstrap ends it
+afterwards.
 """
 
 from __future__ import annotations

@@ -3,8 +3,7 @@
 """The kubelet's client certificate: it is renewed after 70 to 90 % of its lifetime; if it expires, the kubelet ends.
 
 See k8s.io/client-go/util/certificate/certificate_manager.go (nextRotationDeadline, jitteryDuration, updateServerError)
-and
-kubernetes pkg/kubelet/certificate/transport.go (a kubelet with an expired certificate ends when the API server
+and kubernetes pkg/kubelet/certificate/transport.go (a kubelet with an expired certificate ends when the API server
 responds). https://kubernetes.io/docs/reference/access-authn-authz/kubelet-tls-bootstrapping/#certificate-rotation
 """
 

@@ -3,8 +3,7 @@
 """The command line of nssm.exe: install, set, get, reset, start, stop, restart, status, remove.
 
 https://nssm.cc/commands. The names of its parameters are in contracts/docker.json. Its output is UTF-16, so that
-callers
-who expect one byte per character find a NUL after each (win_nssm of community.windows removes them).
+callers who expect one byte per character find a NUL after each (win_nssm of community.windows removes them).
 """
 
 from __future__ import annotations

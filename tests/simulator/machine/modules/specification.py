@@ -3,8 +3,7 @@
 """The argument specification of a module, parsed from the module's script.
 
 Modules that use Ansible.Basic pass a hashtable to `[Ansible.Basic.AnsibleModule]::Create($args, $spec)`. It is a
-literal
-except for a few variables. Older modules read each option with `Get-AnsibleParam`, and ignore all others.
+literal except for a few variables. Older modules read each option with `Get-AnsibleParam`, and ignore all others.
 """
 
 from __future__ import annotations

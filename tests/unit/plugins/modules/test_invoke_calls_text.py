@@ -96,12 +96,9 @@ def test_it_is_small_and_plain(source: bytes) -> None:
 
 def test_what_is_uploaded_stays_small(repository: Path) -> None:
     # Every execution uploads it 1.78 times, and a first build has up to 20 executions. Parallel programs took 4,000:
-    # eight
-    # downloads at once save minutes, and uploading 7 KB more takes milliseconds. Owners, and folders with access lists
-    # from
-    # the beginning, took 2,500. 22,000 went into features that a real PowerShell revealed to be missing: validating
-    # batches
-    # before they run, retrying operations on open files, and finding the files of killed processes.
+    # eight downloads at once save minutes, and uploading 7 KB more takes milliseconds. Owners, and folders with access
+    # lists from the beginning, took 2,500. 22,000 went into features that a real PowerShell revealed to be missing:
+    # validating batches before they run, retrying operations on open files, and finding the files of killed processes.
     assert sum((repository / file).stat().st_size for file in FILES) < 76_000
 
 

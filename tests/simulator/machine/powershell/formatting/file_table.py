@@ -4,8 +4,7 @@
 
 https://github.com/PowerShell/PowerShell/issues/7353 shows an example. Names are padded to the width of the console (119
 without a window). Windows 10 2004 and later, including Server 2022, print one more blank before the time, as listings
-in
-public repositories show.
+in public repositories show.
 """
 
 from __future__ import annotations

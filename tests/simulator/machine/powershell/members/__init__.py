@@ -3,8 +3,7 @@
 """Properties and methods of values.
 
 A member that .NET has and the simulator does not model is rejected by name. For a member that does not exist, the
-result
-is that of PowerShell: null for a property, an error for a method.
+result is that of PowerShell: null for a property, an error for a method.
 """
 
 from __future__ import annotations
