@@ -1,3 +1,3 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Measurements of the collection: each module of this package named `measure_*` is one."""
+"""Measurements of the collection. Each module of this package with the prefix `measure_` is one measurement."""

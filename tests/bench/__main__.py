@@ -3,8 +3,9 @@
 """Run every measurement, print a table and write build/bench.json.
 
 A measurement is a module `bench.measure_NAME` with a docstring that says what it measures and a function
-`measure() -> Mapping[str, float]`, whose keys carry their unit (`seconds`, `megabytes_pss`, `remote_commands`).
-`python -m bench NAME ...`, from tests/, runs only those.
+A measurement is a module `bench.measure_NAME` with a docstring that describes it and a function
+`measure() -> Mapping[str, float]`, whose keys contain their unit (`seconds`, `megabytes_pss`, `remote_commands`).
+`python -m bench NAME ...`, from tests/, runs only those with the given names.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def load(name: str) -> ModuleType:
 
 
 def main(wanted: list[str]) -> int:
-    """Measure what is wanted (all, if nothing is named) and return the exit status."""
+    """Run the measurements with the given names (all, if there are none), and return the exit status."""
     known = measurements()
     unknown = sorted(set(wanted) - set(known))
     if unknown:

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """CPU seconds of the controller for plan.yml with 10, 50 and 150 simulated servers, and for win_ping in the same run.
 
-"Per further node" leaves out what the same run with one server costs, such as Ansible's start. Set BENCH_NODES to
-measure other numbers of servers, such as `BENCH_NODES=2,6`.
+"Per further node" excludes the cost of a run with one server, such as Ansible's start. Set BENCH_NODES to measure other
+numbers of servers, such as `BENCH_NODES=2,6`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NODES = (10, 50, 150)
 FORKS = 25
 CALLBACKS = Path(__file__).resolve().parent / "controller_callbacks"
 PHASES = {"Check all variables": "preflight", "Compare": "compare"}
-"""Beginnings of task names that are reported alone, with the names of their figures; all other tasks are `other`."""
+"""Prefixes of task names that are reported separately, with the names of their figures. All other tasks are `other`."""
 PING = [
     {
         "hosts": "node_windows",
@@ -37,7 +37,7 @@ PING = [
 
 
 def measure() -> Mapping[str, float]:
-    """Run both plays with each number of servers, and with one."""
+    """Run both plays with each number of servers, and with one server."""
     numbers = [int(number) for number in os.environ.get("BENCH_NODES", "").split(",") if number] or list(NODES)
     return dict(_figures(sorted(numbers)))
 
@@ -60,7 +60,7 @@ def _figures(numbers: Sequence[int]) -> Iterator[tuple[str, float]]:
 
 
 def _run(site: Site, playbook: Any, number: int) -> dict[str, float]:
-    """Return the CPU seconds of a run with so many servers, by phase."""
+    """Return the CPU seconds of a run with a number of servers, by phase."""
     record = site.folder / "cpu.json"
     record.unlink(missing_ok=True)
     hosts = ",".join(site.hosts()[:number])
@@ -76,7 +76,7 @@ def _run(site: Site, playbook: Any, number: int) -> dict[str, float]:
         )
         dummy, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
-    # plan.yml ends with 2: plain servers differ from what the roles make of them.
+    # plan.yml exits with 2, because plain servers differ from the state that the roles define.
     if process.returncode not in (0, 2) or not record.exists():
         sys.exit((site.folder / "output").read_text(encoding="utf-8")[-5000:])
     figures = {"all": used.ru_utime + used.ru_stime}

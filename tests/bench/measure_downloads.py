@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""8 files of 20 MB from a server that gives 4 MB a second to each connection: alone, and all of them by one run.
+"""8 files of 20 MB from a server with 4 MB per second for each connection: one file alone, and all in one run.
 
-Fewer a second would measure the server, more of them what a simulated machine's hashes cost a busy controller.
+A lower rate would measure the server, and a higher one the hashing by simulated machines on a busy controller.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ KINDS = {"tool": {"url": "https://files.example/{version}/tool.bin", "checksum_s
 
 
 def measure() -> Mapping[str, float]:
-    """Seconds of one file alone, of all, and how many came at once."""
+    """Return the seconds for one file and for all files, and the number of concurrent downloads."""
     with tempfile.TemporaryDirectory() as folder, ArtifactServer(rate=RATE) as server:
         for version in range(COUNT + 1):
             content = bytes([version]) * SIZE

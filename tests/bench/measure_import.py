@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What the engine costs each Ansible worker before it does anything: time and memory to import it."""
+"""The time and memory that each Ansible worker needs to import the engine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ENGINE = "assert action_loader.get('winkube.node.node_state', class_only=True)"
 
 
 def _run(code: str) -> tuple[float, float]:
-    """Return the seconds and the megabytes (peak of the resident set, from the process itself) that this code takes."""
+    """Return the seconds and megabytes that a piece of code needs (peak resident set, from the process itself)."""
     report = "import resource; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
     begin = time.perf_counter()
     answer = subprocess.run(
@@ -32,7 +32,7 @@ def _run(code: str) -> tuple[float, float]:
 
 
 def measure() -> Mapping[str, float]:
-    """Return the difference that the engine makes; the smallest of three runs each."""
+    """Return the cost of importing the engine, from the fastest of three runs with it and without it."""
     without = [_run(ANSIBLE) for _run_number in range(3)]
     with_engine = [_run(f"{ANSIBLE}\n{ENGINE}") for _run_number in range(3)]
     return {

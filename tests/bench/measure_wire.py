@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""How long the module takes to read a batch and write its answer, by PowerShell 7; nothing where it is not on PATH."""
+"""The time in which the module reads a batch and writes its response, with PowerShell 7 (skipped without it)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SIZES = (200, 800)
 
 
 def measure() -> Mapping[str, float]:
-    """Read a batch of so many calls, and write as many results; the fastest of five times."""
+    """Return the times to read a batch of many calls and to write as many results; the fastest of five runs."""
     pwsh = shutil.which("pwsh")
     return {} if pwsh is None else {name: value for calls in SIZES for name, value in _measured(pwsh, calls).items()}
 
@@ -33,7 +33,7 @@ def _measured(pwsh: str, calls: int) -> Mapping[str, float]:
 
 
 def _call(number: int) -> dict[str, object]:
-    """Return a call as resources make them: a file that is looked at."""
+    """Return a typical call of a resource, which reads the state of a file."""
     path = f"C:\\Program Files\\Kubernetes\\part {number}\\kubelet.exe"
     parameters = {"paths": [path, f"{path}.checksum"], "hash": True, "content": True}
     return {"id": f"r{number}.file", "command": "@read-file", "parameters": parameters, "on_error": "continue"}

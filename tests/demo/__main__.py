@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The demo's script: three servers in place, one through an image; everything is counted, nothing is left running."""
+"""The demo: three servers become nodes directly, and one through an image. It counts everything, and cleans up."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from simulator.world import World
 
 BUILD = ROOT / "build" / "demo"
 MINUTES = 3
-"""How long it takes; README.md says the same."""
+"""The duration of the demo, which README.md also states."""
 IN_PLACE = ("win-2019", "win-2022", "win-2025")
 BUILDER, IMAGE = "win-build", "win-image"
 IMAGE_NUMBER = 31
-"""The last number of the address of the machine that is started from the image."""
+"""The last part of the address of the machine that is started from the image."""
 
 
 def main() -> int:
-    """Runs the demo; the exit status says whether all of it came true."""
+    """Run the demo, and return its exit status, which is 0 if all results are as expected."""
     try:
         with place.alone(BUILD):
             return run()
@@ -40,7 +40,7 @@ def main() -> int:
 
 
 def run() -> int:
-    """Starts the servers, runs all playbooks, and writes what came of them."""
+    """Start the servers, run all playbooks, and write the results."""
     shutil.rmtree(BUILD, ignore_errors=True)
     BUILD.mkdir(parents=True)
     began = time.monotonic()
@@ -61,7 +61,7 @@ def run() -> int:
 
 
 def play(world: World, controller: Controller) -> bool:
-    """All runs, in order; says whether everything is as it should be."""
+    """Run all playbooks in order. Returns whether all results are as expected."""
     runs = {
         "first": controller.play("first", "site.yml"),
         "second": controller.play("second", "site.yml"),
@@ -95,7 +95,7 @@ def play(world: World, controller: Controller) -> bool:
 
 
 def golden_image(world: World, controller: Controller) -> tuple[list[Ran], dict[str, Any]]:
-    """Builds an image, starts a new machine from it, and joins that."""
+    """Build an image, start a new machine from it, and join the machine to the cluster."""
     outcome: dict[str, Any] = {"generalized": False, "started_as_new_machine": False, "ready": False}
     built = controller.play("image", "build_image.yml")
     machine = world.fleet.machine(BUILDER.upper())
@@ -113,7 +113,7 @@ def golden_image(world: World, controller: Controller) -> tuple[list[Ran], dict[
 
 
 def cluster_nodes(kubeconfig: str) -> dict[str, dict[str, Any]]:
-    """What the cluster itself says of its nodes, by name."""
+    """Return the nodes' data from the cluster, by name."""
     core = client.CoreV1Api(config.new_client_from_config(config_file=kubeconfig))
     return {
         node.metadata.name: {

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Runs a playbook as a user does, and measures it by what the servers counted."""
+"""Runs playbooks as a user does, and measures them with the servers' counters."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True, kw_only=True)
 class Counted:
-    """What one node saw of one run."""
+    """The counters of one node for one run."""
 
     commands: int
-    """Remote commands: WSMan commands and PSRP pipelines that the server ran."""
+    """Remote commands: the WSMan commands and PSRP pipelines that the server ran."""
     requests: int
-    """HTTP requests."""
+    """The number of HTTP requests."""
     bytes_sent: int
-    """Bytes from the controller to the node."""
+    """The number of bytes from the controller to the node."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,38 +37,38 @@ class Ran:
 
     name: str
     status: int
-    """ansible-playbook's exit status."""
+    """The exit status of ansible-playbook."""
     seconds: float
     report: dict[str, Any]
-    """report.json of the collection's callback."""
+    """The contents of report.json from the collection's callback."""
     nodes: dict[str, Counted]
-    """By the name in the fleet file."""
+    """The counters by the nodes' names in the fleet file."""
 
     def changed(self, host: str) -> int:
-        """How many tasks changed something on a host."""
+        """Return how many tasks changed something on a host."""
         return sum(1 for task in self.report["nodes"].get(host, ()) if task["changed"])
 
 
 class Controller:
-    """The machine that Ansible runs on.
+    """The controller, which runs Ansible.
 
     Args:
-        build: folder for reports.
+        build: the folder for reports.
         fleet: the servers.
-        kubeconfig: of the cluster.
-        inventory: with the servers' addresses.
+        kubeconfig: the kubeconfig of the cluster.
+        inventory: the inventory with the servers' addresses.
     """
 
     def __init__(self, build: Path, fleet: Fleet, kubeconfig: Path, inventory: Path) -> None:
         self._build, self._fleet, self._kubeconfig, self._inventory = build, fleet, kubeconfig, inventory
 
     def play(self, name: str, playbook: str, *arguments: str) -> Ran:
-        """Runs a playbook of the collection; its output goes to the terminal.
+        """Run a playbook of the collection. Its output goes to the terminal.
 
         Args:
-            name: of the run; its report lies in a folder of this name.
-            playbook: file name in playbooks/.
-            arguments: further arguments of ansible-playbook.
+            name: the name of the run, and of the folder for its report.
+            playbook: the file name in playbooks/.
+            arguments: further arguments for ansible-playbook.
         """
         for node in self._fleet.nodes.values():
             node.server.counters.reset()

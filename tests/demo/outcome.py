@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What the demo found, for people and for machines: a table, summary.json, report.html."""
+"""The results of the demo: a table, summary.json, and report.html."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ class NodeOutcome:
 
     name: str
     key: str
-    """Its name in the fleet file."""
+    """The name in the fleet file."""
     os: str
     version: str
-    """The kubelet's version; empty if the cluster does not know the node."""
+    """The version of the kubelet; empty if the cluster does not have the node."""
     ready: bool
     runs: Mapping[str, Ran]
-    """By what they are: first, second, plan."""
+    """The runs by name: first, second, plan."""
 
     def summary(self) -> dict[str, Any]:
-        """Its entry of summary.json; changes and seconds are counted as on the page of each run."""
+        """Return the entry for summary.json. Changes and seconds are counted as on the page of each run."""
         runs = {}
         for name, ran in self.runs.items():
             rows = {row["node"]: row for row in _run(ran).summary()}
@@ -45,7 +45,7 @@ HEAD = ("NODE", "VERSION", "READY", "CHANGES", "REMOTE COMMANDS", "SECONDS")
 
 
 def rows(nodes: Sequence[NodeOutcome]) -> list[tuple[str, str, str, str, str, str]]:
-    """A row for each node; figures are those of its runs, in order."""
+    """Return a row for each node, with the figures of its runs in order."""
     result = []
     for node in nodes:
         summary = node.summary()
@@ -57,7 +57,7 @@ def rows(nodes: Sequence[NodeOutcome]) -> list[tuple[str, str, str, str, str, st
 
 
 def table(nodes: Sequence[NodeOutcome]) -> str:
-    """The table that the demo prints."""
+    """Return the table that the demo prints."""
     lines = [HEAD, *rows(nodes)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(HEAD))]
     return "\n".join(
@@ -66,20 +66,20 @@ def table(nodes: Sequence[NodeOutcome]) -> str:
 
 
 def _report() -> Any:
-    """The collection's module that makes the page; importable once Ansible's finder of collections is there."""
+    """Return the collection's module for reports, which can be imported after Ansible has set up its import hook."""
     if AnsibleCollectionConfig.collection_finder is None:
         init_plugin_loader()
     return importlib.import_module("ansible_collections.winkube.node.plugins.plugin_utils.reports.run")
 
 
 def _run(ran: Ran) -> Any:
-    """A run as the collection's report knows it."""
+    """Return a run in the form of the collection's reports."""
     document = {"playbook": "", "seconds": ran.seconds, **ran.report}
     return _report().Run.from_document({**document, "playbook": f"{ran.name}: {document['playbook']}"})
 
 
 def write(build: Path, nodes: Sequence[NodeOutcome], image: Mapping[str, Any], runs: Sequence[Ran]) -> None:
-    """Writes summary.json and report.html into the build folder."""
+    """Write summary.json and report.html to the build folder."""
     document = {"nodes": [node.summary() for node in nodes], "image": dict(image)}
     (build / "summary.json").write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
     overview = {

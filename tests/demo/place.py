@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Where a demo runs: a loopback network and a build folder that no other demo uses."""
+"""The place of a demo: a loopback network and a build folder that no other demo uses."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from integration.networks import free_network
 from demo.controller import ROOT
 
 _NETWORK = "127.50.0"
-"""The first three numbers of all addresses in inventories/demo."""
+"""The first three parts of all addresses in inventories/demo."""
 FLEET = ROOT / "inventories" / "demo" / "fleet.yml"
 INVENTORY = ROOT / "inventories" / "demo" / "hosts.yml"
 
 
 class BusyError(RuntimeError):
-    """Another demo uses the build folder; the message says so."""
+    """Another demo uses the build folder. The message contains its path."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """The files of a demo, with addresses that are its own."""
+    """The files of a demo, with its own addresses."""
 
     network: str
-    """The first three numbers of its addresses."""
+    """The first three parts of its addresses."""
     fleet: Path
     inventory: Path
 
@@ -38,10 +38,10 @@ def take(folder: Path) -> Place:
     """Write the demo's fleet file and inventory with the addresses of a free network.
 
     Args:
-        folder: Where to write them.
+        folder: the folder to write them to.
 
     Raises:
-        LookupError: No network is free.
+        LookupError: no network is free.
     """
     network = free_network()
     place = Place(network=network, fleet=folder / FLEET.name, inventory=folder / INVENTORY.name)
@@ -53,10 +53,10 @@ def take(folder: Path) -> Place:
 
 @contextlib.contextmanager
 def alone(build: Path) -> Iterator[None]:
-    """Hold a build folder, so that a second demo of this checkout does not remove what the first one writes.
+    """Lock a build folder, so that a second demo of this checkout does not remove the files of the first one.
 
     Raises:
-        BusyError: Another demo holds it.
+        BusyError: another demo has locked it.
     """
     build.parent.mkdir(parents=True, exist_ok=True)
     with build.with_suffix(".lock").open("w") as lock:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The collection's actions, run in this process over Ansible's real connection plugins: a task costs no playbook."""
+"""Running the collection's actions in this process over Ansible's real connection plugins, without a playbook."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CONNECTIONS: dict[str, dict[str, Any]] = {
 
 @contextlib.contextmanager
 def connect(machine: Machine, kind: str = "winrm", port: int = 5985, **more: Any) -> Iterator[Any]:
-    """A connection to a machine, as a task has it: of the kind winrm or psrp, not yet used; `more` are variables."""
+    """Return an unused connection of the kind winrm or psrp to a machine, as a task has it. `more` are variables."""
     variables = {
         "ansible_host": machine.address,
         "ansible_port": port,
@@ -47,7 +47,7 @@ def connect(machine: Machine, kind: str = "winrm", port: int = 5985, **more: Any
     try:
         yield connection
     finally:
-        # A connection that breaks at the good-bye hurts nobody.
+        # Errors while closing a connection do not matter.
         with contextlib.suppress(Exception):
             connection.close()
 
@@ -64,12 +64,12 @@ def run_action(
     """Run one action as one task.
 
     Args:
-        connection: of `connect`.
-        name: of the action, without the collection's.
-        arguments: its options.
-        check_mode: nothing is changed.
-        host: the inventory's name of the machine.
-        variables: more of Ansible's variables.
+        connection: a connection from `connect`.
+        name: the name of the action, without that of the collection.
+        arguments: the options of the action.
+        check_mode: whether to change nothing.
+        host: the inventory name of the machine.
+        variables: further variables of Ansible.
 
     Returns:
         The task's result.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Bundles made and served in this process, from the simulator's artifact server and registry."""
+"""Bundles that are built and served in this process, from the simulator's artifact server and registry."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ CACHE = r"C:\ProgramData\winkube\cache"
 
 @dataclasses.dataclass
 class Controller:
-    """A controller that makes a bundle.
+    """A controller that builds a bundle.
 
     Args:
-        folder: its own; the bundle is `bundle` in it.
-        server: where artifacts come from.
-        registry: where container images come from.
+        folder: a folder for this controller; the bundle is `bundle` in it.
+        server: the source of artifacts.
+        registry: the source of container images.
     """
 
     folder: Path
@@ -43,33 +43,33 @@ class Controller:
 
     @property
     def bundle(self) -> Path:
-        """The bundle's folder."""
+        """The folder of the bundle."""
         return self.folder / "bundle"
 
     @property
     def public(self) -> str:
-        """Path of the public key."""
+        """The path of the public key."""
         return str(self.folder / "key.pub")
 
     def artifact(self, kind: str, version: str, **more: Any) -> dict[str, Any]:
-        """An artifact as a role renders it, with the server as its mirror."""
+        """Return an artifact as a role renders it, with the server as its mirror."""
         return locations.resource(
             kind, version, cache_dir=CACHE, **{"mirror": self.server.url, "upstream": False, **more}
         )
 
     def own(self, name: str, content: bytes, **more: Any) -> dict[str, Any]:
-        """An artifact by a user's URL at the server, verified by its SHA-256."""
+        """Return an artifact with a user's URL on the server, verified by its SHA-256."""
         self.server.put(f"files.example/{name}", content)
         url = f"{self.server.url}/files.example/{name}"
         given = {"sha256": hashlib.sha256(content).hexdigest(), "url": url, "upstream": True, "mirror": "", **more}
         return self.artifact(name.partition(".")[0], "1.0.0", **given)
 
     def image(self, name: str = PAUSE, **more: Any) -> dict[str, Any]:
-        """A container image as a role renders it."""
+        """Return a container image as a role renders it."""
         return {"type": "ContainerImage", "name": name, **more}
 
     def wanted(self, resources: Sequence[dict[str, Any]], **registry: Any) -> bundle_content.BundleContent:
-        """What a bundle has to hold for these resources."""
+        """Return the contents that a bundle needs for these resources."""
         hosts = {item["name"].partition("/")[0] for item in resources if item["type"] == "ContainerImage"}
         about = {
             host: {"mirrors": [{"url": self.registry.url, **registry}], "server": self.registry.url} for host in hosts
@@ -79,23 +79,23 @@ class Controller:
     def make(
         self, resources: Sequence[dict[str, Any]] | bundle_content.BundleContent, attempts: int = 3, **options: Any
     ) -> BuildResult:
-        """Make the bundle, without waiting between attempts."""
+        """Build the bundle, without a delay between attempts."""
         key, _ = keys.private_key(str(self.folder / "key"))
         wanted = resources if isinstance(resources, bundle_content.BundleContent) else self.wanted(resources)
         fetcher = Fetcher(attempts=attempts, sleep=self.pauses.append)
         return Builder(self.bundle, key, fetcher, BuildOptions(**options)).run(wanted)
 
     def verified(self) -> verify.Bundle:
-        """The bundle, checked."""
+        """Return the verified bundle."""
         return verify.verify(str(self.bundle), self.public)
 
     def requests(self) -> int:
-        """How many requests artifact server and registry have had."""
+        """Return the number of requests to the artifact server and the registry."""
         return sum(self.server.status()["requests"].values()) + self.registry.counters["requests"]
 
 
 def made_and_cut_off(folder: Path) -> Controller:
-    """A controller with a bundle of two artifacts, a container image and an own file; where they came from is gone."""
+    """Return a controller with a bundle of two artifacts, a container image and an own file, whose sources are gone."""
     with ArtifactServer() as server, Registry() as registry:
         made = Controller(folder, server, registry)
         own = made.own("tool.zip", b"tool" * 1000)
@@ -105,7 +105,7 @@ def made_and_cut_off(folder: Path) -> Controller:
 
 
 def until(done: Callable[[], bool]) -> None:
-    """Wait for what comes soon."""
+    """Wait for a condition that is true soon."""
     for _ in range(600):
         if done():
             return

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A simulated server's cache of artifacts, driven by the engine itself, and small files for an artifact server."""
+"""The artifact cache of a simulated server, driven by the engine itself, and small files for an artifact server."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from simulator.machine.settings import Settings
 
 CACHE = "C:\\ProgramData\\winkube\\cache"
 TOOL = {"tool": {"url": "https://files.example/tool/{version}/tool.tar.gz", "checksum_suffix": ".sha256"}}
-"""A kind of one's own, whose files are as small as a test wants."""
+"""A custom kind of artifact, with files as small as a test needs."""
 SECRET = "s3cret-signature"
 
 
@@ -40,14 +40,14 @@ def machine_of(folder: Path, windows: str) -> Iterator[DirectNode]:
 
 
 class Run(t.NamedTuple):
-    """What came of one run of artifact_cache."""
+    """The result of one run of artifact_cache."""
 
     outcome: ConvergenceOutcome
     table: list[CacheEntry]
     commands: int
 
     def shown(self) -> str:
-        """All that a user may see of it."""
+        """Return everything in it that a user may see."""
         return json.dumps(self.outcome.to_result(diff=True)) + repr(self.table)
 
     def status(self) -> dict[str, str]:
@@ -55,7 +55,7 @@ class Run(t.NamedTuple):
 
 
 def cache(node: DirectNode, lists: dict[str, t.Any], server: ArtifactServer | None = None, **options: t.Any) -> Run:
-    """One run, from the server only unless told otherwise."""
+    """Run once, by default with the server as the only source."""
     if server is not None:
         options = {"mirror": server.url, "upstream": False, **options}
     check_mode = options.pop("check_mode", False)
@@ -73,7 +73,7 @@ def cache(node: DirectNode, lists: dict[str, t.Any], server: ArtifactServer | No
 
 
 def offer(server: ArtifactServer, version: str, content: bytes, kind: str = "tool") -> str:
-    """Puts a version of the small kind on the server; returns its path there."""
+    """Add a version of the custom kind to the server. Returns its path."""
     path = f"files.example/{kind}/{version}/{kind}.tar.gz"
     server.put(path, content)
     server.put(f"{path}.sha256", hashlib.sha256(content).hexdigest().encode())
@@ -85,7 +85,7 @@ def archive(version: str, size: int = 1000) -> bytes:
 
 
 def files(node: DirectNode) -> list[str]:
-    """Everything in the cache, relative to it."""
+    """Return the paths of all files in the cache, relative to it."""
     root = node.machine.files.real(CACHE)
     return sorted(str(path.relative_to(root)).replace("/", "\\") for path in root.rglob("*") if path.is_file())
 

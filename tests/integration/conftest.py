@@ -23,9 +23,10 @@ SiteFactory = Callable[..., Site]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run what needs a cluster on a real control plane where there is one, else on the one in memory.
+    """Run tests with a cluster on a real control plane if there is one, else on the one in memory.
 
-    Where there is a real one, the other is a variant. Each kind is a group of its own: two workers share the work.
+    If there is a real one, the other one is a variant. Each kind is a group of its own, so that two workers share the
+    work.
     """
     if "cluster_kind" not in metafunc.fixturenames:
         return
@@ -43,18 +44,18 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def prompt(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A simulated machine reports after one second, instead of five, that it never got a key.
+    """Make a simulated machine report after one second, instead of five, that it never got a key.
 
-    A process that was detached there claims its key at once; one that comes late all the same never runs twice.
+    A detached process on it claims its key at once. If it is late, it still never runs twice.
     """
     monkeypatch.setattr(detached, "UNCLAIMED", 1.0)
 
 
 @pytest.fixture(scope="module")
 def start_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SiteFactory]:
-    """A function that starts a world: `start_site({"name": "win22", "windows": "2022"}, …, cluster={"kind": …})`.
+    """Yield a function that starts a world: `start_site({"name": "win22", "windows": "2022"}, …, cluster={"kind": …})`.
 
-    Further keywords are variables of all hosts. Worlds are stopped after the module's tests.
+    Further keyword arguments are variables of all hosts. Worlds are stopped after the tests of the module.
     """
     with contextlib.ExitStack() as stack:
 
@@ -68,7 +69,7 @@ def start_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SiteFactory
 
 @pytest.fixture
 def sweep(record_property: Callable[[str, object], None], capsys: pytest.CaptureFixture[str]) -> Sweeps:
-    """Chooses the points of a sweep and reports its result; see integration/sweeps.py."""
+    """Return an object that chooses the points of a sweep and reports its result; see integration/sweeps.py."""
 
     def say(text: str) -> None:
         with capsys.disabled():
@@ -78,5 +79,5 @@ def sweep(record_property: Callable[[str, object], None], capsys: pytest.Capture
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Fix the seed of the sweeps in xdist's controller: its workers inherit the environment."""
+    """Fix the seed of the sweeps in xdist's controller, whose environment the workers inherit."""
     sweeps.fix_seed(os.environ)

@@ -2,8 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Fault sweeps over whole playbooks: many servers per run, several faults per server.
 
-A run of a playbook is dear, so each server gets a `Life`: some faults spread over the requests of one run. A round runs
-the playbook three times at most: with the faults, again, and once more for the servers that the first run gave up.
+A run of a playbook is expensive, so each server gets a `Life`: several faults spread over the requests of one run. A
+round runs the playbook at most three times: with the faults, again, and once more for the servers that the first run
+gave up.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ CUTS = ("before", "during", "after")
 CONNECTIONS = ("psrp", "winrm")
 UNHURT = "unhurt"
 AT_ONCE = 16
-"""Servers of one run."""
+"""The number of servers in one run."""
 POWER_EVERY = 5
 KILLS, KILLED = 2, 6
-"""How often a controller is killed in a whole sweep, and how many servers it is working on then."""
+"""How often a controller is killed in a full sweep, and the number of servers that it is working on at that time."""
 RUN_SECONDS = 1200
-"""The longest time that one run may take, on a machine with much else to do."""
+"""The time limit for one run, on a busy machine."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class Hit:
         return f"{self.kind} {self.request}"
 
     def fault(self, machine: Machine) -> Fault:
-        """Return it for the simulated server."""
+        """Return the fault for the simulated server."""
         if self.kind == "power":
             reset = machine.power.reset
             return Fault("call", self.request, callback=lambda: threading.Thread(target=reset, daemon=True).start())
@@ -58,15 +59,15 @@ class Hit:
 
 
 Life = tuple[Hit, ...]
-"""What happens to one server during one run."""
+"""The faults of one server during one run."""
 
 
 def all_hits(requests: int, power_every: int) -> list[Hit]:
-    """Return cuts of the connection before, during and after every request, and of the power at some.
+    """Return cuts of the connection before, during and after every request, and power cuts at some requests.
 
     Args:
-        requests: how many requests a run makes.
-        power_every: the power is cut at every request that this number divides.
+        requests: the number of requests in a run.
+        power_every: the power is cut at every request whose number is a multiple of this.
     """
     return [
         Hit(kind, number)
@@ -76,10 +77,10 @@ def all_hits(requests: int, power_every: int) -> list[Hit]:
 
 
 def pack(hits: Sequence[Hit], per_life: int) -> list[Life]:
-    """Spread faults over as few lives as can be, each far from the next one of its life."""
+    """Spread faults over as few lives as possible, with a distance between the faults of a life."""
     lives: list[list[Hit]] = [[] for dummy in range(math.ceil(len(hits) / per_life))]
     for hit in sorted(hits, key=lambda hit: hit.request):
-        # One request is hit once only.
+        # Each request gets at most one fault.
         free = [life for life in lives if not life or life[-1].request < hit.request]
         if free:
             min(free, key=len).append(hit)
@@ -90,13 +91,13 @@ def pack(hits: Sequence[Hit], per_life: int) -> list[Life]:
 
 @dataclass
 class Outcome:
-    """What a sweep has found.
+    """The result of a sweep.
 
     Args:
-        injected: how many faults really hit.
-        converged: how many of them hit servers that converged.
-        problems: what is wrong, by server.
-        missed: faults that did not hit, because an earlier one had ended the run.
+        injected: the number of faults that occurred.
+        converged: the number of them on servers that converged.
+        problems: the problems by server.
+        missed: faults that did not occur, because an earlier one had ended the run.
     """
 
     injected: int = 0
@@ -105,7 +106,7 @@ class Outcome:
     missed: list[Hit] = field(default_factory=list)
 
     def add(self, other: Outcome) -> None:
-        """Add what another round has found."""
+        """Add the results of another round."""
         self.injected += other.injected
         self.converged += other.converged
         self.problems += other.problems
@@ -117,11 +118,11 @@ class Subject:
     """A playbook under test.
 
     Args:
-        playbook: its name.
-        state: what a server and its node are like, to be compared with the unhurt server's.
-        gave_up: the hosts for which a run did not finish its work.
-        changed: what a run changed on a host.
-        left: what is wrong with what the runs left in the cluster, given whether a controller was killed.
+        playbook: the name of the playbook.
+        state: returns the state of a server and its node, to compare it with that of the unharmed server.
+        gave_up: returns the hosts for which a run did not finish its work.
+        changed: returns what a run changed on a host.
+        left: returns the problems that the runs left in the cluster, given whether a controller was killed.
     """
 
     playbook: str
@@ -132,7 +133,7 @@ class Subject:
 
 
 def run_playbook(site: Site, playbook: str, *options: str, kill: threading.Event | None = None) -> PlayRun:
-    """Run a playbook; if `kill` gets set, its processes are killed."""
+    """Run a playbook. If `kill` is set during the run, its processes are killed."""
     command = site.command(playbook, "--forks", "8", *options)
     for node in site.world.fleet.nodes.values():
         node.server.counters.reset()
@@ -166,30 +167,30 @@ def _killer(run: subprocess.Popen[bytes], kill: threading.Event | None) -> Itera
 
 
 def host_failed(run: PlayRun, host: str) -> bool:
-    """Return whether a run failed on a host, could not reach it, or ended before it said anything of it."""
+    """Return whether a run failed on a host, could not reach it, or ended without a result for it."""
     counters = run.recap.get(host)
     return counters is None or bool(counters["failed"] or counters["unreachable"])
 
 
 class Round:
-    """One life for each of some servers, and an unhurt server.
+    """One life for each of several servers, and an unharmed server.
 
     Args:
-        site: its servers are `hurt-0`, `hurt-1`, … and `UNHURT`; nothing has happened to them.
-        lives: of `hurt-0`, `hurt-1`, …
-        subject: what is run.
+        site: the site with fresh servers `hurt-0`, `hurt-1`, … and `UNHURT`.
+        lives: the lives of `hurt-0`, `hurt-1`, …
+        subject: the playbook under test.
     """
 
     def __init__(self, site: Site, lives: Sequence[Life], subject: Subject) -> None:
         self._site, self._subject = site, subject
-        # The dash keeps the names out of what is base64, where they are replaced to compare servers.
+        # The dash prevents replacements in base64 data when the names are replaced to compare servers.
         self._lives = {f"hurt-{number}": life for number, life in enumerate(lives)}
         self._hosts = [*self._lives, UNHURT]
         self.requests = 0
-        """Of the unhurt server in the first run."""
+        """The number of requests to the unharmed server in the first run."""
 
     def run(self) -> Outcome:
-        """Inject the faults; see whether the servers converge."""
+        """Inject the faults, and check whether the servers converge."""
         for host, life in self._lives.items():
             for hit in life:
                 self._site.node(host).server.set_fault(hit.fault(self._site.machine(host)))
@@ -209,7 +210,7 @@ class Round:
         return outcome
 
     def run_killed(self, request: int) -> Outcome:
-        """Kill the controller at a request of the first server: a fault for each server, wherever it is then."""
+        """Kill the controller at a request of the first server, which is a fault for each server."""
         kill = threading.Event()
         self._site.node("hurt-0").server.set_fault(Fault("call", request, callback=kill.set))
         first = run_playbook(self._site, self._subject.playbook, kill=kill)
@@ -222,18 +223,18 @@ class Round:
         return outcome
 
     def _finish(self, first: PlayRun, unfinished: set[str]) -> dict[str, list[str]]:
-        """Run once or twice more. Return what is wrong, by host."""
+        """Run once or twice more. Returns the problems by host."""
         problems: dict[str, list[str]] = {host: [] for host in self._hosts}
         second = run_playbook(self._site, self._subject.playbook)
         for host in sorted(self._subject.gave_up(self._site, second)):
             problems[host].append(f"the second run failed: {second.messages(host) or second.output[-3000:]}")
-        # Before the next run: reports are written over.
+        # Read it before the next run overwrites the reports.
         self._see_changes(second, [host for host in self._hosts if host not in unfinished], problems)
         if unfinished:
             last = run_playbook(self._site, self._subject.playbook, "--limit", ",".join(sorted(unfinished)))
             self._see_changes(last, sorted(unfinished), problems)
         look = functools.partial(self._subject.state, self._site)
-        # Where a run has failed, its message says more than a state that never comes.
+        # If a run has failed, its message is more useful than a state that is never reached.
         for host in self._lives if not problems[UNHURT] else ():
             if problems[host]:
                 continue
@@ -255,7 +256,7 @@ class Round:
 
 
 def differences(found: Any, wanted: Any, path: str = "") -> list[str]:
-    """Return where two values differ, each as `PATH: FOUND != WANTED`."""
+    """Return the differences of two values, each as `PATH: FOUND != EXPECTED`."""
     if isinstance(found, Mapping) and isinstance(wanted, Mapping):
         keys = sorted({*found, *wanted}, key=str)
         return [text for key in keys for text in differences(found.get(key), wanted.get(key), f"{path}/{key}")]
@@ -270,7 +271,7 @@ def differences(found: Any, wanted: Any, path: str = "") -> list[str]:
 def lasting_differences(
     found: Callable[[], Mapping[str, Any]], wanted: Callable[[], Mapping[str, Any]], seconds: float = 60
 ) -> list[str]:
-    """Return in what two states differ and go on to: kubelets and pods do some of their work after a run has ended."""
+    """Return the lasting differences of two states: kubelets and pods do some of their work after a run."""
     end = time.monotonic() + seconds
     while (different := differences(found(), wanted())) and time.monotonic() < end:
         time.sleep(1)
@@ -282,13 +283,13 @@ Start = Callable[[Sequence[str]], contextlib.AbstractContextManager[Site]]
 
 
 def connections(turn: int) -> list[Any]:
-    """Return the connections as parameters of a test: both for a whole sweep, one for a sample.
+    """Return the connections as parameters of a test: both for a full sweep, one for a sample.
 
     Args:
-        turn: sweeps with different turns take different connections for their samples.
+        turn: sweeps with different values use different connections for their samples.
     """
     chosen = CONNECTIONS if is_full() else [CONNECTIONS[(seed() + turn) % len(CONNECTIONS)]]
-    # A group each: two workers share a whole sweep.
+    # Separate groups, so that two workers share a full sweep.
     return [pytest.param(name, marks=pytest.mark.xdist_group(f"sweep-{turn}-{name}")) for name in chosen]
 
 
@@ -299,10 +300,10 @@ class PlaybookSweep:
     Args:
         sweep: the fixture.
         start: see `Start`.
-        subject: what is run.
-        about: how many requests a run makes of a server, for a sample; a whole sweep counts them.
-        connection: over which the playbook reaches the servers.
-        per_life: how many faults hit one server.
+        subject: the playbook under test.
+        about: the approximate number of requests to a server in a run, for a sample; a full sweep counts them.
+        connection: the connection to the servers.
+        per_life: the number of faults per server.
     """
 
     sweep: Sweeps
@@ -313,14 +314,14 @@ class PlaybookSweep:
     per_life: int = 8
 
     def run(self, sample: int) -> None:
-        """Hit everywhere, or at a sample of so many points, and report. Raises AssertionError."""
+        """Inject faults at all points, or at a sample of this size, and report. Raises AssertionError."""
         name = f"{self.subject.playbook}:{self.connection}"
         requests = self._count() if is_full() else self.about
         points = all_hits(requests, POWER_EVERY)
         hits = self.sweep.choose(name, points, sample, by=lambda hit: hit.kind)
         found = self._hit(pack(hits, self.per_life))
         if is_full():
-            # What missed came after a fault that ended the run: now each is alone.
+            # Missed faults came after one that ended the run. Now each gets a server of its own.
             found.add(self._hit([(hit,) for hit in found.missed]))
             for number in range(1, KILLS + 1):
                 with self._site(KILLED) as site:

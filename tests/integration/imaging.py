@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Machines with a container runtime, and container_images run against them in this process."""
+"""Machines with a container runtime, and running container_images against them in this process."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ PAUSE = "registry.k8s.io/pause:3.10.2"
 
 
 class Machines:
-    """A fleet whose machines are made one after the other, with containerd running.
+    """A fleet whose machines are created one after the other, with containerd running.
 
     Args:
-        count: how many there are.
-        options: settings of all of them.
+        count: the number of machines.
+        options: the settings of all machines.
     """
 
     def __init__(self, count: int, **options: Any) -> None:
@@ -60,17 +60,17 @@ class Machines:
         self.fleet.__exit__(*error)
 
     def bare(self) -> Machine:
-        """The next machine, without a runtime."""
+        """Return the next machine, without a runtime."""
         return self.fleet.machine(f"IMG-{next(self._numbers)}")
 
     def next(self, containerd: str = "2.3.7") -> Machine:
-        """The next machine."""
+        """Return the next machine, with containerd."""
         machine = self.bare()
         install(machine, containerd)
         return machine
 
     def requests(self, machine: Machine) -> int:
-        """How many WSMan requests it has had."""
+        """Return the number of WSMan requests to a machine."""
         return int(self.fleet.nodes[machine.name].server.counters.snapshot()["wsman_requests"])
 
 
@@ -89,25 +89,25 @@ def install(machine: Machine, containerd: str) -> None:
 
 
 def put(machine: Machine, path: str, data: bytes) -> None:
-    """Write a file and its folders."""
+    """Write a file, after creating its folders."""
     machine.files.make_directory(path.rpartition("\\")[0])
     machine.files.write_bytes(path, data)
 
 
 def mirrors(registry: Registry, *hosts: str) -> dict[str, Any]:
-    """Registries of the module, all by one mirror."""
+    """Return the module's option for registries, all with one mirror."""
     return {host: {"mirrors": [registry.url]} for host in hosts or HOSTS}
 
 
 def ctr(machine: Machine, *arguments: str) -> str:
-    """Run ctr on a machine, and return what it says."""
+    """Run ctr on a machine, and return its output."""
     result = machine.programs.run(rf"{CONTAINERD}\bin\ctr.exe", ["-n", "k8s.io", *arguments])
     assert result.exit_code == 0, result.stderr
     return result.stdout
 
 
 def names(machine: Machine) -> set[str]:
-    """The tags in containerd's store."""
+    """Return the tags in containerd's store."""
     return {name for name in ctr(machine, "images", "list", "-q").split() if "@" not in name and name[:7] != "sha256:"}
 
 
@@ -119,5 +119,5 @@ def converge(machine: Machine, images: Any, *, check_mode: bool = False, **optio
 
 
 def statuses(result: Mapping[str, Any]) -> dict[str, str]:
-    """What came of each, by reference."""
+    """Return the status of each image, by reference."""
     return {item["reference"]: item["status"] for item in result["images"]}

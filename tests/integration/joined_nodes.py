@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Nodes of a cluster without a run of site.yml: programs and services put on the simulated machines, and kubeadm join.
+"""Nodes of a cluster without a run of site.yml: programs and services are put on simulated machines that then join.
 
-What tests of live nodes need, in a tenth of the time: containerd, kubelet, flannel as a HostProcess DaemonSet.
+This is what tests of live nodes need, in a tenth of the time: containerd, kubelet, flannel as a HostProcess DaemonSet.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ _CONTAINERD = r"C:\containerd\containerd.exe --run-service --config C:\container
 
 
 def server(name: str, **more: object) -> dict[str, object]:
-    """Return a fleet file's entry of a server that is about to become a node."""
+    """Return a fleet file's entry for a server that is going to be a node."""
     return {"name": name, "features": ["Containers"], "link_drop_seconds": 0.2, "time_scale": 0.02, **more}
 
 
 def join(site: Site, hosts: Sequence[str]) -> None:
-    """Make hosts Ready nodes of the site's cluster, named as they are, with flannel running."""
+    """Make hosts Ready nodes of the site's cluster, with their own names and with flannel running."""
     _name(site, hosts)
     token = make_token(site)
     with ThreadPoolExecutor(4) as pool:
@@ -68,7 +68,7 @@ def join(site: Site, hosts: Sequence[str]) -> None:
 
 
 def register(site: Site, hosts: Sequence[str]) -> None:
-    """Make the cluster know hosts as nodes that have not reported yet: what is only looked at needs no kubelet."""
+    """Register hosts as nodes that have not reported yet, for tests that only read the nodes and need no kubelet."""
     _name(site, hosts)
     labels = {"kubernetes.io/os": "windows"}
     for host in hosts:
@@ -85,7 +85,7 @@ def ready_nodes(site: Site) -> set[str]:
 
 
 def wait_for(condition: Callable[[], Any], what: str, seconds: float = 60) -> Any:
-    """Wait until a condition gives something true, and return that."""
+    """Wait until a condition returns a true value, and return the value."""
     end = time.monotonic() + seconds
     while not (found := condition()):
         assert time.monotonic() < end, f"not within {seconds:g} s: {what}"
@@ -99,7 +99,7 @@ def _name(site: Site, hosts: Sequence[str]) -> None:
 
 
 def prepare(site: Site, host: str) -> None:
-    """Put containerd, the kubelet, kubeadm and their services on a server: it can join."""
+    """Put containerd, the kubelet, kubeadm and their services on a server, so that it can join."""
     assert site.world.registry is not None
     machine = site.machine(host)
     for path, (program, version) in _PROGRAMS.items():
@@ -146,7 +146,7 @@ def _write(machine: Machine, path: str, text: str) -> None:
 
 
 def make_token(site: Site) -> str:
-    """Make a bootstrap token in the site's cluster, and return it."""
+    """Create a bootstrap token in the site's cluster, and return it."""
     token_id, secret = uuid.uuid4().hex[:6], uuid.uuid4().hex[:16]
     data = {
         "token-id": token_id,

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""An account with the rights of docs/rbac.yaml and no others."""
+"""An account with exactly the rights in docs/rbac.yaml."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from simulator.cluster import Cluster
 
 
 def limited_kubeconfig(cluster: Cluster, folder: Path) -> Path:
-    """Apply docs/rbac.yaml and write a kubeconfig of its service account.
+    """Apply docs/rbac.yaml, and write a kubeconfig for its service account.
 
     Args:
         folder: where the kubeconfig is written.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a server that is a cluster's node is like, on the server and in the cluster, comparable with another one."""
+"""The state of a node, on the server and in the cluster, in a form that is comparable between nodes."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from kubernetes import client
 from simulator.machine.machine import Machine
 
 FOLDERS = (r"C:\Program Files\containerd", r"C:\ProgramData\winkube", r"C:\var\lib\kubelet")
-# The node's keys, what the kubelet writes for its pods, and results of remote commands.
+# The node's keys, what the kubelet writes for its pods, and the results of remote commands.
 _OWN = (r"c:\var\lib\kubelet\pki", r"c:\var\lib\kubelet\pods", r"c:\programdata\winkube\batches")
 _PODS = "10.244.0.0/16"
-# The cache's manifests say when a file was downloaded.
+# The cache's manifests contain the times of downloads.
 _TIME = re.compile(r'"time": "[^"]*"')
 
 
 def member_state(site: Site, host: str, name: str) -> Mapping[str, Any]:
-    """Return the state of a server and of its node, with placeholders for what only this one has.
+    """Return the state of a server and of its node, with placeholders for values that are unique to it.
 
     Args:
-        site: with a cluster.
+        site: a site with a cluster.
         host: the server.
-        name: the node's name.
+        name: the name of the node.
     """
     machine = site.machine(host)
     node = wait_for(lambda: _settled(site, name), f"the pods of {name} run", 120)
@@ -40,7 +40,7 @@ def member_state(site: Site, host: str, name: str) -> Mapping[str, Any]:
         if not entry.is_directory and not entry.path.casefold().startswith(_OWN)
     }
     ours = [process.name for process in machine.processes.all() if process.name.startswith(("powershell", "kubeadm"))]
-    # In this order: the first node's subnet begins as the network of all pods does.
+    # The order matters, because the first node's subnet begins like the network of all pods.
     own = {_PODS: "PODS", name: "NAME", machine.address: "ADDRESS"}
     if cidr := node["spec"].get("pod_cidr"):
         own[cidr.partition("/")[0].removesuffix("0")] = "SUBNET."
@@ -50,7 +50,7 @@ def member_state(site: Site, host: str, name: str) -> Mapping[str, Any]:
 
 
 def content(machine: Machine, path: str) -> bytes:
-    """Return what is in a file; nothing, if it has gone meanwhile: the runtime's own files come and go."""
+    """Return the contents of a file, or nothing if it no longer exists, as with the runtime's temporary files."""
     try:
         return machine.files.read_bytes(path)
     except FileNotFoundError:
@@ -58,7 +58,7 @@ def content(machine: Machine, path: str) -> bytes:
 
 
 def _settled(site: Site, name: str) -> dict[str, Any]:
-    """Return what the cluster says of a node as soon as it is Ready and all its pods run; before, nothing."""
+    """Return the cluster's data about a node when it is Ready and all its pods run; before that, nothing."""
     api = client.CoreV1Api(cluster_api(site))
     node = next((item for item in api.list_node().items if item.metadata.name == name), None)
     if node is None:
@@ -79,7 +79,7 @@ def _settled(site: Site, name: str) -> dict[str, Any]:
 
 
 def _neutral(value: Any, own: Mapping[str, str]) -> Any:
-    """Return a value with placeholders for texts, also in bytes and in keys."""
+    """Return a value with placeholders for texts, which also replace parts of bytes and keys."""
     if isinstance(value, Mapping):
         return {_neutral(key, own): _neutral(item, own) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a run of ansible-playbook needs of the controller's memory, with all its workers."""
+"""The memory that a run of ansible-playbook and its workers need on the controller."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from integration.playbooks import PlayRun, Site
 
 AVAILABLE = Path("/proc/self/smaps_rollup").exists()
-"""Whether this machine tells (Linux)."""
+"""Whether this machine reports it (Linux)."""
 
 
 def measure(
@@ -22,10 +22,10 @@ def measure(
     seconds: float = 0.2,
     environment: Mapping[str, str] | None = None,
 ) -> tuple[PlayRun, list[tuple[float, int]]]:
-    """Run a command line of the site, as `Site.run` does.
+    """Run a command line of the site, like `Site.run`.
 
     Args:
-        command: of `Site.command`.
+        command: the result of `Site.command`.
         look: called between two samples.
         seconds: between two samples.
         environment: variables that replace those of the site's environment.
@@ -54,12 +54,12 @@ def measure(
 
 
 def children(root: int) -> list[int]:
-    """Return a process and all that descend from it, as far as they still live."""
+    """Return a process and all its descendants that are still running."""
     parents: dict[int, int] = {}
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
             try:
-                # After the name, which may hold anything, in parentheses: state, parent.
+                # After the name, which is in parentheses and may contain anything, follow the state and the parent.
                 parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
             except OSError:
                 continue
@@ -70,7 +70,7 @@ def children(root: int) -> list[int]:
 
 
 def proportional_mb(pid: int) -> float:
-    """Return a process's proportional set size: shared pages count in parts (proc(5), smaps_rollup)."""
+    """Return a process's proportional set size, which counts shared pages in part (proc(5), smaps_rollup)."""
     try:
         lines = Path("/proc", str(pid), "smaps_rollup").read_text().splitlines()
     except OSError:

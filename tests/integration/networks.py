@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Loopback networks that nobody else on this machine uses: no other test, worker, or run of the tests."""
+"""Loopback networks that no other test, worker, or test run on this machine uses."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import tempfile
 from pathlib import Path
 from typing import IO
 
-# Locks of networks; they are held until the process ends, and an ended process holds none.
+# Locks of networks. They are held until the process ends.
 _HELD: list[IO[str]] = []
 
 
 def free_network() -> str:
-    """Return the first three numbers of addresses, such as `127.70.1`.
+    """Return the first three parts of an unused network's addresses, such as `127.70.1`.
 
     Raises:
-        LookupError: all are taken.
+        LookupError: all networks are in use.
     """
     folder = Path(tempfile.gettempdir(), "winkube-test-networks")
     folder.mkdir(exist_ok=True)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Certificates with keys of their own for the HTTPS listeners of simulated servers, as real servers have them."""
+"""Certificates with their own keys for the HTTPS listeners of simulated servers, as real servers have them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from simulator.machine.machine import Machine
 
 
 def use_own_certificate(machine: Machine, pins: Path, days: int) -> None:
-    """Give a server's listener a self-signed certificate instead of the one that it has, and pin it.
+    """Replace the certificate of a server's listener by a self-signed one, and pin it.
 
     Args:
         machine: the server.
         pins: the controller's file of pinned certificates.
-        days: how long the certificate is valid.
+        days: the validity of the certificate.
     """
     until = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=days)
     names: list[x509.GeneralName] = [x509.DNSName("win.example")]

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""patch_install and patch_info on simulated servers, over Ansible's real connection plugins and in this process."""
+"""patch_install and patch_info on simulated servers, in this process over Ansible's real connection plugins."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ QUICK: Mapping[str, Any] = {
     "update_seconds": 10,
     "update_settle_seconds": 20,
 }
-"""Windows' own delays, a hundred times as fast."""
+"""Windows' own delays, 100 times as fast."""
 OPTIONS: Mapping[str, Any] = {"settle_timeout": 4, "reconnect_timeout": 60, "reboot_timeout": 120, "timeout": 120}
 
 
 def settings(name: str, address: str, **entry: Any) -> Settings:
-    """Return the settings of a server whose updates take no time to speak of."""
+    """Return the settings of a server with very fast updates."""
     return Settings.read({"name": name, "address": address, "password": PASSWORD, **QUICK, **entry})
 
 
@@ -76,12 +76,12 @@ def run(
     connection: str = "psrp",
     check: bool = False,
 ) -> dict[str, Any]:
-    """Run one of the collection's actions against a machine, as a task of its own would.
+    """Run one of the collection's actions against a machine, as a single task does.
 
     Args:
-        module: without the collection's name.
+        module: the name without that of the collection.
         connection: winrm or psrp.
-        check: in check mode, with a diff.
+        check: whether to run in check mode, with a diff.
     """
     variables = {
         "ansible_host": machine.address,
@@ -115,18 +115,18 @@ def run(
 
 
 def install(machine: Machine, patches: list[Any], *, connection: str = "psrp", **options: Any) -> dict[str, Any]:
-    """Run patch_install with quick options."""
+    """Run patch_install with options for short delays."""
     check = options.pop("check", False)
     return run(machine, "patch_install", {**OPTIONS, "patches": patches, **options}, connection=connection, check=check)
 
 
 def statuses(result: Mapping[str, Any]) -> dict[str, str]:
-    """Return the status by name of a result's patches."""
+    """Return the status of each patch in a result, by name."""
     return {entry["name"]: entry["status"] for entry in result["patches"]}
 
 
 def state(machine: Machine) -> dict[str, Any]:
-    """Return what patching changes of a machine, and what it has to leave as it was."""
+    """Return the part of a machine's state that patching changes, or must not change."""
     registry, files = machine.registry, machine.files
     entries = store_of(machine).entries.values()
     return {
@@ -140,7 +140,7 @@ def state(machine: Machine) -> dict[str, Any]:
 
 
 class Files:
-    """An HTTP server of patches, which knows how often each was asked for."""
+    """An HTTP server for patches, which counts the requests for each."""
 
     def __init__(self, address: str, folder: Path) -> None:
         self.folder = folder
@@ -160,7 +160,7 @@ class Files:
                 self.send_header("Content-Length", str(len(data) - begin))
                 self.send_header("Content-Range", f"bytes {begin}-{len(data) - 1}/{len(data)}")
                 self.end_headers()
-                # A client that has no room for it hangs up.
+                # The client disconnects when its disk is full.
                 with contextlib.suppress(ConnectionError):
                     self.wfile.write(data[begin:])
 
@@ -176,7 +176,7 @@ class Files:
         self._server.server_close()
 
     def add(self, update: Update | str, container: str = "msu", *, name: str = "", **more: Any) -> dict[str, str]:
-        """Publish an update's file; return the patch entry that names it."""
+        """Publish the file of an update, and return the patch entry for it."""
         found = update if isinstance(update, Update) else find(update)
         name = name or f"windows10.0-{found.kb.lower()}-x64.{container}"
         data = update_package.make(found, container, **more)  # type: ignore[arg-type]
@@ -185,7 +185,7 @@ class Files:
 
 
 def find(kb: str) -> Update:
-    """Return an update of the simulator's catalogue."""
+    """Return an update from the simulator's catalogue."""
     found = update_catalogue.find(kb)
     assert found is not None, kb
     return found
@@ -193,14 +193,14 @@ def find(kb: str) -> Update:
 
 @pytest.fixture
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reboots and updates of simulated machines take less than the seconds that are waited for real ones."""
+    """Shorten the delays for reboots and updates, which are much faster on simulated machines than on real ones."""
     monkeypatch.setattr(reboot, "_GOING_DOWN", 0.4)
     monkeypatch.setattr(reboot, "_PAUSE", 0.5)
     monkeypatch.setattr(patches_update, "_DELAY", 0.2)
 
 
 def fleet_of(*entries: Settings) -> Fleet:
-    """Return a fleet; use it as a context."""
+    """Return a fleet, for use as a context manager."""
     return Fleet(entries)
 
 
@@ -209,7 +209,7 @@ Serve = Callable[..., Machine]
 
 @pytest.fixture
 def server() -> Iterator[Serve]:
-    """A function that starts a server: `server(windows="2025", secure_boot=False)`."""
+    """Return a function that starts a server: `server(windows="2025", secure_boot=False)`."""
     with contextlib.ExitStack() as stack:
 
         def start(**entry: Any) -> Machine:
@@ -221,7 +221,7 @@ def server() -> Iterator[Serve]:
 
 @pytest.fixture
 def files(tmp_path: Path) -> Iterator[Files]:
-    """A server of patches' files."""
+    """Return a server for the files of patches."""
     served = Files(f"{free_network()}.2", tmp_path)
     yield served
     served.stop()
@@ -233,5 +233,5 @@ def installed(machine: Machine) -> set[str]:
 
 
 def message(result: Mapping[str, Any], name: str) -> str:
-    """Return what a result says of a patch."""
+    """Return the message about a patch in a result."""
     return next(str(entry["message"]) for entry in result["patches"] if entry["name"] == name)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The collection's playbooks on a world of simulated servers, by Ansible's own command line, and what came of it."""
+"""Running the collection's playbooks with Ansible's own command line on a world of simulated servers."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ _RECAP = re.compile(r"^(\S+)\s+: (ok=\d+.*)$", re.MULTILINE)
 
 
 def link_variables(connection: str = "psrp", scheme: str = "http", auth: str = "ntlm") -> dict[str, Any]:
-    """Return the variables of a connection plugin (winrm, psrp), scheme (http, https) and logon (basic, ntlm)."""
+    """Return variables for a connection plugin (winrm, psrp), a scheme (http, https) and a logon (basic, ntlm)."""
     variables: dict[str, Any] = {
         "ansible_connection": connection,
         "ansible_user": "Administrator",
         "ansible_password": PASSWORD,
         "ansible_port": 5986 if scheme == "https" else 5985,
-        # Basic authentication with a certificate that nobody checks: fit for servers on this machine only.
+        # Basic authentication with an unverified certificate is only suitable for servers on this machine.
         "allow_insecure_connection": auth == "basic",
     }
-    # Basic has no encryption of its own.
+    # Basic authentication provides no encryption.
     encryption = "never" if auth == "basic" else "always" if scheme == "https" else "auto"
     if connection == "winrm":
         return variables | {
@@ -70,7 +70,7 @@ _PINNED = {
 
 
 def simulated_pins() -> dict[str, str]:
-    """Return variables that pin what the simulated upstream serves: the collection pins the publishers' own files."""
+    """Return variables with the checksums of the simulated files. The collection pins those of the real ones."""
     image = "mcr.microsoft.com/oss/kubernetes/windows-host-process-containers-base-image:v1.0.0"
     return {"cni_host_process_image": image} | {
         name: hashlib.sha256(catalog.content(url) or b"").hexdigest() for name, url in _PINNED.items()
@@ -79,13 +79,13 @@ def simulated_pins() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class PlayRun:
-    """A run of ansible-playbook that has ended.
+    """The result of a run of ansible-playbook.
 
     Args:
         exit_code: 0, 2 (a host failed), 4 (a host is unreachable), …
-        output: all that it printed.
-        report: report.json of the collection's callback.
-        recap: counters by host, as Ansible's last lines have them.
+        output: everything that it printed.
+        report: the contents of report.json from the collection's callback.
+        recap: the counters by host in the last lines of the output.
     """
 
     exit_code: int
@@ -94,7 +94,7 @@ class PlayRun:
     recap: Mapping[str, Mapping[str, int]]
 
     def changes(self, host: str) -> list[str]:
-        """Return what was changed on a host, as `TYPE NAME`."""
+        """Return the changes on a host, as `TYPE NAME`."""
         return [f"{change['type']} {change['name']}" for task in self._tasks(host) for change in task["changes"]]
 
     def changed_tasks(self, host: str) -> list[str]:
@@ -102,29 +102,30 @@ class PlayRun:
         return [task["name"] for task in self._tasks(host) if task["changed"]]
 
     def messages(self, host: str) -> str:
-        """Return what a host's failed tasks said."""
+        """Return the messages of a host's failed tasks."""
         return "\n".join(task["message"] for task in self._tasks(host) if task["status"] != "ok")
 
     def commands(self, host: str) -> int:
-        """Return how many remote commands the actions say they sent."""
+        """Return the number of remote commands that the actions reported."""
         return sum(task["remote_commands"] for task in self._tasks(host))
 
     def _tasks(self, host: str) -> list[Mapping[str, Any]]:
         return list(self.report.get("nodes", {}).get(host, ()))
 
     def expect(self, exit_code: int = 0) -> PlayRun:
-        """Return itself. Raises AssertionError with the output if it ended otherwise."""
+        """Return itself. Raises AssertionError with the output if the exit code differs."""
         assert self.exit_code == exit_code, f"exit {self.exit_code}, not {exit_code}:\n{self.output[-20000:]}"
         return self
 
 
 class Site:
-    """A world, and a controller with an inventory of it.
+    """A world, and a controller with an inventory for it.
 
     Args:
-        world: started.
-        folder: the controller's: inventory, reports, Ansible's own files; it is the working folder of all runs.
-        variables: of all hosts, over `link_variables()`.
+        world: a world that has been started.
+        folder: the controller's folder for inventory, reports and Ansible's own files, which is the working folder of
+        all runs.
+        variables: variables of all hosts, in addition to `link_variables()`.
     """
 
     def __init__(self, world: World, folder: Path, variables: Mapping[str, Any] | None = None) -> None:
@@ -136,7 +137,7 @@ class Site:
         folder.mkdir(parents=True, exist_ok=True)
 
     def node(self, host: str) -> Node:
-        """Return a simulated server by its inventory name, which is its name in the fleet too."""
+        """Return a simulated server by its inventory name, which is also its name in the fleet."""
         return self.world.fleet.nodes[host]
 
     def machine(self, host: str) -> Machine:
@@ -144,7 +145,7 @@ class Site:
         return self.node(host).machine
 
     def counters(self, host: str) -> dict[str, int]:
-        """Return what a server's network carried since the last run of a playbook began."""
+        """Return the counters of a server's network since the start of the last playbook run."""
         return self.node(host).server.counters.snapshot()
 
     def hosts(self) -> list[str]:
@@ -152,7 +153,7 @@ class Site:
         return list(self.world.fleet.nodes)
 
     def inventory(self) -> dict[str, Any]:
-        """Return the inventory: all servers of the world in `node_windows`; their nodes are named by `node_name`."""
+        """Return the inventory: all servers of the world in `node_windows`, with node names from `node_name`."""
         hosts = {
             name: {"ansible_host": node.machine.address, "kubernetes_node_hostname": node_name(name)}
             | self.host_variables.get(name, {})
@@ -161,7 +162,7 @@ class Site:
         return {"node_windows": {"hosts": hosts, "vars": self._cluster_variables() | self.variables}}
 
     def _cluster_variables(self) -> dict[str, Any]:
-        # Without a cluster to ask, the inventory has to say it.
+        # Without a cluster, the inventory must contain it.
         variables: dict[str, Any] = link_variables() | {"kube_version": "1.37.1"}
         if self.world.cluster is not None:
             variables |= {"kubeconfig": str(self.world.cluster.kubeconfig), "kube_version": self.world.cluster.version}
@@ -181,14 +182,14 @@ class Site:
         environment: Mapping[str, str] | None = None,
         timeout: float = 300,
     ) -> PlayRun:
-        """Run a playbook; all counters begin at zero.
+        """Run a playbook, after setting all counters to zero.
 
         Args:
-            playbook: the name of one of the collection's (`site.yml`), or plays.
-            options: of ansible-playbook.
-            variables: extra variables, for this run.
-            environment: more environment variables.
-            timeout: seconds after which it is ended.
+            playbook: the name of one of the collection's playbooks (`site.yml`), or plays.
+            options: options for ansible-playbook.
+            variables: extra variables for this run.
+            environment: further environment variables.
+            timeout: the time limit in seconds.
         """
         command = self.command(playbook, *options, variables=variables)
         for node in self.world.fleet.nodes.values():
@@ -213,7 +214,7 @@ class Site:
     def command(
         self, playbook: str | Sequence[Mapping[str, Any]], *options: str, variables: Mapping[str, Any] | None = None
     ) -> list[str]:
-        """Return the command line of a run, and write the files that it names."""
+        """Return the command line of a run, after writing the files that it needs."""
         inventory = self.folder / "hosts.yml"
         inventory.write_text(json.dumps(self.inventory(), indent=1), encoding="utf-8")
         path = ROOT / "playbooks" / playbook if isinstance(playbook, str) else self.folder / "playbook.yml"
@@ -223,13 +224,13 @@ class Site:
         return command + (["-e", json.dumps(dict(variables))] if variables else [])
 
     def environment(self) -> dict[str, str]:
-        """Return the environment of a run: nothing of the user's own configuration."""
+        """Return the environment of a run, without the user's own configuration."""
         others = {name: value for name, value in os.environ.items() if name not in ("KUBECONFIG", "NO_PROXY")}
         return others | {
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
             "LC_ALL": "C.UTF-8",
             "ANSIBLE_HOME": str(self.folder / "ansible"),
-            # Where HOME is not the account's home, a job and async_status resolve ~ to different folders.
+            # If HOME is not the account's home, a job and async_status resolve ~ to different folders.
             "ANSIBLE_ASYNC_DIR": str(self.folder / "ansible" / "async"),
             "XDG_STATE_HOME": str(self.folder / "state"),
             "ANSIBLE_NOCOLOR": "1",
@@ -238,7 +239,7 @@ class Site:
         }
 
     def result(self, exit_code: int, output: str) -> PlayRun:
-        """Return what came of a run whose process has ended."""
+        """Return the result of a run whose process has ended."""
         report = self.folder / "report" / "report.json"
         document = json.loads(report.read_text(encoding="utf-8")) if report.exists() else {}
         report.unlink(missing_ok=True)
@@ -249,13 +250,13 @@ class Site:
         return PlayRun(exit_code, output, document, recap)
 
     def plan(self) -> tuple[PlayRun, dict[str, Any]]:
-        """Run the drift check; return it and build/plan.json's nodes."""
+        """Run the drift check. Returns it and the nodes in build/plan.json."""
         run = self.run("plan.yml")
         document = json.loads((self.folder / "build" / "plan.json").read_text(encoding="utf-8"))
         return run, dict(document["nodes"])
 
     def converge(self, resources: Sequence[Mapping[str, Any]], *options: str, **more: Any) -> PlayRun:
-        """Run one task of node_state with these resources."""
+        """Run a single task of node_state with these resources."""
         task = {"name": "Converge", "winkube.node.node_state": {"resources": list(resources), **more}}
         return self.run([{"hosts": "all", "gather_facts": False, "tasks": [task]}], *options)
 
@@ -263,12 +264,12 @@ class Site:
 def describe(
     nodes: Sequence[Mapping[str, object]], address: str, cluster: Mapping[str, object] | None = None
 ) -> FleetFile:
-    """Return a fleet file of these nodes, with artifact server and registry, and a cluster if there are its options.
+    """Return a fleet file with these nodes, an artifact server, a registry, and a cluster if options for it are given.
 
     Args:
         nodes: entries of the fleet file, without address, user and password.
-        address: first three numbers of the addresses, such as `127.70.3`.
-        cluster: options of the cluster; none: there is no cluster.
+        address: the first three parts of the addresses, such as `127.70.3`.
+        cluster: the options of the cluster; None for no cluster.
     """
     settings = [
         Settings.read({"password": PASSWORD, "address": f"{address}.{number}", "reboot_seconds": 0.5, **node})
@@ -281,15 +282,15 @@ def describe(
 
 
 def node_name(host: str) -> str:
-    """Return the name that a host gets in the cluster; before, it has the one of the fleet.
+    """Return the name of a host's node in the cluster. Before the join, the host has the name in the fleet file.
 
-    It is longer than NetBIOS' 15 characters, and unlike any other within them.
+    It is longer than NetBIOS' 15 characters, and differs from other names within them.
     """
     return f"{host}-of-the-tests"
 
 
 def cluster_nodes(site: Site) -> dict[str, dict[str, Any]]:
-    """Return what the cluster says of its nodes, by name: ready, version, runtime, labels, pod_cidr."""
+    """Return the cluster's nodes by name: ready, version, runtime, labels, pod_cidr."""
     found = {}
     for node in _core(site).list_node().items:
         ready = [condition.status for condition in node.status.conditions or () if condition.type == "Ready"]
@@ -304,7 +305,7 @@ def cluster_nodes(site: Site) -> dict[str, dict[str, Any]]:
 
 
 def bootstrap_tokens(site: Site) -> dict[str, str]:
-    """Return the secret halves of the cluster's bootstrap tokens, by id."""
+    """Return the secret parts of the cluster's bootstrap tokens, by id."""
     found = _core(site).list_namespaced_secret("kube-system", field_selector="type=bootstrap.kubernetes.io/token")
     return {
         base64.b64decode(item.data["token-id"]).decode(): base64.b64decode(item.data["token-secret"]).decode()
@@ -313,7 +314,7 @@ def bootstrap_tokens(site: Site) -> dict[str, str]:
 
 
 def token_expirations(site: Site) -> dict[str, datetime.datetime]:
-    """Return when each of the cluster's bootstrap tokens ends, by id."""
+    """Return the expiration times of the cluster's bootstrap tokens, by id."""
     found = _core(site).list_namespaced_secret("kube-system", field_selector="type=bootstrap.kubernetes.io/token")
     return {
         base64.b64decode(item.data["token-id"]).decode(): datetime.datetime.fromisoformat(
@@ -324,7 +325,7 @@ def token_expirations(site: Site) -> dict[str, datetime.datetime]:
 
 
 def cluster_api(site: Site) -> client.ApiClient:
-    """Return the administrator's connection to the site's cluster."""
+    """Return an administrator's connection to the site's cluster."""
     assert site.world.cluster is not None
     return config.new_client_from_config(str(site.world.cluster.kubeconfig))
 

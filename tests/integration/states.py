@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A simulated machine's state, to be compared: with its own before a run, or with another machine's."""
+"""The state of a simulated machine, for comparison with an earlier state or with another machine."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 from simulator.machine.machine import Machine
 from simulator.machine.status import changed_values
 
-# Results of our batches, and what Ansible keeps there while a module runs.
+# Results of batches, and what Ansible keeps there while a module runs.
 _PASSING = (r"c:\programdata\winkube\batches", "\\temp\\")
 
 
 def state_of(machine: Machine) -> dict[str, Any]:
-    """Return all that a run could change on a machine: files with their ACLs, registry, services' states, boots."""
+    """Return everything that a run could change on a machine: files with ACLs, registry, states of services, boots."""
     files = {
         entry.path: (entry.size, machine.files.sddl(entry.path))
         for entry in machine.files.walk("C:\\")
@@ -27,7 +27,7 @@ def state_of(machine: Machine) -> dict[str, Any]:
 
 
 def state_at_rest(machine: Machine, seconds: float = 60.0) -> dict[str, Any]:
-    """Return the state of a machine that does nothing by itself any more (a node's pods start after it is Ready)."""
+    """Return the state of a machine when nothing changes by itself any more (a node's pods start after it is Ready)."""
     deadline = time.monotonic() + seconds
     before = state_of(machine)
     while time.monotonic() < deadline:
@@ -40,7 +40,7 @@ def state_at_rest(machine: Machine, seconds: float = 60.0) -> dict[str, Any]:
 
 
 def configured(machine: Machine) -> dict[str, Any]:
-    """Return what somebody configured on a machine, without what is the machine's own (names, times, identifiers)."""
+    """Return the configuration of a machine, without what is unique to it (names, times, identifiers)."""
     files = {
         entry.path: machine.files.read_bytes(entry.path)
         for folder in ("C:\\etc", "C:\\opt", "C:\\cache", "C:\\k")

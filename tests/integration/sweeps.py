@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Sweeps: tests that inject one fault after another, at every point of a run, and check that the node converges.
+"""Sweeps: tests that inject a fault at every point of a run, one at a time, and check that the node converges.
 
-A whole sweep takes minutes, so `make test` runs a sample of its points and `make sweeps` runs all of them:
+A full sweep takes minutes, so `make test` runs a sample of its points and `make sweeps` runs all of them:
 
     pytestmark = [pytest.mark.sweep, ...]
 
@@ -10,8 +10,8 @@ A whole sweep takes minutes, so `make test` runs a sample of its points and `mak
         points = sweep.choose("patches", all_points, 12, by=lambda point: point.kind)
         failures = [...]
         sweep.report("patches", injected=len(points), converged=len(points) - len(failures))
-        assert not failures
-
+        The sample depends only on a seed and on the name of the sweep. The seed is printed with the result. The same
+        seed always selects the same points. Environment variables:
 The sample depends on a seed and on the sweep's name only. The seed is printed with the result; the same seed gives the
 same points. Environment variables:
 
@@ -34,7 +34,7 @@ Point = TypeVar("Point")
 
 
 def is_full() -> bool:
-    """Say whether sweeps inject faults at all of their points.
+    """Return whether sweeps inject faults at all of their points.
 
     Raises:
         ValueError: WINKUBE_SWEEPS is neither empty nor `full`.
@@ -46,7 +46,7 @@ def is_full() -> bool:
 
 
 def fix_seed(environment: MutableMapping[str, str]) -> None:
-    """Replace a seed of `random` by a number, before the processes start that have to agree on it."""
+    """Replace the seed `random` by a number, before processes start that need the same seed."""
     if environment.get(SEED) == "random":
         environment[SEED] = str(random.SystemRandom().randrange(1_000_000))
 
@@ -79,7 +79,7 @@ def choose(
     # Seeds that are text give the same numbers in every process, unlike the hash of a tuple.
     generator = random.Random(f"{seed()} {name}")
     chosen: list[int] = []
-    # The smallest kind first: what it lacks to an equal share goes to the others.
+    # The smallest kind comes first, so that the others share the points that it lacks.
     for left, indexes in zip(range(len(kinds), 0, -1), sorted(kinds.values(), key=len), strict=True):
         share = max(1, (count - len(chosen)) // left)
         chosen += generator.sample(indexes, min(share, len(indexes)))
@@ -88,18 +88,18 @@ def choose(
 
 @dataclass
 class Sweeps:
-    """What a sweep asks and reports; tests get one from the fixture `sweep`."""
+    """The interface of a sweep test, from the fixture `sweep`."""
 
     record: Callable[[str, object], None]
-    """Hands a property of the test to pytest."""
+    """Adds a property of the test to pytest's report."""
     say: Callable[[str], None]
-    """Prints a line, also where pytest captures output."""
+    """Prints a line even while pytest captures output."""
     _possible: dict[str, int] = field(default_factory=dict)
 
     def choose(
         self, name: str, points: Sequence[Point], count: int, *, by: Callable[[Point], Hashable] = lambda _: None
     ) -> list[Point]:
-        """Choose this run's points; see the function `choose`."""
+        """Choose the points of this run; see the function `choose`."""
         self._possible[name] = len(points)
         return choose(name, points, count, by=by)
 
@@ -109,7 +109,7 @@ class Sweeps:
         Args:
             name: The name with which the points were chosen.
             injected: How many faults were injected.
-            converged: After how many of them the node ended in the wanted state.
+            converged: After how many of them the node reached the expected state.
         """
         possible = max(self._possible.get(name, 0), injected)
         self.record(TALLY.property, [name, injected, converged, possible])
@@ -117,10 +117,10 @@ class Sweeps:
 
 
 def describe(name: str, injected: int, converged: int, possible: int) -> str:
-    """Say in one line what a sweep did."""
+    """Return one line about a sweep."""
     chosen = f" (a sample of {possible}, {SEED}={seed()})" if injected < possible else ""
     return f"{name}: faults injected {injected}, converged {converged}{chosen}"
 
 
 TALLY = Tally("sweep", describe, "sweeps")
-"""Sums up the sweeps of a run, at its end."""
+"""Sums up the sweeps at the end of a test run."""

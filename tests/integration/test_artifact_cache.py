@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A cache of artifacts on a simulated server: few commands, verified files, sources in order, and every way to fail.
+"""The artifact cache on a simulated server: few commands, verified files, order of sources, and all kinds of failures.
 
-The engine drives the machine directly; what curl does is real HTTP against the artifact server.
+The engine drives the machine directly. curl sends real HTTP requests to the artifact server.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("artifact_cache")
 
 @pytest.fixture(params=["2019", "2022"])
 def windows(request: pytest.FixtureRequest) -> str:
-    """2019 has curl 7.55, 2022 one that can do more."""
+    """Return the version of Windows: 2019 has curl 7.55, and 2022 a curl with more features."""
     return str(request.param)
 
 
@@ -53,7 +53,7 @@ def server() -> Iterator[ArtifactServer]:
         yield server
 
 
-# Every kind that upstream publishes, in the form of checksum that it has.
+# Every kind that upstream publishes, with its form of checksum.
 EVERY = {
     "containerd": ["2.2.1"],
     "moby": ["29.2.0"],
@@ -81,7 +81,7 @@ def test_every_kind_comes_in_few_commands_and_then_the_network_is_left_alone(
     assert first.outcome.failures == []
     assert set(first.status().values()) == {"fetched"}
     assert len(first.table) == 25
-    # Observe, measure, apply; a real node's detached apply is started and collected, one more.
+    # Observe, measure, apply. On a real node, the detached apply takes two commands.
     assert first.commands == 3
     for entry in first.table:
         data = content(node, entry.path)
@@ -100,7 +100,7 @@ def test_every_kind_comes_in_few_commands_and_then_the_network_is_left_alone(
 
 
 def test_downloads_run_side_by_side(node: DirectNode) -> None:
-    # Each connection is slow, so that they overlap however busy the machine is.
+    # Each connection is slow, so that downloads overlap even on a busy machine.
     with ArtifactServer(rate=400_000) as server:
         for version in range(9):
             offer(server, str(version), archive(str(version), 0) + bytes(200_000))
@@ -136,7 +136,7 @@ def test_a_file_is_never_trusted_by_its_name(node: DirectNode, server: ArtifactS
     again = cache(node, lists, server)
     assert set(again.status().values()) == {"fetched"}
     assert [content(node, path) for path in paths] == good
-    # Nothing but its manifest verifies flannel: without one it is not trusted either.
+    # Only its manifest verifies flannel. Without a manifest it is not trusted.
     node.machine.files.delete(paths[1] + ".manifest.json")
     assert cache(node, lists, server).status() == {"crictl 1.36.0": "cached", "flannel 0.28.0": "fetched"}
 
@@ -159,10 +159,10 @@ def test_an_override_is_fetched_again_when_its_etag_changes_and_never_counts_as_
     changed = cache(node, both, server, kinds=TOOL)
     assert [entry.status for entry in changed.table] == ["cached", "fetched"]
     assert content(node, own.path) == archive("other")
-    # Signatures change, and the file behind them need not.
+    # Signatures change, while the file stays the same.
     renewed = {"tool": [{"version": "1.0.0", "url": url.replace(SECRET, "renewed")}]}
     assert cache(node, renewed, server, kinds=TOOL).outcome.changes == []
-    # The source is away: what is here is as good as it was.
+    # The source is down. The existing file is still valid.
     server.fault("status", "/ci.example/*", status=503)
     assert cache(node, both, server, kinds=TOOL).outcome.changes == []
     assert SECRET not in changed.shown()
@@ -201,7 +201,8 @@ def test_whatever_goes_wrong_is_told_with_its_source_and_the_others_come(
     for name, (dummy, dummy2, words) in BROKEN.items():
         (told,) = [text for text in run.outcome.failures if f"Artifact tool {name}:" in text]
         assert f"{server.url}/files.example/tool/{name}/tool.tar.gz: " in told
-        # Of a signed URL, too: whether its signature has expired (403) or nothing is there (404) is what people ask.
+        # This also applies to a signed URL, for which users need to know whether it has expired (403) or is wrong
+        # (404).
         assert words in told
         assert SECRET not in told
     finals = [name for name in files(node) if name.endswith("tool.tar.gz")]
@@ -265,7 +266,7 @@ def test_a_certificate_that_is_not_trusted_or_has_expired_is_told(node: DirectNo
         for version, server in enumerate((first, second, third)):
             server.put("x/tool.tar.gz", archive("1"))
             urls.append({"version": str(version), "url": f"{server.url}/x/tool.tar.gz"})
-        # A private authority has no lists of revoked certificates that could be asked.
+        # A private authority has no revocation lists.
         run = cache(node, {"tool": urls}, ignore_revocation=True)
     assert [entry.status for entry in run.table] == ["failed", "failed", "fetched"]
     for text, entry in zip(run.outcome.failures, urls, strict=False):
@@ -286,7 +287,7 @@ def test_a_pinned_file_stays_where_the_pin_goes_and_nobody_can_be_asked(
 
 
 def test_a_sha256_says_nothing_of_a_publishers_sha512(node: DirectNode, server: ArtifactServer) -> None:
-    """What nothing verifies leaves its place, but not the node: with the pin it is back, with the network replaced."""
+    """A file that cannot be verified is set aside on the node. With the pin it is restored without a download."""
     kind = {"tool": {**TOOL["tool"], "checksum_suffix": ".sha512"}}
     data = archive("1")
     where = offer(server, "1.0.0", data)
@@ -308,7 +309,7 @@ def test_a_sha256_says_nothing_of_a_publishers_sha512(node: DirectNode, server: 
 
 
 def test_every_certificate_of_an_item_is_imported(node: DirectNode) -> None:
-    """A root and an intermediate one; then one more behind those that are there."""
+    """Import a root and an intermediate certificate, and then one more after the existing ones."""
     pems = [PrivateCA().pem.decode() for dummy in range(3)]
     marks = [certificate_store.thumbprint(certificate_store.load(pem.encode())[0]) for pem in pems]
     for count in (2, 3):
@@ -359,12 +360,12 @@ def test_what_does_not_fit_on_the_disk_is_not_begun(
 def test_a_link_cut_at_any_byte_costs_what_came_and_no_more(
     node: DirectNode, server: ArtifactServer, sweep: Sweeps
 ) -> None:
-    """Every answer of a file is cut at the same byte, of its head or body; the next run has a good link."""
+    """Every response with a file is cut at the same byte of its head or body. The next run has a stable link."""
     data = archive("sweep", 4000) + bytes(range(256)) * 40
     size = len(data)
-    # Of the head, a negative number; the first bytes of the body, the last ones, and all over it.
+    # Negative numbers are in the head. The others are the first and last bytes of the body, and some in between.
     possible = [("", at) for at in (*range(-160, 0, 8), *range(12), *range(64, size, 256), size - 2, size - 1)]
-    # And of its checksum file.
+    # The checksum file is cut, too.
     possible += [(".sha256", at) for at in (-1, -40, 0, 1, 32, 63)]
     chosen = sweep.choose("artifact_cache", possible, 30, by=lambda cut: (cut[0], cut[1] < 0))
     cuts = {f"{2 if suffix else 1}.{at + 1000}": (suffix, at) for suffix, at in chosen}
@@ -374,7 +375,7 @@ def test_a_link_cut_at_any_byte_costs_what_came_and_no_more(
 
     broken = cache(node, {"tool": list(cuts)}, server, kinds=TOOL, parallel=16)
     for version, final in finals.items():
-        # Whole or not there: the attempts of one run go on where the one before was cut, and may have got it all.
+        # The file is complete or missing: each attempt of a run continues where the last was cut, and may complete it.
         assert node.machine.files.exists(final) == (broken.status()[f"tool {version}"] == "fetched")
     missing = [version for version, status in broken.status().items() if status == "failed"]
     assert missing, "no cut did any harm: nothing was tested"

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""artifact_cache over Ansible's real connection: how many commands it takes, and what it says."""
+"""artifact_cache over Ansible's real connection: the number of commands, and the messages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from simulator.machine.machine import Machine
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("artifact_cache_module")]
 
-# Upstream's own archives, and small ones: 25 together.
+# Upstream's own archives and small ones: 25 together.
 LISTS: Mapping[str, list[str]] = {
     "crictl": ["1.35.0", "1.36.0", "1.37.0"],
     "cni-plugins": ["1.8.0", "1.9.0"],
@@ -54,10 +54,10 @@ def test_25_artifacts_come_in_few_commands_and_are_looked_at_in_one(machine: Mac
     assert "failed" not in first, first.get("msg")
     assert len(first["artifacts"]) == 25
     assert {entry["status"] for entry in first["artifacts"]} == {"fetched"}
-    # Anybody may write into ProgramData, but not into these.
+    # All users may write to ProgramData, but not to these folders.
     for folder in (r"C:\ProgramData\winkube", CACHE):
         assert machine.files.who_may_write(folder) | machine.files.who_may_read(folder) == set()
-    # Observe, measure, start, collect; a second look where the machine is busy.
+    # Observe, measure, start, collect, and one more poll if the machine is busy.
     assert first["remote_commands"] <= 5
     assert [text for text in first["warnings"] if "flannel 0.28.0 is accepted unverified" in text]
     server.reset()
@@ -73,7 +73,7 @@ def test_one_that_fails_leaves_the_others_in_the_table(machine: Machine, server:
     assert "HTTP 404" in result["msg"]
     good, bad = result["artifacts"]
     assert (good["status"], good["msg"], bad["status"]) == ("cached", "", "failed")
-    # Whoever goes on all the same (ignore_errors) finds the reason beside each.
+    # With ignore_errors, the reason is in the result of each item.
     assert "HTTP 404" in bad["msg"]
     assert bad["msg"] in result["msg"]
 

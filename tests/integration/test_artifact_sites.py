@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Sites that artifacts are asked for at: their order, and what of them is secret."""
+"""Sites that artifacts are downloaded from: their order, and their secrets."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("artifact_sites")
 
 @pytest.fixture(params=["2019", "2022"])
 def windows(request: pytest.FixtureRequest) -> str:
-    """2019 has curl 7.55, 2022 one that can do more."""
+    """Return the version of Windows: 2019 has curl 7.55, and 2022 a curl with more features."""
     return str(request.param)
 
 
@@ -71,7 +71,7 @@ def test_signatures_of_redirects_stay_secret_too(node: DirectNode, server: Artif
 def test_a_sites_headers_reach_no_other_host(
     node: DirectNode, windows: str, server: ArtifactServer, header: str, goes_on: bool
 ) -> None:
-    """Elsewhere is another port here; an old curl would tell it even credentials."""
+    """The other host is another port here. An old curl would even send credentials to it."""
     path = offer(server, "1.0.0", archive("1"))
     with ArtifactServer() as elsewhere:
         elsewhere.put("blob", archive("1"))

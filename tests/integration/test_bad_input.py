@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Bad input is refused before any node is touched, by messages that say what would be accepted."""
+"""Bad input is rejected before any node is accessed, with messages that contain the expected values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from integration.states import state_of
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("bad_input")]
 
-# Mistakes by host, and what the message has to name: the variable, the value, what would be accepted.
+# Mistakes by host, and the parts of the message: the variable, the value, the expected values.
 MISTAKES: dict[str, tuple[dict[str, Any], list[str]]] = {
     "good": ({}, []),
     "unknown": (
@@ -40,7 +40,7 @@ MISTAKES: dict[str, tuple[dict[str, Any], list[str]]] = {
         {"container_runtime_containerd_version": "1.5.0"},
         ["container_runtime_containerd_version", "1.5.0", "1.6, 1.7, 2.0"],
     ),
-    # Images and bundles know no cluster; site.yml would ask the kubeconfig's.
+    # Images and bundles have no cluster. site.yml would read it with the kubeconfig.
     "versionless": (
         {"kube_version": None},
         ["kubernetes_node_version (from kube_version)", "got nothing", "MAJOR.MINOR.PATCH"],
@@ -48,7 +48,7 @@ MISTAKES: dict[str, tuple[dict[str, Any], list[str]]] = {
     "misspelt": ({"kube_vesion": "1.34.4"}, ["kube_vesion", "'1.34.4'", "Did you mean kube_version?"]),
     "fraction": ({"kube_version": "1.37"}, ["kube_version", "'1.37'", "MAJOR.MINOR.PATCH"]),
     "template": ({"cni_pods_subnet": "{{ nothing_of_the_sort }}"}, ["cni_pods_subnet", "nothing_of_the_sort"]),
-    # Its pods' network is the cluster's, whatever the roles fall back to.
+    # The network of its pods is that of the cluster, regardless of the roles' default.
     "apart": ({"kube_service_addresses": "10.240.0.0/12"}, []),
     "maskless": (
         {"kube_service_addresses": "10.96.0.0"},
@@ -79,7 +79,7 @@ MISTAKES: dict[str, tuple[dict[str, Any], list[str]]] = {
     "override": ({"containerd_url": "C:/x.tgz"}, ["container_runtime_containerd_url", "'C:/x.tgz'", "http or https"]),
     "folder": ({"artifact_cache": "cache"}, ["artifact_cache", "'cache'", "whole path"]),
     "verify": ({"artifact_verify": "sometimes"}, ["artifact_verify", "'sometimes'", "warn or strict"]),
-    # The simulated mirror serves over plain HTTP, checksums too.
+    # The simulated mirror uses plain HTTP, also for checksums.
     "clear": (
         {"artifact_verify": "strict"},
         ["artifact_sites", "http://", "nothing verifies", "kubernetes_node_sha256"],
@@ -97,7 +97,7 @@ MISTAKES: dict[str, tuple[dict[str, Any], list[str]]] = {
 
 @pytest.fixture(scope="module")
 def site(start_site: SiteFactory) -> Site:
-    """A server for each mistake; the play ends before anybody needs more of them than their counters."""
+    """Return a site with a server for each mistake. The play ends before it needs more than their counters."""
     site = start_site(*({"name": name} for name in MISTAKES))
     kubeconfig = {"kubeconfig": str(site.folder / "kubeconfig")}
     (site.folder / "kubeconfig").write_text("clusters: []\n", encoding="utf-8")
@@ -105,14 +105,14 @@ def site(start_site: SiteFactory) -> Site:
     return site
 
 
-# All playbooks that change nodes check them by the same tasks: for two of them a few hosts show that they do.
+# All playbooks that change nodes check them with the same tasks, so two of them only need a few hosts.
 FEW = ["good", "unknown", "versionless", "collides", "collides-too", "nowhere", "apart"]
 PLAYBOOKS = {"site.yml": list(MISTAKES), "build_image.yml": FEW, "join_nodes.yml": FEW}
 
 
 @pytest.fixture(scope="module")
 def refused(site: Site) -> Callable[[str], PlayRun]:
-    """Run a playbook with the mistakes, once however many tests ask for it."""
+    """Return a function that runs a playbook with the mistakes, only once for all tests."""
 
     @functools.cache
     def run(playbook: str) -> PlayRun:
@@ -125,7 +125,7 @@ def refused(site: Site) -> Callable[[str], PlayRun]:
 @pytest.mark.parametrize("playbook", PLAYBOOKS)
 def test_no_node_is_touched(site: Site, refused: Callable[[str], PlayRun], playbook: str) -> None:
     refused(playbook)
-    # Not even the good one: a fleet is changed together or not at all.
+    # Even the good host is not accessed, because a fleet is changed as a whole or not at all.
     for host in MISTAKES:
         assert site.counters(host)["connections"] == 0, host
 
@@ -147,7 +147,7 @@ def test_the_message_names_variable_value_and_what_is_accepted(
     if ("kubeconfig" in MISTAKES[host][0] and image) or (host == "versionless" and not image):
         assert not run.messages(host), "an image knows no cluster"
         return
-    # Names are checked for all hosts together, by the first.
+    # The first host checks the names of all hosts together.
     messages = run.messages("good" if "hostname" in str(MISTAKES[host]) else host)
     assert messages, run.output
     for text in MISTAKES[host][1]:
@@ -155,7 +155,7 @@ def test_the_message_names_variable_value_and_what_is_accepted(
 
 
 class TestResources:
-    """Lists of resources that cannot be meant."""
+    """Lists of resources that are certainly mistakes."""
 
     @pytest.mark.parametrize(
         ("resource", "named"),
@@ -183,13 +183,13 @@ ONE_FOLDER = ({"type": "Directory", "name": r"C:\k"},)
 
 @pytest.fixture(scope="module")
 def versions(start_site: SiteFactory) -> Site:
-    """An Insider build, and the oldest version that is accepted."""
+    """Return a site with an Insider build and the oldest supported version."""
     return start_site({"name": "insider", "windows": "insider"}, {"name": "win19", "windows": "2019"})
 
 
 @pytest.fixture(scope="module")
 def strict(versions: Site) -> PlayRun:
-    """A run that does not allow unsupported versions."""
+    """Return a run that does not allow unsupported versions."""
     before = state_of(versions.machine("insider"))
     run = versions.converge(ONE_FOLDER).expect(2)
     assert state_of(versions.machine("insider")) == before
@@ -224,7 +224,7 @@ class TestWindows:
 
 
 class TestChecksums:
-    """A download with other bytes than its publisher's."""
+    """A download with other contents than those that the publisher provides."""
 
     NAME = "cni-plugins-windows-amd64-v1.9.0.tgz"
     PATH = rf"C:\cache\{NAME}"
@@ -257,7 +257,7 @@ class TestChecksums:
         unlucky, lucky = site.machine("unlucky").files, site.machine("lucky").files
         left = [entry.path for entry in unlucky.walk(r"C:\cache") if not entry.is_directory]
         assert left in ([], [f"{self.PATH}.checksum"])
-        # The other node and the other resource go on.
+        # The other node and the other resource are not affected.
         assert lucky.read_bytes(self.PATH) == content
         assert unlucky.is_directory(r"C:\after")
 

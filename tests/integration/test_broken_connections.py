@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Links that break, and a power button that is pressed, in the middle of a run: the next run finishes the work."""
+"""Connections that break, and power cuts in the middle of a run: the next run finishes the work."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from simulator.transport.faults import Fault
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("broken_links")]
 
-# What is hit at which request of the first run: the observation, the detached work, the reboot, the rest.
+# The faults, with the request of the first run: observation, detached work, reboot, remaining work.
 FAULTS = {
     "psrp": [("before", 1), ("during", 3), ("after", 5), ("before", 8), ("during", 12), ("after", 22), ("reboot", 14)],
     "winrm": [("before", 1), ("during", 3), ("after", 5), ("before", 9), ("during", 15), ("after", 21), ("reboot", 18)],
@@ -48,9 +48,9 @@ def resources(site: Site) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def site(start_site: SiteFactory) -> Site:
-    """A server for each point at which something breaks, and two that nothing happens to."""
+    """Return a site with a server for each fault, and two servers without faults."""
     connections = {name: point[0] for name, point in POINTS.items()} | UNHURT
-    # Long enough for the detached work to be under way when the connection breaks.
+    # Long enough for the detached work to be in progress when the connection breaks.
     site = start_site(*({"name": name, "feature_seconds": 1.0} for name in connections))
     site.host_variables = {name: link_variables(connection) for name, connection in connections.items()}
     return site
@@ -58,7 +58,7 @@ def site(start_site: SiteFactory) -> Site:
 
 @pytest.fixture(scope="module")
 def broken(site: Site) -> PlayRun:
-    """The run in which it all happens."""
+    """Return the run with the faults."""
     for name, (_, kind, request) in POINTS.items():
         server, power = site.node(name).server, site.machine(name).power
         fault = Fault("call", request, callback=power.reboot) if kind == "reboot" else Fault(kind, request)
@@ -70,7 +70,7 @@ def broken(site: Site) -> PlayRun:
 
 @pytest.fixture(scope="module")
 def finished(site: Site, broken: PlayRun) -> PlayRun:
-    """The next run."""
+    """Return the next run."""
     for name in POINTS:
         site.node(name).server.faults.clear()
     return site.converge(resources(site), "--forks", "8").expect()
@@ -78,7 +78,7 @@ def finished(site: Site, broken: PlayRun) -> PlayRun:
 
 @pytest.fixture(scope="module")
 def last(site: Site, finished: PlayRun) -> PlayRun:
-    """One more."""
+    """Return one more run."""
     return site.converge(resources(site), "--forks", "8").expect()
 
 

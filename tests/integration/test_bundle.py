@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Bundles, as the simulator's artifact server and registry give them: what is in them, and what faults leave."""
+"""Bundles from the simulator's artifact server and registry: their contents, and the effects of faults."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def controller(tmp_path: Path) -> Iterator[Controller]:
 
 
 def tree(folder: Path) -> dict[str, tuple[int, str]]:
-    """Every file with its time and hash."""
+    """Return every file with its time and hash."""
     return {
         str(path.relative_to(folder)): (path.stat().st_mtime_ns, hashlib.sha256(path.read_bytes()).hexdigest())
         for path in folder.rglob("*")
@@ -66,7 +66,7 @@ def test_a_bundle_has_what_the_resources_need_and_costs_nothing_again(controller
     assert bundle.file(f"{CRICTL}.sha256").read_text().strip() == bundle.entries[CRICTL].sha256
     archives = [entry for entry in bundle.entries.values() if entry.kind == "container-image"]
     assert sorted((entry.name, entry.windows) for entry in archives) == [
-        # It fits every Windows: one archive for all.
+        # It runs on all versions of Windows, so one archive is enough.
         (HOST_PROCESS, ("2022", "2025")),
         (PAUSE, ("2022",)),
         (PAUSE, ("2025",)),
@@ -118,7 +118,7 @@ def test_a_download_that_is_cut_at_any_byte_goes_on(controller: Controller, swee
         injected += 1
         (path,) = controller.verified().entries
         converged += made.failures == [] and controller.verified().file(path).read_bytes() == content
-        # What came before the cut is not fetched again.
+        # What arrived before the cut is not downloaded again.
         assert sum(controller.server.status()["bytes"].values()) - before == 4000
     sweep.report("bundle", injected=injected, converged=converged)
     assert converged == injected
@@ -130,7 +130,7 @@ def test_a_layer_that_is_cut_goes_on_in_the_next_run(controller: Controller) -> 
     with Registry(images=blobs) as registry:
         controller.registry = registry
         layer = max(blobs.content, key=lambda digest: len(blobs.content[digest][1]))
-        # By the mirror and by the registry itself.
+        # From the mirror, and from the registry itself.
         registry.fault("cut", f"*/blobs/{layer}", at=100_000, times=2)
         made = controller.make([controller.image("r.example/app:1")], attempts=1)
         assert "the connection broke off" in made.failures[0]
@@ -168,7 +168,7 @@ def test_a_new_checksum_file_comes_with_its_file_only(controller: Controller) ->
     controller.server.put(f"{CRICTL}.sha256", hashlib.sha256(new).hexdigest().encode())
     controller.server.fault("status", "*.tar.gz", status=500)
     assert controller.make(resources, refresh=True).failures
-    # The old pair is still whole.
+    # The old pair of files is still complete.
     bundle = controller.verified()
     assert bundle.file(f"{CRICTL}.sha256").read_text().strip() == bundle.entries[CRICTL].sha256
     controller.server.faults.clear()
@@ -232,7 +232,7 @@ def test_sites_are_asked_in_order_and_the_publisher_last(controller: Controller)
         assert made.failures == []
         assert sum(site.status()["requests"].values()) == 1
     assert "s3cret" not in (controller.bundle / "index.json").read_text()
-    # The publisher's own path, wherever it came from.
+    # The path is that of the publisher, regardless of the source.
     assert CRICTL in controller.verified().entries
 
 
@@ -242,7 +242,7 @@ def test_a_proxy_with_a_password_and_a_private_authority(controller: Controller,
         through = proxy.url.replace("http://", "http://me:s3cret@")
         resource = controller.artifact("crictl", "1.37.0", mirror="", upstream=True, proxy=through)
         wanted = controller.wanted([resource])
-        # Nobody trusts this authority yet.
+        # The authority is not trusted yet.
         (failure,) = controller.make(wanted, attempts=1).failures
         assert "its certificate is not accepted" in failure
         assert "s3cret" not in failure
@@ -290,7 +290,7 @@ def test_files_that_were_changed_are_fetched_again(controller: Controller) -> No
     assert CRICTL in made.fetched
     assert "it is fetched again" in made.warnings[0]
     assert len(controller.verified().entries) == 3
-    # An index that nobody signed says nothing.
+    # An unsigned index has no meaning.
     index = controller.bundle / "index.json"
     index.write_bytes(index.read_bytes() + b" ")
     assert len(controller.make(resources).fetched) == 3
@@ -354,7 +354,7 @@ def test_a_run_that_is_killed_between_index_and_signature_goes_on(
     controller: Controller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Killed(BaseException):
-        """What nobody catches."""
+        """An exception that no code catches."""
 
     resources = [controller.own(f"tool{number}.zip", b"x" * 100 * number) for number in (1, 2, 3)]
     replace, signatures = Path.replace, 0
@@ -370,7 +370,7 @@ def test_a_run_that_is_killed_between_index_and_signature_goes_on(
         patch.setattr(Path, "replace", renaming)
         with pytest.raises(Killed):
             controller.make(resources[:2], parallel=1)
-    # Nobody may use it so.
+    # Other users have no access to it.
     with pytest.raises(BundleError, match="is not the signature of its index"):
         controller.verified()
     asked = controller.requests()

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""bundle.yml, and a node that is prepared from its bundle with the network shut."""
+"""bundle.yml, and a node that is prepared from its bundle without a network."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SECRET = "s3cret-signature"
 TOKEN = re.compile(r"/~[A-Za-z0-9_-]{32}")
 FIX = Update("KB5999001", builds=(20348,), reboots=0)
 ROLE = {"name": "winkube.node.node_prepare"}
-# As site.yml: it prepares, and joins the cluster.
+# Like site.yml, it prepares the node and joins the cluster.
 PREPARE: list[dict[str, Any]] = [
     {
         "hosts": "all",
@@ -44,13 +44,13 @@ JOIN = {"name": "Join", "ansible.builtin.import_role": {"name": "winkube.node.no
 
 @pytest.fixture(scope="module")
 def site(start_site: SiteFactory) -> Site:
-    """One plain server, and a cluster without nodes."""
+    """Return a site with one plain server, and a cluster without nodes."""
     return start_site({"name": "win22", "windows": "2022", **QUICK}, cluster={"kind": "memory"})
 
 
 @pytest.fixture(scope="module")
 def variables(site: Site) -> dict[str, Any]:
-    """Of every run."""
+    """Return the variables of all runs."""
     return {
         "bundle_dir": str(site.folder / "bundle"),
         "bundle_key": str(site.folder / "key"),
@@ -61,7 +61,7 @@ def variables(site: Site) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def first(site: Site, variables: dict[str, Any]) -> PlayRun:
-    """The first run of bundle.yml."""
+    """Return the first run of bundle.yml."""
     assert site.world.artifacts is not None
     data = update_package.make(FIX, "msu")
     site.world.artifacts.put("files.example/windows10.0-kb5999001-x64.msu", data)
@@ -71,20 +71,20 @@ def first(site: Site, variables: dict[str, Any]) -> PlayRun:
 
 
 def asked(site: Site) -> int:
-    """How many requests the network has had."""
+    """Return the number of requests to the network."""
     assert site.world.artifacts is not None
     assert site.world.registry is not None
     return sum(site.world.artifacts.status()["requests"].values()) + site.world.registry.counters["requests"]
 
 
 def running(site: Site) -> set[str]:
-    """The names of the containers that run on the node."""
+    """Return the names of the containers that run on the node."""
     status: Any = site.node("win22").status()
     return {item["name"] for item in status["containers"] if item["state"] == "RUNNING"}
 
 
 def index(site: Site) -> dict[str, str]:
-    """Kinds by path."""
+    """Return the kinds in the index, by path."""
     files = json.loads((site.folder / "bundle" / "index.json").read_text(encoding="utf-8"))["files"]
     return {entry["path"]: entry["kind"] for entry in files}
 
@@ -120,7 +120,7 @@ def test_a_second_run_changes_nothing_and_asks_nobody(site: Site, first: PlayRun
 def test_a_node_joins_with_the_network_shut(
     site: Site, first: PlayRun, variables: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # As kubespray's own ansible.cfg has it, and facts that are no variables.
+    # Like kubespray's own ansible.cfg, in which facts do not become variables.
     cache = site.folder / "facts"
     monkeypatch.setenv("ANSIBLE_CACHE_PLUGIN", "jsonfile")
     monkeypatch.setenv("ANSIBLE_CACHE_PLUGIN_CONNECTION", str(cache))
@@ -133,7 +133,7 @@ def test_a_node_joins_with_the_network_shut(
     quick = {"artifact_mirror": "", "windows_patches_update_server": "none", "windows_patches_settle_timeout": 4}
     run = site.run([play], "-v", "--diff", variables={**variables, **quick}).expect()
     assert asked(site) == before
-    # Nobody may ask the server who has not its token: it is in no output and on no node.
+    # The server requires a token, which appears in no output and on no node.
     assert "/~/github.com/" in run.output
     assert not TOKEN.search(run.output)
     folder = site.machine("win22").files.real(r"C:\ProgramData\winkube")
@@ -143,13 +143,13 @@ def test_a_node_joins_with_the_network_shut(
     assert {"Service containerd", "Service kubelet", "WindowsFeature Containers"} <= set(run.changes("win22"))
     assert cluster_nodes(site)[node_name("win22")]["ready"]
     assert cluster_nodes(site)[node_name("win22")]["version"] == f"v{site.world.cluster.version}"  # type: ignore[union-attr]
-    # Pods start when the node is Ready; what they run is of the bundle, too.
+    # Pods start when the node is Ready. Their images also come from the bundle.
     wait_for(lambda: running(site) == {"kube-flannel", "kube-proxy"}, "the pods of the network run", 60)
     assert asked(site) == before
     assert site.machine("win22").services.get("containerd").state == "Running"  # type: ignore[union-attr]
     assert dict(state(site.machine("win22"))["updates"])[FIX.kb] == "Installed"
     assert servers(site) == []
-    # A later run without the bundle finds nothing of it: neither an address where nobody listens, nor the token.
+    # A later run without the bundle leaves nothing of it: no dead address, and no token.
     facts = "".join(path.read_text(encoding="utf-8") for path in cache.rglob("*") if path.is_file())
     assert "noted_for_good" in facts
     assert "bundle" not in facts
@@ -189,7 +189,7 @@ def test_a_changed_bundle_stops_the_play_before_the_node(site: Site, first: Play
 
 
 def servers(site: Site) -> list[int]:
-    """Processes that serve this site's bundle: their working folder tells nothing, their environment does."""
+    """Return the processes that serve this site's bundle, which only their environment reveals."""
     found = []
     home = f"ANSIBLE_HOME={site.folder / 'ansible'}".encode()
     for process in Path("/proc").glob("[0-9]*"):

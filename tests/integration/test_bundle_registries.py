@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Container images of bundles, from registries that ask who asks, lie, or have moved their tags on."""
+"""Container images of bundles, from registries that need credentials, send wrong data, or have moved their tags."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_registries_that_ask_who_asks(controller: Controller, auth: Any) -> None
 
 
 def test_the_mirror_of_all_other_registries_is_asked(controller: Controller) -> None:
-    """As containerd on the nodes does, which find them in the folder `_default`."""
+    """This is like containerd on the nodes, which finds the mirror in the folder `_default`."""
     names = ["r.example/app:1", "other.example/app:1"]
     blobs = Blobs()
     blobs.add(names[0], ["2022"])
@@ -59,7 +59,7 @@ def test_the_mirror_of_all_other_registries_is_asked(controller: Controller) -> 
         settings = {"_default": {"mirrors": [mirror.url]}, "other.example": {"server": "http://127.0.0.1:9"}}
         wanted = content.of_resources(load([controller.image(name) for name in names]), ("2022",), settings)
         made = controller.make(wanted, attempts=1)
-    # A registry with settings of its own is not one of the others.
+    # A registry with its own settings is not one of the others.
     assert [entry.name for entry in made.entries.values()] == names[:1]
     assert ["other.example" in failure or "127.0.0.1:9" in failure for failure in made.failures] == [True]
 
@@ -72,7 +72,7 @@ def test_every_authority_of_a_registry_counts(controller: Controller) -> None:
         controller.registry = registry
         image = [controller.image("r.example/app:1")]
         before = set(Path(tempfile.gettempdir()).glob("winkube-ca-*"))
-        # As a text may have come, without an end of line.
+        # A text file may lack its final line ending.
         assert controller.make(controller.wanted(image, ca=[old.strip(), new.strip()])).failures == []
         assert set(Path(tempfile.gettempdir()).glob("winkube-ca-*")) <= before
         (failure,) = controller.make(controller.wanted(image, ca=[old]), attempts=1, refresh=True).failures
@@ -83,7 +83,7 @@ def test_every_authority_of_a_registry_counts(controller: Controller) -> None:
             assert r"'C:\\certificates\\site.pem' is a path on the node" in failure
             assert "expected the certificate itself in PEM" in failure
         assert controller.requests() == asked
-        # Where nothing is verified, nothing verifies.
+        # Without a pinned digest there is nothing to verify with.
         unverified = controller.wanted(image, ca=r"C:\certificates\site.pem", skip_verify=True)
         assert controller.make(unverified, refresh=True).failures == []
 
@@ -110,7 +110,7 @@ def test_a_layer_that_no_registry_has_comes_from_its_own_url(controller: Control
 
 
 def test_a_foreign_layer_is_no_way_into_the_sites_network(controller: Controller) -> None:
-    """Whoever wrote the manifest would choose where the controller sends requests."""
+    """Otherwise, the author of the manifest could choose where the controller sends requests."""
     blobs = Blobs()
     blobs.add("r.example/base:1", ["2022"])
     index = json.loads(blobs.content[blobs.tags["r.example/base:1"]][1])
@@ -140,7 +140,7 @@ def test_no_password_goes_to_a_token_server_without_https(
         wanted = controller.wanted(
             [controller.image("r.example/app:1")], ca=authority.pem.decode(), username="me", password="s3cret"
         )
-        # What the registry names as its token server, and nothing else, is another one.
+        # Only the token server that the registry names may be on another host.
         monkeypatch.setattr(Registry, "url", clear.url)
         (failure,) = controller.make(wanted, attempts=1).failures
         asked = sum(clear.status()["requests"].values())
@@ -190,7 +190,7 @@ def test_a_pinned_digest_is_had_though_its_tag_moved_on(controller: Controller) 
             member = archive.extractfile("index.json")
             assert member is not None
             (top,) = json.loads(member.read())["manifests"]
-        # What the node imports has the name by which it is asked for.
+        # The imported image has the name by which the node requests it.
         assert (top["digest"], top["annotations"]["io.containerd.image.name"]) == (pinned, "r.example/app:1")
         del blobs.content[pinned]
         (failure,) = controller.make([image], refresh=True, attempts=1).failures

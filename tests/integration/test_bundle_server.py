@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The server of a bundle: what it gives to whom, and that it ends with Ansible."""
+"""The server of a bundle: access to its files, and its end together with Ansible."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def bundle(controller: Controller) -> Bundle:
 
 @pytest.fixture(scope="module")
 def url(bundle: Bundle) -> Iterator[str]:
-    """The bundle, served."""
+    """Serve the bundle, and return its URL."""
     served = bundle_server.start(bundle, nodes=["win"], bind="127.0.0.1")
     yield served.url("win", "127.0.0.1")
     bundle_server.stop(served.pid)
@@ -60,7 +60,7 @@ def url(bundle: Bundle) -> Iterator[str]:
 def ask(
     url: str, path: str, method: str = "GET", context: ssl.SSLContext | None = None, **headers: str
 ) -> tuple[int, bytes]:
-    """Status and body of an answer."""
+    """Return the status and the body of a response."""
     parts = urlsplit(url)
     kind: Any = http.client.HTTPSConnection if context else http.client.HTTPConnection
     connection = kind(parts.hostname, parts.port, timeout=60, **({"context": context} if context else {}))
@@ -115,7 +115,7 @@ def test_each_node_has_a_token_of_its_own_which_can_be_revoked(bundle: Bundle) -
 
 @contextlib.contextmanager
 def held(port: int, wanted: int, addresses: Sequence[str], sent: bytes = b"") -> Iterator[list[socket.socket]]:
-    """Connections that never finish asking, as many as this process may have."""
+    """Open as many connections as this process can, which never complete a request."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     open_now = len(list(Path("/proc/self/fd").iterdir()))
@@ -137,7 +137,7 @@ def held(port: int, wanted: int, addresses: Sequence[str], sent: bytes = b"") ->
 @pytest.mark.parametrize("addresses", [["127.0.0.2"], [f"127.0.1.{number}" for number in range(1, 51)]])
 @pytest.mark.parametrize("sent", [b"", b"GET /~"])
 def test_5000_idle_connections_hinder_nobody(bundle: Bundle, addresses: list[str], sent: bytes) -> None:
-    """With a thread each, and descriptors as a login shell has them, the server ended for good at about 1,100."""
+    """With a thread for each, and a login shell's limit of descriptors, the server ended for good at about 1,100."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(1024, hard), hard))
     try:
@@ -167,7 +167,7 @@ def test_who_asks_too_often_is_told_to_wait(bundle: Bundle, monkeypatch: pytest.
         wrong = f"http://127.0.0.1:{served.port}/~wrong"
         found = {ask(wrong, CRICTL)[0] for _ in range(150)}
         assert found == {404, 429}
-        # A node is not its address.
+        # The address does not identify a node.
         assert ask(served.url("win", "127.0.0.1"), CRICTL)[0] == 200
     finally:
         bundle_server.stop(served.pid)
@@ -258,7 +258,7 @@ def test_where_it_cannot_listen_it_says_so(bundle: Bundle, tmp_path: Path) -> No
 
 
 def is_refused(port: int) -> bool:
-    """Whether nobody listens there any more."""
+    """Return whether no process listens on the port any more."""
     try:
         socket.create_connection(("127.0.0.1", port), timeout=5).close()
     except ConnectionRefusedError:
@@ -281,10 +281,10 @@ def test_it_ends_with_ansible_however_that_ends(controller: Controller, number: 
         assert ansible.stdout is not None
         port, pid = map(int, ansible.stdout.readline().split())
         socket.create_connection(("127.0.0.1", port), timeout=5).close()
-        # No process list shows the token.
+        # Process lists do not show the token.
         assert b"~" not in Path(f"/proc/{pid}/cmdline").read_bytes()
         ansible.send_signal(number)
         ansible.wait(60)
     until(lambda: not watched.lives(pid, watched.birth(pid)))
-    # A process that ends is a zombie at once, and its port is free when its last thread has ended.
+    # A process that ends becomes a zombie at once, and its port is free after its last thread has ended.
     until(lambda: is_refused(port))

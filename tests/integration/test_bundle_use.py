@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A bundle on its way to nodes with the network shut: served by the controller, or pushed over the connection."""
+"""Bundles for nodes without a network: served by the controller, or pushed over the connection."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def bundle(controller: Controller) -> Bundle:
 
 @pytest.fixture(scope="module")
 def url(bundle: Bundle) -> Iterator[str]:
-    """The bundle, served."""
+    """Serve the bundle, and return its URL."""
     served = bundle_server.start(bundle, nodes=["win"], bind="127.0.0.1")
     yield served.url("win", "127.0.0.1")
     bundle_server.stop(served.pid)
@@ -62,23 +62,23 @@ def machines() -> Iterator[Machines]:
 
 @pytest.fixture
 def unused(machines: Machines) -> Iterator[Any]:
-    """A connection for actions that use none."""
+    """Return a connection for actions that use none."""
     with connect(machines.fleet.machine("IMG-0")) as found:
         yield found
     assert machines.requests(machines.fleet.machine("IMG-0")) == 0
 
 
 def facts(connection: Any, server: Mapping[str, Any], **more: Any) -> dict[str, Any]:
-    """What a play sets with a bundle."""
+    """Return the facts that a play sets for a bundle."""
     found = run_action(connection, "bundle_info", {"server": server, **more})
     assert found["_ansible_no_log"]
-    # They would go into the fact cache.
+    # Otherwise they would be stored in the fact cache.
     assert "ansible_facts" not in found
     return {name: value for name, value in found.items() if name.startswith("bundle_")}
 
 
 def resources(found: Mapping[str, Any], tool_url: str = "") -> list[dict[str, Any]]:
-    """What roles render with these facts; without them, nothing of it can be had."""
+    """Return the resources that roles render with these facts. Their original sources are not reachable."""
     more: dict[str, Any] = {"sites": found.get("bundle_sites", []), "upstream": not found}
     wanted = [locations.resource(kind, version, cache_dir=CACHE, **more) for kind, version in ARTIFACTS.items()]
     if tool_url:
@@ -92,7 +92,7 @@ def resources(found: Mapping[str, Any], tool_url: str = "") -> list[dict[str, An
 
 
 def server_result(bundle: Bundle, connection: Any, controller: Controller) -> dict[str, Any]:
-    """What bundle_server registers in a play that pushes."""
+    """Return the result that bundle_server registers in a play that pushes."""
     arguments = {"path": str(bundle.directory), "public_key": controller.public, "serve": False}
     return run_action(connection, "bundle_server", arguments)
 
@@ -123,7 +123,7 @@ class TestVerification:
         result = run_action(unused, "bundle_server", arguments, variables=variables)
         try:
             assert not result.get("failed"), result
-            # Its URLs have the token.
+            # Its URLs contain the token.
             assert result["_ansible_no_log"]
             near, far = (urlsplit(result["urls"][host]) for host in hosts)
             assert (near.hostname, far.hostname) == ("127.0.0.1", "gate.example")
@@ -145,18 +145,18 @@ class TestNodes:
             result = run_action(connection, "node_state", {"resources": resources(found, tool)})
             assert not result.get("failed"), result["msg"]
             again = run_action(connection, "node_state", {"resources": resources(found, tool)})
-            # Nor without the bundle, on a day with a network: what it vouched for is what publishers' files say.
+            # The same applies later without the bundle, but with a network: its checksums are those of the publishers.
             later = run_action(connection, "node_state", {"resources": resources({})})
         assert (again["changed"], again["remote_commands"]) == (False, 1)
         assert not later["changed"]
         check_node(machine, bundle)
-        # The archive is in the store; a copy would take the disk twice.
+        # The archive is already in the store. A copy would double the disk usage.
         assert not any(".tar" in entry.name for entry in machine.files.listing(r"C:\Windows\winkube\images"))
 
     def test_who_stands_between_changes_nothing_unseen(
         self, controller: Controller, bundle: Bundle, machines: Machines
     ) -> None:
-        """Another file, and its own checksum beside it: the signed index has the last word."""
+        """A replaced file, together with its own checksum, does not match the signed index."""
         machine = machines.next()
         path, entry = next((path, entry) for path, entry in bundle.entries.items() if entry.kind in ARTIFACTS)
         with ArtifactServer() as between, connect(machine) as connection:
@@ -204,7 +204,7 @@ class TestNodes:
             assert checked["changed"]
             assert checked["remote_commands"] == 1
             assert not machine.files.exists(PUSHED)
-            # The connection breaks for good after some pieces.
+            # The connection breaks permanently after some pieces.
             node.set_fault(Fault(kind="link_down", request=70, seconds=2))
             with pytest.raises(AnsibleConnectionFailure):
                 run_action(connection, "bundle_push", wanted)
@@ -225,7 +225,7 @@ class TestNodes:
             assert (again["changed"], again["remote_commands"]) == (False, 1)
         check_node(machine, bundle)
         assert not machine.files.exists(PUSHED)
-        # Base64 of all files, less the pieces that were there.
+        # Base64 of all files, without the existing pieces.
         total = sum(bundle.entries[path].size for path in pushed["pushed"])
         assert sent < total * 4 / 3 + 900_000 - len(pieces) * 50_000
 
@@ -238,9 +238,9 @@ class TestNodes:
         monkeypatch: pytest.MonkeyPatch,
         sweep: Sweeps,
     ) -> None:
-        # The node has what it needs to unpack, and lacks the container image: two pieces.
+        # The node has the files to unpack, and lacks the container image, which is two pieces.
         monkeypatch.setattr(upload, "PIECE", 12_000)
-        # A simulated link is back at once.
+        # A simulated link comes back at once.
         monkeypatch.setitem(Node.__init__.__kwdefaults__, "sleep", lambda seconds: time.sleep(seconds / 20))
         machine, converged, injected = machines.next(), 0, 0
         node = machines.fleet.nodes[machine.name].server
@@ -259,7 +259,7 @@ class TestNodes:
                 assert machine.files.listing(f"{PUSHED}\\pieces") == []
                 converged += hit
                 machine.files.delete(PUSHED)
-        # The last requests of the longest push are not made where a cut made it shorter.
+        # The last requests of the longest push do not occur if a cut made the push shorter.
         assert injected >= 5
         sweep.report("bundle_push", injected=injected, converged=converged)
 
@@ -285,7 +285,7 @@ def reachable(machine: Machine) -> bool:
 
 
 def check_node(machine: Machine, bundle: Bundle) -> None:
-    """The node has artifacts and container image."""
+    """Check that the node has the artifacts and the container image."""
     for path, entry in bundle.entries.items():
         if entry.kind in ARTIFACTS:
             cached = f"{CACHE}\\{entry.kind}\\{entry.version}\\{path.rpartition('/')[2]}"

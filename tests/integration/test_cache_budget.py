@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""25 artifacts and 12 container images in one convergence, as role image_cache has them: how many commands it takes."""
+"""25 artifacts and 12 container images in one convergence, like the role image_cache: the number of commands."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_whole_cache_takes_few_commands_and_two_when_all_is_there(
         images = listing.resources(TWELVE, {"hosts_dir": CERTS, "parallel": 4}, pinned=True)
         given: dict[str, Any] = {"resources": [*hosts, *files, *images]}
 
-        # The machines that start from the image have a disk on which the plan does not fit.
+        # Machines that start from the image have a disk that is too small for the plan.
         small = run_action(connection, "node_state", {**given, "disk_limit_gib": 1})
         assert "not enough disk space on C: for the plan; nothing was changed" in small["msg"]
         assert not machine.files.is_directory(CACHE)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A cache of several versions of everything: a node joins from it with the network shut, changes versions, prunes."""
+"""A cache with several versions of everything: a node joins from it without a network, changes versions, and prunes."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("cached_join")]
 NODE = "cached"
 CACHE = r"C:\ProgramData\winkube\cache"
 CORE_DNS = "registry.example/dns/coredns"
-# Mirantis' builds have no public URL: the site names its own.
+# Mirantis' builds have no public URL, so the site sets its own.
 DOCKER = "files.example/docker-{version}.zip"
-# By the name of AKS Engine's parameter DefaultContainerdVersion.
+# The name is that of AKS Engine's parameter DefaultContainerdVersion.
 OLDER = {"kubernetes_node_version": "1.37.0", "default_containerd_version": "2.2.9"}
 NEWER = {"kubernetes_node_version": "1.37.1", "container_runtime_containerd_version": "2.3.7"}
 LISTS: dict[str, Any] = {
@@ -30,7 +30,7 @@ LISTS: dict[str, Any] = {
     "docker_versions": ["25.0.12", "25.0.13", "25.0.14"],
     "artifact_kinds": {"docker": {"url": f"https://{DOCKER}"}},
     "azure_vnet_versions": ["1.6.20", "1.6.21", "1.7.0"],
-    # No checksum is published. (The one of 0.3.1 is known, and the simulated server's file is another.)
+    # No checksum is published. (That of 0.3.1 is known, but differs from the simulated file.)
     "sdn_plugin_versions": ["0.2.0", "0.3.0", "0.3.2"],
     "core_dns_versions": ["1.11.3", "1.12.0", "1.12.1"],
     "image_cache_core_dns_repository": CORE_DNS,
@@ -62,13 +62,13 @@ def site(start_site: SiteFactory) -> Site:
 
 @pytest.fixture(scope="module")
 def cached(site: Site) -> PlayRun:
-    """The node is prepared, and its cache filled, while there is a network."""
+    """Prepare the node and fill its cache while there is a network."""
     return site.run("site.yml", "--tags", "install", variables=OLDER).expect()
 
 
 @pytest.fixture(scope="module")
 def joined(site: Site, cached: PlayRun) -> PlayRun:
-    """Then the network is shut: neither artifacts nor container images are anywhere but on the node."""
+    """Join without a network: artifacts and container images are only on the node."""
     assert site.world.artifacts is not None
     assert site.world.registry is not None
     site.world.artifacts.reset()
@@ -88,7 +88,7 @@ def pruned(site: Site, switched: PlayRun) -> PlayRun:
 
 
 def versions(machine: Machine, kind: str) -> list[str]:
-    """Which versions of a kind are in the node's cache."""
+    """Return the versions of a kind in the node's cache."""
     folder = machine.files.real(rf"{CACHE}\{kind}")
     return sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
 
@@ -130,7 +130,7 @@ def test_what_is_not_listed_goes_when_asked(site: Site, pruned: PlayRun) -> None
     machine = site.machine(NODE)
     assert versions(machine, "kubernetes") == ["1.37.1"]
     assert versions(machine, "azure-vnet") == []
-    # Listed, and what is installed though nobody lists it, stay.
+    # Listed versions, and installed ones that are not listed, stay.
     assert versions(machine, "containerd") == LISTS["containerd_versions"]
     assert versions(machine, "flannel")
     assert cluster_nodes(site)[node_name(NODE)]["ready"]

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A certificate of WinRM that ends soon: plan.yml warns, renew_winrm_certificates.yml renews it, plan.yml is silent."""
+"""A WinRM certificate that expires soon: plan.yml warns until renew_winrm_certificates.yml has renewed it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def pinned(pins: Path) -> list[str]:
 
 
 def plan(site: Site) -> str:
-    """Return what plan.yml prints; that the plain server differs is of no interest."""
+    """Return what plan.yml prints. Its exit code is ignored, because the plain server differs."""
     return " ".join(site.run("plan.yml", variables={"node_prepare_roles": ["windows_features"]}).output.split())
 
 
@@ -41,7 +41,7 @@ def test_the_playbook_renews_what_the_plan_warns_of(start_site: SiteFactory, tmp
     before = presented(site)
     output = plan(site)
     assert f"{SOON} {site.machine('win22').address}:5986 ends in 19 days" in output
-    # Its default is the file that the connection trusts.
+    # The default is the file that the connection trusts.
     renewed = site.run("renew_winrm_certificates.yml").expect()
     assert renewed.recap["win22"]["changed"] == 1
     assert presented(site) != before

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What does not fit the cluster is refused before any node is touched; what is left out is the cluster's."""
+"""Settings that conflict with the cluster are rejected before nodes are accessed; missing ones are the cluster's."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ VXLAN = {"Network": "10.244.0.0/16", "Backend": {"Type": "vxlan"}}
 
 @pytest.fixture(scope="module")
 def site(start_site: SiteFactory) -> Site:
-    """A plain server, and a cluster that is older than the newest Kubernetes that is supported."""
+    """Return a site with a plain server, and a cluster that is older than the newest supported Kubernetes."""
     return start_site({"name": HOST, "windows": "2022"}, cluster={"kind": "memory", "version": VERSION})
 
 
 def untouched(site: Site, run: PlayRun) -> str:
-    """Return what was said by a run that was refused before anybody spoke to the node."""
+    """Return the output of a run that was rejected before the node was accessed."""
     run.expect(2)
     assert site.counters(HOST)["connections"] == 0
     return run.messages(HOST)
@@ -57,7 +57,7 @@ def test_all_that_does_not_fit_is_told_at_once(site: Site) -> None:
         "kube_version": "1.37.1",
         "kube_service_addresses": "10.112.0.0/12",
         "node_join_api_server": "localhost:6443",
-        # A simulated server's own address is one of loopback, where the control plane's may be one, too.
+        # A simulated server's own address is a loopback address, and the control plane's may be one, too.
         "ansible_host": "192.0.2.4",
     }
     run = site.run("site.yml", variables=wrong)
@@ -107,6 +107,6 @@ def test_without_kube_version_nodes_get_the_clusters(site: Site) -> None:
     wanted = [item["name"] for item in nodes[HOST]["drift"] if item["type"] == "Artifact"]
     assert f"kubernetes {VERSION}" in wanted
     assert site.counters(HOST)["remote_commands"] == 1
-    # No cluster to ask.
+    # There is no cluster to query.
     said = untouched(site, site.run("plan.yml", variables={"kubeconfig": ""}))
     assert "kubernetes_node_version (from kube_version)" in said

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A node where PowerShell is in constrained language mode: no module can answer, and the run says what to allow."""
+"""A node with PowerShell in constrained language mode: modules cannot run, and the message says what to allow."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Logs brought back over Ansible's real connections: whole, bounded, without secrets, and nothing left on the node."""
+"""Collecting logs over Ansible's real connections: complete, limited in size, without secrets and leftovers."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def fleet() -> Iterator[Fleet]:
 
 @pytest.fixture(scope="module")
 def node(fleet: Fleet) -> NodeFactory:
-    """A function that gives a node in use that no other test has: with logs, pods that run and one that is gone."""
+    """Return a function that creates a node in use for one test: with logs, running pods and one that is gone."""
     unused: dict[str, Iterator[int]] = {}
 
     def take(windows: str = "2022") -> Machine:
@@ -69,7 +69,7 @@ def node(fleet: Fleet) -> NodeFactory:
         put(machine, r"C:\var\log\pods\kube-flannel_kube-flannel-ds-x_1\kube-flannel\0.log", "flannel: started\n")
         put(machine, r"C:\var\log\pods\shop_cart-x_1\cart\0.log", "the customers' own words\n")
         event_log_store.write(machine, "Microsoft-Windows-Host-Network-Service-Admin", "network created")
-        # Every batch that has a result needs it.
+        # Every batch with a result needs it.
         machine.files.make_directory(r"C:\ProgramData\winkube")
         return machine
 
@@ -86,14 +86,14 @@ def collect(
 ) -> dict[str, Any]:
     """Run node_logs as one task."""
     arguments = {"directory": str(folder), "timeout": 60, "reconnect_timeout": 30, **options}
-    # A connection that breaks when it is closed is nobody's concern any more.
+    # Errors while closing a connection do not matter.
     with contextlib.suppress(Exception), connect(machine, kind) as connection:
         return run_action(connection, "node_logs", arguments, check_mode=check_mode)
     raise AssertionError("unreachable")
 
 
 def members(result: dict[str, Any]) -> dict[str, bytes]:
-    """What is in an archive, without its one folder."""
+    """Return the contents of an archive, without its single top folder."""
     found = {}
     with tarfile.open(result["archive"]) as archive:
         for member in archive:
@@ -106,7 +106,7 @@ def members(result: dict[str, Any]) -> dict[str, bytes]:
 
 
 def gathered(machine: Machine) -> list[str]:
-    """What is left of a collection on a node."""
+    """Return the leftovers of a collection on a node."""
     if not machine.files.is_directory(BATCHES):
         return []
     return [entry.path for entry in machine.files.walk(BATCHES) if entry.path != BATCHES]
@@ -123,7 +123,7 @@ def test_logs_come_back_and_the_node_is_as_before(node: NodeFactory, tmp_path: P
     assert result["hns"] == {"networks": 1, "endpoints": 6, "policy_lists": 2, "namespaces": 4, "stale": 1}
     assert result["versions"]["kubelet"] == "Kubernetes v1.34.2"
     assert result["services_not_running"] == []
-    # Native services that nothing redirects.
+    # Native services whose output is not redirected.
     assert result["without_log"] == ["containerd", "kube-proxy"]
     found = members(result)
     assert found["files/kubelet/C/var/log/kubelet/kubelet.log"] == machine.files.read_bytes(KUBELET)
@@ -204,7 +204,7 @@ def test_no_secret_is_in_an_archive_or_left_anywhere(node: NodeFactory, tmp_path
     machine.programs.run("netsh.exe", ["winhttp", "set", "proxy", "proxy-server=u:Geheim-winhttp@proxy:3128"])
     event_log_store.write(machine, "Security", "a process was created: net.exe use Geheim-security")
     event_log_store.write(machine, "Microsoft-Windows-PowerShell/Operational", "Creating Scriptblock: 'Geheim-script'")
-    # A user who asks for too much.
+    # A user requests too much.
     result = collect(machine, tmp_path, since="4w", paths=[r"C:\k\*", r"C:\etc\*\*", r"C:\app\*.log", r"C:\*\*\*.log"])
     assert not result.get("failed"), result
     found = members(result)
@@ -214,7 +214,7 @@ def test_no_secret_is_in_an_archive_or_left_anywhere(node: NodeFactory, tmp_path
     left_out = {item["path"]: item["why"] for item in manifest["left_out"]}
     assert "never taken" in left_out[r"C:\etc\kubernetes\kubelet.conf"]
     assert "nothing is taken from" in left_out[r"C:\Windows\Panther\setupact.log"]
-    # What can be read is there, with blanks.
+    # The readable files are included, even with blanks in their names.
     kubelet = found["files/kubelet/C/var/log/kubelet/kubelet.log"].decode()
     assert kubelet.startswith("I1121 proxy http://***@proxy:3128 said no\nuse token ***\nlogged on with ***\n***\n")
     assert found["files/kubelet/C/var/log/kubelet/utf16.log"] == b"password: ***\r\n"
@@ -257,7 +257,7 @@ def test_a_full_disk_is_told_before_anything_is_gathered(node: NodeFactory, tmp_
     assert result["failed"]
     assert "95 MB are free on C:" in result["msg"]
     assert "limit_mb" in result["msg"]
-    # What is known of the node is known all the same.
+    # Known facts about the node are included even so.
     assert result["windows"]["build"] == 20348
     assert (gathered(machine), list(tmp_path.iterdir())) == ([], [])
 
@@ -304,7 +304,7 @@ def test_a_node_that_goes_away_is_cleaned_by_the_next_run(node: NodeFactory, fle
         server.set_fault(Fault("link_down", 0, seconds=300))
 
     with pytest.MonkeyPatch.context() as patch:
-        # When the first piece is wanted.
+        # At the request for the first piece.
         patch.setattr(collection.Collection, "_bring", lambda *_: (gone(), _BRING(*_))[1])
         patch.setattr(collection, "_AFTER_A_BROKEN_LINK", 0.1)
         result = collect(machine, tmp_path, **small)
@@ -314,7 +314,7 @@ def test_a_node_that_goes_away_is_cleaned_by_the_next_run(node: NodeFactory, fle
     assert list(tmp_path.iterdir()) == []
     left = gathered(machine)
     assert any(path.endswith("logs.tar.gz") for path in left)
-    # Nobody but SYSTEM and administrators gets in there meanwhile: what lies below inherits it.
+    # Only SYSTEM and administrators have access in the meantime. Everything below inherits this.
     assert machine.files.who_may_write(BATCHES) | machine.files.who_may_read(BATCHES) == set()
     server.faults.clear()
     machine.network.drop_link(0)
@@ -340,7 +340,7 @@ def test_a_link_that_breaks_at_any_request(
         patch.setattr(download, "PIECE", 150)
         wanted = members(collect(machine, tmp_path, **small))
         assert server.counters.snapshot()["remote_commands"] == 6
-        # One in each remote command, which are four requests and more; test_node_connection.py hits every request.
+        # One piece per remote command, which takes at least four requests. test_node_connection.py cuts every request.
         for request in itertools.count(first, 4):
             server.set_fault(Fault(kind=KINDS[request % 3], request=request))
             (tmp_path / "win.tar.gz").unlink()

@@ -27,7 +27,7 @@ SCRIPTS = {
 
 @pytest.fixture(scope="module")
 def site(start_site: SiteFactory) -> Site:
-    """Two nodes in use, and one that is off; a mirror that has Microsoft's scripts."""
+    """Return a site with two nodes in use, one that is off, and a mirror with Microsoft's scripts."""
     site = start_site(*({"name": host, "features": ["Containers"]} for host in HOSTS))
     site.host_variables = {host: link_variables("winrm" if host == "page-winrm" else "psrp") for host in HOSTS}
     assert site.world.artifacts is not None

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Connections that are refused before they are used, logons that are not repeated, certificates that are renewed."""
+"""Connections that are rejected before they are used, logons that are not repeated, certificates that are renewed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SEALED = {"ansible_psrp_cert_validation": "ignore", "ansible_psrp_message_encryp
 
 @pytest.fixture
 def fleet() -> Iterator[Fleet]:
-    """One server."""
+    """Return a fleet with one server."""
     with Fleet([Settings(name="WIN", address=f"{free_network()}.1", password="Right-Passw0rd")]) as fleet:
         yield fleet
 
@@ -74,7 +74,7 @@ def test_message_encryption_seals_what_an_unchecked_certificate_leaves_open(mach
 
 
 class Renewals:
-    """Runs of winrm_certificate against one server."""
+    """Runs of winrm_certificate for one server."""
 
     def __init__(self, fleet: Fleet, pins: Path) -> None:
         self.fleet = fleet
@@ -82,7 +82,7 @@ class Renewals:
         self.pins = pins
 
     def run(self, *, check_mode: bool = False, first: bool = False, **options: Any) -> dict[str, Any]:
-        """One run over a connection that trusts the pins, or seals its messages while there are none."""
+        """Run once over a connection that trusts the pins, or without pins, one that encrypts its messages."""
         trust = (
             SEALED if first else {"ansible_psrp_cert_validation": "validate", "ansible_psrp_ca_cert": str(self.pins)}
         )
@@ -91,11 +91,11 @@ class Renewals:
             return actions.run_action(connection, "winrm_certificate", arguments, check_mode=check_mode)
 
     def use_own(self, days: int = 365) -> None:
-        """Give the listener a certificate with a key of its own, and pin it."""
+        """Replace the listener's certificate by one with its own key, and pin it."""
         use_own_certificate(self.machine, self.pins, days)
 
     def state(self) -> tuple[str, list[str], list[str]]:
-        """The listener's certificate, those in the store, and those that are pinned."""
+        """Return the listener's certificate, those in the store, and the pinned ones."""
         pinned = [certificate_store.thumbprint(each) for each in read_pins(self.pins)]
         stored = [certificate_store.thumbprint(each) for each in certificate_store.certificates(self.machine, "My")]
         return winrm_settings.certificate_of(self.machine), stored, pinned
@@ -137,7 +137,7 @@ def test_a_new_certificate_that_the_controller_would_not_trust_is_taken_back(
 ) -> None:
     renewals.use_own(days=20)
     before = renewals.state()
-    # A cause on the node: Windows makes the certificate without the names that were asked for.
+    # A problem on the node: Windows creates the certificate without the requested names.
     monkeypatch.setattr("simulator.windows.security.certificates._alternative_names", lambda _: [])
     result = renewals.run()
     assert result["failed"]
@@ -163,7 +163,7 @@ def test_a_renewal_survives_a_link_that_breaks_anywhere(renewals: Renewals, kind
     renewals.use_own(days=20)
     server = renewals.fleet.nodes["WIN"].server
     faults = 0
-    # A run is a look, and batches that make, bind and delete: four requests each.
+    # A run is an observation and batches that create, bind and delete, with four requests each.
     for request in range(2, 40, 7):
         server.set_fault(Fault(kind=kind, request=request))
         renewals.run(force=True)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""container_images against containerd on simulated servers: what is in the store afterwards, and what it cost."""
+"""container_images with containerd on simulated servers: the resulting store, and the cost."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_twelve_images_come_in_few_commands_and_cost_one_when_they_are_there(
     assert set(statuses(first).values()) == {"pulled"}
     assert names(machine) == set(TWELVE)
     assert all(item["digest"].startswith("sha256:") and item["size"] for item in first["images"])
-    # What was asked for the sizes left nothing but an empty namespace.
+    # The requests for sizes left only an empty namespace.
     assert ctr(machine, "namespaces", "list", "-q").split() == ["k8s.io", "winkube-sizes"]
     assert ctr(machine, "-n", "winkube-sizes", "images", "list", "-q") == ""
     registry.reset()
@@ -155,7 +155,7 @@ def test_each_failure_says_why_and_the_others_are_pulled(machines: Machines, reg
         "registry.k8s.io/pause:3.9": "limits requests",
         "registry.k8s.io/coredns/coredns:v1.37.1": "no build of it for this version of Windows",
     }
-    # Without the hosts themselves, which no test reaches.
+    # Without the hosts themselves, which tests cannot reach.
     only = {host: {"server": registry.url} for host in HOSTS}
     result = converge(machine, [*bad, PAUSE], registries=only, retries=0)
     assert result["failed"]
@@ -191,7 +191,7 @@ def test_only_what_nobody_wants_uses_or_pins_goes(machines: Machines, registry: 
     checked = converge(machine, [wanted], prune=True, check_mode=True, **given)
     assert [change["type"] for change in checked["changes"]] == ["UnusedContainerImages"]
     result = converge(machine, [wanted], prune=True, **given)
-    # The pod's own pause image is used, too.
+    # The pod's own pause image is also in use.
     assert names(machine) == {pinned["name"], used, wanted, PAUSE}
     assert not any(name.startswith(CORE) for name in ctr(machine, "images", "list", "-q").split())
     assert result["changed"]
@@ -227,7 +227,7 @@ class _Files(http.server.BaseHTTPRequestHandler):
         self.wfile.write(self.archive)
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @pytest.mark.parametrize("containerd", ["1.6.36", "1.7.35", "2.3.7"])
@@ -235,7 +235,7 @@ def test_archives_are_imported_and_leave_no_file(machines: Machines, registry: R
     source, machine = machines.next(), machines.next(containerd)
     image = f"{NANO}:ltsc2022"
     put(source, rf"{CERTS}\mcr.microsoft.com\hosts.toml", f"server = '{registry.url}'\n".encode())
-    # Not by CRI: an archive has layers, which containerd drops there.
+    # Not over CRI: an archive has layers, which containerd discards there.
     ctr(source, "images", "pull", "--hosts-dir", CERTS, image)
     ctr(source, "images", "export", r"C:\nano.tar", image)
     data = source.files.read_bytes(r"C:\nano.tar")
@@ -279,7 +279,7 @@ def test_pulls_run_side_by_side_as_many_as_are_wanted(machines: Machines) -> Non
             converge(machine, images, registries=mirrors(registry, "r.example"), parallel=parallel)
             at_once[parallel] = registry.counters["most_at_once"]
         assert names(machine) == set(images)
-    # One pull asks for several parts of its image at the same time.
+    # One pull requests several parts of its image at the same time.
     assert at_once[4] > at_once[1] > 0
 
 

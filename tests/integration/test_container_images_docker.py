@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""container_images against Docker's store, and container images that are built on the node."""
+"""container_images with Docker's store, and container images that are built on the node."""
 
 from __future__ import annotations
 
@@ -184,6 +184,6 @@ def test_pause_is_built_under_containerd_by_the_roles_own_dockerfile(machines: M
     assert "io.cri-containerd.pinned=pinned" in imaging.ctr(machine, "images", "list")
     again = state(resources)
     assert (again["changed"], again["remote_commands"]) == (False, 1)
-    # A file below C:\ takes ContainerAdministrator.
+    # Writing a file to C:\ requires ContainerAdministrator.
     broken = state([{**pause, "dockerfile": PAUSE_DOCKERFILE.replace("USER ContainerAdministrator\n", "")}])
     assert "Access is denied" in broken["msg"]

@@ -53,7 +53,7 @@ def test_each_windows_takes_its_own_build_and_nothing_twice(
         assert {item["digest"] for item in first["images"]} == {digest} == {upstream.tags[PAUSE]}
         assert PAUSE in names(machine)
         blobs = ctr(machine, "content", "list", "-q").split()
-        # Index, manifest and configuration; the layer goes once it is unpacked.
+        # Index, manifest and configuration. The layer is deleted after unpacking.
         assert len(blobs) == 3, windows
         assert any(BUILDS[windows] in ctr(machine, "content", "get", blob) for blob in blobs)
         second = converge(machine, [PAUSE], registries=registries)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What container images take of the disk: asked before the first byte, refused where it does not fit."""
+"""The disk space for container images: checked before the first byte, and an error if it is not sufficient."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_nothing_is_pulled_that_does_not_fit(machines: Machines) -> None:
     machine.files.reserved += machine.files.free_space() - 1_000_600_000
     with Registry(images=blobs) as registry:
         given = {"registries": mirrors(registry, "r.example")}
-        # The registry can be asked by a node that knows how to reach it.
+        # The node can query the registry, because it knows how to reach it.
         assert not converge(machine, ["r.example/small:1"], **given).get("failed")
         registry.reset()
         refused = converge(machine, ["r.example/large:1"], **given)
@@ -50,7 +50,7 @@ def test_nothing_is_pulled_that_does_not_fit(machines: Machines) -> None:
 
 @pytest.mark.parametrize("containerd", ["2.3.7", "1.7.29"])
 def test_a_layer_of_several_images_takes_its_room_once(machines: Machines, containerd: str) -> None:
-    """As those of a base image and of the applications on it. ctr of 1.7 cannot tell layers."""
+    """Applications share the layers of their base image. ctr of 1.7 cannot distinguish layers."""
     machine, blobs = machines.next(containerd), Blobs()
     images = [f"r.example/app-{number}:1" for number in range(3)]
     for name in images:
@@ -58,7 +58,7 @@ def test_a_layer_of_several_images_takes_its_room_once(machines: Machines, conta
     base = blobs.put(oci.LAYER, oci_layer(100_000))
     for name in images:
         share(blobs, name, base)
-    # Each takes about 357,000 bytes with the base, and 7,000 without.
+    # Each takes about 357,000 bytes with the base, and 7,000 without it.
     machine.files.reserved += machine.files.free_space() - 1_000_500_000
     with Registry(images=blobs) as registry:
         given = {"registries": mirrors(registry, "r.example")}
@@ -72,12 +72,12 @@ def test_a_layer_of_several_images_takes_its_room_once(machines: Machines, conta
 
 
 def oci_layer(size: int) -> bytes:
-    """A layer of about this size."""
+    """Return a layer of about this size."""
     return tar_gz({"Files/base.bin": random.Random(size).randbytes(size)})
 
 
 def share(blobs: Blobs, name: str, base: dict[str, Any]) -> None:
-    """Put a layer below the others of an image, for each build of it."""
+    """Add a layer below the others of an image, for each build of it."""
     index = json.loads(blobs.content[blobs.tags[name]][1])
     entries = []
     for entry in index["manifests"]:
@@ -91,14 +91,14 @@ def share(blobs: Blobs, name: str, base: dict[str, Any]) -> None:
 
 
 def put_hosts(machine: Machine, settings: dict[str, Any]) -> None:
-    """Let the node know how to reach registries before it is asked to pull: sizes are asked for then."""
+    """Configure how the node reaches registries before the first pull, because sizes are requested at that time."""
     for host, about in settings.items():
         text = f'[host."{about["mirrors"][0]}"]\n  capabilities = ["pull", "resolve"]\n'
         put(machine, f"{CERTS}\\{host}\\hosts.toml", text.encode())
 
 
 def large(blobs: Blobs, name: str, size: int) -> None:
-    """Add an image that is small on the wire and of this size when it is unpacked."""
+    """Add an image that is small in the registry, and has this size when it is unpacked."""
     blobs.add(name, ["2022"], size=400)
     index = json.loads(blobs.content[blobs.tags[name]][1])
     (entry,) = index["manifests"]
@@ -114,7 +114,7 @@ def test_a_full_disk_is_said_and_mended_when_there_is_room(machines: Machines) -
     taken = machine.files.free_space() - 2 * 10**9
     machine.files.reserved += taken
     with Registry(images=blobs) as registry:
-        # Its manifest says nothing of what becomes of it.
+        # Its manifest does not contain the unpacked size.
         given = {"registries": mirrors(registry, "r.example"), "retries": 0}
         full = converge(machine, ["r.example/large:1"], **given)
         assert statuses(full) == {"r.example/large:1": "failed"}

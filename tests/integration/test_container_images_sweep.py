@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The connection to the registry is cut all over a pull, and its answers are wrong in each way: the store ends right.
+"""The connection to the registry is cut everywhere in a pull, or its responses are wrong: the store still converges.
 
-A point has converged if, after the run that was hit and at most one more, the store is as that of a node that nothing
-happened to, and a further run changes nothing. No run may call something pulled that is not whole.
+A point has converged if, after the run with the fault and at most one more, the store is the same as that of an
+unharmed node, and a further run changes nothing. No run may report an incomplete image as pulled.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ALWAYS, ONCE = 0, 1
 
 @dataclass(frozen=True)
 class Point:
-    """One fault: of a kind, for a part of the image, as often as said."""
+    """One fault: its kind, the affected part of the image, and how often it occurs."""
 
     kind: str
     part: str
@@ -41,7 +41,7 @@ class Point:
 
 
 def points() -> list[Point]:
-    """Cuts over the bytes of the manifests and of the blobs, and answers that are wrong."""
+    """Return cuts in the bytes of manifests and blobs, and wrong responses."""
     found = [Point("cut", "manifests", times, {"at": at}) for at in (-1, 0, 200) for times in (ALWAYS, ONCE)]
     found += [Point("cut", "blobs", ALWAYS, {"at": at}) for at in (-1, 0, 1, 100, *range(500, LAYER, 750))]
     found += [Point("cut", "blobs", ONCE, {"at": at}) for at in (0, 100, 3000)]
@@ -54,15 +54,15 @@ def points() -> list[Point]:
 
 
 def store_of(machine: Machine) -> list[str]:
-    """The names in the store, what they mean, and whether that is there and unpacked.
+    """Return the names in the store with their digests, and whether their content is complete and unpacked.
 
-    Not the blobs: a node that asked for a size also has manifests of other builds, until garbage is collected.
+    Blobs are not compared: a node that requested sizes also has manifests of other builds, until garbage collection.
     """
     return sorted(ctr(machine, "images", "check").splitlines())
 
 
 def trouble(machine: Machine, blobs: Blobs, point: Point, wanted: list[str]) -> tuple[bool, str]:
-    """Hit one pull, and say whether its run failed, and what went wrong; empty if it converged."""
+    """Inject a fault into a pull. Returns whether the run failed, and why the store did not converge."""
     with Registry(images=blobs) as registry:
         given: dict[str, Any] = {"registries": mirrors(registry, "r.example"), "retries": 1}
         registry.fault(point.kind, f"*/{point.part}/*", times=point.times, **point.options)
@@ -102,7 +102,7 @@ def test_it_converges_wherever_a_pull_is_cut(monkeypatch: pytest.MonkeyPatch, sw
     broken = sum(failed for failed, _ in found.values())
     sweep.report("container_images", injected=len(faults), converged=len(faults) - len(bad))
     assert not bad
-    # What goes wrong only once, and cuts that let a part of the rest through, the first run overcomes.
+    # The first run overcomes single faults, and cuts that let a part of the rest through.
     assert broken >= (8 if is_full() else 1)
 
 
@@ -114,7 +114,7 @@ def test_a_pull_goes_on_where_it_was_cut(monkeypatch: pytest.MonkeyPatch) -> Non
         given: dict[str, Any] = {"registries": mirrors(registry, "r.example"), "retries": 0}
         layer = max(blobs.content, key=lambda digest: len(blobs.content[digest][1]))
         registry.fault("cut", f"*/blobs/{layer}", at=150_000, times=1, method="GET")
-        # Else containerd itself asks for the rest at once.
+        # Otherwise, containerd itself requests the rest at once.
         registry.fault("status", f"*/blobs/{layer}", status=503)
         assert converge(machine, [IMAGE], **given)["failed"]
         registry.faults.clear()

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Nodes with Docker: both publishers' builds joined end to end, beside a node with containerd, and no switch of one."""
+"""Nodes with Docker: both publishers' builds joined end to end, next to one with containerd; no change of runtime."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ LABEL = "winkube.node/container-runtime"
 
 
 def docker_variables(site: Site, **more: object) -> dict[str, object]:
-    """Return what a host with Docker is told, where nothing comes from the network but what the site serves."""
+    """Return the variables of a host with Docker that gets everything from the site's own servers."""
     registry = site.world.registry
     assert registry is not None
     return {
-        # Docker has mirrors for Docker Hub only.
+        # Docker only supports mirrors for Docker Hub.
         "container_runtime_registries": {},
         "container_runtime_sandbox_image": f"{registry.address}:{registry.port}/pause:3.10.2",
         **more,
@@ -48,7 +48,7 @@ def services(site: Site, host: str) -> dict[str, Service]:
 
 
 def pods_on(site: Site, host: str) -> dict[str, str]:
-    """Return the phase of the pods of a node, by name without what DaemonSets add."""
+    """Return the phases of the pods on a node, by name without the suffix from DaemonSets."""
     found = client.CoreV1Api(cluster_api(site)).list_pod_for_all_namespaces(
         field_selector=f"spec.nodeName={node_name(host)}"
     )
@@ -70,13 +70,13 @@ def tokens(site: Site) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def mixed(start_site: SiteFactory) -> tuple[Site, PlayRun]:
-    """A node with Docker's own build and one with containerd, in one cluster; the first host is the one with Docker."""
+    """Return a cluster with a node with Docker's own build (the first host) and one with containerd."""
     site = start_site(
         {"name": "moby", "windows": "2022", "link_drop_seconds": 0.5},
         {"name": "other", "windows": "2022", "link_drop_seconds": 0.5},
         cluster={"kind": "memory"},
     )
-    # Nobody listens there: what ought to go around the proxy and does not, fails.
+    # No server listens there, so everything that should bypass the proxy and does not will fail.
     assert site.world.registry is not None
     proxies = {"http_proxy": PROXY, "https_proxy": PROXY, "no_proxy": f"{site.world.registry.address},.example.org"}
     site.host_variables["moby"] = docker_variables(site, container_runtime="moby", **proxies)
@@ -93,7 +93,7 @@ def test_a_cluster_of_both_runtimes(mixed: tuple[Site, PlayRun]) -> None:
     assert nodes[node_name("moby")]["runtime"] == "docker://29.2.1"
     assert nodes[node_name("moby")]["labels"][LABEL] == "docker"
     assert LABEL not in nodes[node_name("other")]["labels"]
-    # Docker cannot run HostProcess containers: none is sent there.
+    # Docker cannot run HostProcess containers, so none is scheduled there.
     wait_for(
         lambda: pods_on(site, "other") == {"flannel-windows": "Running", "kube-proxy-windows": "Running"},
         "its pods run",
@@ -133,7 +133,7 @@ def test_docker_has_the_proxies_of_the_site(mixed: tuple[Site, PlayRun]) -> None
     assert {site.world.registry.address, ".example.org", "localhost", ".svc"} <= excepted  # type: ignore[union-attr]
     assert machine.files.sddl(DAEMON).endswith(PRIVATE)
     assert "Pr0xy-Secret" not in run.output
-    # In dockerd's own file only: its service has no environment with the password.
+    # It is only in dockerd's own file. Its service has no environment with the password.
     assert "Pr0xy-Secret" not in str(
         machine.registry.data(r"HKLM\SYSTEM\CurrentControlSet\Services\docker", "Environment")
     )
@@ -156,7 +156,7 @@ def test_a_pod_gets_its_network(mixed: tuple[Site, PlayRun]) -> None:
     wait_for(lambda: core.read_namespaced_pod("app", "default").status.phase == "Running", "the pod runs", 30)
     prefix = network["subnet"].rpartition(".")[0]
     assert core.read_namespaced_pod("app", "default").status.pod_ip.startswith(f"{prefix}.")
-    # kube-proxy's doing.
+    # kube-proxy creates it.
     wait_for(lambda: site.node("moby").status()["hns"]["policies"], "services have load balancers", 30)
     core.delete_namespaced_pod("app", "default", grace_period_seconds=0)
 
@@ -194,7 +194,7 @@ def test_a_node_is_switched_after_its_reset_only(mixed: tuple[Site, PlayRun]) ->
     before = state_of(site.machine("moby"))
     run = site.run("site.yml", "--limit", "moby", variables={"container_runtime": "containerd"}).expect(2)
     assert "expected docker, on which this member of a cluster runs its pods" in run.messages("moby")
-    # Whether it has joined, and what it has.
+    # The checks for whether it has joined, and for its state.
     assert site.counters("moby")["remote_commands"] == 2
     assert state_of(site.machine("moby")) == before
 
@@ -204,7 +204,7 @@ def test_a_node_is_switched_after_its_reset_only(mixed: tuple[Site, PlayRun]) ->
         r"C:\k\kubeadm.exe", ["reset", "--force", "--cri-socket", "npipe:////./pipe/cri-dockerd"]
     )
     assert reset.exit_code == 0, reset.stderr
-    # kubeadm refuses to join over a node that the cluster still takes for Ready.
+    # kubeadm refuses to join a node that is still Ready in the cluster.
     client.CoreV1Api(cluster_api(site)).delete_node(node_name("moby"))
     del site.host_variables["moby"]
     site.run("site.yml", "--limit", "moby").expect()
@@ -243,7 +243,7 @@ def test_mirantis_build_on_an_overlay(start_site: SiteFactory) -> None:
     status: Any = site.node("docker").status()
     (network,) = [item for item in status["hns"]["networks"] if item["name"] == "flannel.4096"]
     assert (network["type"], network["subnet"]) == ("Overlay", node["pod_cidr"])
-    # No node of the cluster runs containerd, so there is nothing that it would run.
+    # No node of the cluster runs containerd, so it would have nothing to run.
     assert client.AppsV1Api(cluster_api(site)).list_namespaced_daemon_set("kube-flannel").items == []
 
     run = site.run("site.yml").expect()

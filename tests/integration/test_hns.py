@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""hns_info and hns_cleanup on nodes in use, over Ansible's real connections: what is gone afterwards, what is not."""
+"""hns_info and hns_cleanup on nodes in use, over Ansible's real connections: what is removed, and what is kept."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ def fleet() -> Iterator[Fleet]:
 
 @pytest.fixture(scope="module")
 def plain(fleet: Fleet) -> Machine:
-    """A server on which no feature is installed."""
+    """Return a server without features."""
     return fleet.machine("PLAIN")
 
 
 @pytest.fixture(scope="module")
 def node(fleet: Fleet) -> NodeFactory:
-    """A function that gives a machine nobody used yet: `node("2022")`, `node("2019", static=True)`."""
+    """Return a function that creates a fresh machine: `node("2022")`, `node("2019", static=True)`."""
     unused: dict[str, Iterator[int]] = {}
 
     def take(windows: str = "2022", *, static: bool = False, runtime: bool = True) -> Machine:
@@ -85,7 +85,7 @@ def endpoints(machine: Machine) -> set[str]:
 
 
 def held(machine: Machine) -> dict[str, set[str]]:
-    """What HNS holds, by kind."""
+    """Return the objects in HNS, by kind."""
     state = machine.part(hns.State)
     namespaces = {item.id for item in state.namespaces.values() if not item.default}
     networks = {item.name for item in state.networks.values()}
@@ -103,7 +103,7 @@ def services(machine: Machine) -> dict[str, str]:
 
 
 def adapter(machine: Machine) -> dict[str, Any]:
-    """The settings of the external adapter, by the interface that has them."""
+    """Return the settings of the external adapter, from the interface that has them."""
     found: Any = machine.families.status["network"](machine)
     return {name: found[name] for name in ("Ethernet", "vEthernet (Ethernet)") if name in found}
 
@@ -133,7 +133,7 @@ def test_stale_leaves_all_that_somebody_uses(node: NodeFactory, scene: str) -> N
     after = held(machine)
     assert before["endpoints"] - after["endpoints"] == set(put.stale)
     assert before["policies"] - after["policies"] == {*put.stale_policies, *put.dangling_policies}
-    # Those of the pods that run, and of the one that is being made.
+    # Those of the running pods, and of the one that is being created.
     assert len(after["namespaces"]) == 4
     assert result["counts"]["namespaces"] == len(before["namespaces"] - after["namespaces"])
     assert after["networks"] == before["networks"]
@@ -153,13 +153,13 @@ def test_isolated_pods_keep_their_endpoints(node: NodeFactory) -> None:
 
 
 def test_a_pod_gets_back_the_traffic_that_a_stale_remote_endpoint_took(node: NodeFactory) -> None:
-    """microsoft/Windows-Containers#631: an address that came to a pod here from a pod on another node."""
+    """This is microsoft/Windows-Containers#631: a pod on this node reuses an address of a pod on another node."""
     machine = node()
     put = fixtures.populate(machine, "flannel-host-gw", running=2, remote=2)
     store, state = hns.store(machine), machine.part(hns.State)
     pod, remote = state.endpoints[put.running[0]], state.endpoints[put.remote[0]]
     remote.address = pod.address
-    # The pod came after the one on the other node had gone.
+    # The pod was created after the one on the other node had gone.
     state.endpoints[pod.id] = state.endpoints.pop(pod.id)
     assert not store.connected(pod)
     result = cleanup(machine, "stale")
@@ -175,7 +175,7 @@ def test_containers_of_other_tools_keep_their_endpoints(node: NodeFactory) -> No
     state, elsewhere = machine.part(hns.State), shims.settle(machine).elsewhere
     elsewhere["default"] = [state.endpoints[put.stale[0]].container]
     elsewhere["team"] = [state.endpoints[put.stale[1]].container]
-    # Where container images were measured the collection has a namespace of its own, without containers.
+    # After measuring container images, the collection has its own namespace without containers.
     elsewhere["winkube-sizes"] = []
     result = cleanup(machine, "stale")
     assert not result["changed"]
@@ -277,7 +277,7 @@ def test_all_removes_what_kubernetes_made_and_nothing_else(
     assert held(machine) == {"networks": {"lab"}, "endpoints": set(), "policies": set(), "namespaces": set()}
     assert services(machine) == running
     assert not machine.files.exists(JOURNAL)
-    # The other network holds the switch: the settings stay where they were.
+    # The other network still uses the switch, so the settings stay where they were.
     assert adapter(machine) == uplink
     assert result["remote_commands"] <= 6
     assert not cleanup(machine, "all")["changed"]
@@ -297,7 +297,7 @@ def test_static_addresses_come_back_when_the_switch_goes(node: NodeFactory) -> N
     assert machine.address in str(settings["addresses"])
     assert "10.9.0.0/16" in str(settings)
     assert ".250" in str(settings["dns"])
-    # Not the routes to other nodes' pods: they went with the network.
+    # Routes to other nodes' pods are gone together with the network.
     assert "10.244." not in str(settings)
 
 
@@ -315,7 +315,7 @@ def test_its_ports_are_free_before_services_start(node: NodeFactory) -> None:
     result = cleanup(machine, "networks", networks=["cbr0"])
     assert not result.get("failed")
     assert reserved() == winrm
-    # It did not wait for what is not HNS's.
+    # It did not wait for anything outside of HNS.
     assert not result.get("warnings")
 
 

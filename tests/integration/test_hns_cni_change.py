@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A cluster's nodes get another CNI plugin: the former network goes from HNS, and is noted when it has gone."""
+"""A cluster's nodes change to another CNI plugin: the old network is removed from HNS, and reported when it is gone."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ HOST = "win22"
 @pytest.fixture(scope="module")
 def site(start_site: SiteFactory) -> Site:
     site = start_site(
-        # Its address is static: the first network takes it away, and so does each change of the CNI.
+        # The address is static. Creating the first network removes it, and so does each change of the CNI plugin.
         {"name": HOST, "windows": "2022", "link_drop_seconds": 0.3, "port_pool_seconds": 1, "uplink": {"static": True}},
         cluster={"kind": "memory"},
         kube_network_plugin="flannel",
@@ -43,7 +43,7 @@ def site(start_site: SiteFactory) -> Site:
 
 
 def has_its_address(site: Site) -> bool:
-    """Whether the node can be reached, at an address that is set by hand."""
+    """Return whether the node is reachable at its manually set address."""
     machine = site.machine(HOST)
     adapter = status_of(machine)
     return machine.network.is_up and not adapter["dhcp"] and machine.address in str(adapter["addresses"])
@@ -64,7 +64,7 @@ def noted(site: Site) -> dict[str, str]:
 
 
 def eventually(site: Site, wanted: set[str]) -> set[str]:
-    """The networks of the node, when flannel's pod has made its own."""
+    """Return the networks of the node after flannel's pod has created its own."""
     for dummy in range(100):
         if networks(site) == wanted:
             break
@@ -73,7 +73,7 @@ def eventually(site: Site, wanted: set[str]) -> set[str]:
 
 
 def network_pods(site: Site) -> dict[str, str]:
-    """Uid and name of each pod of flannel and kube-proxy that is not about to end: the network is theirs."""
+    """Return the uid and name of each pod of flannel and kube-proxy that is not terminating."""
     pods = client.CoreV1Api(cluster_api(site)).list_pod_for_all_namespaces(label_selector="winkube.node/revision").items
     return {pod.metadata.uid: pod.metadata.name for pod in pods if not pod.metadata.deletion_timestamp}
 
@@ -84,16 +84,16 @@ def is_cordoned(site: Site) -> bool:
 
 @dataclass
 class Watch:
-    """What the cluster looked like while the run went on."""
+    """Observations of the cluster during the run."""
 
     before: dict[str, str]
     replaced_in_service: set[str] = field(default_factory=set)
-    """Pods that went while their node was not cordoned."""
+    """Pods that were deleted while their node was not cordoned."""
     looks: int = 0
     was_cordoned: bool = False
 
     def look(self, site: Site) -> None:
-        """Look once; the pods first, since the node is cordoned before they go."""
+        """Observe once. Pods are read first, because the node is cordoned before they are deleted."""
         missing = self.before.keys() - network_pods(site).keys()
         self.was_cordoned = self.was_cordoned or is_cordoned(site)
         self.looks += 1

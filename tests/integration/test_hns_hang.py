@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""An HNS that hangs, nodes that go away and stay away, pods that come while a cleanup looks: what the result says."""
+"""A hanging HNS, nodes that disappear permanently, pods that are created during a cleanup: the resulting messages."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def fleet() -> Iterator[Fleet]:
                        "reboot_seconds": 0.2, "time_scale": 0.02})
         for number in range(1, 14)
     ]  # fmt: skip
-    # Its link does not come back.
+    # The link does not come back.
     nodes.append(
         Settings.read(
             {"name": "GONE", "address": f"{network}.99", "features": ["Containers"], "link_drop_seconds": 3600}
@@ -181,19 +181,19 @@ def test_a_service_that_does_not_start_is_named_and_the_next_run_starts_it(
     assert running(machine) == EVERYTHING
 
 
-# --- Nodes that go.
+# --- Nodes that disappear.
 
 
 def test_a_node_that_stays_away_is_told_with_what_had_been_done(node: NodeFactory, fleet: Fleet) -> None:
     machine = fleet.machine("GONE")
     fixtures.install(machine)
-    # Enough pods that it tells how far it is before its network goes.
+    # Enough pods for progress messages before the network is removed.
     fixtures.populate(machine, "flannel-host-gw", running=2)
     result = cleanup(machine, "all", timeout=3, reconnect_timeout=1)
     assert result["unreachable"]
     assert "did not come back" in result["msg"]
     assert "It was to: stop kube-proxy, kubelet, remove" in result["msg"]
-    # How far it had come: by its last news, or by what comes before the network.
+    # Its progress, from its last message or from the steps before the network.
     news = r"its last news was at \S+ \(\d+ of \d+ calls done\)"
     known = (
         r"it had by then stopped kube-proxy, kubelet, removed 1 policy list, 5 endpoints, 2 namespaces, 2 containers"
@@ -236,7 +236,7 @@ def info(machine: Machine) -> dict[str, Any]:
         return run_action(connection, "hns_info", {"hns_timeout": 0.5})
 
 
-# --- Pods that come.
+# --- Pods that are created.
 
 
 def test_a_pod_that_is_made_while_it_looks_keeps_its_endpoint(node: NodeFactory) -> None:
@@ -244,7 +244,7 @@ def test_a_pod_that_is_made_while_it_looks_keeps_its_endpoint(node: NodeFactory)
     put = fixtures.populate(machine, "flannel-host-gw", running=1, stale=1, creating=1)
     (endpoint,) = put.creating
     owner = machine.part(hns.State).endpoints[endpoint].container
-    # A containerd of before the leases: only time tells.
+    # A containerd without leases, where only the age of an endpoint helps.
     shim = shims.settle(machine)
     shim.leases.clear()
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The HNS playbooks and role by Ansible's own command line: the table, the reset and what it asks first."""
+"""The HNS playbooks and role with Ansible's own command line: the table, the reset and its confirmation."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def networks(site: Site, host: str) -> set[str]:
 
 @pytest.fixture(scope="module")
 def report(site: Site) -> str:
-    # One host is off: the table has a row for it, and the playbook fails.
+    # One host is off, so the table has a row for it, and the playbook fails.
     run = site.run("hns_report.yml").expect(2)
     assert [name for name, counters in run.recap.items() if counters["failed"]] == ["off"]
     assert {host: run.commands(host) for host in ("win19", "win22", "win25")} == dict.fromkeys(
@@ -59,7 +59,7 @@ def test_the_report_is_one_table_of_all_hosts(report: str) -> None:
     table = [head, *itertools.takewhile(lambda line: line.startswith(("win", "off")), lines[begin + 1 :])]
     assert {line.split()[0] for line in table[1:]} == {"win19", "win22", "win25", "off"}
     assert max(map(len, table)) <= 170
-    # Whatever column a word is in, it begins under its heading.
+    # Every word begins below its heading.
     state = head.index("STATE")
     rows = {line[:state].split()[0]: line for line in table if " stale " in line}
     assert rows["win19"][state:].startswith("stale")
@@ -72,7 +72,7 @@ def test_the_report_is_one_table_of_all_hosts(report: str) -> None:
 
 def test_a_reset_that_nobody_confirms_changes_nothing(site: Site) -> None:
     before = networks(site, "win19")
-    # A part of it asks, too.
+    # A part of the reset also asks for confirmation.
     run = site.run("reset_nodes.yml", "--limit", "win19,win22", "--tags", "windows::node")
     run.expect(2)
     assert "not confirmed: type 'yes', or pass -e reset_confirmation=true" in run.output
@@ -87,7 +87,7 @@ def test_a_dry_run_shows_the_full_list(site: Site) -> None:
             assert f"-{endpoint} " in run.output, host
     assert networks(site, "win19") == {"cbr0"}
     assert "+kubelet running, stopped meanwhile" in run.output
-    # All nodes at once: a fleet is looked at in minutes, and one that fails hides no other.
+    # All nodes at once: this takes minutes for a fleet, and a failed node does not hide the others.
     assert run.output.count("PLAY [Reset Windows nodes]") == 1
 
 
@@ -114,11 +114,11 @@ def test_bad_input_is_refused_before_a_node_is_asked(site: Site) -> None:
 def test_a_reset_clears_the_nodes_one_after_the_other(site: Site) -> None:
     run = site.run("reset_nodes.yml", "--limit", "win19,win22,win25", variables={"reset_confirmation": True}).expect()
     assert networks(site, "win19") == networks(site, "win22") == set()
-    # Docker's own network is not Kubernetes'.
+    # Docker's own network is not one of Kubernetes.
     assert networks(site, "win25") == {"nat"}
     assert run.recap["win25"]["changed"] == 0
     assert run.commands("win19") <= 6
-    # What is done is seen without -v.
+    # The actions are visible without -v.
     assert "win19: stop services: kube-proxy, kubelet" in run.output
     assert "win19: start services: kubelet, kube-proxy" in run.output
     for host in ("win19", "win22"):
@@ -134,7 +134,7 @@ def test_a_reset_clears_the_nodes_one_after_the_other(site: Site) -> None:
     ("playbook", "tag", "listed", "left_out"),
     [
         ("reset_nodes.yml", "role::kubernetes-for-windows", "Clean HNS", "Converge the node"),
-        # Whoever chooses a part of the reset is asked, too.
+        # A run with only a part of the reset also asks for confirmation.
         ("reset_nodes.yml", "role::hns_cleanup", "Go on only", "Converge the node"),
         ("reset_nodes.yml", "windows::node", "Go on only", "Converge the node"),
         ("site.yml", "role::kubernetes-for-windows", "Join the node", "Clean HNS"),

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The connection or the power is cut at every request of a cleanup, and the node ends up the same.
+"""The connection or the power is cut at every request of a cleanup, and the node converges to the same state.
 
-A node has converged if, after the run that was hit and at most one more, it is field by field as a node that nothing
-happened to, a further run changes nothing, and (scope stale) no pod that runs or is being made lost its endpoint.
+A node has converged if, after the run with the fault and at most one more, it equals an unharmed node field by field, a
+further run changes nothing, and (scope stale) all running and starting pods kept their endpoints.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from simulator.transport.faults import Fault
 
 SCOPES: Mapping[str, Mapping[str, Any]] = {
     "stale": {"scope": "stale"},
-    # The uplink has a static address, which goes with the network.
+    # The uplink has a static address, which is lost with the network.
     "networks": {"scope": "networks", "networks": ["cbr0"], "ignore_missing": True},
     "all": {"scope": "all"},
 }
@@ -49,7 +49,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.sweep]
 
 @dataclass(frozen=True)
 class Point:
-    """What happens at which request."""
+    """One fault at one request."""
 
     kind: str
     request: int
@@ -59,16 +59,16 @@ class Point:
 
 
 class Cleanups:
-    """One scope over one connection: a machine for each point, and one that nothing happens to."""
+    """One scope over one connection: a machine for each point, and an unharmed one."""
 
     def __init__(self, scope: str, kind: str) -> None:
         self.scope, self.kind = scope, kind
         self._network = free_network()
-        # What comes before has other uses, the gateway's for one.
+        # Earlier addresses are reserved, for example for the gateway.
         self._used = 10
 
     def start(self, count: int) -> Fleet:
-        """Make a fleet of as many new machines."""
+        """Return a fleet with this number of new machines."""
         uplink: dict[str, Any] = {}
         if self.scope == "networks":
             uplink = {"uplink": {"static": True, "gateway": f"{self._network}.254", "dns": [f"{self._network}.253"]}}
@@ -95,7 +95,7 @@ def populate(machine: Machine) -> Scene:
 
 
 def names(scene: Scene) -> dict[str, str]:
-    """What the objects of a scene are, by id: ids differ from machine to machine."""
+    """Return names for the objects of a scene by id, because ids differ between machines."""
     return {
         identity: f"{kind}-{number}"
         for kind in ("running", "stale", "creating", "remote", "host", "policies", "stale_policies", "mixed_policies",
@@ -105,7 +105,7 @@ def names(scene: Scene) -> dict[str, str]:
 
 
 def state_of(machine: Machine, scene: Scene) -> dict[str, Any]:
-    """All that a cleanup may change on a machine, with names that all machines share."""
+    """Return the part of a machine's state that a cleanup may change, with names that are the same on all machines."""
     held, known = machine.part(hns.State), names(scene)
     network: Any = machine.families.status["network"](machine)
     folders = ("C:\\var\\lib\\cni", "C:\\run", "C:\\etc\\cni", "C:\\ProgramData\\winkube\\hns")
@@ -131,7 +131,7 @@ def state_of(machine: Machine, scene: Scene) -> dict[str, Any]:
 
 
 def alive(machine: Machine, scene: Scene) -> bool:
-    """Whether all pods that run or are being made have their endpoints. Whoever lost his never gets the same again."""
+    """Return whether all running and starting pods still have their original endpoints."""
     return {*scene.running, *scene.creating} <= set(machine.part(hns.State).endpoints)
 
 
@@ -140,7 +140,7 @@ def differences(actual: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
 
 
 def trouble(cleanups: Cleanups, fleet: Fleet, name: str, point: Point, wanted: Mapping[str, Any]) -> str:
-    """Hit one run at one point. Return why the node did not converge; empty if it did."""
+    """Inject one fault into one run. Returns why the node did not converge; empty if it did."""
     machine, server = fleet.machine(name), fleet.nodes[name].server
     scene = populate(machine)
     reboot = Fault("call", point.request, callback=machine.power.reboot)
@@ -148,7 +148,7 @@ def trouble(cleanups: Cleanups, fleet: Fleet, name: str, point: Point, wanted: M
     boots = machine.power.boots
     first = cleanups.clean(machine)
     for dummy in range(200):
-        # One that was told to reboot goes down a moment later.
+        # A machine goes down a moment after it was told to reboot.
         rebooted = point.kind != "reboot" or machine.power.boots > boots or server.faults.pending()
         if rebooted and machine.network.is_up:
             break
@@ -202,7 +202,7 @@ def test_it_converges_wherever_it_is_hit(cleanups: Cleanups, points: tuple[str, 
         tasks = {}
         for begin in range(0, len(faults), BOOTED_AT_ONCE):
             chosen = faults[begin : begin + BOOTED_AT_ONCE]
-            # They boot while those before them are being hit.
+            # They boot while faults are injected into the machines before them.
             fleet = fleets.enter_context(cleanups.start(len(chosen)))
             for node, point in zip(fleet.nodes, chosen, strict=True):
                 tasks[str(point)] = pool.submit(trouble, cleanups, fleet, node, point, wanted)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A node that is in an attacker's hands, over Ansible's real connection: what it answers stays within its borders."""
+"""A node that an attacker controls, over Ansible's real connection: its responses have no effect on anything else."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def machines() -> Iterator[Machines]:
 
 @pytest.fixture
 def alter(monkeypatch: pytest.MonkeyPatch) -> Callable[[Alter], None]:
-    """A function that has the node alter each of its observations."""
+    """Return a function that lets the node alter each of its observations."""
 
     def use(change: Alter) -> None:
         answer = ansible_module.run_batch
@@ -53,14 +53,14 @@ def alter(monkeypatch: pytest.MonkeyPatch) -> Callable[[Alter], None]:
 
 @pytest.fixture
 def screen(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What was sent to the terminal."""
+    """Return what is written to the terminal."""
     lines: list[str] = []
     monkeypatch.setattr(Display, "display", lambda _self, line, *_, **__: lines.append(str(line)))
     return lines
 
 
 def texts(value: Any) -> Iterator[str]:
-    """All texts in a value of JSON, names included."""
+    """Yield all texts in a JSON value, including names."""
     if isinstance(value, dict):
         for key, item in value.items():
             yield from (str(key), *texts(item))

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A golden image: built of a plain server, started as a new machine, joined. A cluster's node never becomes one."""
+"""A golden image: built from a plain server, started as a new machine, joined. Nodes never become images."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BUILDER, NEW = "builder", "new"
 CLOUDBASE = r"C:\Program Files\Cloudbase Solutions\Cloudbase-Init\conf"
 CERTS_D = r"C:\Program Files\containerd\certs.d"
 UNPATCHED, PATCH = "KB5046616", "KB5048654"
-# As on a node of an Insider build, whose containers fit no image of a registry.
+# As on an Insider build, on which no container image from a registry runs.
 NANO = "mcr.microsoft.com/windows/nanoserver:ltsc2022"
 PAUSE, BUILT = "registry.k8s.io/pause:3.10.2", "registry.example/tests/app:1"
 DOCKERFILE = f'FROM {NANO}\nENTRYPOINT ["cmd.exe"]\n'
@@ -34,7 +34,7 @@ UNATTEND = "<unattend><!-- runs cloudbase-init.exe --config-file cloudbase-init-
 
 @pytest.fixture(scope="module")
 def site(start_site: SiteFactory) -> Site:
-    """A plain server that lacks a patch, and a cluster without nodes: a real control plane where there is one."""
+    """Return a site with a plain server that lacks a patch, and a cluster without nodes (real if possible)."""
     server = {
         "name": BUILDER,
         "windows": "2022",
@@ -60,7 +60,7 @@ def site(start_site: SiteFactory) -> Site:
 
 
 def no_proxy(site: Site) -> str:
-    """What the machine reaches without the proxy: the world's own servers."""
+    """Return the addresses that the machine reaches without the proxy: the world's own servers."""
     assert site.world.artifacts is not None
     assert site.world.registry is not None
     return ",".join(str(urlsplit(server.url).hostname) for server in (site.world.artifacts, site.world.registry))
@@ -68,7 +68,7 @@ def no_proxy(site: Site) -> str:
 
 @pytest.fixture(scope="module")
 def cloudbase_init(site: Site) -> list[tuple[int, str, str]]:
-    """How cloudbase-init's service was, whenever a program ran on the builder: boots, its start mode, its state."""
+    """Return the state of cloudbase-init's service at each program run on the builder: boots, start mode, state."""
     machine = site.machine(BUILDER)
     seen: list[tuple[int, str, str]] = []
     run = machine.programs.run
@@ -85,7 +85,7 @@ def cloudbase_init(site: Site) -> list[tuple[int, str, str]]:
 
 @pytest.fixture(scope="module")
 def built(site: Site, cloudbase_init: list[tuple[int, str, str]]) -> PlayRun:
-    """The run that makes the image, over HTTPS and basic authentication; when it ends, the machine is going off."""
+    """Return the run that builds the image over HTTPS with basic authentication. At its end the machine shuts down."""
     site.host_variables[BUILDER] = link_variables("psrp", "https", "basic")
     variables = {"winkube_image_hosts": BUILDER, "sysprep_proxy_credentials": "remove"}
     run = site.run("build_image.yml", variables=variables).expect()
@@ -97,7 +97,7 @@ def built(site: Site, cloudbase_init: list[tuple[int, str, str]]) -> PlayRun:
 
 @pytest.fixture(scope="module")
 def joined(site: Site, built: PlayRun) -> PlayRun:
-    """A machine is started from the image and joins."""
+    """Start a machine from the image, and join it."""
     address = f"{site.machine(BUILDER).address.rpartition('.')[0]}.99"
     site.world.fleet.deploy_image(BUILDER, NEW, address)
     return site.run("join_nodes.yml", "--limit", f"{NEW},localhost").expect()
@@ -107,7 +107,7 @@ def test_the_machine_is_sealed_and_off(site: Site, built: PlayRun) -> None:
     machine = site.machine(BUILDER)
     assert machine.power.state == "off"
     assert machine.registry.data(SETUP_STATE, "ImageState") == GENERALIZED
-    # 24, and up to four polls more: two reboots and the shutdown take as long as they take on a busy machine.
+    # 24, and up to four more polls, because two reboots and the shutdown take longer on a busy machine.
     assert site.counters(BUILDER)["remote_commands"] <= 28
 
 
@@ -115,7 +115,7 @@ def test_the_image_knows_nobody_who_could_log_on(site: Site, built: PlayRun) -> 
     machine = site.machine(BUILDER)
     settings = winrm_settings.wire_settings(machine)
     assert (settings.transports, settings.basic, settings.allow_unencrypted) == ({"HTTP"}, False, False)
-    # Each machine of the image would have its private key.
+    # Otherwise, each machine from the image would have its private key.
     assert certificate_store.certificates(machine, "My") == []
 
 
@@ -127,7 +127,7 @@ def test_cloudbase_init_takes_over_at_the_first_boot_and_not_before(
     after_reboot = [entry[1:] for entry in cloudbase_init if entry[0] > 1]
     assert after_reboot
     assert after_reboot[0] == ("Disabled", "Stopped")
-    # Set back for sysprep, in whose machine it must not start either.
+    # It is reset for sysprep, and must not start on the machine that sysprep runs on, either.
     assert after_reboot[-1] == ("Automatic", "Stopped")
     assert {state for _, state in after_reboot} == {"Stopped"}
     machine = site.machine(BUILDER)
@@ -162,7 +162,7 @@ def test_the_image_is_prepared_and_knows_no_cluster(site: Site, built: PlayRun) 
     assert files.is_file(r"C:\k\kubelet.exe")
     assert files.is_file(r"C:\Program Files\containerd\bin\containerd.exe")
     assert not files.exists(r"C:\etc\kubernetes\kubelet.conf")
-    # An image has no name of its own.
+    # An image has no computer name.
     assert f"ComputerName {node_name(BUILDER)}" not in built.changes(BUILDER)
     assert not cluster_nodes(site)
 
@@ -175,7 +175,7 @@ def test_the_new_machine_joins_as_itself(site: Site, joined: PlayRun) -> None:
     nodes = cluster_nodes(site)
     assert list(nodes) == [node_name(NEW)]
     assert nodes[node_name(NEW)]["ready"]
-    # What is in the image is not downloaded again.
+    # What the image contains is not downloaded again.
     assert not [change for change in joined.changes(NEW) if change.startswith("Artifact ")]
 
 

@@ -42,7 +42,7 @@ FOLDER = os.environ.get("WINKUBE_IMAGE_BUILDER", "")
 KUBERNETES, CONTAINERD, CLOUDBASE = "1.37.1", "2.1.5", "1.1.6"
 _GITHUB = "https://github.com"
 _PLUGINS = "cloudbaseinit.plugins.common.mtu.MTUPlugin"
-# packer/config/windows/*.json and packer/azure/packer-windows.json, with their user variables filled in.
+# packer/config/windows/*.json and packer/azure/packer-windows.json, with their user variables replaced.
 VARIABLES: dict[str, Any] = {
     "packer_builder_type": "azure-arm",
     "distribution_version": "2022",
@@ -86,7 +86,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def behind_a_proxy(machine: Machine, server: ArtifactServer, authority: PrivateCA) -> None:
-    """Set the proxy in Internet Options and trust its authority, as the server of a company is set up."""
+    """Set the proxy in Internet Options and trust its authority, like a server in a company."""
     values = {"ProxyEnable": 1, "ProxyServer": f"{server.address}:{server.port}", "ProxyOverride": "<local>"}
     machine.registry.write(INTERNET_SETTINGS, values)
     root = x509.load_pem_x509_certificate(authority.pem)
@@ -95,7 +95,7 @@ def behind_a_proxy(machine: Machine, server: ArtifactServer, authority: PrivateC
 
 @pytest.fixture(scope="module")
 def publishers() -> Iterator[tuple[ArtifactServer, PrivateCA]]:
-    """The proxy to the simulated publishers, and its authority."""
+    """Return the proxy to the simulated publishers, and its authority."""
     authority = PrivateCA()
     with ArtifactServer(authority=authority) as server:
         yield server, authority
@@ -103,7 +103,7 @@ def publishers() -> Iterator[tuple[ArtifactServer, PrivateCA]]:
 
 @pytest.fixture(scope="module")
 def site(start_site: SiteFactory, publishers: tuple[ArtifactServer, PrivateCA]) -> Site:
-    """A server, reached as Packer does."""
+    """Return a site with a server that is accessed like Packer does."""
     return build_server(start_site, publishers, "2022")
 
 
@@ -126,12 +126,12 @@ def play(site: Site, **variables: Any) -> PlayRun:
 
 @pytest.fixture(scope="module")
 def run(site: Site) -> PlayRun:
-    """The first run of the playbook."""
+    """Return the first run of the playbook."""
     return play(site)
 
 
 def ended_well(run: PlayRun) -> bool:
-    """Return whether nothing failed, and nothing that failed was ignored."""
+    """Return whether nothing failed, not even with ignored errors."""
     return not any(run.expect().recap["image"][name] for name in ("failed", "ignored", "rescued", "unreachable"))
 
 
@@ -148,7 +148,7 @@ def test_services(site: Site, run: PlayRun) -> None:
         "kubelet": ("Automatic", "Stopped"),
         "containerd": ("Automatic", "Running"),
         "sshd": ("Automatic", "Running"),
-        # SetSetupComplete.cmd: SetupComplete.cmd starts it when Windows' setup is over.
+        # In SetSetupComplete.cmd, SetupComplete.cmd starts it after Windows' setup.
         "cloudbase-init": ("Manual", "Stopped"),
         "WinRM": ("Automatic", "Running"),
     }

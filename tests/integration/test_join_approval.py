@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A machine gets a token and a certificate for its own name only, whatever it says and whatever it asks for."""
+"""A machine gets a token and a certificate only for its own name, no matter what it reports and requests."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ PLAY = [{"name": "Join", "hosts": "node_windows", "gather_facts": False, "tasks"
 
 @pytest.fixture(scope="module")
 def site(start_site: SiteFactory) -> Site:
-    """Prepared machines that have not joined, named in the cluster as they are, and a cluster without nodes."""
+    """Return a site with a cluster without nodes, and prepared machines with the names that their nodes will have."""
     hosts = ("one", "two", "three")
-    # A node whose kubelet was stopped counts as Ready for long.
+    # A node with a stopped kubelet counts as Ready for a long time.
     cluster = {"kind": "memory", "node_grace_period": 900.0}
     site = start_site(*(server(host) for host in hosts), cluster=cluster, kubernetes_node_version="1.37.1")
     for host in hosts:
@@ -58,7 +58,7 @@ def registered(site: Site) -> set[str]:
 
 
 def requests(site: Site) -> list[Any]:
-    """The cluster's certificate signing requests."""
+    """Return the cluster's certificate signing requests."""
     items: list[Any] = client.CertificatesV1Api(cluster_api(site)).list_certificate_signing_request().items
     return items
 
@@ -68,7 +68,7 @@ def reasons(request: Any) -> list[str]:
 
 
 def held_by(machine: Machine) -> str:
-    """The token that a machine is joining with; waits until it has one."""
+    """Return the token with which a machine is joining, after waiting for it."""
     text = wait_for(
         lambda: machine.files.is_file(CONFIGURATION) and machine.files.read_text(CONFIGURATION), "a token", 90
     )
@@ -96,7 +96,7 @@ def test_a_further_run_makes_no_token(site: Site, joined: PlayRun) -> None:
 def test_a_member_that_says_it_has_not_joined_gets_no_token(site: Site, joined: PlayRun) -> None:
     core = client.CoreV1Api(cluster_api(site))
     machine = site.machine("two")
-    # As after a reset: the cluster takes it for Ready for a while.
+    # This is like a reset, after which the cluster still treats the node as Ready for a while.
     machine.services.stop("kubelet", force=True)
     machine.files.delete(KUBELET_CONF)
     core.patch_node_status("two", {"status": {"conditions": conditions(True)}})
@@ -106,7 +106,7 @@ def test_a_member_that_says_it_has_not_joined_gets_no_token(site: Site, joined: 
     assert len(requests(site)) == 2
     assert bootstrap_tokens(site) == {}
 
-    # The machine was reset indeed: its node is deleted, and it becomes another one.
+    # The machine was really reset: its node is deleted, and it becomes another one.
     before = core.read_node("two").metadata.uid
     join(site, "two", {"node_join_rejoin": True}).expect()
     wait_for(lambda: "two" in registered(site), "it joins anew")
@@ -116,7 +116,7 @@ def test_a_member_that_says_it_has_not_joined_gets_no_token(site: Site, joined: 
 def test_a_token_is_good_for_one_name(
     site: Site, joined: PlayRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever reads the token of a machine that joins asks for another node's certificate with it."""
+    """Use the token of a joining machine to request another node's certificate."""
     assert site.world.cluster is not None
     stolen: list[str] = []
 
@@ -129,12 +129,12 @@ def test_a_token_is_good_for_one_name(
         thief = Client(site.world.cluster, token=token)
         for name in ("ubuntu01", "one"):
             ask = functools.partial(thief.request, "POST", CSRS, signing_request(name)[1])
-            # The API server learns of new tokens from a watch.
+            # The API server learns about new tokens from a watch.
             wait_for(lambda ask=ask: ask()[0] == 201, "the API server accepts the token")
         stolen.append(token)
 
     def run_after_the_theft(name: str, *more: Any, **keywords: Any) -> Any:
-        # Before kubeadm starts, so that the machine's own request comes last however busy the tests are.
+        # Do this before kubeadm starts, so that the machine's own request comes last even on a busy machine.
         if "kubeadm" in name and not stolen:
             steal()
         return run_program(name, *more, **keywords)

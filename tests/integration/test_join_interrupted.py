@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A machine that goes down inside kubeadm joins without it: what kubeadm's batch could not remove is removed later."""
+"""A machine that goes down during kubeadm still joins, and the next run removes the leftovers of kubeadm's batch."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def cluster() -> Iterator[Cluster]:
 
 @pytest.fixture
 def node(tmp_path: Path) -> Iterator[DirectNode]:
-    """A prepared machine."""
+    """Return a prepared machine."""
     entry = {"name": "cut", "address": "127.0.0.12", "features": ["Containers"], "time_scale": 0.02}
     machine = Machine(Settings.read({**entry, "reboot_seconds": 0.05}), tmp_path / "machine")
     machine.power_on()
@@ -92,7 +92,7 @@ def join_calls(cluster: Cluster, token: str, seconds: float = 60) -> tuple[Call,
 
 
 def holding(machine: Machine, text: str) -> set[str]:
-    """Return the files of a machine in which a text stands."""
+    """Return the files of a machine that contain a text."""
     files = [entry.path for entry in machine.files.walk("C:\\") if not entry.is_directory]
     return {path for path in files if text.encode() in machine.files.read_bytes(path)}
 
@@ -102,7 +102,7 @@ def test_a_token_is_removed_from_a_machine_that_went_down_inside_kubeadm(node: D
     token = new_token(cluster, bootstrap_tokens.AUTO_APPROVED_GROUP)
 
     def cut() -> None:
-        # The last that kubeadm writes before it starts the kubelet.
+        # The last file that kubeadm writes before it starts the kubelet.
         wait_for(lambda: machine.files.is_file(FLAGS), "kubeadm never came so far")
         machine.power.reset()
 
@@ -113,7 +113,7 @@ def test_a_token_is_removed_from_a_machine_that_went_down_inside_kubeadm(node: D
     button.join()
     wait_for(lambda: usable(machine, node_paths.KUBELET_CONF), "the kubelet did not join by itself")
 
-    # The next run finds a node, and has nothing to join.
+    # The next run finds a node, so it does not join again.
     assert join_state.read(node.observe(join_state.calls()), datetime.datetime.now(datetime.UTC)).joined
     assert holding(machine, token) == set(kubeadm.LEFTOVERS)
     outcome = Convergence(NodeSession(node), load(leftovers())).run()
@@ -122,7 +122,7 @@ def test_a_token_is_removed_from_a_machine_that_went_down_inside_kubeadm(node: D
 
 
 def test_a_join_that_an_interrupted_run_has_left_is_ended(node: DirectNode, cluster: Cluster) -> None:
-    """Nobody approves it any more; the next run's own token and key count."""
+    """The old request is no longer approved. The next run uses its own token and key."""
     machine = node.machine
     with config.new_client_from_config(str(cluster.kubeconfig)) as api:
         rbac = client.RbacAuthorizationV1Api(api)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a bootstrap token of a run is good for; docs/rbac.yaml suffices to make and to use it."""
+"""What the bootstrap token of a run allows; docs/rbac.yaml is sufficient to create and use it."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ def admin(cluster: Cluster, folder: Path) -> Client:
 
 @pytest.fixture(scope="module")
 def kubeconfig(cluster: Cluster, folder: Path) -> Path:
-    """The kubeconfig of an account that has no more than docs/rbac.yaml."""
+    """Return the kubeconfig of an account that only has the rights in docs/rbac.yaml."""
     return limited_kubeconfig(cluster, folder)
 
 
 def play(playbook: str, folder: Path, *options: str) -> str:
-    """Run a playbook on the implicit localhost, which has the interpreter of this environment; return its output."""
+    """Run a playbook on the implicit localhost with this environment's interpreter. Returns its output."""
     command = [str(Path(sys.executable).with_name("ansible-playbook")), playbook, *options]
     environment = {**os.environ, "LC_ALL": "C.UTF-8", "ANSIBLE_HOME": str(folder / "ansible")}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
@@ -73,7 +73,7 @@ def play(playbook: str, folder: Path, *options: str) -> str:
 
 @pytest.fixture
 def run(tmp_path: Path, kubeconfig: Path) -> Run:
-    """A function that runs a module on the controller: returns its exit code and its result."""
+    """Return a function that runs a module on the controller, and returns its exit code and result."""
 
     def run_module(name: str, **arguments: Any) -> tuple[int, dict[str, Any]]:
         arguments = {"kubeconfig": str(kubeconfig), **arguments}
@@ -94,11 +94,11 @@ def run(tmp_path: Path, kubeconfig: Path) -> Run:
 
 
 def ask(cluster: Cluster, token: str, name: str) -> str:
-    """Ask for a node's certificate; return the request's path."""
+    """Request a node's certificate. Returns the path of the request."""
     client = Client(cluster, token=token)
 
     def accepted() -> str | None:
-        # A real API server looks tokens up in a copy of its own that may be behind.
+        # A real API server looks up tokens in its own copy, which may be outdated.
         code, answer = client.request("POST", CSRS, signing_request(name)[1])
         assert code in (201, 401), answer
         return f"{CSRS}/{answer['metadata']['name']}" if code == 201 else None
@@ -116,7 +116,7 @@ def test_a_token_is_good_for_its_own_node_only(cluster: Cluster, admin: Client, 
     assert not made.get("warnings")
     token = made["tokens"]["win1"]
     stolen, own = ask(cluster, token, "ubuntu01"), ask(cluster, token, "win1")
-    # One that the cluster approves comes last: when it is approved, the others have been looked at.
+    # The cluster approves the last one. After that, the others have been checked, too.
     control = ask(cluster, bootstrap_token(admin), "anybody")
     eventually(lambda: conditions(admin, control) == ["AutoApproved"], "kubeadm's own group is approved")
     assert conditions(admin, stolen) == []
@@ -130,7 +130,7 @@ def test_a_token_is_good_for_its_own_node_only(cluster: Cluster, admin: Client, 
     eventually(lambda: admin.get(own)["status"].get("certificate"), "it is signed")
     assert conditions(admin, stolen) == []
 
-    # What kubeadm join reads.
+    # The objects that kubeadm join reads.
     client = Client(cluster, token=token)
     for name in ("kubeadm-config", "kubelet-config", "kube-proxy"):
         client.get(f"/api/v1/namespaces/kube-system/configmaps/{name}")
@@ -208,7 +208,7 @@ def another_ca() -> str:
 def test_a_token_for_machines_without_a_controller(
     cluster: Cluster, admin: Client, kubeconfig: Path, tmp_path: Path
 ) -> None:
-    """The playbook join_token writes one for its owner; nobody has to approve its nodes."""
+    """The playbook join_token writes a token for its owner, whose nodes need no approval."""
     file = tmp_path / "token.json"
     variables = {"kubeconfig": str(kubeconfig), "winkube_token_file": str(file), "winkube_token_ttl": 60}
     playbook = str(ROOT / "playbooks" / "join_token.yml")

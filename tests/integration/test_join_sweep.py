@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Link and power are cut inside kubeadm_join: at every request, and at every file that kubeadm writes."""
+"""Link and power are cut during kubeadm_join: at every request, and at every file that kubeadm writes."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ AT_ONCE, WORKERS = 20, 6
 OF_KUBEADM = ("c:\\etc\\kubernetes", "c:\\var\\lib\\kubelet")
 SAMPLE = 6
 KUBEADM = r"C:\k\kubeadm.exe"
-# What the role does after kubeadm: it removes files that hold the token where kubeadm was stopped half-way.
+# The role's step after kubeadm, which removes files with the token if kubeadm was interrupted.
 LEFTOVERS = leftovers()
 
 
 @dataclass(frozen=True)
 class Point:
-    """What happens when: `before`, `during`, `after` or `power` at a request; `inside` at a file of kubeadm."""
+    """One fault: `before`, `during`, `after` or `power` at a request, or `inside` at a file that kubeadm writes."""
 
     connection: str
     kind: str
@@ -54,12 +54,12 @@ class Point:
 
 @pytest.fixture(autouse=True)
 def simulated_kubeadm(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A real kubeadm of Linux writes its files unseen; the simulated one can be hit at each of them."""
+    """Use the simulated kubeadm, which can be interrupted at each file, unlike a real kubeadm of Linux."""
     monkeypatch.setattr(kubeadm_real, "find", lambda dummy: None)
 
 
 def run(site: Site, host: str, connection: str, token: str) -> dict[str, Any]:
-    """Join as the role does. Return what was changed, and what failed."""
+    """Join like the role. Returns the changes and the failures."""
     steps = {
         "kubeadm_join": {"configuration": joined_nodes.join_configuration(site, host, token), "kubeadm": KUBEADM},
         "node_state": {"resources": LEFTOVERS},
@@ -79,7 +79,7 @@ def run(site: Site, host: str, connection: str, token: str) -> dict[str, Any]:
 
 
 def watch_files(machine: Machine, wrote: Callable[[int], None]) -> None:
-    """Call back with 1, 2, … whenever a file was written where kubeadm writes its own."""
+    """Call back with 1, 2, … after each write to a file in kubeadm's folders."""
     numbers, write = itertools.count(1), machine.files.write_text
 
     def write_text(path: str, *more: Any, **keywords: Any) -> None:
@@ -91,7 +91,7 @@ def watch_files(machine: Machine, wrote: Callable[[int], None]) -> None:
 
 
 def set_fault(site: Site, host: str, point: Point) -> threading.Event:
-    """Have a server hit. Return an event that says that it was."""
+    """Set the fault for a server. Returns an event that is set when the fault has occurred."""
     machine, hit = site.machine(host), threading.Event()
 
     def press() -> None:
@@ -109,7 +109,7 @@ def set_fault(site: Site, host: str, point: Point) -> threading.Event:
 
 
 def trouble(site: Site, host: str, point: Point, token: str, unhurt: str) -> str:
-    """Hit one join. Return why the node did not converge; empty if it did."""
+    """Inject a fault into one join. Returns why the node did not converge; empty if it did."""
     machine, server = site.machine(host), site.node(host).server
     hit = set_fault(site, host, point)
     first = run(site, host, point.connection, token)
@@ -127,7 +127,7 @@ def trouble(site: Site, host: str, point: Point, token: str, unhurt: str) -> str
 
 
 def state(site: Site, host: str, token: str) -> Mapping[str, Any]:
-    """Return what server and node are like; `token` names the files in which the bootstrap token stands."""
+    """Return the state of the server and its node. `token` is used to find files that contain the bootstrap token."""
     machine, secret = site.machine(host), token.partition(".")[2].encode()
     files = [entry.path for entry in machine.files.walk("C:\\") if not entry.is_directory and entry.size < 2**20]
     holding = [path for path in files if secret in content(machine, path)]
@@ -136,8 +136,8 @@ def state(site: Site, host: str, token: str) -> Mapping[str, Any]:
 
 @contextlib.contextmanager
 def prepared(folder: Path, count: int) -> Iterator[tuple[Site, str]]:
-    """Servers hurt-0, hurt-1, … that can join, and a bootstrap token."""
-    # The dash keeps the names out of what is base64, where they are replaced to compare servers.
+    """Yield a site with servers hurt-0, hurt-1, … that can join, and a bootstrap token."""
+    # The dash prevents replacements in base64 data when the names are replaced to compare servers.
     hosts = [f"hurt-{number}" for number in range(count)]
     file = describe(
         [joined_nodes.server(host, reboot_seconds=0.1) for host in hosts], free_network(), {"kind": "memory"}
@@ -151,7 +151,7 @@ def prepared(folder: Path, count: int) -> Iterator[tuple[Site, str]]:
 
 
 def count(folder: Path) -> tuple[dict[str, int], int]:
-    """Join without faults. Return the requests by connection, and how many files kubeadm writes."""
+    """Join without faults. Returns the requests by connection, and the number of files that kubeadm writes."""
     requests, written = {}, [0]
     with prepared(folder, len(CONNECTIONS)) as (site, token):
         for host, connection in zip(site.hosts(), CONNECTIONS, strict=True):
@@ -181,7 +181,7 @@ def test_a_node_joins_wherever_it_is_hit(sweep: Sweeps, tmp_path: Path) -> None:
 
 
 def sweep_some(folder: Path, points: Sequence[Point]) -> list[str]:
-    """Hit each server at its point; the last server is not hit."""
+    """Inject a fault into each server at its point, except the last server."""
     with prepared(folder, len(points) + 1) as (site, token), ThreadPoolExecutor(WORKERS) as pool:
         *hosts, unhurt = site.hosts()
         result = run(site, unhurt, "psrp", token)

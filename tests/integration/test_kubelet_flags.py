@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A kubelet starts although kubeadm left flags that only an older one knew: in an image, at a re-join, and replaced."""
+"""A kubelet starts despite flags from kubeadm that it does not know: in an image, after a re-join, after an update."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("kubelet_flags")]
 
 OLD, NEW = "1.34.4", "1.36.3"
 FLAGS = r"C:\var\lib\kubelet\kubeadm-flags.env"
-# As kubeadm of 1.34 writes it; the flag is gone from the kubelet of 1.35 (kubernetes/kubernetes#133779).
+# As kubeadm 1.34 writes it. The kubelet of 1.35 does not have the flag (kubernetes/kubernetes#133779).
 LEFT = 'KUBELET_KUBEADM_ARGS="--pod-infra-container-image=registry.k8s.io/pause:3.10.1 --node-ip=127.0.0.12"\n'
 
 
 @pytest.fixture
 def node(tmp_path: Path) -> Iterator[DirectNode]:
-    """A machine with a kubelet of 1.34 that runs with the flags that kubeadm left."""
+    """Return a machine with a kubelet of 1.34 that runs with the flags from kubeadm."""
     entry = {"name": "flags", "address": "127.0.0.12", "features": ["Containers"], "time_scale": 0.02}
     machine = Machine(Settings.read({**entry, "reboot_seconds": 0.05}), tmp_path / "machine")
     machine.power_on()
@@ -48,12 +48,12 @@ def node(tmp_path: Path) -> Iterator[DirectNode]:
 
 
 def service(version: str, **more: Any) -> dict[str, Any]:
-    """The kubelet's service as the role kubernetes_node has it."""
+    """Return the kubelet's service as in the role kubernetes_node."""
     return {
         "type": "Service",
         "name": "kubelet",
         "path": r"C:\k\kubelet.exe",
-        # Without a kubeconfig it runs alone.
+        # Without a kubeconfig it runs stand-alone.
         "arguments": ["--windows-service"],
         "arguments_from_file": FLAGS,
         "arguments_for_kubelet": version,
@@ -69,7 +69,7 @@ def converge(node: DirectNode, resources: Sequence[Mapping[str, Any]]) -> Conver
 
 
 def running(node: DirectNode) -> list[str]:
-    """The command line with which the kubelet runs."""
+    """Return the command line of the running kubelet."""
     kubelet = node.machine.services.get("kubelet")
     assert kubelet is not None
     assert kubelet.state == "Running"
@@ -77,7 +77,7 @@ def running(node: DirectNode) -> list[str]:
 
 
 def test_a_newer_kubelet_that_was_put_there_starts(node: DirectNode) -> None:
-    """An image, or a machine that was reset and joins once more: the kubelet does not run while it is replaced."""
+    """Test an image, or a machine that was reset and joins again: the kubelet does not run while it is replaced."""
     node.machine.files.write_bytes(r"C:\k\kubelet.exe", make("kubelet", NEW))
     outcome = converge(node, [service(NEW, state="running")])
     assert "--node-ip=127.0.0.12" in running(node)

@@ -19,9 +19,9 @@ from simulator.kubernetes_node.kubeadm import real as kubeadm_real
 
 pytestmark = pytest.mark.integration
 
-# Kubernetes, containerd, the version of its configuration. The simulated kubeadm knows only the APIs of its version:
-# v1beta3 up to 1.30, v1beta4 from 1.31 on (1.30 refuses it). Then the cluster: the last node is one version behind a
-# real control plane, where there is one.
+# Kubernetes, containerd, the version of containerd's configuration. The simulated kubeadm only supports the APIs of its
+# version: v1beta3 up to 1.30, v1beta4 since 1.31 (1.30 rejects it). Then the cluster: the last node is one version
+# behind a real control plane, if there is one.
 PAIRS: list[tuple[str, str, int, dict[str, str]]] = [
     ("1.30.4", "1.7.35", 2, {"kind": "memory", "version": "1.30.4"}),
     ("1.34.4", "2.0.14", 3, {"kind": "memory", "version": "1.34.4"}),
@@ -29,12 +29,12 @@ PAIRS: list[tuple[str, str, int, dict[str, str]]] = [
 ]
 
 
-# Which kubeadm a node runs: a real one of Linux, or the one that answers as Windows' does.
+# The kubeadm of the node: a real one of Linux, or the simulated one of Windows.
 KUBEADMS = ("real", "simulated")
 
 
 def cases() -> Iterator[Any]:
-    """Each version with each kubeadm; both kubeadms have their turn, and what repeats a version is a variant."""
+    """Yield each version with one kubeadm, of alternating kinds. Repetitions of a version are variants."""
     for number, pair in enumerate(PAIRS):
         has_real = kubeadm_real.find(pair[0]) is not None
         first = "real" if number % 2 and has_real else "simulated"
@@ -50,7 +50,7 @@ def cases() -> Iterator[Any]:
 
 @pytest.fixture
 def chosen(kubeadm: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Let the nodes find the kubeadm of the case."""
+    """Let the nodes use the kubeadm of the case."""
     if kubeadm == "simulated":
         monkeypatch.setenv("KUBEBUILDER_ASSETS", "")
     kubeadm_real.find.cache_clear()
@@ -80,14 +80,14 @@ def test_a_node_joins_and_logs(
     assert (node["version"], node["runtime"]) == (f"v{kubernetes}", f"containerd://{containerd}")
     text = site.machine("one").files.read_text(r"C:\Program Files\containerd\config.toml")
     assert tomllib.loads(text)["version"] == configuration
-    # kube-log-runner rotates from 1.34 on, and refuses the flags before.
+    # kube-log-runner rotates since 1.34, and rejects the flags before that.
     service = site.machine("one").services.get("kubelet")
     assert service is not None
     assert ("-log-file-size=50Mi" in service.argv) is (kubernetes >= "1.34")
     assert service.argv[0].endswith("kube-log-runner.exe")
     left = site.machine("one").files.read_text(r"C:\var\lib\kubelet\kubeadm-flags.env")
     flags = left.strip().removeprefix("KUBELET_KUBEADM_ARGS=").strip('"').split()
-    # kubeadm leaves flags that the kubelet of its version has; on 1.36 none, where the host has the node's name.
+    # kubeadm writes flags that the kubelet of its version has. On 1.36 there are none if the host has the node's name.
     assert service.argv[len(service.argv) - len(flags) :] == flags
     if kubernetes < "1.35":
         assert flags

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The sample inventory as it is, and images that replace flannel's and kube-proxy's cached programs."""
+"""The unmodified sample inventory, and images that replace the cached programs of flannel and kube-proxy."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def site(start_site: SiteFactory) -> Site:
     assert cluster is not None
     for image in (FLANNEL, KUBE_PROXY):
         registry.images.add(image, ["2022"])
-    # Where the sample says that the kubeconfig and the servers' certificates are.
+    # The paths of the kubeconfig and the servers' certificates in the sample.
     (site.folder / ".kube").mkdir()
     shutil.copy(cluster.kubeconfig, site.folder / ".kube" / "config")
     shutil.copytree(SAMPLE, site.folder / SAMPLE.name)
@@ -104,7 +104,7 @@ def first(site: Site) -> PlayRun:
 def test_no_windows_host_is_in_a_group_of_kubespray() -> None:
     inventory = InventoryManager(loader=DataLoader(), sources=[str(SAMPLE / "hosts.ini")])
     groups = inventory.get_groups_dict()
-    # kubespray's roles run on the hosts of these.
+    # kubespray's roles run on the hosts of these groups.
     kubespray = {host for name in ("kube_control_plane", "kube_node", "etcd", "k8s_cluster") for host in groups[name]}
     assert HOST in groups["all"]
     assert HOST not in kubespray
@@ -113,7 +113,7 @@ def test_no_windows_host_is_in_a_group_of_kubespray() -> None:
 def test_a_node_of_the_sample_inventory_joins(site: Site, first: PlayRun) -> None:
     nodes = cluster_nodes(site)
     assert {name: node["ready"] for name, node in nodes.items()} == {HOST: True}
-    # Of the group k8s_cluster, in which no Windows host is.
+    # A variable of the group k8s_cluster, which contains no Windows host.
     assert nodes[HOST]["version"] == "v1.37.1"
 
 
@@ -143,7 +143,7 @@ def test_a_second_run_changes_nothing(site: Site, first: PlayRun) -> None:
 
 @pytest.fixture(scope="module")
 def replaced(site: Site, first: PlayRun) -> PlayRun:
-    """Another tool brings the network from now on: its configuration is there before flannel's goes."""
+    """Another tool provides the network from now on. Its configuration exists before flannel's is removed."""
     conf = {"name": "other", "cniVersion": "1.0.0", "type": "win-bridge", "ipam": {"type": "host-local"}}
     site.machine(HOST).files.write_text(OTHER, json.dumps(conf))
     return run_sample(site, kube_network_plugin="cni").expect()

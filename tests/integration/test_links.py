@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The same list of resources over every link: winrm and psrp, HTTP and HTTPS, basic and NTLM; a server for each."""
+"""The same list of resources over all kinds of connections: winrm and psrp, HTTP and HTTPS, basic and NTLM."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("links")]
 
 LINKS = {"-".join(link): link for link in itertools.product(("winrm", "psrp"), ("http", "https"), ("basic", "ntlm"))}
 VERSIONS = itertools.cycle(("2019", "2022", "2025"))
-# What breaks where text is taken for code, or passes through a code page.
+# Characters that break if text is interpreted as code, or converted to a code page.
 HOSTILE = "'; exit 9 #`$(exit 9)\" \u00e4\u20ac\U0001f600 %PATH% \u2019"
 KEY = r"HKLM:\SOFTWARE\Example\Über 'alles'"
 ENVIRONMENT = r"HKLM:\SYSTEM\CurrentControlSet\Control\Session Manager\Environment"
@@ -51,7 +51,7 @@ RESOURCES: list[dict[str, Any]] = [
 
 @pytest.fixture(scope="module")
 def site(start_site: SiteFactory) -> Site:
-    """A server for each link."""
+    """Return a site with a server for each kind of connection."""
     nodes = [{"name": name, "windows": windows} for name, windows in zip(LINKS, VERSIONS, strict=False)]
     site = start_site(*nodes)
     site.host_variables = {name: link_variables(*link) for name, link in LINKS.items()}
@@ -60,7 +60,7 @@ def site(start_site: SiteFactory) -> Site:
 
 @pytest.fixture(scope="module")
 def planned(site: Site) -> PlayRun:
-    """A dry run with --diff."""
+    """Return a dry run with --diff."""
     run = site.converge(RESOURCES, "--check", "--diff", "--forks", "4").expect()
     for host in LINKS:
         assert not site.machine(host).files.exists(r"C:\example folder")
@@ -71,13 +71,13 @@ def planned(site: Site) -> PlayRun:
 
 @pytest.fixture(scope="module")
 def first(site: Site, planned: PlayRun) -> PlayRun:
-    """The first run."""
+    """Return the first run."""
     return site.converge(RESOURCES, "--forks", "4").expect()
 
 
 @pytest.fixture(scope="module")
 def second(site: Site, first: PlayRun) -> PlayRun:
-    """The second run."""
+    """Return the second run."""
     return site.converge(RESOURCES, "--forks", "4").expect()
 
 

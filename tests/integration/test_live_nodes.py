@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""site.yml on nodes that run pods: what disturbs them is done drained, one node at a time; anything else at once."""
+"""site.yml on nodes with pods: changes that disturb pods are made on drained nodes, one at a time; others at once."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from simulator.machine import faults
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("live_nodes")]
 
 NODES = ["n1", "n2", "n3"]
-# Where the join is no part of the run, the cluster is asked which nodes are live all the same.
+# Even if the join is not part of the run, the cluster is queried for live nodes.
 OPTIONS = ("--skip-tags", "node_join", "--forks", "3")
 
 
 @dataclass
 class Watch:
-    """What the cluster and the machines looked like while a run went on."""
+    """Observations of the cluster and the machines during a run."""
 
     away: list[set[str]] = field(default_factory=list)
-    """Nodes that were cordoned or not Ready, at each look."""
+    """Nodes that were cordoned or not Ready, at each observation."""
     down_and_in_service: set[str] = field(default_factory=set)
-    """Machines that were off while their nodes took pods."""
+    """Machines that were off while their nodes accepted pods."""
 
 
 @contextmanager
 def watched(site: Site) -> Iterator[Watch]:
-    """Watch the nodes until the block ends."""
+    """Watch the nodes during a context."""
     watch, api, ended = Watch(), client.CoreV1Api(cluster_api(site)), threading.Event()
 
     def look() -> None:
@@ -74,7 +74,7 @@ def commands(site: Site) -> dict[str, int]:
 
 @pytest.fixture(scope="module")
 def site(start_site: SiteFactory) -> Site:
-    """Three live nodes, on which two roles have something to do."""
+    """Return a site with three live nodes, on which two roles have changes to make."""
     servers = [joined_nodes.server(name, reboot_seconds=0.3) for name in NODES]
     found = start_site(
         *servers,
@@ -121,7 +121,7 @@ def test_a_dry_run_shows_all_and_drains_nobody(site: Site, checked: PlayRun) -> 
 
 @pytest.fixture(scope="module")
 def unable(site: Site, checked: PlayRun) -> PlayRun:
-    """A run that cannot drain, since nobody gave it a kubeconfig."""
+    """Return a run that cannot drain, because it has no kubeconfig."""
     return site.run("site.yml", *OPTIONS, "--limit", "n1", variables={**FEATURES, "kubeconfig": ""})
 
 
@@ -137,7 +137,7 @@ def test_without_a_kubeconfig_nothing_disturbs_a_node_that_has_joined(site: Site
 
 @pytest.fixture(scope="module")
 def stopped(site: Site, unable: PlayRun) -> tuple[PlayRun, Watch]:
-    """All settings and a feature differ; the first node does not become Ready after its reboot."""
+    """Return a run with changes of all settings and a feature, in which the first node does not become Ready."""
     site.variables |= FEATURES
     faults.set_fault(site.machine("n1"), {"kind": "service_hangs", "name": "kubelet", "value": True})
     with watched(site) as watch:
@@ -151,9 +151,9 @@ def test_what_disturbs_nobody_is_done_at_once_and_everywhere(site: Site, stopped
     for name in ("n2", "n3"):
         assert len(run.changes(name)) > 10
         assert not {change for change in run.changes(name) if change.startswith("WindowsFeature")}
-    # Of those that never were out of service.
+    # The nodes that never were out of service.
     assert not {"n2", "n3"} & set().union(*watch.away)
-    # Look whether it has joined, observe, apply.
+    # The commands are the check for a join, observe and apply.
     assert [site.counted["stopped"][name]["remote_commands"] for name in ("n2", "n3")] == [3, 3]
 
 
@@ -171,7 +171,7 @@ def test_a_node_that_fails_stops_the_rollout(site: Site, stopped: tuple[PlayRun,
 
 @pytest.fixture(scope="module")
 def resumed(site: Site, stopped: tuple[PlayRun, Watch]) -> tuple[PlayRun, Watch]:
-    """The same once more, when the first node has been repaired."""
+    """Return the next run, after the first node was repaired."""
     faults.set_fault(site.machine("n1"), {"kind": "service_hangs", "name": "kubelet", "value": False})
     site.machine("n1").services.start("kubelet")
     with watched(site) as watch:
@@ -196,5 +196,5 @@ def test_in_the_end_all_are_in_service(site: Site, resumed: tuple[PlayRun, Watch
 
 
 def test_a_disturbing_change_takes_few_commands(site: Site, resumed: tuple[PlayRun, Watch]) -> None:
-    # join_info and observe; drained: observe, install, collect, reboot (2), and a look at HNS.
+    # join_info and observe; when drained: observe, install, collect, reboot (2), and an observation of HNS.
     assert [site.counted["resumed"][name]["remote_commands"] for name in ("n2", "n3")] == [8, 8]

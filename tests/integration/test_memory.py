@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What the controller needs for ten nodes at once."""
+"""The controller's memory for ten nodes at once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("memory")]
 
 NODES = 10
 LIMIT_MB = 390
-"""Measured: 360 MB; plugin_utils/remote/memory.py has the figures of single measures."""
+"""Measured: 360 MB. plugin_utils/remote/memory.py has the figures for each measure."""
 
 
 @pytest.mark.skipif(not AVAILABLE, reason="needs Linux' /proc/PID/smaps_rollup")
@@ -25,9 +25,9 @@ def test_ten_nodes_need_little_memory(start_site: SiteFactory, connection: str) 
     site.host_variables = {f"n{number}": link_variables(connection) for number in range(NODES)}
     run, samples = measure(site, site.command("site.yml", "--forks", str(NODES)))
     result = run.expect()
-    # Prepared and joined.
+    # Prepare and join.
     assert all(result.recap[f"n{number}"]["changed"] >= 2 for number in range(NODES))
     peak, processes = max(samples)
-    # Ten workers beside the main process: else this measured too rarely.
+    # Ten workers in addition to the main process. Otherwise there would be too few samples.
     assert max(count for _, count in samples) > NODES
     assert peak < LIMIT_MB, f"peak {peak:.0f} MB in {processes} processes"

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Every molecule scenario, by molecule's own command line: create, converge, idempotence, verify, destroy.
+"""Every molecule scenario with molecule's own command line: create, converge, idempotence, verify, destroy.
 
-The scenario with a cluster runs on the one in memory: its kubeadm is the simulated one, whose answers are those of a
-Windows server. A variant runs it on a real control plane.
+The scenario with a cluster runs on the one in memory, with the simulated kubeadm, whose output is that of a Windows
+server. A variant runs it on a real control plane.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from simulator.cluster.cluster import real_unavailable
 FOLDER = Path(__file__).parents[2] / "molecule"
 SCENARIOS = sorted(path.parent.name for path in FOLDER.glob("*/molecule.yml"))
 JOINS = [name for name in SCENARIOS if (FOLDER / name / "fleet.yml").read_text(encoding="utf-8").count("\ncluster:")]
-# A scenario's addresses are fixed: its runs follow one another.
+# The addresses of a scenario are fixed, so its runs must not overlap.
 RUNS = [
     *(
         pytest.param(name, {"KUBEBUILDER_ASSETS": ""}, id=name, marks=pytest.mark.xdist_group(f"molecule-{name}"))
@@ -53,7 +53,7 @@ def test_molecule_scenario(scenario: str, variables: dict[str, str], repository:
         | variables
         | {
             "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}",
-            # Molecule keeps its state here: two runs side by side must not share it.
+            # The folder for molecule's state, which parallel runs must not share.
             "MOLECULE_EPHEMERAL_DIRECTORY": str(tmp_path),
             "NO_COLOR": "1",
         }

@@ -49,7 +49,7 @@ NUMBERS = itertools.count()
 
 
 class Probe(ActionBase):  # type: ignore[misc]  # ansible ships no type information
-    """An action with nothing of its own."""
+    """An action without any behaviour."""
 
     _supports_check_mode = True
 
@@ -73,7 +73,7 @@ def fleet() -> t.Iterator[Fleet]:
 
 @pytest.fixture(params=CONNECTIONS)
 def kind_of_link(request: pytest.FixtureRequest) -> str:
-    # Ansible's loader is not made for threads that want the same plugin for the first time.
+    # Ansible's loader is not thread-safe when several threads request the same plugin for the first time.
     plugin_loader.connection_loader.get(f"ansible.builtin.{request.param}", PlayContext())
     return str(request.param)
 
@@ -86,7 +86,7 @@ def node(kind_of_link: str, fleet: Fleet) -> t.Iterator[Node]:
 
 @contextlib.contextmanager
 def linked(fleet: Fleet, name: str, kind: str) -> t.Iterator[Node]:
-    """A server as the engine sees it over a connection of its own."""
+    """Yield a server as the engine sees it, over its own connection."""
     variables = {
         "ansible_host": fleet.machine(name).address,
         "ansible_port": 5985,
@@ -110,7 +110,7 @@ def linked(fleet: Fleet, name: str, kind: str) -> t.Iterator[Node]:
 
 
 def once(key: str, *, long: bool) -> Batch:
-    """A batch that fails if it runs twice: a key of the registry that exists is not made without Force."""
+    """Return a batch that fails if it runs twice, because creating an existing registry key requires Force."""
     path = {"Path": f"HKLM:\\SOFTWARE\\Once-{key}"}
     return Batch(calls=(Call(id="make", command="New-Item", parameters=path, select=(), long=long),))
 
@@ -122,7 +122,7 @@ def break_link(fleet: Fleet, kind: str, request: int, **more: t.Any) -> None:
 @pytest.mark.parametrize("long", [False, True], ids=["direct", "detached"])
 @pytest.mark.parametrize("kind", ["before", "after", "during"])
 def test_a_batch_runs_once_wherever_the_link_breaks(kind_of_link: str, kind: str, long: bool) -> None:
-    # An execution is four requests; a detached batch is two executions. Each is hurt on a server of its own.
+    # An execution takes four requests, and a detached batch two executions. Each fault has its own server.
     names = {f"LINK-{request}": request for request in range(1, 9 if long else 5)}
 
     def hurt(name: str) -> None:
@@ -133,7 +133,7 @@ def test_a_batch_runs_once_wherever_the_link_breaks(kind_of_link: str, kind: str
             try:
                 answer = node.run(once("1", long=long), step=f"request {request}")
             except BatchLost:
-                # psrp's reset ends a direct command: then nobody may claim that it ran; what it did is looked at.
+                # psrp's reset ends a direct command. Then it is unknown whether it ran, so its effects are observed.
                 assert not long
             else:
                 assert answer.calls["make"].ok, (request, answer.calls["make"].error)
@@ -172,15 +172,15 @@ def test_broken_connections_leave_no_shell_on_the_node(node: Node, fleet: Fleet,
     free = (Call(id="free", command="@free-space", parameters={"path": "C:\\"}),)
     server = fleet.nodes["LINK"].server
     node.observe(free)
-    # While the connection is down, whatever the plugin tries to close stays open. A shell is created when the first is
-    # gone.
+    # While the connection is down, whatever the plugin tries to close stays open. The next shell is created after the
+    # first one is gone.
     break_link(fleet, kind, 1, action=action, seconds=0.3)
     if action == "Create":
         server.forget_shells()
     node.observe(free)
     assert not server.faults.pending()
     kinds = [shell["kind"] for shell in server.service.describe()]
-    # winrm never learns the name of a shell whose creation was not answered: the node chose it.
+    # If the response to the creation of a shell is lost, winrm does not know its name, which the node chooses.
     assert kinds in (["psrp"], ["winrs", "winrs"] if (action, kind) == ("Create", "after") else ["winrs"])
 
 
@@ -196,11 +196,11 @@ def test_a_reboot_in_the_middle_loses_the_work(node: Node, fleet: Fleet) -> None
 def test_a_node_reboots_once_though_the_link_broke_under_the_order(
     node: Node, fleet: Fleet, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The pauses are made for real servers.
+    # The delays are for real servers.
     monkeypatch.setattr(reboot, "_GOING_DOWN", 0.4)
     monkeypatch.setattr(reboot, "_PAUSE", 0.5)
     power = fleet.machine("LINK").power
-    # The first command asks for the boot time, the second is the order.
+    # The first command reads the boot time, and the second one is the reboot.
     break_link(fleet, kind, 2, action="Command")
     node.reboot(step="for what was changed")
     assert not fleet.nodes["LINK"].server.faults.pending()

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a machine says of itself decides on no other machine's node: its name, and the network that it had."""
+"""What a machine reports about itself has no effect on another machine's node: its name, and its former network."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NODES = {
 
 
 def says(name: str, *, joined: bool = True, self_named: bool = True, plugin: str = "") -> dict[str, Any]:
-    """What a machine answers to join_info."""
+    """Return the response of a machine to join_info."""
     return {"node_name": name, "computer_name": name, "joined": joined, "self_named": self_named,
             "cni": {"plugin": plugin, "network": ""} if plugin else {}}  # fmt: skip
 
@@ -38,16 +38,16 @@ HOSTS = {
     "linux": {"ansible_host": "192.0.2.5", "node_join_info": says("ubuntu01", joined=False)},
     "honest": {"ansible_host": "192.0.2.3", "node_join_info": says("own")},
     "fresh": {"ansible_host": "192.0.2.6", "node_join_info": says("fresh", joined=False)},
-    # Behind address translation: nothing of its node is changed by its own word.
+    # It is behind address translation, so its own report does not change its node.
     "moved": {"ansible_host": "203.0.113.4", "node_join_info": says("moved")},
-    # It says that it had flannel, which others still have.
+    # It reports that it had flannel, which others still use.
     "liar": {"ansible_host": "192.0.2.7", "kubernetes_node_hostname": "liar",
              "node_join_info": says("liar", self_named=False, plugin="flannel")},
 }  # fmt: skip
 
 
 def failures(folder: Path, *parts: tuple[str, str], limit: str = "all") -> dict[str, str]:
-    """Run parts of roles over hosts that nobody connects to; return what each host failed with."""
+    """Run parts of roles on hosts without a connection. Returns the message with which each host failed."""
     imports = [{"name": part, "ansible.builtin.import_role": {"name": f"winkube.node.{role}", "tasks_from": part}}
                for role, part in (("node_join", "resources"), *parts)]  # fmt: skip
     play = {"hosts": "all", "gather_facts": False, "tasks": imports}
@@ -77,6 +77,6 @@ def test_a_host_that_is_not_in_the_play_keeps_its_name(tmp_path: Path) -> None:
 
 
 def test_a_host_that_gets_no_token_is_told_why(tmp_path: Path) -> None:
-    """The task that makes tokens shows nothing of its own."""
+    """The task that creates tokens hides its own output."""
     found = failures(tmp_path, ("node_join", "join"), limit="fresh")
     assert "no-such-file' cannot be used" in found["fresh"]

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""node_state by ansible-playbook on simulated servers, over winrm and psrp: what users see of it."""
+"""node_state with ansible-playbook on simulated servers, over winrm and psrp: its output for users."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def fleet() -> t.Iterator[Fleet]:
 
 @pytest.fixture(params=CONNECTIONS)
 def play(request: pytest.FixtureRequest, fleet: Fleet, tmp_path: Path) -> Play:
-    """Return a function that runs node_state, and returns the results by host and all output."""
+    """Return a function that runs node_state, and returns the results by host and the whole output."""
     variables = {
         "ansible_connection": request.param,
         "ansible_port": 5985,
@@ -118,7 +118,7 @@ def test_a_node_converges_and_stays(play: Play, fleet: Fleet) -> None:
             change["name"] for change in planned[host]["changes"]
         ]
         assert result["rebooted"] is True
-        # Observe; install (started, collected); reboot by win_reboot; the rest in one batch.
+        # Observe; install (start, collect); reboot by win_reboot; the rest in one batch.
         assert result["remote_commands"] <= 10
         assert fleet.machine(host).files.read_text("C:\\k\\hello.txt").replace("\r", "") == "hello\n"
     assert SECRET not in output.replace(f'"secret": "{SECRET}"', "")
@@ -131,7 +131,7 @@ def test_a_node_converges_and_stays(play: Play, fleet: Fleet) -> None:
 
 
 def test_a_failure_names_node_resource_and_step(play: Play) -> None:
-    # The folder's parent is a file: it cannot be made.
+    # The parent of the folder is a file, so the folder cannot be created.
     broken = [
         {"type": "File", "name": "C:\\blocked", "content": "x"},
         {"type": "Directory", "name": "C:\\blocked\\folder"},

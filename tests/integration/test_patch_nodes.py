@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A fleet is patched while it serves: thirty nodes, ten at a time, a budget, one that fails, links and power cut."""
+"""Patching a fleet in service: thirty nodes, ten at a time, a disruption budget, a failure, cuts of link and power."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ BEFORE, PATCH = "KB5046616", "KB5048654"
 OLD_BUILD, NEW_BUILD = "20348.2849", "20348.2966"
 CURRENT_VERSION = r"HKLM:\SOFTWARE\Microsoft\Windows NT\CurrentVersion"
 ANNOTATION = "winkube.node/cordoned"
-# The scheduler spreads by load and then by name: what is to be patched has the pods.
+# The scheduler orders nodes by load and then by name, so the nodes to be patched get the pods.
 LACKING = [f"a{number:02}" for number in range(12)]
 PATCHED = [f"p{number:02}" for number in range(18)]
 FAILS, CUT, STALE, POWER = LACKING[1], LACKING[2], LACKING[3], LACKING[4]
@@ -46,7 +46,7 @@ POWER_CUT = {"kind": "update_cut", "kb": PATCH, "at": "install", "action": "powe
 
 @dataclass
 class Rollout:
-    """A run, and what was seen while it went on."""
+    """A run, and the observations during it."""
 
     run: PlayRun
     nodes: Mapping[str, Mapping[str, Any]]
@@ -59,13 +59,13 @@ class Rollout:
 
 
 def server(name: str, updates: str, **more: object) -> dict[str, object]:
-    """A server of the fleet with one update, to which Windows Update offers the other."""
+    """Return a server of the fleet with one update, to which Windows Update offers the other one."""
     quick = {"update_seconds": 10, "update_settle_seconds": 5, "reboot_seconds": 0.3}
     return joined_nodes.server(name, updates=[updates], windows_update={"offers": [PATCH]}, **quick, **more)
 
 
 def build(site: Site, host: str) -> str:
-    """Return build and UBR of a machine, as Windows itself has them."""
+    """Return build and UBR of a machine as Windows reports them."""
     registry = site.machine(host).registry
     return f"{registry.data(CURRENT_VERSION, 'CurrentBuild')}.{registry.data(CURRENT_VERSION, 'UBR')}"
 
@@ -76,7 +76,7 @@ def report(site: Site) -> dict[str, Any]:
 
 
 def cordons(site: Site) -> dict[str, str | None]:
-    """Return the nodes that take no pods, each with the mark of who cordoned it."""
+    """Return the cordoned nodes, each with the mark of the one that cordoned it."""
     nodes = client.CoreV1Api(cluster_api(site)).list_node().items
     marks = {node.metadata.name: (node.metadata.annotations or {}).get(ANNOTATION) for node in nodes}
     free = [node.metadata.name for node in nodes if not node.spec.unschedulable]
@@ -85,7 +85,7 @@ def cordons(site: Site) -> dict[str, str | None]:
 
 
 def serving(api: client.ApiClient) -> list[str]:
-    """Return the nodes of the pods that serve."""
+    """Return the nodes of the pods in service."""
     found = client.CoreV1Api(api).list_namespaced_pod("default", label_selector="app=web").items
     return [
         pod.spec.node_name
@@ -96,7 +96,7 @@ def serving(api: client.ApiClient) -> list[str]:
 
 
 def deploy(site: Site) -> None:
-    """Run pods that serve, of which only some may be away at a time."""
+    """Deploy pods of which only some may be unavailable at a time."""
     api, labels = cluster_api(site), {"app": "web"}
     container = {"name": "web", "image": "mcr.microsoft.com/windows/nanoserver:ltsc2022"}
     pod = {"nodeSelector": {"kubernetes.io/os": "windows"}, "containers": [container]}
@@ -114,7 +114,7 @@ def deploy(site: Site) -> None:
 
 
 def leave_stale_endpoint(site: Site, host: str) -> str:
-    """Leave what a pod left that ended while nobody looked (microsoft/Windows-Containers#631). Returns its id."""
+    """Create an endpoint of a pod whose end was not noticed (microsoft/Windows-Containers#631). Returns its id."""
     store, container = Store(site.machine(host)), shims.new_id()
     network = next(item for item in store.networks() if item.name == "cbr0")
     address = f"{network.subnet.rpartition('.')[0]}.250"
@@ -126,7 +126,7 @@ def leave_stale_endpoint(site: Site, host: str) -> str:
 
 @pytest.fixture(scope="module")
 def site(start_site: SiteFactory) -> Site:
-    """A cluster of which some nodes lack a patch, and pods that serve on them."""
+    """Return a cluster in which some nodes lack a patch, with pods in service on them."""
     lacking = {name: server(name, BEFORE) for name in [*LACKING, KILLED, CORDONED]}
     lacking[FAILS]["update_faults"] = [FAILURE]
     lacking[CUT]["update_faults"] = [LINK_CUT]
@@ -155,7 +155,7 @@ def stale(site: Site) -> str:
 
 @pytest.fixture(scope="module")
 def rollout(site: Site, stale: str) -> Rollout:
-    """Thirty nodes, ten at a time; twelve of them lack the patch."""
+    """Return a run over thirty nodes, ten at a time, twelve of which lack the patch."""
     api, fewest = cluster_api(site), [REPLICAS]
     command = site.command("patch_nodes.yml", "--forks", "10", "--limit", f"!{KILLED},!{CORDONED}")
     run, samples = measure(site, command, lambda: fewest.append(len(serving(api))), seconds=0.4)
@@ -209,7 +209,7 @@ def test_a_node_that_lacks_nothing_is_only_looked_at(site: Site, rollout: Rollou
 
 def test_a_patched_node_takes_few_commands(rollout: Rollout) -> None:
     usual = [rollout.commands[host] for host in LACKING if host not in (FAILS, CUT, STALE, POWER)]
-    # One to look, six and a poll to install and reboot (docs/patches.md), one for HNS; a busy machine polls twice.
+    # One to observe, six and a poll to install and reboot (docs/patches.md), one for HNS. A busy machine polls twice.
     assert set(usual) <= {9, 10}
 
 
@@ -226,7 +226,7 @@ def test_the_controller_needs_little_memory(rollout: Rollout) -> None:
 
 @pytest.fixture(scope="module")
 def killed(site: Site, rollout: Rollout) -> None:
-    """A second run dies in the middle: two more nodes install, of which somebody has cordoned one before."""
+    """Kill a second run in the middle, while two more nodes install. One of them was cordoned by a user before."""
     faults.set_fault(site.machine(FAILS), {"kind": "update_faults_clear"})
     client.CoreV1Api(cluster_api(site)).patch_node(CORDONED, {"spec": {"unschedulable": True}})
     site.variables["node_maintenance_serial"] = 2
@@ -250,7 +250,7 @@ def pending(site: Site, host: str) -> bool:
 
 @pytest.fixture(scope="module")
 def again(site: Site, killed: None) -> Rollout:
-    """The run after, over those that are left and one that is not; one of the former is just away, as in a reboot."""
+    """Return the next run over the rest and one more node. One of the rest is temporarily off, as in a reboot."""
     hosts = [FAILS, KILLED, CORDONED, LACKING[0]]
     site.machine(KILLED).power.power_off()
     threading.Timer(8, site.machine(KILLED).power_on).start()
@@ -284,7 +284,7 @@ def test_other_playbooks_take_a_node_out_and_put_it_back(site: Site, again: Roll
 
 
 def test_machines_without_a_cluster(start_site: SiteFactory) -> None:
-    """One after the other; one that is off and one that fails are more than may fail, and stop the rollout."""
+    """Patch one at a time. A host that is off and one that fails exceed the limit of failures, and stop the rollout."""
     names = ["m0", "m1", "m2", "off"]
     plain = {name: server(name, BEFORE) for name in names}
     plain["m1"]["update_faults"] = [FAILURE]

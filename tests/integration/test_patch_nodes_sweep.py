@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Links, power and controllers fail all over `patch_nodes.yml`: each node is patched and in service in the end."""
+"""Links, power and controllers fail at all points of `patch_nodes.yml`: each node ends up patched and in service."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ VARIABLES: Mapping[str, Any] = {
 
 
 def state(site: Site, host: str) -> Mapping[str, Any]:
-    """Return what the server and its node are like: a cordon would be in the node's spec and annotations."""
+    """Return the state of the server and its node. A cordon would be in the node's spec and annotations."""
     return {**member_state(site, host, host), "patches": patch_state(site.machine(host))}
 
 
 def statuses(site: Site) -> dict[str, str]:
-    """Return what the run's report says of the nodes."""
+    """Return the status of each node in the run's report."""
     path = site.folder / "build" / "patch.json"
     nodes = json.loads(path.read_text(encoding="utf-8"))["nodes"] if path.exists() else {}
     return {host: entry["status"] for host, entry in nodes.items()}

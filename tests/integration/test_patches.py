@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Patches on one server: what is installed afterwards, what is said of each, and what it costs."""
+"""Patches on one server: the installed updates, the messages about each, and the cost."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ class TestReboots:
         result = install(machine, [*wanted, files.add(FIX)], reboot=False)
         assert statuses(result) == {STAGED.kb: "needs_reboot", FIX.kb: "failed"}
         assert "reboot" in message(result, FIX.kb)
-        # The next run that may does what is left, and nothing twice.
+        # The next run that may install does the rest, and nothing twice.
         checked = install(machine, wanted, check=True)
         assert (checked["changed"], statuses(checked)) == (True, {STAGED.kb: "needs_reboot"})
         result = install(machine, wanted)
@@ -219,14 +219,14 @@ class TestReboots:
         machine = server(update_shutdown_seconds=300)
         result = install(machine, [files.add(NEXT)], connection=connection)
         assert (statuses(result), result["reboots"]) == ({NEXT: "installed"}, 1), result
-        # A look, the batch and its end, the order, a question that goes down with the node, one that does not, a look.
+        # Observe, the batch and its end, the reboot, a query that ends with the node, one that succeeds, observe.
         assert result["remote_commands"] <= 8
 
     def test_one_that_never_stops_is_told(self, server: Serve, files: Files) -> None:
         machine = server(update_faults=[{"kind": "update_reboot_loop", "kb": NEXT, "boots": None}])
         result = install(machine, [files.add(NEXT)], reboot_timeout=3, reconnect_timeout=3)
         assert result.get("failed") or result.get("unreachable"), result
-        # As far as it was seen: staged, or gone down and not back.
+        # The last known state: staged, or gone down and not back.
         assert statuses(result)[NEXT] in ("needs_reboot", "failed")
         assert (result["os_build_after"], result["reboots"] <= 3) == ("20348.2849", True)
         assert "reboot" in result["msg"]
@@ -302,7 +302,7 @@ def test_bad_input_is_refused_before_the_server_is_touched(server: Serve) -> Non
     assert result["failed"]
     assert "sha256" in result["msg"]
     assert "SECRET" not in result["msg"]
-    assert store_of(machine).entries  # the machine is there, and nobody asked it anything
+    assert store_of(machine).entries  # the machine exists, and was not accessed
 
 
 def test_an_unsupported_windows_is_refused(server: Serve) -> None:

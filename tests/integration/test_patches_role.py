@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The role windows_patches by Ansible's own command line: it patches, fails with a table, and keeps secrets."""
+"""The role windows_patches with Ansible's own command line: it patches, fails with a table, and hides secrets."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Files]:
 
 @pytest.fixture(scope="module")
 def run(site: Site, files: Files) -> PlayRun:
-    """A patch behind a signed URL, and one whose signature is not accepted any more, at the highest verbosity."""
+    """Return a run at the highest verbosity: one patch with a signed URL, and one whose signature has expired."""
     good = files.add(FIX)
     variables = {
         "windows_patches_private": [

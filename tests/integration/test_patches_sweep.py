@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The connection or the power is cut at every request of a patch run: the next run ends in the unfaulted state.
+"""The connection or the power is cut at every request of a patch run: the next run ends in the state without faults.
 
-A public update by Windows Update, a file that needs a reboot, a service that is disabled and has to be so afterwards;
-over psrp and winrm, in this process. Every machine is hurt once.
+The patches are a public update by Windows Update and a file that needs a reboot; a disabled service has to be disabled
+again at the end. The runs use psrp and winrm in this process. Every machine gets one fault.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ AT_ONCE, WORKERS, SAMPLE = 24, 8, 10
 
 @dataclass(frozen=True)
 class Cut:
-    """What happens at one request of a run; `gone` is a connection that stays away until the run has given up."""
+    """One fault at one request of a run. With `gone` the connection stays down until the run has given up."""
 
     connection: str
     kind: str
@@ -82,7 +82,7 @@ def make(fleet: Fleet, name: str) -> Machine:
 
 @pytest.fixture
 def start() -> Iterator[Callable[[int], Fleet]]:
-    """A function that starts that many servers in a network of their own."""
+    """Return a function that starts a number of servers in a separate network."""
     started: list[Fleet] = []
 
     def start(count: int) -> Fleet:
@@ -116,7 +116,7 @@ def test_every_cut_is_survived(start: Callable[[int], Fleet], tmp_path: Path, sw
     planned = sweep.choose("patch_install", possible, SAMPLE, by=lambda cut: (cut.connection, cut.kind))
 
     def hurt(cut: Cut, place: tuple[Fleet, str]) -> str:
-        """Run, cut, run again. Return what is wrong, or nothing."""
+        """Run with a fault, and run again. Returns the problems, or nothing."""
         fleet, name = place
         machine, server = make(fleet, name), fleet.nodes[name].server
         server.set_fault(cut.fault(machine))
@@ -124,7 +124,7 @@ def test_every_cut_is_survived(start: Callable[[int], Fleet], tmp_path: Path, sw
         hit = not server.faults.pending()
         server.faults.clear()
         second = install(machine, wanted, connection=cut.connection)
-        # Where the hurt run went on to its end, the second one is one more already.
+        # If the run with the fault completed its work, the second run is already the additional one.
         rested = second["remote_commands"] == 1
         third = second if rested else install(machine, wanted, connection=cut.connection)
         left = [entry.path for entry in machine.files.listing(BATCHES)]
@@ -142,7 +142,7 @@ def test_every_cut_is_survived(start: Callable[[int], Fleet], tmp_path: Path, sw
         tasks = []
         for begin in range(0, len(planned), AT_ONCE):
             chosen = planned[begin : begin + AT_ONCE]
-            # They boot while those before them are being hurt.
+            # They boot while faults are injected into the machines before them.
             fleet = start(len(chosen))
             tasks += [pool.submit(hurt, cut, (fleet, name)) for cut, name in zip(chosen, fleet.nodes, strict=True)]
         found = [task.result() for task in tasks]

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Public patches through Windows Update, and whose signature a file may have."""
+"""Public patches through Windows Update, and the accepted signatures of files."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class TestWindowsUpdate:
     @pytest.mark.parametrize("connection", ["psrp", "winrm"])
     def test_public_ones_before_files_and_one_reboot(self, server: Serve, files: Files, connection: str) -> None:
         machine = server(windows_update=self.OFFERS)
-        # It needs what the public one brings.
+        # It requires the public one.
         fix = dataclasses.replace(FIX, needs_ubr=2966)
         result = install(machine, [files.add(fix), NEXT, self.TOOL], connection=connection)
         assert set(statuses(result).values()) == {"installed"}, result["patches"]
@@ -68,9 +68,10 @@ class TestWindowsUpdate:
     def test_twenty_minutes_of_installing_stay_within_the_budget(
         self, server: Serve, files: Files, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        # Two polls last that long: with them a live node takes ten commands, its first look and that at HNS included.
+        # Two polls take this long. With them a live node takes ten commands, including the first and the HNS
+        # observation.
         assert patches_run.FIRST_POLL + patches_run.POLL >= 20 * 60
-        # Polls pass as fast as Windows' own time: three patches of 400 s each.
+        # Polls are as fast as Windows' own time: three patches of 400 s each.
         scale = 1 / 100
         monkeypatch.setattr(patches_run, "FIRST_POLL", patches_run.FIRST_POLL * scale)
         monkeypatch.setattr(patches_run, "POLL", patches_run.POLL * scale)
@@ -79,7 +80,7 @@ class TestWindowsUpdate:
         machine = server(windows_update=self.OFFERS, update_seconds=400, time_scale=scale)
         result = install(machine, [NEXT, self.TOOL, files.add(STAGED)])
         assert set(statuses(result).values()) == {"installed"}, result["patches"]
-        # Six and the polls; where the machine that plays all this is busy, one poll more.
+        # Six and the polls, plus one more poll if the machine that runs the tests is busy.
         assert (result["reboots"], result["remote_commands"] in (7, 8, 9)) == (1, True), result["remote_commands"]
         assert f"patched: installing {NEXT}, {self.TOOL}, {STAGED.kb}" in said
         assert f"patched: Windows Update is at work: {NEXT}, {self.TOOL}" in said
@@ -202,7 +203,7 @@ class TestTestSigning:
         assert "KB5999020" not in installed(machine)
 
     def test_a_file_that_nobody_signed_is_left_to_the_installer(self, server: Serve, files: Files) -> None:
-        # What 2025 gets is in a format (WIM) of which Windows need not know a signature; its SHA-256 has been checked.
+        # The format (WIM) for 2025 need not have a signature that Windows supports. Its SHA-256 has been verified.
         machine = server(windows="2025", secure_boot=True)
         ours = files.add(Update("KB5999021", builds=(26100,), reboots=0))
         unsigned = files.add(Update("KB5999022", builds=(26100,), reboots=0), signer=None)
@@ -221,7 +222,7 @@ class TestSigners:
     def test_only_allowed_ones_are_installed(self, server: Serve, files: Files) -> None:
         machine = server(secure_boot=False)
         ours, theirs = files.add(FIX), files.add(STAGED, signer="private")
-        # A test certificate can bear any subject.
+        # A test certificate can have any subject.
         forged = files.add(TOOL, signer="test")
         nobodys = files.add(Update("KB5999030", builds=(20348,)), signer=None)
         result = install(machine, [ours, theirs, forged, nobodys], allowed_signers=[self.MICROSOFT])

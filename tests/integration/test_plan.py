@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""plan.yml and hns_report.yml fail where a node cannot be looked at, and plan.json is as its schema says."""
+"""plan.yml and hns_report.yml fail if a node cannot be observed, and plan.json matches its schema."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def site(start_site: SiteFactory) -> Site:
     site = start_site(*({"name": name} for name in ("good", LIBRARY, *AWAY)), kube_version="1.37.1")
     wrong = {"ansible_password": "Not-The-Passw0rd"}
     winrm = {name: link_variables("winrm") for name in AWAY}
-    # The library of the connection plugin psrp is missing, see the fixture `hidden`.
+    # The library of the connection plugin psrp is missing; see the fixture `hidden`.
     site.host_variables = winrm | {"password": winrm["password"] | wrong, LIBRARY: link_variables("psrp")}
     site.machine("off").power.power_off()
     return site
@@ -32,7 +32,7 @@ def site(start_site: SiteFactory) -> Site:
 
 @pytest.fixture(scope="module")
 def hidden(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The environment of a controller without pypsrp."""
+    """Return the environment of a controller without pypsrp."""
     folder = tmp_path_factory.mktemp("hidden")
     (folder / "pypsrp").mkdir()
     (folder / "pypsrp" / "__init__.py").write_text("raise ImportError('No module named pypsrp')\n", encoding="utf-8")
@@ -77,7 +77,7 @@ def test_plan_says_what_it_did_not_compare(site: Site) -> None:
     found = document(site)
     assert found["join_compared"] is False
     assert "What a node gets from its cluster was not compared: set kubeconfig" in run.output
-    # A fresh server: what differs is no error, and alike rows are one.
+    # On a fresh server a difference is not an error, and equal rows are merged.
     assert found["nodes"]["good"]["status"] == "drift"
     count = len(found["nodes"]["good"]["drift"])
     assert f"{count} resources differ; site.yml makes them as they should be" in run.output
@@ -107,6 +107,6 @@ def test_an_unknown_tag_is_refused_before_any_node_is_touched(site: Site) -> Non
 
 def test_tags_of_a_playbook_that_imports_ours_are_its_own(site: Site) -> None:
     plays = [{"import_playbook": str(ROOT / "playbooks" / "bundle.yml")}]
-    # Such as molecule, which always skips `notest`.
+    # For example molecule, which always skips `notest`.
     run = site.run(plays, "--tags", "mine", "--skip-tags", "notest", "--limit", "good").expect()
     assert "expected a tag" not in run.output

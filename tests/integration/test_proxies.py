@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A proxy reaches all of a node: the machine's environment, WinHTTP, each service's own environment, downloads."""
+"""A proxy is set everywhere on a node: environment of the machine, WinHTTP, environments of services, downloads."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PREPARE = [
 
 @pytest.fixture(scope="module")
 def site(start_site: SiteFactory) -> Site:
-    """A server behind a proxy: the artifact server is its own proxy, and counts who asks it as one."""
+    """Return a site with a server behind a proxy: the artifact server is the proxy, and counts proxy requests."""
     site = start_site({"name": HOST, "windows": "2022"})
     server = site.world.artifacts
     assert server is not None
@@ -43,7 +43,7 @@ def site(start_site: SiteFactory) -> Site:
         "kube_service_addresses": SERVICES,
         "cluster_name": "cluster.example",
         "loadbalancer_apiserver": {"address": "192.0.2.10", "port": 6443},
-        # Pulls are others' tests.
+        # Other tests cover pulls.
         "image_cache_base_images": [],
     }
     return site
@@ -64,7 +64,7 @@ def excepted(value: Any) -> set[str]:
 
 
 def wanted(site: Site) -> set[str]:
-    """What is reached without the proxy: the user's, pods, services, the API server, nodes, `.svc`, the domain."""
+    """Return what bypasses the proxy: the user's hosts, pods, services, the API server, nodes, `.svc`, the domain."""
     machine = site.machine(HOST)
     users = set(site.variables["no_proxy"].split(","))
     return users | {PODS, SERVICES, "192.0.2.10", HOST, machine.address, ".svc", ".cluster.example", "localhost"}
@@ -104,17 +104,17 @@ def test_nothing_changes_again(site: Site, run: PlayRun) -> None:
     assert again.changes(HOST) == []
 
 
-# Last of all: the site has no proxy afterwards.
+# This comes last: afterwards the site has no proxy.
 ARCHIVE = r"C:\ProgramData\winkube\cache\cni-plugins\1.9.0\cni-plugins-windows-amd64-v1.9.0.tgz"
 
 
 @pytest.fixture(scope="module")
 def before(site: Site, run: PlayRun) -> dict[str, Any]:
-    """The proxy is taken out of the inventory: what the artifact server counted until then."""
+    """Remove the proxy from the inventory. Returns the counters of the artifact server up to then."""
     assert site.world.artifacts is not None
-    # So that the next run downloads something.
+    # This makes the next run download something.
     site.machine(HOST).files.delete(ARCHIVE)
-    # Somebody else's, which no inventory names.
+    # A setting of another owner, which is in no inventory.
     site.machine(HOST).registry.set(ENVIRONMENT, "FTP_PROXY", "http://192.0.2.99:21")
     for name in ("http_proxy", "https_proxy", "no_proxy"):
         del site.variables[name]

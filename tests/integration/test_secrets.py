@@ -32,7 +32,7 @@ RESOURCES = (
 
 @pytest.fixture(scope="module")
 def site(start_site: SiteFactory) -> Site:
-    """A server behind a proxy that wants a password, whose containerd comes from a URL with a signature."""
+    """Return a site with a server behind a proxy with a password, whose containerd has a signed URL."""
     site = start_site({"name": HOST, "windows": "2022"}, cluster={"kind": "auto"})
     server = site.world.artifacts
     assert server is not None
@@ -53,7 +53,7 @@ def site(start_site: SiteFactory) -> Site:
 
 @pytest.fixture(scope="module")
 def command_lines(site: Site) -> list[str]:
-    """Every command line that runs on the node from now on."""
+    """Return a list that collects every command line on the node from now on."""
     lines: list[str] = []
     programs = site.machine(HOST).programs
     run = programs.run
@@ -68,7 +68,7 @@ def command_lines(site: Site) -> list[str]:
 
 @pytest.fixture(scope="module")
 def tokens(site: Site) -> Iterator[dict[str, str]]:
-    """The bootstrap tokens that were in the cluster at any time: secrets by id."""
+    """Yield the bootstrap tokens that exist in the cluster at any time: secrets by id."""
     seen: dict[str, str] = {}
     stop = threading.Event()
 
@@ -85,32 +85,32 @@ def tokens(site: Site) -> Iterator[dict[str, str]]:
 
 @pytest.fixture(scope="module")
 def runs(site: Site, command_lines: list[str], tokens: dict[str, str]) -> list[PlayRun]:
-    """Runs at the highest verbosity: the first, one of a list with hidden values, and drift checks that find some."""
+    """Return runs at the highest verbosity: the first one, one with a list with hidden values, and drift checks."""
     loud = ("-vvvvvv", "--diff")
     found = [site.run("site.yml", *loud).expect(), site.converge(RESOURCES, *loud).expect()]
     machine = site.machine(HOST)
     machine.services.configure("containerd", Environment=["HTTP_PROXY=http://elsewhere"])
     machine.registry.set(ENVIRONMENT, "HTTP_PROXY", "http://elsewhere")
     found.append(site.run("plan.yml", *loud).expect(2))
-    # What is no longer in the inventory is on the node yet.
+    # A value that is no longer in the inventory is still on the node.
     gone = {"http_proxy": "", "https_proxy": "", "containerd_url": "", "container_runtime_containerd_sha256": ""}
     found.append(site.run("plan.yml", *loud, variables=gone).expect(2))
     return found
 
 
 def forms(secret: str) -> list[bytes]:
-    """Return what to look for: a secret as text, as Windows' own text, and inside of either's base64."""
+    """Return what to search for: a secret as text, as Windows' own text, and inside of the base64 of either."""
     found = []
     for data in (secret.encode(), secret.encode("utf-16-le")):
         found.append(data)
-        # The characters at both ends depend on what stands beside it.
+        # The characters at both ends depend on the adjacent text.
         found += [base64.b64encode(b"\0" * shift + data)[4:-4] for shift in range(3)]
     return found
 
 
 @pytest.fixture(scope="module")
 def secrets(runs: list[PlayRun], tokens: dict[str, str]) -> dict[str, list[bytes]]:
-    """All forms of all secrets, by name."""
+    """Return all forms of all secrets, by name."""
     assert tokens, "no bootstrap token was seen: nothing to look for"
     found = {f"bootstrap token {name}": forms(secret) for name, secret in tokens.items()}
     return found | {
@@ -122,7 +122,7 @@ def secrets(runs: list[PlayRun], tokens: dict[str, str]) -> dict[str, list[bytes
 
 
 def leaks(place: str, data: bytes, secrets: dict[str, list[bytes]]) -> list[str]:
-    """Return which secrets are in there, with what stands before them."""
+    """Return the secrets in some data, with the text before them."""
     return [
         f"{name} in {place} after {data[max(0, position - 80) : position]!r}"
         for name, variants in secrets.items()

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Tokens of flannel and kube-proxy as services: read by one host for all, which may fail."""
+"""Tokens of flannel and kube-proxy as services: one host reads them for all hosts, and may fail."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROLES: list[dict[str, Any]] = [
 
 
 def fact(name: str, value: object, when: str) -> dict[str, Any]:
-    """A task that stands for one that registers."""
+    """Return a task that replaces one that registers a variable."""
     return {"name": f"Know {name}", "ansible.builtin.set_fact": {name: value}, "when": when}
 
 
@@ -33,10 +33,10 @@ def play(hosts: str, *tasks: dict[str, Any]) -> dict[str, Any]:
 
 
 def failures(folder: Path, plays: list[dict[str, Any]], *options: str) -> tuple[dict[str, int], str]:
-    """Run plays over hosts that nobody connects to.
+    """Run plays on hosts without a connection.
 
     Returns:
-        Failed tasks by host, and the output.
+        The number of failed tasks by host, and the output.
     """
     hosts = {name: {"container_runtime": "docker"} for name in ("one", "two", "three", "bare", "half", "early")}
     inventory = {"all": {"hosts": {**hosts, "plain": {"container_runtime": "containerd"}}}}
@@ -64,7 +64,7 @@ def test_the_host_that_read_them_may_fail(tmp_path: Path) -> None:
             {"name": "Lose the first", "ansible.builtin.fail": {"msg": "x"}, "when": "inventory_hostname == 'one'"},
             *ROLES,
             {"name": "Find them", **known, "vars": {"expected": TOKENS}},
-            # What was made later is what counts: it is whole.
+            # The later one counts, because it is complete.
             fact("cni_accounts_made", {"tokens": {**TOKENS, "kube-system/kube-proxy-windows": "t3"}}, "true"),
             {"name": "Lose the second", "ansible.builtin.fail": {"msg": "x"}, "when": "inventory_hostname == 'two'"},
             *ROLES,
@@ -83,7 +83,7 @@ def test_a_node_whose_services_would_be_left_out_is_not_called_done(tmp_path: Pa
     assert "are not known: kube-flannel/flannel-windows, kube-system/kube-proxy-windows. The host" in output
     assert "are not known: kube-system/kube-proxy-windows. The host" in output
     assert "s3cret" not in output
-    # Accounts that the same run would make are not there in a dry run.
+    # In a dry run, accounts that the same run would create do not exist.
     found, output = failures(tmp_path, plays, "--check")
     assert found == {"bare": 0, "plain": 0, "half": 0}, output
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Plain servers become nodes of a cluster: what site.yml makes of them, and what plan.yml says of them afterwards."""
+"""Plain servers become nodes of a cluster: the result of site.yml, and what plan.yml reports afterwards."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from simulator.kubernetes_node.kubeadm import real as kubeadm_real
 pytestmark = pytest.mark.integration
 
 HOSTS = {"win19": "2019", "win22": "2022", "win25": "2025"}
-# How the controller reaches each of them: all connection plugins, schemes and logons have their turn.
+# The connection to each of them. All connection plugins, schemes and authentication methods are used.
 LINKS = {
     "memory": {
         "win19": ("winrm", "https", "basic"),
@@ -59,7 +59,7 @@ _OF_NODES = ("/api/v1/nodes", "/api/v1/pods", "/apis/certificates.k8s.io/v1/")
 
 @pytest.fixture(scope="module")
 def kubeadm(cluster_kind: str) -> Iterator[None]:
-    """Beside the simulated cluster the simulated kubeadm, also where there is a real one."""
+    """With the simulated cluster, use the simulated kubeadm, even if there is a real one."""
     if cluster_kind == "real":
         yield
         return
@@ -69,20 +69,20 @@ def kubeadm(cluster_kind: str) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def site(cluster_kind: str, kubeadm: None, start_site: SiteFactory) -> Site:
-    """Three plain servers, and a cluster without nodes."""
+    """Return a site with three plain servers, and a cluster without nodes."""
     nodes = [{"name": name, "windows": windows} for name, windows in HOSTS.items()]
     site = start_site(*nodes, cluster={"kind": cluster_kind})
     site.host_variables = {host: link_variables(*link) for host, link in LINKS[cluster_kind].items()}
     if cluster_kind == "real":
         assert site.world.cluster is not None
-        # The account of the runs has no more than the rights that the documentation names.
+        # The account of the runs has exactly the documented rights.
         site.variables["kubeconfig"] = str(limited_kubeconfig(site.world.cluster, site.folder))
     return site
 
 
 @pytest.fixture(scope="module")
 def checked(site: Site) -> PlayRun:
-    """A dry run on the plain servers."""
+    """Return a dry run on the plain servers."""
     before = {host: state_of(site.machine(host)) for host in HOSTS}
     run = site.run("site.yml", "--check").expect()
     assert {host: state_of(site.machine(host)) for host in HOSTS} == before
@@ -92,13 +92,13 @@ def checked(site: Site) -> PlayRun:
 
 @pytest.fixture(scope="module")
 def own_tokens(site: Site) -> dict[str, str]:
-    """The bootstrap tokens that the cluster came with: `kubeadm init` makes one."""
+    """Return the bootstrap tokens of the new cluster: `kubeadm init` creates one."""
     return bootstrap_tokens(site)
 
 
 @pytest.fixture(scope="module")
 def first(site: Site, own_tokens: dict[str, str], checked: PlayRun) -> PlayRun:
-    """The first run, with the counters of the nodes' networks in `Site.counted`."""
+    """Return the first run, with the counters of the nodes' networks in `Site.counted`."""
     run = site.run("site.yml").expect()
     site.counted["first"] = {host: site.counters(host) for host in HOSTS}
     return run
@@ -106,7 +106,7 @@ def first(site: Site, own_tokens: dict[str, str], checked: PlayRun) -> PlayRun:
 
 @pytest.fixture(scope="module")
 def second(site: Site, first: PlayRun) -> PlayRun:
-    """The second run."""
+    """Return the second run."""
     with asked_of_nodes() as asked:
         run = site.run("site.yml").expect()
     site.counted["second"] = {host: site.counters(host) for host in HOSTS}
@@ -116,7 +116,7 @@ def second(site: Site, first: PlayRun) -> PlayRun:
 
 @contextmanager
 def asked_of_nodes() -> Iterator[Counter[str]]:
-    """Count what the administrator asks the cluster in memory about its nodes, their pods and their certificates."""
+    """Count the administrator's requests to the cluster in memory for nodes, their pods and their certificates."""
     asked: Counter[str] = Counter()
     handle = Api.handle
 
@@ -134,7 +134,7 @@ def test_a_dry_run_says_what_would_change(site: Site, checked: PlayRun) -> None:
         assert {"WindowsFeature Containers", "Service kubelet", f"ComputerName {node_name(host)}"} <= set(
             checked.changes(host)
         )
-    # Not once for each host.
+    # It is not done once for each host.
     assert checked.output.count("kubernetes_node_sha256") == 1
 
 
@@ -168,9 +168,9 @@ def test_services_run_as_they_should(site: Site, first: PlayRun, host: str) -> N
     assert containerd is not None and kubelet is not None  # noqa: PT018 - one fact: both are there
     assert (containerd.state, containerd.start_mode) == ("Running", "Automatic")
     assert (kubelet.state, kubelet.start_mode, kubelet.dependencies) == ("Running", "Automatic", ["containerd"])
-    # What kubeadm leaves for the kubelet is on its command line, so that it lasts beyond kubeadm's own start of it.
+    # Flags from kubeadm for the kubelet are in its command line, so that they survive restarts.
     left = site.machine(host).files.read_text(r"C:\var\lib\kubelet\kubeadm-flags.env").partition("=")[2].strip(' "\r\n')
-    # A real kubeadm of Linux leaves --hostname-override; the one that answers as Windows' does may leave nothing.
+    # A real kubeadm of Linux writes --hostname-override. The simulated one of Windows may write nothing.
     assert left or kubeadm_real.find(site.world.cluster.version) is None  # type: ignore[union-attr]
     assert all(flag in kubelet.argv for flag in left.split())
 
@@ -189,7 +189,7 @@ def test_windows_is_set_up(site: Site, first: PlayRun, host: str) -> None:
     status: Any = site.node(host).status()
     assert status["hostname"] == node_name(host)
     assert not status["pending_reboot"]
-    # The name and the features share one.
+    # The name and the features share one reboot.
     assert status["boots"] == 2
     assert status["features"]["Containers"] == "Installed"
     assert status["firewall"]["kubelet-in-tcp"]["local_port"] == ["10250"]
@@ -213,7 +213,7 @@ def test_registry_switches_are_those_of_the_windows_version(site: Site, first: P
 
 
 def running(site: Site, host: str) -> set[str]:
-    """Return the names of the containers that run."""
+    """Return the names of the running containers."""
     containers: Any = site.node(host).status()["containers"]
     return {item["name"] for item in containers if item["state"] == "RUNNING"}
 
@@ -224,12 +224,12 @@ def test_the_network_came_from_flannels_pod(site: Site, first: PlayRun, host: st
     (network,) = [item for item in status["hns"]["networks"] if item["name"] == "cbr0"]
     assert network["type"] == "L2Bridge"
     assert network["subnet"] == cluster_nodes(site)[node_name(host)]["pod_cidr"]
-    # A node is Ready when flannel has done its part; kube-proxy may come a moment later.
+    # A node is Ready after flannel has started. kube-proxy may start a moment later.
     wait_for(lambda: {"kube-flannel", "kube-proxy"} <= running(site, host), "both pods run", 60)
     folder = r"C:\etc\cni\net.d"
     (conf,) = [entry.path for entry in site.machine(host).files.listing(folder)]
     assert json.loads(site.machine(host).files.read_text(conf))["name"] == "cbr0"
-    # No run of ours wrote it: it is no resource, and lies there because the pod ran.
+    # The collection did not write it: it is not a resource, but was created by the pod.
     assert not [change for change in first.changes(host) if folder in change and "Directory" not in change]
 
 
@@ -237,7 +237,7 @@ def test_the_first_run_is_small(site: Site, first: PlayRun) -> None:
     for host, counters in site.counted["first"].items():
         assert counters["remote_commands"] <= 20, host
         assert counters["bytes_in"] <= 4_000_000, host
-        # A question that is sent while the node goes down for its reboot may not arrive: it was sent, and never ran.
+        # A query that is sent while the node goes down may not arrive. It was sent, but did not run.
         assert first.commands(host) <= counters["remote_commands"] + 1, host
 
 
@@ -249,7 +249,7 @@ def test_the_second_run_changes_nothing(site: Site, second: PlayRun) -> None:
 
 
 def skipped(run: PlayRun, task: str) -> bool:
-    """Whether no host ran a task."""
+    """Return whether no host ran a task."""
     (said,) = re.findall(rf"^TASK \[[^\]]*{task}\][^\n]*\n(.*?)(?=^TASK |^PLAY )", run.output, re.MULTILINE | re.DOTALL)
     return "skipping:" in said and "ok:" not in said and "changed:" not in said
 
@@ -274,11 +274,11 @@ def test_drift_is_found_and_repaired(site: Site, second: PlayRun) -> None:
     machine.files.write_text(rf"{CONTAINERD}\config.toml", config + "# by hand\n")
     machine.registry.set(STATE_KEY, "EnableCompartmentNamespace", 0, "DWord")
     machine.services.configure("containerd", Start=3)
-    # What a reboot inside kubeadm leaves.
+    # The leftovers of a reboot during kubeadm.
     for path in LEFTOVERS:
         machine.files.write_text(path, "token: abcdef.0123456789abcdef\n")
     machine.services.stop("kubelet")
-    # Out of reach, but not off: other tests count its boots.
+    # It is not reachable, but not off, because other tests count its boots.
     away = site.node("win25").server
     away.close_ports(forget_shells=False)
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""One node with flannel's overlay, on a server where a user was first: its network, its access lists, its secrets."""
+"""One node with flannel's overlay, on a server that a user prepared before: network, access lists, secrets."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("test_site-overla
 
 LEFTOVERS = (r"C:\ProgramData\winkube\join.yaml", r"C:\etc\kubernetes\bootstrap-kubelet.conf")
 SECRETS: dict[str, dict[str, set[str]]] = {}
-"""Who could read the secrets that the run with an overlay wrote, by file."""
+"""For each file, the users that could read the secrets that the run with an overlay wrote."""
 PRIVATE = (
     r"C:\etc\kubernetes",
     r"C:\etc\kubernetes\manifests",
@@ -43,7 +43,7 @@ READABLE = (
 
 
 def attack(site: Site) -> None:
-    """A user was on the server first: folders of his own, a program, a static pod, an archive with its checksum."""
+    """Prepare the server as a malicious user: folders, a program, a static pod, an archive with its checksum."""
     files, version = site.machine("overlay").files, site.world.cluster.version  # type: ignore[union-attr]
     archive = locations.resource("kubernetes", version, cache_dir=r"C:\ProgramData\winkube\cache")["path"]
     plant(files, archive, b"trojan")
@@ -55,9 +55,9 @@ def attack(site: Site) -> None:
 
 @pytest.fixture(scope="module")
 def overlay(start_site: SiteFactory) -> tuple[Site, PlayRun]:
-    """One node with flannel's overlay, on a server where a user was first.
+    """Return one node with flannel's overlay, on a server that a user prepared before.
 
-    The cluster's own endpoint is one that only its Linux nodes can use.
+    Only Linux nodes can use the cluster's own endpoint.
     """
     site = start_site({"name": "overlay", "windows": "2022"}, cluster={"kind": "memory"}, flannel_backend_type="vxlan")
     assert site.world.cluster is not None
@@ -95,7 +95,7 @@ def test_an_overlay_network(overlay: tuple[Site, PlayRun]) -> None:
     machine = site.machine("overlay")
     proxy = machine.files.read_text(r"C:\k\kube-proxy\config.yaml")
     (source_vip,) = [line.split()[1] for line in proxy.splitlines() if "sourceVip" in line]
-    # host-local gives it to no pod: a file of its name is how it knows.
+    # host-local gives it to no pod, because a file with its name exists.
     assert machine.files.is_file(rf"C:\var\lib\cni\networks\flannel.4096\{source_vip}")
 
 
@@ -117,7 +117,7 @@ def test_only_administrators_write_what_runs_as_system(overlay: tuple[Site, Play
         assert files.exists(path), path
         assert files.who_may_write(path) == set(), path
         assert files.who_may_read(path) == (set() if path in PRIVATE else {"BU"}), path
-    # Containers that run as ContainerUser write to their volumes by what Users may do there.
+    # Containers that run as ContainerUser write to their volumes with the rights of Users.
     assert files.who_may_write(r"C:\var\lib\kubelet\pods") == {"BU"}
 
 

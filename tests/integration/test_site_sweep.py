@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Links, power and controllers fail all over `site.yml`: each server becomes the node that an unhurt one becomes."""
+"""Links, power and controllers fail at all points of `site.yml`: servers become the same nodes as an unharmed one."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ QUICK = {"link_drop_seconds": 0.2, "time_scale": 0.02}
 
 
 TOKEN_LIFE = timedelta(hours=1)
-"""Longer than `node_join_token_ttl`: what a killed controller leaves ends by itself."""
+"""Longer than `node_join_token_ttl`, after which the tokens of a killed controller expire."""
 
 
 def state(site: Site, host: str) -> Mapping[str, Any]:
-    """Return what the server and its node are like."""
+    """Return the state of the server and its node."""
     return member_state(site, host, node_name(host))
 
 
 def tokens_left(site: Site, killed: bool) -> list[str]:
-    """Return what is wrong with the cluster's bootstrap tokens: a run deletes its own, however its hosts fare."""
+    """Return the problems with the cluster's bootstrap tokens: a run must delete its own, even if hosts fail."""
     left = token_expirations(site)
     if not killed:
         return [f"a run left the bootstrap token {name}" for name in left]
@@ -48,7 +48,7 @@ def gave_up(site: Site, run: PlayRun) -> set[str]:
 
 
 def changed(site: Site, run: PlayRun, host: str) -> list[str]:
-    """Return what a run changed on a host; what it did in the cluster for all hosts counts as the first one's."""
+    """Return the changes of a run on a host. Changes in the cluster for all hosts count for the first host."""
     first = host == next(name for name in site.hosts() if name in run.recap)
     return run.changes(host) or ([] if first or not run.recap[host]["changed"] else run.changed_tasks(host))
 

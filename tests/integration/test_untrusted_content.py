@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a user put on a server before its first run is not used, though it proves itself right by its own words."""
+"""Files that a user put on a server before its first run are not used, even if they confirm each other."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_the_cache_does_not_vouch_for_what_a_user_put_there(node: DirectNode, se
 
 
 def test_a_record_of_what_was_unpacked_does_not_vouch_either(node: DirectNode, server: ArtifactServer) -> None:
-    r"""A user who made C:\k first can write what the collection writes: program, and record of the program's hash."""
+    r"""A user who created C:\k first can write everything there: a program, and the record of its hash."""
     files = node.machine.files
     artifact = locations.resource("tool", "1.0.0", cache_dir=CACHE, kinds=TOOL, mirror=server.url, upstream=False)
     programs = [*GUARD, *directory.closed([r"C:\k"], users="read"), artifact]

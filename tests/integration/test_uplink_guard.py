@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A static address while somebody makes the first network of a node, at whatever time: it is there again afterwards."""
+"""A static address while the first network of a node is created, at any time: afterwards it is restored."""
 
 from __future__ import annotations
 
@@ -55,18 +55,18 @@ def guard(machine: Machine, kind: str = "psrp", *, check_mode: bool = False, **o
 
 
 def adapter(machine: Machine) -> Any:
-    """The settings of the external adapter, whichever interface has them."""
+    """Return the settings of the external adapter, from whichever interface has them."""
     found = status(machine)
     return found.get("vEthernet (Ethernet)") or found["Ethernet"]
 
 
 def status(machine: Machine) -> Any:
-    """The settings of all interfaces, by name."""
+    """Return the settings of all interfaces, by name."""
     return machine.families.status["network"](machine)
 
 
 def add_storage(machine: Machine, *, plugged: bool = True) -> Interface:
-    """Gives it a second adapter with a static address, which no switch ever takes."""
+    """Add a second adapter with a static address, which no switch ever uses."""
     addresses = [Address("10.77.0.5", 24)]
     storage = Interface(
         "Storage", "Mellanox", 9, "00-15-5D-77-00-05", addresses, dhcp=False, physical=True, plugged=plugged
@@ -90,15 +90,15 @@ def test_a_static_address_outlives_a_network_that_comes_late(fleet: Fleet, kind:
     assert finished["changed"]
     assert adapter(machine) == before
     assert not machine.files.exists(NOTE)
-    # A switch holds the adapter now: there is nothing left to guard.
+    # A switch uses the adapter now, so there is nothing left to guard.
     assert not guard(machine, kind)["guard"]
 
 
 @pytest.mark.parametrize("kind", CONNECTIONS)
 def test_a_link_that_breaks_leaves_one_guard_all_the_same(fleet: Fleet, kind: str) -> None:
-    """Cut at every request of its start: before it arrived, in its answer, or after it."""
+    """Cut at every request of its start: before it arrives, in its response, or after it."""
     machine, server = fleet.machine("IDLE"), fleet.nodes["IDLE"].server
-    # Its end does not wait for a network.
+    # Its end does not depend on a network.
     quick = {"network_timeout": 0, "settle": 0, "reconnect_timeout": 30}
     before = server.counters.snapshot()["wsman_requests"]
     assert guard(machine, kind, **quick)["guard"]
@@ -127,7 +127,7 @@ def test_a_guard_outlives_who_asks_too_early(fleet: Fleet) -> None:
 
 
 def test_the_switch_of_one_card_is_enough(fleet: Fleet) -> None:
-    """The lost address comes back, though the other adapter's switch never comes."""
+    """The lost address comes back, although the other adapter never gets a switch."""
     machine = fleet.machine("TWO")
     add_storage(machine)
     before, storage = adapter(machine), status(machine)["Storage"]
@@ -139,7 +139,7 @@ def test_the_switch_of_one_card_is_enough(fleet: Fleet) -> None:
     assert [change["name"] for change in finished["changes"]] == ["Ethernet"]
     assert (adapter(machine), status(machine)["Storage"]) == (before, storage)
     assert not machine.files.exists(NOTE)
-    # A later run costs a look, which join_info has had already, and leaves nothing behind for the other adapter.
+    # A later run costs one observation, which join_info has already made, and starts no guard for the other adapter.
     again = guard(machine, **LONG)
     assert (again["guard"], again["remote_commands"]) == ({}, 1)
     with connect(machine, "psrp") as connection:
@@ -148,7 +148,7 @@ def test_the_switch_of_one_card_is_enough(fleet: Fleet) -> None:
 
 
 def test_a_later_run_leaves_no_second_guard(fleet: Fleet) -> None:
-    """Nor does it wait for the first one where no network comes, as when another tool brings it some day."""
+    """It does not wait for the first one, either, if no network is created, as with another tool."""
     machine = fleet.machine("LATER")
     storage = add_storage(machine)
     first = guard(machine, **LONG)
@@ -158,7 +158,7 @@ def test_a_later_run_leaves_no_second_guard(fleet: Fleet) -> None:
     looked = guard(machine, state="absent", guard=again["guard"], timeout=0)
     assert (looked["guard"], looked["changed"], looked.get("warnings")) == (first["guard"], False, None)
     assert looked["remote_commands"] == 1
-    # A guard of addresses that the adapters no longer have is none.
+    # A guard for addresses that the adapters no longer have does not count.
     storage.addresses[:] = [Address("10.77.0.6", 24)]
     other = guard(machine, **LONG)
     assert other["guard"]["key"] != first["guard"]["key"]
@@ -187,7 +187,7 @@ def test_a_reboot_before_the_network_leaves_another_guard(fleet: Fleet) -> None:
     restored = guard(machine, state="absent", guard=finished["guard"], timeout=60)
     assert restored["changed"], restored
     assert adapter(machine) == before
-    # Where the network is there, only somebody at the console can tell.
+    # After the network exists, only a user at the console can find out.
     gone = guard(machine, state="absent", guard=started["guard"], timeout=1)
     assert NOTE in gone["warnings"][0]
     assert not gone["guard"]

@@ -1,8 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The wire on a server that WINKUBE_WINDOWS_INVENTORY names (its first host), a real one in the project's workflow.
+"""The wire on a server in WINKUBE_WINDOWS_INVENTORY (its first host); in the project's workflow this is a real server.
 
-Only what a server in use can take: one folder and one registry key of ours, made and removed; no reboot, no service.
+Only changes that a server in use can tolerate: one folder and one registry key, which are removed; no reboot, no
+service.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ import pytest
 INVENTORY = os.environ.get("WINKUBE_WINDOWS_INVENTORY", "")
 FOLDER = r"C:\ProgramData\winkube-test"
 KEY = r"HKLM:\SOFTWARE\winkube-test"
-# What breaks where text is taken for code, or passes through a code page.
+# Characters that break if text is interpreted as code, or converted to a code page.
 HOSTILE = "'; exit 9 #`$(exit 9)\"\r\n\u00e4\u20ac\U0001f600%PATH%\u2019"
-# A certificate that nobody checks: NTLM encrypts its messages, and basic authentication stays on the machine.
+# The certificate is not verified: NTLM encrypts its messages, and basic authentication stays on the machine.
 SEALED = {
     "psrp": {"ansible_psrp_message_encryption": "always"},
     "winrm": {"ansible_winrm_message_encryption": "always"},
@@ -54,7 +55,7 @@ pytestmark = [
 
 
 def run_calls(link: str, *calls: dict[str, object]) -> dict[str, Any]:
-    """Run a batch through this link (a name of LINKS) and return the results of its calls, by id."""
+    """Run a batch over a connection (a name in LINKS), and return the results of its calls by id."""
     arguments = {"batch": json.dumps({"calls": calls})}
     ansible = Path(sys.executable).with_name("ansible")
     command = [ansible, "all[0]", "-i", INVENTORY, "-m", "winkube.node.invoke_calls", "-a", json.dumps(arguments)]
@@ -70,7 +71,7 @@ def run_calls(link: str, *calls: dict[str, object]) -> dict[str, Any]:
 
 @pytest.fixture(params=sorted(LINKS))
 def link(request: pytest.FixtureRequest) -> Iterator[str]:
-    """A connection whose test may use FOLDER and KEY."""
+    """Yield a connection for a test that may use FOLDER and KEY."""
     yield request.param
     remove = {"command": "Remove-Item", "on_error": "continue"}
     run_calls(

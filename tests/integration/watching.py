@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Who may read the secrets that are written on a simulated server, at the moment when they are written."""
+"""Who may read secrets on a simulated server at the moment when they are written."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from collections.abc import Iterator
 
 from simulator.machine.machine import Machine
 
-# A bootstrap token, and the begin of a private key.
+# A bootstrap token, and the beginning of a private key.
 _SECRET = re.compile(rb"\b[a-z0-9]{6}\.[a-z0-9]{16}\b|PRIVATE KEY")
-# What is written beside its place: docs/wire.md.
+# The temporary name of a file that is being written: docs/wire.md.
 _PART = re.compile(r"~[0-9a-f]{8}\.part$")
 
 
 @contextlib.contextmanager
 def secrets_written(machine: Machine) -> Iterator[dict[str, set[str]]]:
-    """Collect the files that got a secret, and who beside SYSTEM and administrators could read or write each."""
+    """Collect the files that get a secret, with the accounts that had access (except SYSTEM and administrators)."""
     seen: dict[str, set[str]] = {}
     files = machine.files
     write = files.write_bytes

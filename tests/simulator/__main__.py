@@ -16,7 +16,7 @@ from simulator.world import World
 
 
 def serve(world: World, control_port: int, kubeconfig: Path | None, stop: threading.Event) -> None:
-    """Say that all is ready, and serve until told to stop."""
+    """Report that the fleet is ready, and serve until `stop` is set."""
     fleet = world.fleet
     control = ControlServer(fleet, port=control_port)
     control.start()

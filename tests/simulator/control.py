@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The fleet's own control over HTTP: a node that is off answers nothing, so its power button is elsewhere.
+"""Control of a whole fleet over HTTP. A node that is off cannot answer, so its power button is here.
 
-GET  /simulator/status                                  of all nodes, by name
+GET  /simulator/status             the status of all nodes, by name
 POST /simulator/power   {"node": NAME, "action": "start" | "off" | "reset"}
 POST /simulator/deploy  {"from": NAME, "name": NAME, "address": ADDRESS, …settings}
 """
@@ -20,7 +20,7 @@ from simulator.http_base import HttpServer
 
 
 def power(fleet: Fleet, request: Mapping[str, object]) -> dict[str, object]:
-    """Press a node's power button; returns when that is done."""
+    """Press a node's power button, and return when the action is complete."""
     machine = fleet.machine(str(request.get("node")))
     actions: dict[str, Callable[[], None]] = {
         "start": machine.power_on,
@@ -29,34 +29,34 @@ def power(fleet: Fleet, request: Mapping[str, object]) -> dict[str, object]:
     }
     action = str(request.get("action"))
     if action not in actions:
-        raise ValueError(f"unknown action: {action}; known: {', '.join(actions)}")
+        raise ValueError(f"expected one of the actions {', '.join(actions)}, got {action}")
     actions[action]()
     return {"node": request.get("node"), "power": machine.power.state, "computer_name": machine.name}
 
 
 def deploy(fleet: Fleet, request: Mapping[str, object]) -> dict[str, object]:
-    """Start a new machine from an image."""
+    """Start a new machine from the disk of another one."""
     others = {key: value for key, value in request.items() if key not in ("from", "name", "address")}
     node = fleet.deploy_image(str(request["from"]), str(request["name"]), str(request["address"]), **others)
     return {"node": request["name"], "computer_name": node.machine.name, "address": node.machine.address}
 
 
 class ControlServer:
-    """Serves a fleet's control on an address."""
+    """Serves the control of a fleet on an address."""
 
     def __init__(self, fleet: Fleet, address: str = "127.0.0.1", port: int = 0) -> None:
         class Handler(BaseHTTPRequestHandler):
             """Answers one request."""
 
             def do_GET(self) -> None:
-                """Answer the status."""
+                """Answer with the status of all nodes."""
                 if self.path == "/simulator/status":
                     _answer(self, 200, {name: node.status() for name, node in fleet.nodes.items()})
                 else:
                     _answer(self, 404, {"error": f"no {self.path}"})
 
             def do_POST(self) -> None:
-                """Do what is asked."""
+                """Run the requested command."""
                 work = {"/simulator/power": power, "/simulator/deploy": deploy}.get(self.path)
                 if work is None:
                     _answer(self, 404, {"error": f"no {self.path}"})
@@ -65,19 +65,19 @@ class ControlServer:
                     body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
                     request = json.loads(body)
                     if not isinstance(request, dict):
-                        raise ValueError("the request is no JSON object")
+                        raise ValueError("expected a JSON object as the request")
                     _answer(self, 200, work(fleet, request))
                 except (ValueError, KeyError) as error:
                     _answer(self, 400, {"error": str(error)})
 
             def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - http.server's name
-                """Say nothing."""
+                """Log nothing."""
 
         self._server = HttpServer((address, port), Handler)
         self.url = f"http://{address}:{self._server.port}"
 
     def start(self) -> None:
-        """Serve in a thread."""
+        """Start to serve, in a thread."""
         threading.Thread(target=self._server.serve_forever, name="fleet-control", daemon=True).start()
 
     def stop(self) -> None:

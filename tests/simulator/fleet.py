@@ -1,16 +1,16 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A fleet of simulated servers in one process: its file, its machines, their network.
+"""A fleet of simulated servers in one process: the fleet file, its machines and their network.
 
 The fleet file (YAML):
 
     nodes:
       - {name: win-a, address: 127.20.0.11, windows: "2022", user: Administrator, password: …, …}
-    artifacts: {…}      # what else there is: see world.py
+    artifacts: {…}      # further servers: see world.py
     registry: {…}
     cluster: {…}
 
-A node's keys are those of `machine.settings.Settings`; others are options of the families.
+The keys of a node are the fields of `machine.settings.Settings`; all other keys are options of the families.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from simulator.transport.server import NodeServer
 HTTP_PORT = 5985
 HTTPS_PORT = 5986
 _PLENTY = 2 << 30
-"""Bytes that have to be free in memory; a container has 64 MB unless told."""
+"""Bytes that must be free in memory. By default a container has 64 MB of shared memory."""
 
 
 @dataclass(frozen=True)
 class FleetFile:
-    """What a fleet file says."""
+    """The contents of a fleet file."""
 
     nodes: tuple[Settings, ...]
     artifacts: Mapping[str, object] = field(default_factory=dict)
@@ -50,20 +50,20 @@ class FleetFile:
 
 
 def read_fleet(path: Path) -> FleetFile:
-    """Read a fleet file. Raises ValueError that says what is wrong, OSError."""
+    """Read a fleet file. Raises OSError, or ValueError with the reason."""
     try:
         document = yaml.safe_load(path.read_text(encoding="utf-8"))
     except yaml.YAMLError as error:
-        raise ValueError(f"{path} is no YAML: {error}") from None
+        raise ValueError(f"{path} is not valid YAML: {error}") from None
     if not isinstance(document, Mapping) or not isinstance(document.get("nodes"), list):
-        raise ValueError(f"{path} needs a list of nodes")
+        raise ValueError(f"{path}: expected a list of nodes")
     if unknown := document.keys() - {"nodes", "artifacts", "registry", "cluster"}:
-        raise ValueError(f"{path} has unknown keys: {', '.join(sorted(map(str, unknown)))}")
+        raise ValueError(f"{path}: unknown keys: {', '.join(sorted(map(str, unknown)))}")
     nodes = tuple(Settings.read(entry) for entry in document["nodes"])
     for what in ("name", "address"):
         values = [getattr(node, what) for node in nodes]
         if twice := {value for value in values if values.count(value) > 1}:
-            raise ValueError(f"{path}: two nodes have the {what} {', '.join(sorted(twice))}")
+            raise ValueError(f"{path}: two nodes have the same {what}: {', '.join(sorted(twice))}")
     return FleetFile(nodes, *(document.get(key) or {} for key in ("artifacts", "registry", "cluster")))
 
 
@@ -75,16 +75,17 @@ class Node:
     server: NodeServer
 
     def status(self) -> dict[str, object]:
-        """Return what GET /simulator/status answers."""
+        """Return the node's part of the response to GET /simulator/status."""
         return self.server.status()
 
 
 def _memory() -> Path | None:
-    """Return a folder in memory where there is plenty of room, and nobody wants another one: disks are all small files.
+    """Return a folder in memory, or None if there is too little free memory or the user chose a folder (TMPDIR).
 
-    Half of what the kernel does for a fleet is otherwise the journal of a file system whose files nobody keeps.
+    The disks of nodes are many small files. On a real file system, half of the kernel's work for a fleet would be the
+    journal.
     """
-    memory = Path("/dev/shm")  # mkdtemp makes a folder of our own in it
+    memory = Path("/dev/shm")  # mkdtemp creates a folder of its own in it
     with contextlib.suppress(OSError):
         if "TMPDIR" not in os.environ and shutil.disk_usage(memory).free >= _PLENTY:
             return memory
@@ -92,12 +93,12 @@ def _memory() -> Path | None:
 
 
 class Fleet:
-    """Machines that answer on their addresses. Use as a context, or `start` and `stop`.
+    """Machines that listen on their addresses. Use it as a context manager, or call `start` and `stop`.
 
     Args:
-        nodes: their settings.
-        state: a folder for their files; a temporary one by default, deleted at the end.
-        http_port, https_port: of every node.
+        nodes: the settings of the nodes.
+        state: the folder for the files of the nodes. The default is a temporary one, which `stop` deletes.
+        http_port, https_port: the WinRM ports of every node.
     """
 
     def __init__(
@@ -119,7 +120,7 @@ class Fleet:
         self.certificate: FleetCertificate | None = None
 
     def start(self) -> None:
-        """Set the machines up, boot them, open their ports. Raises OSError if an address or port is taken."""
+        """Set up and boot the machines, and open their ports. Raises OSError if an address or port is taken."""
         addresses = [settings.address for settings in self._settings]
         names = [settings.name for settings in self._settings]
         self.certificate = make_fleet_certificate(self.state / "certificate", addresses, names)
@@ -131,7 +132,7 @@ class Fleet:
             raise
 
     def add(self, settings: Settings, source: Machine | None = None, *, power_on: bool = True) -> Node:
-        """Add a machine, fresh or with another's disk, and boot it."""
+        """Add a machine with an empty disk or a copy of another machine's disk, and boot it."""
         assert self.certificate is not None, "the fleet has to be started first"
         folder = self.state / "nodes" / settings.name
         if folder.exists() and self._temporary:
@@ -149,23 +150,25 @@ class Fleet:
         return node
 
     def machine(self, name: str) -> Machine:
-        """Return a machine by the name in the fleet file. Raises KeyError."""
+        """Return the machine with this name in the fleet file. Raises KeyError."""
         return self.nodes[name].machine
 
     def deploy_image(self, from_node: str, name: str, address: str, **changes: object) -> Node:
-        """Start a new machine from the disk of one that is off (as a cloud does from a golden image).
+        """Start a new machine from the disk of a machine that is off, as a cloud does from a golden image.
 
         Args:
-            from_node: whose disk; it has to be off.
-            name, address: of the new machine's entry in the fleet. Its computer name is on the disk, or random if that
-                was generalized.
+            from_node: the machine whose disk is copied; it must be off.
+            name, address: the new machine's name and address in the fleet. Its computer name is that of the disk, or
+            random
+                if the disk was generalized.
             changes: other settings of the new machine (`user`, `password`, `disk_gb`, options …).
 
-        Raises: ValueError if the other machine runs, or a name or address is taken.
+        Raises:
+            ValueError: the other machine is running, or the name or address is taken.
         """
         other = self.machine(from_node)
         if other.power.state != "off":
-            raise ValueError(f"{from_node} runs: an image is taken of a machine that is off")
+            raise ValueError(f"{from_node} is running: shut it down before its disk is copied")
         if name in self.nodes or address in (node.machine.address for node in self.nodes.values()):
             raise ValueError(f"{name} or {address} is taken")
         old = other.settings
@@ -174,7 +177,7 @@ class Fleet:
         return self.add(merged, other)
 
     def stop(self) -> None:
-        """Close all ports, end everything that runs, and delete the temporary folder."""
+        """Close all ports, end all processes, and delete the temporary folder."""
         for node in self.nodes.values():
             node.machine.power.retire()
             node.server.stop()
@@ -182,12 +185,12 @@ class Fleet:
             shutil.rmtree(self.state, ignore_errors=True)
 
     def __enter__(self) -> Fleet:
-        """Start it."""
+        """Start the fleet."""
         self.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop it."""
+        """Stop the fleet."""
         self.stop()

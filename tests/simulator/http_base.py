@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What the simulator's HTTP servers have in common: threads, TLS, and clients that go away."""
+"""The base class of the simulator's HTTP servers: threads, TLS, and clients that disconnect."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class HttpServer(http.server.ThreadingHTTPServer):
     """A server with a thread for each connection.
 
     Args:
-        address: IPv4 address and port to listen on; port 0 takes a free one.
-        handler: answers the requests of one connection.
-        tls: serve HTTPS with this context, else HTTP.
+        address: the IPv4 address and port to listen on; port 0 picks a free port.
+        handler: handles the requests of one connection.
+        tls: serve HTTPS with this context; None serves HTTP.
     """
 
     daemon_threads = True
@@ -37,11 +37,11 @@ class HttpServer(http.server.ThreadingHTTPServer):
 
     @property
     def port(self) -> int:
-        """The port it listens on."""
+        """The port that the server listens on."""
         return int(self.server_address[1])
 
     def server_bind(self) -> None:
-        """Bind without asking DNS for our name, which HTTPServer does."""
+        """Bind without the DNS lookup of the host's name that HTTPServer does."""
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.socket.bind(self.server_address)
         self.server_address = self.socket.getsockname()
@@ -50,20 +50,21 @@ class HttpServer(http.server.ThreadingHTTPServer):
     def get_request(self) -> tuple[socket.socket, Any]:
         """Accept a connection.
 
-        With TLS, its own thread does the handshake when it first reads, so that a silent client does not block others.
+        With TLS, the connection's own thread does the handshake at its first read, so that a silent client blocks no
+        others.
         """
         connection, peer = super().get_request()
-        # An answer may be several small writes: without this, Nagle's algorithm delays them.
+        # A response may be several small writes, which Nagle's algorithm would delay.
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if self.tls is not None:
             connection = self.tls.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
         return connection, peer
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that goes away is no error of the server."""
+        """Ignore clients that disconnect."""
         _LOG.debug("connection of %s ended", client_address, exc_info=True)
 
     def stop(self) -> None:
-        """Stop listening. Connections that are open stay open."""
+        """Stop listening. Open connections stay open."""
         self.shutdown()
         self.server_close()

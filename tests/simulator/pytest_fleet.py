@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A pytest fixture of simulated servers: `pytest_plugins = ["simulator.pytest_fleet"]`."""
+"""A pytest fixture that starts simulated servers: `pytest_plugins = ["simulator.pytest_fleet"]`."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ FleetFactory = Callable[..., Fleet]
 
 @pytest.fixture
 def simulated_fleet(tmp_path: Path) -> Iterator[FleetFactory]:
-    """A function that starts a fleet: `simulated_fleet({"name": "win-a", "windows": "2022"}, …)`.
+    """Return a function that starts a fleet: `simulated_fleet({"name": "win-a", "windows": "2022"}, …)`.
 
-    Entries without an address get one of their own, which no other worker of xdist uses. Fleets are stopped at the end.
+    Nodes without an address get one that no other xdist worker uses. All fleets are stopped at the end of the test.
     """
     started: list[Fleet] = []
     worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw") or 0)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Pytest fixtures of container registries: `pytest_plugins = ["simulator.pytest_registry"]`."""
+"""Pytest fixtures for container registries: `pytest_plugins = ["simulator.pytest_registry"]`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from simulator.kubernetes_node.registry.real import RealRegistry, unavailable
 
 @pytest.fixture(scope="session")
 def real_registry() -> Iterator[RealRegistry]:
-    """The real registry, empty (`fill` it with what a test needs); skips where it is not installed, and says so."""
+    """Return a real registry, empty (`fill` it with what a test needs). Skips the test if no registry is installed."""
     if reason := unavailable():
         pytest.skip(reason)
     with RealRegistry() as found:

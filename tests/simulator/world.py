@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Everything that a fleet file names, started together: servers, artifact server, container registry, cluster.
+"""Everything that a fleet file describes, started together: nodes, artifact server, container registry, cluster.
 
 nodes: […]                                          # see fleet.py
-artifacts: {address: 127.50.0.1, port: 8081}        # optional; port 0 takes a free one; also user, query, rate
+artifacts: {address: 127.50.0.1, port: 8081}        # optional; port 0 picks a free port; also user, query, rate
 registry: {address: 127.50.0.1, port: 5000}         # optional; also user, auth, rate
-cluster: {address: 127.50.0.1, kind: auto, …}       # optional; further keys as start_cluster takes them
+cluster: {address: 127.50.0.1, kind: auto, …}       # optional; further keys are arguments of start_cluster
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from simulator.kubernetes_node.registry.server import Registry
 
 
 class World:
-    """What a fleet file describes. A context manager.
+    """Everything that a fleet file describes, as a context manager.
 
     Args:
-        file: the fleet file, read.
-        state: folder for the nodes' files; a temporary one by default.
-        http_port, https_port: of every node.
+        file: the contents of the fleet file.
+        state: the folder for the files of the nodes; by default a temporary one.
+        http_port, https_port: the WinRM ports of every node.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class World:
         self.cluster: Cluster | None = None
 
     def __enter__(self) -> World:
-        """Start it all; what was started is stopped again where something fails."""
+        """Start everything. If one part fails, stop the parts that were started."""
         try:
             self._start()
         except BaseException:
@@ -50,7 +50,7 @@ class World:
         return self
 
     def __exit__(self, *_error: object) -> None:
-        """Stop it all, the servers first: their kubelets speak to the cluster."""
+        """Stop everything. The nodes stop first, because their kubelets call the cluster."""
         self._stack.close()
 
     def _start(self) -> None:
@@ -70,7 +70,7 @@ class World:
 
 
 def _options(entry: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    """Return where a server listens and those of its other options that are given. Raises ValueError for others."""
+    """Return a server's address and its other options. Raises ValueError for unknown keys."""
     if unknown := entry.keys() - {"address", "port", *names}:
         raise ValueError(f"unknown keys of a server: {', '.join(sorted(unknown))}")
     return {"address": "127.0.0.1", "port": 0, **entry}

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Run an action plugin as a task does: through Ansible's entry point, its options validated."""
+"""Run an action plugin as a task does: through Ansible's entry point, with validated options."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from ansible_collections.winkube.node.plugins.plugin_utils.remote.timeouts impor
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Call, Observation
 
 PSRP = {"protocol": "https", "port": 5986, "auth": "ntlm", "cert_validation": "validate", "remote_addr": "192.0.2.1"}
-"""Options of a connection that is encrypted."""
+"""The options of an encrypted connection."""
 
 
 class Connection:
-    """What actions ask a connection about.
+    """The properties of a connection that actions read.
 
     Args:
-        options: of the connection plugin psrp.
+        options: the options of the connection plugin psrp.
     """
 
     transport = "psrp"
@@ -44,7 +44,7 @@ class Connection:
 
 @dataclasses.dataclass
 class Task:
-    """A task's attributes that actions use."""
+    """The attributes of a task that actions read."""
 
     args: dict[str, t.Any]
     check_mode: bool = False
@@ -70,7 +70,7 @@ def variables_of(results: t.Mapping[str, t.Mapping[str, t.Any]]) -> dict[str, t.
     """Return Ansible's variables of a play.
 
     Args:
-        results: the variables of each host, as `hostvars` has them.
+        results: the variables of each host, as in `hostvars`.
     """
     first = next(iter(results), None)
     return {"inventory_hostname": first, "ansible_play_hosts_all": list(results), "hostvars": dict(results)}
@@ -88,9 +88,9 @@ def run(
 
     Args:
         action: the module of the action plugin.
-        options: of the task.
+        options: the options of the task.
         variables: Ansible's variables.
-        connection: stands for the connection plugin.
+        connection: replaces the connection plugin.
         task: other attributes of the task.
     """
     loader, known = DataLoader(), dict(variables or {})
@@ -101,17 +101,17 @@ def run(
 
 
 class Node(DirectNode):
-    """A simulated machine as an action has it.
+    """A simulated machine as an action sees it.
 
     Args:
-        machine: the simulated machine, or a stand-in for tests that answer for themselves.
+        machine: the simulated machine, or a stand-in with its own responses.
     """
 
     def __init__(self, machine: t.Any = None) -> None:
         super().__init__(machine)
         self.patience = Timeouts()
         self.steps: list[tuple[str, bool]] = []
-        """What was done, and whether it was kept out of the output."""
+        """The steps, each with whether it was hidden from the output."""
 
     def observe(self, calls: t.Sequence[Call], *, step: str = "", private: bool = False) -> Observation:
         return self.run(Batch(calls=tuple(calls)), step=step, private=private)
@@ -128,10 +128,10 @@ def run_on(
     variables: t.Mapping[str, t.Any] | None = None,
     **more: t.Any,
 ) -> dict[str, t.Any]:
-    """Return the result of an action on a node that needs no connection.
+    """Return the result of an action on a node without a connection.
 
     Args:
-        node: the node; it learns the time limits that the action was given.
+        node: the node, which records the time limits that the action was given.
         action, options, variables, more: as in `run`.
     """
 
@@ -145,10 +145,10 @@ def run_on(
 
 
 class Answering:
-    """A node that answers as a test says.
+    """A node with the responses of a test.
 
     Args:
-        answers: observations, or what is raised instead, in order.
+        answers: observations, or exceptions to raise instead, in order.
     """
 
     def __init__(self, *answers: Observation | Exception) -> None:
@@ -170,10 +170,10 @@ class Answering:
 
 
 def move_clock(module: types.ModuleType, monkeypatch: pytest.MonkeyPatch, ahead: datetime.timedelta) -> None:
-    """Have the controller's clock differ from the true time."""
+    """Move the controller's clock."""
 
     class Moved(datetime.datetime):
-        """A clock that is ahead, or behind."""
+        """A clock that is ahead or behind."""
 
         @classmethod
         def now(cls, tz: datetime.tzinfo | None = None) -> datetime.datetime:  # type: ignore[override]

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A bundle with one patch, as its actions make it."""
+"""A bundle with one patch, built by its actions."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def patch(site: Path) -> dict[str, str]:
 
 
 def needs(site: Path) -> dict[str, t.Any]:
-    """What a host with one patch needs."""
+    """Return the needs of a host with one patch."""
     return run(bundle_content, {"patches": [patch(site)]}, {"inventory_hostname": "a"})
 
 
 def make(site: Path, *results: object, check_mode: bool = False, **options: t.Any) -> dict[str, t.Any]:
-    """Make a bundle for hosts with these results."""
+    """Build a bundle for hosts with these results."""
     variables = variables_of({f"host{number}": {"needs": result} for number, result in enumerate(results)})
     given = {"path": str(site / "bundle"), "key": str(site / "key"), "results_var": "needs", **options}
     return run(bundle, given, variables, check_mode=check_mode)

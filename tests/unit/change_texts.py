@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Compare what a test's resources ask and plan with a golden file: every call, whole.
+"""Compare the calls and plans of a test's resources with a golden file, completely.
 
-`tests/golden/changes` has a file for each test file, and in it a section for each test.
+`tests/golden/changes` contains a file for each test file, with a section for each test.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ _SHOWN = {"why", "before", "after", "calls"}
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """What a resource planned; `outcome` is the error where it refused to, or where nothing loads as a resource."""
+    """The plan of a resource. `outcome` is the error if planning or loading failed."""
 
     resource: Resource | None
     outcome: Change | Exception | None
 
 
 def sections(text: str) -> dict[str, str]:
-    """Return the sections of a golden file, by the name of their test."""
+    """Return the sections of a golden file, by the names of their tests."""
     return dict(_SECTION.findall(text))
 
 
 def check(module: str, test: str, plans: Iterable[Plan]) -> None:
     """Compare the plans of a test with its section of the golden file.
 
-    With WINKUBE_GOLDEN=update the section is written instead; only by one process at a time (`-n 0`).
+    With WINKUBE_GOLDEN=update the section is written instead, which only one process may do at a time (`-n 0`).
 
     Args:
         module: the test file, such as `resources/test_service`.
         test: the test with its parameters.
-        plans: what its resources planned.
+        plans: the plans of its resources.
     """
     name = f"{FOLDER}/{module}.txt"
     file = comparison.path(name)
@@ -58,7 +58,7 @@ def check(module: str, test: str, plans: Iterable[Plan]) -> None:
 
 
 def _lines(plans: Iterable[Plan]) -> t.Iterator[str]:
-    """Return the plans as text; what was there already is not repeated."""
+    """Return the plans as text, without repetitions."""
     asked, planned = set[str](), set[str]()
     for plan in plans:
         resource = plan.resource
@@ -88,7 +88,7 @@ def _change(change: Change) -> t.Iterator[str]:
 
 
 def _rest(values: t.Mapping[str, t.Any], change: Change | None = None) -> str:
-    """Return what differs from a default, as JSON."""
+    """Return the values that differ from the defaults, as JSON."""
     defaults = {field.name: field.default for field in dataclasses.fields(change)} if change else {}
     found = {name: value for name, value in values.items() if value != defaults.get(name)}
     return f" {_json(found)}" if found else ""

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A simulated machine as the engine sees a node, without Ansible and without any transport."""
+"""A simulated machine as the engine sees a node, without Ansible and without a transport."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from wire_provider import module
 
 
 class DirectNode:
-    """A simulated machine without any transport, as the engine sees a node."""
+    """A simulated machine without a transport, as the engine sees a node."""
 
     def __init__(self, machine: Machine) -> None:
         self.name = "node-1"
@@ -40,7 +40,7 @@ class DirectNode:
         return only_asked(Observation.from_wire(observation), batch.calls)
 
     def answered(self, batch: Batch, observation: dict[str, t.Any]) -> None:
-        """Told what the module answered; for tests that alter it."""
+        """Called with each response of the module, for tests that alter it."""
 
     def reboot(self, *, step: str = "") -> None:
         self.reboots += 1

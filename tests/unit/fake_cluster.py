@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A Kubernetes API of a few objects over HTTP, and modules that run against it as Ansible runs them."""
+"""A Kubernetes API with a few objects over HTTP, and running modules against it as Ansible does."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from ansible.module_utils import basic
 
 Document = dict[str, t.Any]
 KINDS = ("nodes", "pods", "daemonsets", "certificatesigningrequests", "poddisruptionbudgets")
-"""What can be listed."""
+"""The kinds that can be listed."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Asked:
-    """A request that changed something, or was meant to."""
+    """A request that changes something."""
 
     method: str
     path: str
@@ -35,19 +35,19 @@ class FakeCluster:
     """The API server.
 
     Args:
-        folder: where its kubeconfig is written.
+        folder: the folder for its kubeconfig.
     """
 
     def __init__(self, folder: Path) -> None:
         self.objects: dict[str, Document] = {"version": {"gitVersion": "v1.37.1"}}
-        """By path."""
+        """The objects by path."""
         self.asked: list[Asked] = []
         self.types: set[str] = set()
         """The content types of patches."""
         self.denied: t.Callable[[Document], bool] = lambda _spec: False
-        """Which reviews of access are answered with no."""
+        """Returns whether a review of access is answered with no."""
         self.failures: dict[tuple[str, str], list[tuple[int, t.Any]]] = {}
-        """Answers instead of the usual ones, by method and path."""
+        """Responses that replace the usual ones, by method and path."""
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
         threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
@@ -56,15 +56,15 @@ class FakeCluster:
         self.kubeconfig.write_text(json.dumps(self._kubeconfig()), encoding="utf-8")
 
     def close(self) -> None:
-        """Let nobody reach it any more."""
+        """Make the server unreachable."""
         self._server.shutdown()
         self._server.server_close()
 
     def add(self, path: str, **document: t.Any) -> Document:
-        """Add an object; its metadata has what every object has.
+        """Add an object, after setting the metadata that every object has.
 
         Args:
-            path: its path; the last part is its name, the part behind `namespaces` its namespace.
+            path: its path, which ends with its name; the part after `namespaces` is its namespace.
             document: the object.
         """
         parts = path.split("/")
@@ -76,11 +76,11 @@ class FakeCluster:
         return document
 
     def fail(self, method: str, path: str, status: int, body: t.Any = None) -> None:
-        """Answer the next such request like this."""
+        """Set the response to the next request with this method and path."""
         self.failures.setdefault((method, path), []).append((status, body))
 
     def answer(self, asked: Asked) -> tuple[int, t.Any]:
-        """Return status and body of an answer."""
+        """Return the status and the body of a response."""
         if asked.method != "GET":
             self.asked.append(asked)
         if failures := self.failures.get((asked.method, asked.path)):
@@ -181,7 +181,7 @@ class FakeCluster:
 
 
 def _is_of(path: str, root: str, kind: str) -> bool:
-    """Whether a path is that of an object of a kind in any namespace."""
+    """Return whether a path is that of an object of a kind in any namespace."""
     parts = path.removeprefix(f"{root}/").split("/")
     return path.startswith(f"{root}/") and len(parts) == 3 and parts[1] == kind
 
@@ -205,19 +205,19 @@ def add_node(cluster: FakeCluster, name: str, **more: t.Any) -> Document:
 
 
 class _EndError(BaseException):
-    """A module has ended; it may catch no such thing."""
+    """The end of a module. Modules must not catch it."""
 
 
 def run_module(
     module: types.ModuleType, cluster: FakeCluster, *, check_mode: bool = False, **options: t.Any
 ) -> Document:
-    """Return a module's result; `failed` and `warnings` are part of it.
+    """Return a module's result, including `failed` and `warnings`.
 
     Args:
         module: the module.
-        cluster: the cluster that it is given.
-        check_mode: whether it only checks.
-        options: its other options.
+        cluster: the cluster that the module uses.
+        check_mode: whether to run in check mode.
+        options: the other options of the module.
     """
     given = {"kubeconfig": str(cluster.kubeconfig), **options, "_ansible_check_mode": check_mode}
     warnings: list[str] = []

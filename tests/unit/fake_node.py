@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The parts of Ansible's ActionBase that the engine uses, before a scripted machine: its link can break at any time."""
+"""The parts of Ansible's ActionBase that the engine uses, with a scripted machine and connections that break."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from simulator.machine.objects import ProcessEndedError
 
 
 class LinkError(Exception):
-    """What a connection plugin lets out."""
+    """An exception of a connection plugin."""
 
 
 @dataclasses.dataclass
@@ -34,7 +34,7 @@ Fault = t.Literal["before", "after", "killed", "garbled", "reset"]
 
 
 class FakeConnection:
-    """Its faults, by the number of the command (from 1): before it runs, after it ran, or while the node loses it."""
+    """A connection with faults by the number of the command (from 1): before it, after it, or lost by the node."""
 
     def __init__(self, machine: ScriptedMachine, faults: t.Mapping[int, Fault] | None = None) -> None:
         self.machine = machine
@@ -45,7 +45,7 @@ class FakeConnection:
         self.resets = 0
         self.closes = 0
         self.unreachable = 0
-        """So many resets fail."""
+        """The number of resets that will fail."""
         self._play_context = types.SimpleNamespace(no_log=False)
         self._shell = FakeShell()
         self.no_log_seen: list[bool] = []
@@ -76,7 +76,7 @@ class FakeConnection:
         try:
             return self.machine.handle(batch)
         except ProcessEndedError:
-            # The machine went down meanwhile.
+            # The machine went down in the meantime.
             raise self.error from None
 
     def reset(self) -> None:
@@ -91,7 +91,7 @@ class FakeConnection:
 
 
 class FakeTask:
-    """A task's attributes that the engine touches."""
+    """The attributes of a task that the engine uses."""
 
     def __init__(self) -> None:
         self.async_val = 0
@@ -143,7 +143,7 @@ class FakeAction:
 
 
 class FakeTime:
-    """A clock that only sleeping moves."""
+    """A clock that only moves during sleeps."""
 
     def __init__(self) -> None:
         self.now = 0.0

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Resources that stand for any other: settings, and the simulated machine that holds them."""
+"""Resources that represent any others: settings, and the simulated machine that has them."""
 
 from __future__ import annotations
 
@@ -64,17 +64,17 @@ class Download(Setting):
 
 
 WINDOWS = "HKLM:\\SOFTWARE\\Microsoft\\Windows NT\\CurrentVersion"
-"""Where Windows says what it is."""
+"""The registry key with the version of Windows."""
 
 
 class World(ScriptedMachine):
     """A machine with settings.
 
     Args:
-        settings: their values.
+        settings: the values of the settings.
         windows: other values of `WINDOWS`, by name.
-        more: more handlers.
-        options: of the simulated machine.
+        more: further handlers.
+        options: the options of the simulated machine.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class World(ScriptedMachine):
         return [{"RestartNeeded": "Yes" if name in self.needs_reboot else "No"}]
 
     def has_services(self, **states: str) -> None:
-        """Make services.
+        """Create services.
 
         Args:
             states: `Running` or `Stopped`, by name.

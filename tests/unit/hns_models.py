@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Nodes as hypothesis makes them up: who lives, what HNS holds, and which of it nobody uses, known by construction."""
+"""Nodes that hypothesis generates: pods, HNS objects, and which of these are unused, known by construction."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ KINDS = ("live", "creating", "gone", "host", "remote", "source_vip")
 
 @dataclasses.dataclass
 class Pod:
-    """One endpoint with what belongs to it."""
+    """One endpoint with everything that belongs to it."""
 
     number: int
     kind: str
     network: t.Mapping[str, str]
     isolated: bool
     named: bool
-    """Whether its name says whose it is; a namespace always does where it is not isolated."""
+    """Whether its name contains the container. The namespace always does, unless it is isolated."""
     born: bool
-    """Whether it is there in the first look."""
+    """Whether it exists at the first observation."""
     address: str = ""
-    """Its own one by default."""
+    """The address; by default its own one."""
 
     @property
     def sandbox(self) -> str:
@@ -72,7 +72,7 @@ class Pod:
                 azure = network["name"] == "azure"
                 item["Name"] = f"{self.sandbox[:8]}-eth0" if azure else f"{self.sandbox}_{network['name']}"
             if not self.isolated:
-                # PowerShell unrolls a list with one member.
+                # PowerShell expands a list with one member.
                 item["SharedContainers"] = self.sandbox if self.number % 2 else [self.sandbox]
             item["Namespace"] = {"ID": self.namespace_id.lower()}
         return item
@@ -88,7 +88,7 @@ class Pod:
 
 @dataclasses.dataclass
 class Model:
-    """A node: pods, policy lists (over endpoints by number), empty namespaces."""
+    """A node: pods, policy lists (with the numbers of endpoints), empty namespaces."""
 
     pods: list[Pod]
     policies: list[list[int]]
@@ -96,7 +96,7 @@ class Model:
     leases: bool = True
 
     def look(self, first: bool) -> dict[str, t.Any]:
-        """What HNS lists, by kind, in the first or the second look."""
+        """Return what HNS lists at the first or the second observation, by kind."""
         there = [pod for pod in self.pods if pod.born or not first]
         namespaces: list[dict[str, t.Any]] = [
             {"ID": "E" * 8, "IsDefault": True, "Containers": [], "ResourceList": None}
@@ -120,11 +120,11 @@ class Model:
         }
 
     def reference(self, number: int) -> str:
-        """The id of an endpoint; of one that is gone for numbers without one."""
+        """Return the id of an endpoint; for unknown numbers, that of one that is gone."""
         return self.pods[number].endpoint_id if number < len(self.pods) else f"{number:08X}-9999"
 
     def observation(self, *, installed: str = "containerd", **more: CallResult) -> Observation:
-        """What the calls of the module hns.facts are answered, with two looks."""
+        """Return the results for the calls of the module hns.facts, with two observations."""
         calls: dict[str, CallResult] = {
             "services": result([{"Name": installed, "Status": "Running"}, {"Name": "kubelet", "Status": "Running"}]),
             "service-keys": result([]),
@@ -157,13 +157,13 @@ class Model:
 
 
 def result(output: t.Sequence[t.Any]) -> CallResult:
-    """The result of a call that gave objects."""
+    """Return the result of a call that returned objects."""
     return CallResult(ok=True, output=tuple(output))
 
 
 @st.composite
 def models(draw: st.DrawFn, max_pods: int = 12) -> Model:
-    """Nodes with any mix of endpoints."""
+    """Return nodes with any mix of endpoints."""
     pods = []
     for number in range(draw(st.integers(0, max_pods))):
         isolated = draw(st.booleans())
@@ -173,7 +173,7 @@ def models(draw: st.DrawFn, max_pods: int = 12) -> Model:
                 kind=draw(st.sampled_from(KINDS)),
                 network=draw(st.sampled_from(NETWORKS)),
                 isolated=isolated,
-                # An isolated pod's endpoint without a name says nothing: such a plugin would be the host's to HNS.
+                # An isolated pod's endpoint without a name is not recognizable: for HNS it would be the host's.
                 named=True if isolated else draw(st.booleans()),
                 born=draw(st.booleans()) or draw(st.booleans()),
             )

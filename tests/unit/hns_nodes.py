@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""HNS nodes with something of every kind, and the trouble that they may have."""
+"""HNS nodes with all kinds of objects, and with the problems that they may have."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def said(text: str) -> CallResult:
 
 
 def lines(items: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a document with one line of JSON for each object in its lists."""
+    """Return a document with one JSON line for each object in its lists."""
     return {
         key: [json.dumps(one) if isinstance(one, dict) else one for one in value] if isinstance(value, list) else value
         for key, value in items.items()

@@ -23,7 +23,7 @@ _ID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes texts of several lines as blocks, and never refers to an earlier object."""
+    """Writes multi-line texts as blocks, and never refers to an earlier object."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
@@ -38,7 +38,7 @@ _Dumper.add_representer(str, _text)
 
 
 def plain(value: object) -> Any:
-    """Return a value as YAML can write it: a dataclass as its fields that are not empty, an error as its message."""
+    """Convert a value for YAML: a dataclass to its non-empty fields, an error to its message."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = ((field.name, getattr(value, field.name)) for field in dataclasses.fields(value))
         return {name: plain(item) for name, item in fields if item not in (None, "", (), [], {}, False)}
@@ -51,7 +51,7 @@ def plain(value: object) -> Any:
     if isinstance(value, Exception):
         return f"{type(value).__name__}: {value}"
     if isinstance(value, str):
-        # Keys of batches differ in each run.
+        # Keys of batches differ between runs.
         return _ID.sub("UUID", value)
     return value
 
@@ -61,7 +61,7 @@ def check(name: str, outcomes: Mapping[str, object]) -> None:
 
     Args:
         name: the golden file, without folder and extension.
-        outcomes: results by the name of their case.
+        outcomes: the results by the names of the cases.
     """
     text = yaml.dump(plain(outcomes), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=10_000)
     difference = comparison.compare({f"{FOLDER}/{name}.yaml": text})
@@ -69,7 +69,7 @@ def check(name: str, outcomes: Mapping[str, object]) -> None:
 
 
 def calls(found: Iterable[Call]) -> list[str]:
-    """Return calls in one line each: id, command, and the rest as the node reads it, and `private` and `long`.
+    """Return each call in one line: id, command, the rest as the node reads it, and `private` and `long`.
 
     Args:
         found: the calls.

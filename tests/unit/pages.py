@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What tests look for in pages of HTML."""
+"""Inspecting HTML pages in tests."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import html.parser
 
 
 class Tables(html.parser.HTMLParser):
-    """Counts the tables of a page, and those that scroll in a box of their own."""
+    """Counts the tables of a page, and those in a scrolling box."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Patches, nodes and answers in the states that matter, for tests of what they mean."""
+"""Patches, nodes and responses in all relevant states, for tests of their meaning."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ CASES: dict[str, tuple[Patch, NodePatches, str]] = {
 
 
 def record(wanted: Patch, *outcomes: str, seen: NodePatches | None = None) -> PatchRecord:
-    """A record whose attempts were made before any reboot but the last, which came after all of them."""
+    """Return a record whose attempts were all made before the last reboot and after any earlier one."""
     found = PatchRecord(patch=wanted)
     found.attempts = [Attempt(outcome=t.cast("t.Any", outcome), why=outcome) for outcome in outcomes]
     found.record_state(judge(wanted, seen or node()), 1)

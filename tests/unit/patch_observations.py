@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a node answers to the calls that observe its patches."""
+"""The results of the calls that observe the patches of a node."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Batches run by PowerShell itself: PowerShell 7 where it is on PATH, or the one that WINKUBE_POWERSHELL names."""
+"""Running batches with PowerShell itself: PowerShell 7 on PATH, or the one in WINKUBE_POWERSHELL."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ PWSH = shutil.which(POWERSHELL)
 MARKS = [pytest.mark.pwsh, pytest.mark.skipif(PWSH is None, reason=f"PowerShell ({POWERSHELL}) is not on PATH")]
 
 Run = t.Callable[..., dict[str, t.Any]]
-"""Runs a batch of calls and returns its observation."""
+"""Runs a batch of calls, and returns its observation."""
 Answer = t.Callable[[str], dict[str, t.Any]]
-"""Runs the module with the text of a batch and returns what it answers."""
+"""Runs the module with the text of a batch, and returns its response."""
 
 
 def program(folder: Path, name: str, code: str) -> str:
-    """An executable of that name, written in Python."""
+    """Create an executable with this name, written in Python."""
     return programs.make(folder, name, f"import os, sys, time\n{code}")

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Hand-written answers of a node, for tests of resources: what their observe calls would bring back over the wire."""
+"""Hand-written results of a node for tests of resources: what their observe calls would return over the wire."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.windows.windows_info 
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Call, CallResult
 
 PLANS: list[Plan] = []
-"""All that the running test has planned: a golden file has it, too."""
+"""All plans of the running test, which a golden file also contains."""
 SERVER_2022 = WindowsInfo(
     build=20348,
     ubr=2700,
@@ -29,13 +29,13 @@ SERVER_2022 = WindowsInfo(
     active_computer_name="WIN-1",
     pending_reboot=(),
 )
-"""The Windows for which a test plans, unless it says otherwise."""
+"""The default version of Windows for plans of tests."""
 _CMDLETS = Path(__file__).resolve().parents[1] / "simulator" / "contracts" / "cmdlets.json"
 _COMMON = {"WarningAction", "ErrorAction", "Confirm"}
 
 
 def one(**properties: t.Any) -> t.Any:
-    """The one resource that these properties describe, loaded as from YAML."""
+    """Return the single resource with these properties, loaded as from YAML."""
     try:
         (resource,) = load([properties])
     except ResourceError as error:
@@ -45,12 +45,12 @@ def one(**properties: t.Any) -> t.Any:
 
 
 def answer(*output: t.Any, **more: t.Any) -> CallResult:
-    """A call that succeeded."""
+    """Return the result of a call that succeeded."""
     return CallResult.from_wire({"ok": True, "output": list(output), **more})
 
 
 def failure(category: str, error_id: str, message: str = "no") -> CallResult:
-    """A call that failed."""
+    """Return the result of a call that failed."""
     return CallResult.from_wire({"ok": False, "error": {"category": category, "id": error_id, "message": message}})
 
 
@@ -59,7 +59,7 @@ NO_COMMAND = failure("ObjectNotFound", "CommandNotFoundException")
 
 
 def planned(resource: Resource, windows: WindowsInfo = SERVER_2022, **seen: CallResult) -> Change | None:
-    """The plan for these answers: one for each question that the resource asks."""
+    """Return the plan for these results, one for each observe call of the resource."""
     assert {call.id for call in resource.observe()} == set(seen)
     for call in resource.observe():
         assert call.on_error == "continue"
@@ -76,14 +76,14 @@ def planned(resource: Resource, windows: WindowsInfo = SERVER_2022, **seen: Call
 
 
 def must(resource: Resource, windows: WindowsInfo = SERVER_2022, **seen: CallResult) -> Change:
-    """The change that is planned for these answers."""
+    """Return the planned change for these results."""
     change = planned(resource, windows, **seen)
     assert change is not None
     return change
 
 
 def check(change: Change) -> None:
-    """What holds for every change."""
+    """Check the rules for all changes."""
     assert change.why
     assert "\n" not in change.why
     assert set(change.before) == set(change.after)
@@ -98,12 +98,12 @@ def check(change: Change) -> None:
 
 @functools.cache
 def _cmdlets() -> t.Mapping[str, t.Any]:
-    """Cmdlets as Microsoft's reference describes them (its README names the source)."""
+    """Return the cmdlets in Microsoft's reference (its README names the source)."""
     return t.cast("t.Mapping[str, t.Any]", json.loads(_CMDLETS.read_text(encoding="utf-8")))
 
 
 def documented(call: Call) -> None:
-    """A cmdlet gets only parameters and values that Microsoft documents, by their whole names."""
+    """Check that a cmdlet gets only parameters and values that Microsoft documents, by their full names."""
     if call.command.startswith("@") or call.command.endswith(".exe") or call.command == "Get-MpPreference":
         return
     known = _cmdlets()[call.command]["parameters"]
@@ -125,7 +125,7 @@ def call(change: Change, call_id: str) -> Call:
 
 
 def file(path: str, content: str | bytes | None = None, **more: t.Any) -> dict[str, t.Any]:
-    """What @read-file says of a file; without content, of none."""
+    """Return @read-file's result for a file; without content, for a missing one."""
     if content is None:
         return {"path": path, "exists": False, "type": None, "sha256": None, "content": None, "sddl": None, **more}
     data = content.encode() if isinstance(content, str) else content
@@ -144,7 +144,7 @@ def file(path: str, content: str | bytes | None = None, **more: t.Any) -> dict[s
 def header_output(
     build: int = 20348, installation: str = "Server", product: str = "Windows Server 2022 Datacenter", **extra: t.Any
 ) -> list[dict[str, t.Any]]:
-    """What a node answers to the header's @read-registry, in its order."""
+    """Return a node's result for the header's @read-registry, in its order."""
     values = [str(build), 2700, product, installation, "WIN-1", extra.get("active", "WIN-1"), extra.get("renames")]
     answers: list[dict[str, t.Any]] = [{"exists": value is not None, "value": value} for value in values]
     return [*answers, {"key_exists": extra.get("servicing", False)}, {"key_exists": extra.get("update", False)}]

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A simulated machine with cmdlets and programs of the test's own; batches run on it without any transport."""
+"""A simulated machine with cmdlets and programs of the test. Batches run on it without a transport."""
 
 from __future__ import annotations
 
@@ -34,23 +34,23 @@ from wire_provider import detached, module
 
 Wire = dict[str, t.Any]
 Handler = t.Callable[[Wire], t.Any]
-"""From a call (`command`, `parameters`, `arguments`) to a list of output objects, a `ProgramResult`, or a failure."""
+"""Takes a call (`command`, `parameters`, `arguments`), and returns output objects, a `ProgramResult`, or a failure."""
 
 PARAMETERS = ("Name", "Value")
-"""What a cmdlet of a test accepts."""
+"""The parameters of a test's cmdlet."""
 IDLE = "idle-service"
-"""The program behind a test's own services."""
+"""The program of a test's services."""
 WAIT_SCALE = 0.001
 """Real seconds per second that `collect` waits on the node."""
 
 
 def failure(message: str, error_id: str = "Broken", category: str = "NotSpecified") -> CmdletError:
-    """Return what a handler returns if its cmdlet or program fails."""
+    """Return the failure that a handler returns for its cmdlet or program."""
     return CmdletError(category, error_id, message)
 
 
 class Warned(list[t.Any]):
-    """Output objects of a cmdlet that warned."""
+    """Output objects of a cmdlet with a warning."""
 
     def __init__(self, objects: list[t.Any], *warnings: str) -> None:
         super().__init__(objects)
@@ -58,26 +58,26 @@ class Warned(list[t.Any]):
 
 
 class ScriptedMachine:
-    """Runs batches on a simulated machine, and remembers what ran.
+    """Runs batches on a simulated machine, and records what ran.
 
     Args:
-        handlers: what the test's own cmdlets and programs (`NAME.exe`) do, by name. They may be replaced later.
-        options: of the simulated machine, as in a fleet file.
+        handlers: functions for the test's cmdlets and programs (`NAME.exe`), by name. They may be replaced later.
+        options: the options of the simulated machine, as in a fleet file.
     """
 
     def __init__(self, handlers: t.Mapping[str, Handler], **options: object) -> None:
         self.handlers = dict(handlers)
         self.batches: list[Wire] = []
         self.executed: list[Wire] = []
-        """The calls that ran, but for barriers."""
+        """The calls that ran, except barriers."""
         self.running_answers = 0
-        """So many collects find the detached batch in its first call."""
+        """The number of collects that find the detached batch still in its first call."""
         self._holding, self._entered, self._released = False, threading.Event(), threading.Event()
         self._doomed: Process | None = None
         self._detached: Process | None = None
         folder = Path(tempfile.mkdtemp(prefix="scripted-"))
         entry = {"name": "WIN-1", "address": "127.0.0.1", "reboot_seconds": 0.0, "time_scale": 0.02, **options}
-        # Without a reference to self, which could then never be collected.
+        # Without a reference to self, so that the object can be garbage-collected.
         answer = functools.partial(_forward, weakref.ref(self))
         self.node = Machine(Settings.read(entry), folder, _offered(tuple(self.handlers), answer))
         self.node.power_on()
@@ -85,16 +85,16 @@ class ScriptedMachine:
 
     @property
     def boot(self) -> str:
-        """When it booted."""
+        """The boot time."""
         return iso_utc(self.node.power.boot_time)
 
     @property
     def is_on(self) -> bool:
-        """Whether it answers."""
+        """Whether the machine is on."""
         return self.node.power.state == "on"
 
     def wait_until_on(self) -> bool:
-        """Wait until it answers; returns whether it did at once: the clock of these tests is not the machine's."""
+        """Wait until the machine is on. Returns whether it already was. (The tests' clock is not the machine's.)"""
         was_on = self.is_on
         while not self.is_on:
             time.sleep(0.002)
@@ -102,15 +102,15 @@ class ScriptedMachine:
 
     @property
     def reboots(self) -> int:
-        """How often it has rebooted."""
+        """The number of reboots."""
         return self.node.power.boots - 1
 
     def ran(self, command: str) -> int:
-        """Return how often a command was executed."""
+        """Return how often a command ran."""
         return sum(call["command"] == command for call in self.executed)
 
     def handle(self, batch: Wire) -> Wire:
-        """Run a batch and return its observation."""
+        """Run a batch, and return its observation."""
         self.batches.append(batch)
         if batch["mode"] == "collect":
             return self._collect(batch)
@@ -121,7 +121,7 @@ class ScriptedMachine:
             self.node.processes.end(process)
 
     def detach(self, batch: Wire) -> None:
-        """Begin a batch in a process of its own; returns when it has ended, or waits in its first call."""
+        """Start a batch in a separate process. Returns when it has ended, or waits in its first call."""
         self.batches.append(batch)
         self._entered.clear()
         self._released.clear()
@@ -149,11 +149,11 @@ class ScriptedMachine:
         raise AssertionError("nothing of this batch asks the test: nobody was there to kill it")
 
     def lose(self, key: str) -> None:
-        """Lose what a batch that has ended kept, as if its process had been killed at its end."""
+        """Delete the files of a batch that has ended, as if its process had been killed at its end."""
         self.node.files.delete(f"{detached.FOLDER}\\{key}.json")
 
     def kept(self) -> list[str]:
-        """Return the names of the files that batches with keys left."""
+        """Return the names of the files that batches with keys have left."""
         return [entry.name for entry in self.node.files.listing(detached.FOLDER)]
 
     def _collect(self, batch: Wire) -> Wire:
@@ -169,7 +169,7 @@ class ScriptedMachine:
         return observation
 
     def _release(self) -> None:
-        """Let the detached batch go on to its end."""
+        """Let the detached batch continue to its end."""
         self._released.set()
         self._holding = False
         if self._detached is not None:
@@ -178,7 +178,7 @@ class ScriptedMachine:
     def _run(self, batch: Wire, process: Process) -> Wire:
         answer = module.run(self.node, json.dumps(batch), process, process.user, {})
         assert not answer.get("failed"), answer
-        # As it travels.
+        # In the form for the wire.
         observation: Wire = json.loads(json.dumps(answer["observation"]))
         results = observation["calls"]
         if batch["mode"] == "run":
@@ -187,7 +187,7 @@ class ScriptedMachine:
         return observation
 
     def answer(self, call: Wire, stop: threading.Event) -> t.Any:
-        """Return what the test's handler says to a call."""
+        """Return the result of the test's handler for a call."""
         self._entered.set()
         if self._doomed is not None:
             self.node.processes.kill(self._doomed)
@@ -229,13 +229,13 @@ def _program(name: str, answer: Answer, machine: Machine, invocation: Invocation
 
 @functools.cache
 def _core() -> families.Families:
-    """What every scripted machine has: the cmdlets and programs of Windows itself."""
+    """Return the families of every scripted machine: the cmdlets and programs of Windows itself."""
     kinds = ("simulator.machine.core.", "simulator.machine.powershell.")
     return families.load([name for name in families.names() if name.startswith(kinds)])
 
 
 def _offered(names: t.Sequence[str], answer: Answer) -> families.Families:
-    """Return the families of a machine that has these cmdlets and programs as well."""
+    """Return the families of a machine with these additional cmdlets and programs."""
     core = _core()
     programs = [name for name in names if name.endswith(".exe")]
     cmdlets = [name for name in names if name not in programs]

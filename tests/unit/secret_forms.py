@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Texts as nodes log them: with a secret in every form that somebody thought of, and without any."""
+"""Texts as nodes log them: with a secret in every known form, and without secrets."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FORMS: dict[str, str] = {
     ".NET's settings": f'<add key="ApiKey" value="{SECRET}" />',
     "Format-List": f"Name  : DB_PASSWORD\r\nValue : {SECRET}\r\n",
     "Get-ChildItem env:": f"COMPUTERNAME                   WIN-1\nDB_PASSWORD                    {SECRET}\n",
-    # Names and signs.
+    # Names and separators.
     "DB_PASS=": f"DB_PASS={SECRET}",
     "pass=": f"connecting with user=me pass={SECRET} host=db",
     "pass:": f"pass: {SECRET}",
@@ -74,7 +74,7 @@ FORMS: dict[str, str] = {
     "an escaped quote inside, escaped": json.dumps(json.dumps({"password": f'a"{SECRET}'})),
     "a backslash at the end": json.dumps({"password": SECRET + "\\", "user": "me"}),
     "no closing quote": f'password="{SECRET} and the line is cut',
-    # More than a word, and other lines.
+    # Several words, and several lines.
     "more words": f"password: correct horse {SECRET}\nuser: me",
     "more words behind =": f"db_password = correct horse {SECRET}",
     "JSON on the next line": f'{{\n  "password":\n    "{SECRET}",\n  "user": "me"\n}}',
@@ -124,18 +124,18 @@ FORMS: dict[str, str] = {
     "sc.exe": f"sc.exe config x obj= me password= {SECRET}",
     ".netrc": f"machine r.example login me password {SECRET}",
     "SQL": f"CREATE USER me IDENTIFIED BY '{SECRET}'",
-    # Elements.
+    # XML elements.
     "an answer file": f"<AdministratorPassword><Value>{SECRET}</Value></AdministratorPassword>",
     "a password's element": f"<Password>{SECRET}</Password>",
     "a token's element": f"<accessToken>{SECRET}</accessToken>",
     "a WLAN's key": f"<keyMaterial>{SECRET}</keyMaterial>",
-    # Known by their looks.
+    # Recognized by their format.
     "GitHub": "ghp_" + "Zq7xCorrect4711" * 3,
     "GitHub's fine-grained": "github_pat_" + "Zq7xCorrect4711" * 3,
     "GitLab": "glpat-Zq7xCorrect4711Zq7x",
     "Docker Hub": "dckr_pat_Zq7xCorrect4711Zq7x",
 }
-"""Every text has a secret; none of its words `Correct4711` may be left."""
+"""Every text contains a secret. None of its words `Correct4711` may remain."""
 
 HARMLESS: tuple[str, ...] = (
     'I1121 14:00:00.123456    1234 kubelet.go:2345] "SyncLoop ADD" source="api" pods=["kube-system/kube-proxy-abcde"]',
@@ -179,4 +179,4 @@ HARMLESS: tuple[str, ...] = (
     "panic: runtime error\n\ngoroutine 1 [running]:\nk8s.io/kubernetes/app.(*secretManager).Get(0xc0001, 0x3)",
     "S-1-5-32-544  BUILTIN\\Administrators",
 )
-"""Lines without a secret, which stay as they are."""
+"""Lines without a secret, which are not changed."""

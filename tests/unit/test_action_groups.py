@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The action groups of meta/runtime.yml: `module_defaults` reaches every module that has the group's options."""
+"""The action groups of meta/runtime.yml: `module_defaults` apply to every module with the group's options."""
 
 from __future__ import annotations
 

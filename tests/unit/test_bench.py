@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""`make bench` can be run: its measurements are found and imported as it does, in a process of its own."""
+"""`make bench` can run: its measurements are found and imported as it does, in a separate process."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The demo: its addresses, its folder, its figures, and what it needs."""
+"""The demo: its addresses, its folder, its figures, and its requirements."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from demo import outcome, place
 from demo.controller import ROOT, Counted, Ran
 from simulator.fleet import read_fleet
 
-# Modules by the names of their packages, where those differ.
+# Modules with the names of their packages, if those differ.
 MODULES = {"pyspnego": "spnego", "pywinrm": "winrm", "requests-ntlm": "requests_ntlm", "ansible-core": "ansible"}
-# What these packages bring along, and what only pytest's plugins of the simulator import.
+# Dependencies of these packages, and what only the simulator's pytest plugins import.
 BROUGHT = {"yaml", "jinja2", "ansible_collections", "urllib3", "pytest", "dateutil"}
 
 
@@ -73,7 +73,7 @@ def test_the_table_has_the_figures_of_the_pages_below_it(tmp_path: Path) -> None
 
 
 def imported(folder: Path) -> set[str]:
-    """The packages that the Python files of a folder import."""
+    """Return the packages that the Python files in a folder import."""
     found: set[str] = set()
     for path in folder.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -85,7 +85,7 @@ def imported(folder: Path) -> set[str]:
 
 
 def required(name: str) -> set[str]:
-    """The modules of a requirements file and of those that it names."""
+    """Return the modules of a requirements file and of the files that it includes."""
     found: set[str] = set()
     for line in (ROOT / name).read_text(encoding="utf-8").splitlines():
         if line.startswith("-r "):

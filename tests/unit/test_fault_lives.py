@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""How the faults of a sweep over a playbook are spread over servers."""
+"""How the faults of a sweep over a playbook are distributed over servers."""
 
 from __future__ import annotations
 

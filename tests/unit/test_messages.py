@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The words of messages and option texts: those of Ansible and of common English."""
+"""The words in messages and option texts: Ansible's terms and common English."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ PLUGINS = Path(__file__).parents[2] / "plugins"
 BANNED = re.compile(
     r"\b(wanted|accepted (?:is|are)|is none|told|tells|nobody|what came of|anew|beside|says|said|aside)\b"
 )
-"""Words for which a reader would stop; `expected X` says what is accepted."""
+"""Words that would confuse a reader. `expected X` describes accepted values."""
 ACCEPTED = {"expected file or url, and sha256, since update_server is none"}
-"""Texts in which a word means something else, such as the value of an option."""
+"""Texts in which a word has another meaning, such as the value of an option."""
 
 
 def texts(path: Path) -> Iterator[str]:
-    """Yield the strings of several words in a file, without its docstrings and the documentation of modules."""
+    """Yield the strings of several words in a file, without docstrings and the documentation of modules."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     comments = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     documents = {

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Names in plugins: one class, one name; and names that a reader would search for."""
+"""Names in plugins: one name per class, and names that a reader would search for."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ ROLES = PLUGINS.parent / "roles"
 RIDDLES = frozenset(
     "aside found held look patience pushes room tell teller told weaving wish words".split()  # noqa: SIM905
 )
-"""Names that do not say what they are; `_look` and `Look` count too."""
+"""Names that do not describe anything; `_look` and `Look` count, too."""
 ANSIBLE = frozenset({"ActionModule", "FilterModule", "LookupModule", "CallbackModule", "ModuleDocFragment"})
-"""Names under which Ansible loads plugins."""
+"""Names by which Ansible loads plugins."""
 
 
 def definitions(tree: ast.AST) -> Iterator[str]:
-    """Yield the names of classes, functions and fields, and of what a module or a class assigns."""
+    """Yield the names of classes, functions and fields, and those assigned in modules and classes."""
     for node in ast.walk(tree):
         if isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
             yield node.name
@@ -44,7 +44,7 @@ def options(document: object) -> Iterator[str]:
 
 
 def riddles(names: Iterator[str]) -> list[str]:
-    """Return the names that are a riddle."""
+    """Return the names that do not describe anything."""
     return [name for name in names if name.strip("_").lower() in RIDDLES]
 
 

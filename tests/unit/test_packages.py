@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The packages of plugins/plugin_utils import each other in one direction: the order of docs/architecture.md."""
+"""The packages of plugins/plugin_utils import each other in one direction: the order in docs/architecture.md."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ ORDER = re.findall(
 )
 LONGEST_ACTION = 150
 LONGEST_MODULE = 350
-"""Modules hold their documentation where it is no sidecar file."""
+"""Modules contain their documentation, unless it is in a sidecar file."""
 
 
 def imported(path: Path) -> Iterator[tuple[str, ...]]:
-    """Yield what a file imports by relative imports, as parts of the path below plugins."""
+    """Yield the relative imports of a file, as parts of the path in plugins."""
     package = path.relative_to(PLUGINS).parts[:-1]
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.level:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The playbooks as a whole: their tags, and the groups that they work on."""
+"""The playbooks as a whole: their tags, and their groups of hosts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LISTED = re.compile(r"^\s+TASK TAGS: \[(.*)\]$", re.MULTILINE)
 
 @pytest.fixture(scope="module")
 def listed() -> dict[str, set[str]]:
-    """The tags of each playbook that Ansible lists; those of what it includes as it runs are missing."""
+    """Return the tags of each playbook that Ansible lists, without those of dynamic includes."""
     command = [Path(sys.executable).with_name("ansible-playbook"), "-i", "localhost,", "--list-tags", *PLAYBOOKS]
     output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     found = {}
@@ -41,7 +41,7 @@ def listed() -> dict[str, set[str]]:
 def test_the_known_tags_are_those_that_ansible_lists(playbook: Path, listed: dict[str, set[str]]) -> None:
     known = tags.known(playbook, ROOT / "roles")
     assert known >= listed[playbook.name]
-    # What is included as the play runs adds none but `always`.
+    # Dynamic includes add no tags except `always`.
     assert known - tags.SPECIAL == listed[playbook.name] - tags.SPECIAL
 
 
@@ -75,7 +75,7 @@ def test_tags_are_read_from_lists_texts_and_what_is_included(tmp_path: Path) -> 
 
 
 def pattern(playbook: Path) -> str:
-    """The hosts that a playbook works on where no variable says so."""
+    """Return the hosts that a playbook works on by default."""
     found = re.search(r"winkube_hosts \| default\('([^']+)'\)", str(plays(playbook)[0]["hosts"]))
     assert found, playbook
     return found[1]
@@ -110,7 +110,7 @@ def test_nodes_are_reset_one_after_the_other(variables: dict[str, Any], serial: 
 
 
 def playbook_task(playbook: str, name: str) -> dict[str, Any]:
-    """The last task of a name, as blocks have the name of what they hold."""
+    """Return the last task with this name, because blocks may have the name of a task in them."""
     tasks = [one for play in plays(ROOT / "playbooks" / playbook) for one in every_task(play["tasks"])]
     return [one for one in tasks if one.get("name") == name][-1]
 
@@ -137,7 +137,7 @@ def test_a_rollout_fails_for_the_nodes_that_failed(stage: str, passes: bool) -> 
         ({"reset_nodes_answer": {"user_input": "no"}}, False),
         ({"reset_nodes_answer": {"user_input": ""}}, False),
         ({"reset_nodes_answer": {"user_input": "Yes"}}, False),
-        # Nobody was asked, since one of these is set, or nobody is there to answer.
+        # There was no prompt, because one of these is set, or the run is not interactive.
         ({"reset_nodes_answer": {"skipped": True}}, False),
         ({"reset_nodes_answer": {"skipped": True}, "reset_confirmation": False}, False),
         ({"reset_nodes_answer": {"skipped": True}, "reset_confirmation": "no"}, False),

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What holds for the repository as a whole: its rules, its metadata, and that it builds."""
+"""Rules for the repository as a whole, its metadata, and building it."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ HEADER = (
 )
 SUPPORTED_CORES = ("2.19", "2.20", "2.21")
 LONGEST_FILE = 400
-# Copies of other people's data, kept as published.
+# Copies of other projects' data, unmodified.
 COPIES = re.compile(r"(^|/)(contracts|data)/")
 ROLES = sorted(path.parent.parent for path in (ROOT / "roles").glob("*/tasks/main.yml"))
 
 
 def tracked(*suffixes: str) -> list[Path]:
-    """Return the files of the checkout that git does not ignore, with these suffixes."""
+    """Return the files in the checkout that git does not ignore and that have these suffixes."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
@@ -81,7 +81,7 @@ def test_python_files_postpone_annotations() -> None:
 
 
 def test_files_stay_small() -> None:
-    # Tests write the golden files, one entry for each case.
+    # Tests write the golden files, with one entry for each case.
     files = [path for path in own(".py", ".ps1", ".yml", ".yaml") if not path.is_relative_to(ROOT / "tests/golden")]
     sizes = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in files}
     assert {path.relative_to(ROOT).as_posix(): size for path, size in sizes.items() if size > LONGEST_FILE} == {}
@@ -89,7 +89,7 @@ def test_files_stay_small() -> None:
 
 def test_only_ci_and_the_test_configuration_know_this_machine() -> None:
     allowed = {".ci/run", "tests/conftest.py"}
-    # In two pieces, so that this file does not name them.
+    # Split in two, so that this file does not contain them.
     machine = re.compile("|".join([r"(?<![\w.])/work" + r"/(main|shared)\b", r"\.\./" + r"shared\b", r"/tmp" + r"/w/"]))
     texts = {path: path.read_text(encoding="utf-8", errors="replace") for path in own("")}
     naming = [
@@ -148,7 +148,7 @@ def test_collection_builds_without_what_tests_left_behind(tmp_path: Path) -> Non
 
 
 def workflow_steps() -> list[tuple[str, dict[str, object]]]:
-    """Return the steps of all workflows and actions, each with the file that it is in."""
+    """Return the steps of all workflows and actions, each with the file that contains it."""
     found = []
     for path in sorted((ROOT / ".github").rglob("*.yml")):
         document = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -158,7 +158,7 @@ def workflow_steps() -> list[tuple[str, dict[str, object]]]:
 
 
 def test_actions_are_pinned_by_commit_and_leave_no_token_behind() -> None:
-    """A tag can be moved to other code; what checkout leaves in .git/config every later step can read."""
+    """A tag can be moved to other code, and every later step can read what checkout leaves in .git/config."""
     used = [(name, str(step["uses"]), step) for name, step in workflow_steps() if "uses" in step]
     assert used
     loose = [f"{name}: {uses}" for name, uses, _ in used if not re.fullmatch(r"\./.+|[\w./-]+@[0-9a-f]{40}", uses)]
@@ -175,7 +175,7 @@ def test_the_recorded_cases_run_by_the_powershell_that_they_were_recorded_with()
 
 def test_what_the_windows_workflow_runs_also_starts_it() -> None:
     workflow: t.Any = load(".github/workflows/windows.yml")
-    # YAML 1.1 takes the key `on` for a boolean.
+    # YAML 1.1 parses the key `on` as a boolean.
     paths = workflow[True]["pull_request"]["paths"]
     used = [
         "pyproject.toml",
@@ -202,7 +202,7 @@ def test_what_a_release_is_made_with_is_fixed_by_hash() -> None:
 
 
 def test_tests_that_wait_are_repeated_by_make_soak() -> None:
-    """Helpers that wait for a state have a limit, which a busy machine may reach: such tests have the mark `waits`."""
+    """Tests with helpers that wait for a state can exceed their limit on a busy machine, and are marked `waits`."""
     waiting = {"wait_for", "wait_until", "eventually", "sleep"}
     unmarked = []
     for folder in ("unit", "simulator_tests"):
@@ -219,7 +219,7 @@ def test_tests_that_wait_are_repeated_by_make_soak() -> None:
 
 
 def test_plugins_read_yaml_with_libyaml() -> None:
-    """PyYAML's own parser takes ten times as long: two seconds for each host that preflight checks."""
+    """PyYAML's own parser takes ten times as long: two seconds for each host in preflight."""
     slow = [
         path
         for path in own(".py")

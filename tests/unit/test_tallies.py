@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Counts that a run of pytest prints at its end; tests/unit/test_sweeps.py has those of several tests."""
+"""Counts that pytest prints at the end of a run; tests/unit/test_sweeps.py has those of several tests."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ USER = "S-1-5-21-1-2-3-1001"
 
 
 def plant(files: Files, path: str, content: bytes = b"evil") -> None:
-    """A file with the folders above it, all his own."""
+    """Create a file and its parent folders, all owned by the user."""
     folder = path.rpartition("\\")[0]
     mine = [path]
     while not files.exists(folder):
@@ -22,6 +22,6 @@ def plant(files: Files, path: str, content: bytes = b"evil") -> None:
 
 
 def own(files: Files, *paths: str) -> None:
-    """Makes things the user's, as if he had made them."""
+    """Make items the user's, as if the user had created them."""
     for path in paths:
         files.set_sddl(path, f"O:{USER}")

@@ -14,11 +14,11 @@ from simulator.machine.rights.guard import AccessDeniedError, InvalidOwnerError
 from wire_provider.verb_parameters import failure, missing, text
 
 UNAUTHORIZED = "Attempted to perform an unauthorized operation."
-"""SetAccessControl enables no privilege: dotnet/runtime, NativeObjectSecurity.Persist."""
+"""The error of SetAccessControl, which enables no privilege: dotnet/runtime, NativeObjectSecurity.Persist."""
 
 
 def require_no_link(machine: Machine, path: str) -> None:
-    """Refuse a path with a junction or symbolic link on it."""
+    """Reject a path with a junction or symbolic link on it."""
     link = machine.files.link_on(path)
     if link is not None:
         message = f"{link} is a junction or symbolic link"
@@ -26,7 +26,7 @@ def require_no_link(machine: Machine, path: str) -> None:
 
 
 def set_security(machine: Machine, path: str, sddl: str) -> None:
-    """Set owner and list, as far as the SDDL names them."""
+    """Set the owner and the list that the SDDL contains."""
     require_no_link(machine, path)
     try:
         machine.files.set_sddl(path, sddl)
@@ -41,7 +41,7 @@ def set_security(machine: Machine, path: str, sddl: str) -> None:
 def set_acl(
     machine: Machine, parameters: Mapping[str, Any], given: list[object], process: Process, timeout: float
 ) -> list[object]:
-    """Set owner and access list of what exists, as far as the SDDL names them."""
+    """Set the owner and the access list that the SDDL contains on an existing item."""
     path = text(parameters, "path")
     if not net_files.exists(machine, path):
         raise missing(path)
@@ -52,7 +52,7 @@ def set_acl(
 def make_directory(
     machine: Machine, parameters: Mapping[str, Any], given: list[object], process: Process, timeout: float
 ) -> list[object]:
-    """Make a folder that has its owner and list from its first moment, or give them to one that exists."""
+    """Create a folder with owner and access list from the beginning, or set them on an existing folder."""
     path, sddl = text(parameters, "path"), text(parameters, "sddl")
     require_no_link(machine, path)
     existed = net_files.is_directory(machine, path)

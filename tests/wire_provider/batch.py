@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A batch as it comes over the wire, checked against docs/wire.md."""
+"""A batch from the wire, validated against docs/wire.md."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from wire_provider import batch_json
 LIMIT = 1_000_000
 DEFAULT_TIMEOUT = 600.0
 MOST: Mapping[str, int] = {"retries": 10_000, "delay": 86_400, "timeout": 86_400}
-"""The upper bounds of a call's numbers; .NET's waits count milliseconds in 31 bits."""
+"""The upper limits of a call's numbers. .NET's waits count milliseconds in 31 bits."""
 KEY = re.compile(r"[a-z0-9-]{8,64}")
 VERBS = (
     "@read-file",
@@ -37,12 +37,12 @@ VERBS = (
 
 
 class BatchError(ValueError):
-    """A batch that docs/wire.md does not allow; the text says why."""
+    """A batch that docs/wire.md does not allow. The text is the reason."""
 
 
 @dataclass(frozen=True)
 class Input:
-    """Objects of earlier calls: whose, which of them, and what they are bound to."""
+    """Input objects from earlier calls: the calls, a filter, and the parameter that they are bound to."""
 
     sources: list[str]
     where: Mapping[str, object] = field(default_factory=dict)
@@ -52,7 +52,7 @@ class Input:
 
 @dataclass(frozen=True)
 class Call:
-    """One call; the fields are those of docs/wire.md."""
+    """One call, with the fields of docs/wire.md."""
 
     id: str
     command: str
@@ -84,7 +84,7 @@ class Call:
 
     @property
     def limit(self) -> float:
-        """Seconds that a program or a waiting verb may take; a cmdlet has a limit only where the call sets one."""
+        """The time limit of a program or a waiting verb in seconds. A cmdlet has one only if the call sets it."""
         return DEFAULT_TIMEOUT if self.timeout is None else self.timeout
 
     @property
@@ -95,7 +95,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Batch:
-    """A batch; the fields are those of docs/wire.md."""
+    """A batch, with the fields of docs/wire.md."""
 
     mode: Literal["run", "collect"] = "run"
     key: str | None = None
@@ -144,7 +144,7 @@ _INPUT_TYPES: Mapping[str, tuple[str, ...]] = {
 
 
 def parse(text: str) -> Batch:
-    """Return the batch of a JSON document. Raises BatchError."""
+    """Parse a batch from a JSON document. Raises BatchError."""
     if (size := len(text.encode(errors="surrogatepass"))) > LIMIT:
         raise BatchError(f"a batch has to be below 1 MB, this one has {size} bytes")
     try:
@@ -222,7 +222,7 @@ def _check(entry: object, types: Mapping[str, tuple[str, ...]], what: str) -> No
 
 
 def _wrong_kind(value: object, allowed: tuple[str, ...]) -> str | None:
-    """Return what a value is, if none of the kinds allows it."""
+    """Return the JSON type of a value if it is not allowed, else None."""
     kind = _kind(value)
     if kind in allowed or (kind == "integer" and "number" in allowed):
         return None
@@ -235,7 +235,7 @@ def _wrong_kind(value: object, allowed: tuple[str, ...]) -> str | None:
 
 
 def _kind(value: object) -> str:
-    """Return JSON's name of a value's type; whole numbers have their own."""
+    """Return the name of a value's JSON type. Integers have a type of their own."""
     if value is None:
         return "null"
     names = {str: "string", bool: "boolean", dict: "object", list: "list", float: "number", int: "integer"}

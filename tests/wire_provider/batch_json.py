@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The JSON of batches as the module reads it: its numbers and its halves of characters."""
+"""The JSON of batches as the module parses it, with .NET's numbers and lone surrogates."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from collections.abc import Callable
 from typing import Any
 
 MAX_DIGITS = 28
-"""How many digits of a whole number .NET's decimal holds; a longer one becomes a double."""
+"""The number of digits in an integer that .NET's decimal can represent. A longer one becomes a double."""
 
 
 def read(text: str, pairs: Callable[[list[tuple[str, Any]]], dict[str, Any]] = dict) -> Any:
-    """Return a document.
+    """Parse a document.
 
     Args:
-        pairs: makes an object of its names and values.
+        pairs: creates an object from its names and values.
 
-    Raises: ValueError if it is no JSON.
+    Raises:
+        ValueError: the text is not valid JSON.
     """
     found = json.loads(text, parse_int=_integer, parse_float=_double, parse_constant=_refuse, object_pairs_hook=pairs)
     return _whole(found)
@@ -30,7 +31,7 @@ def _integer(text: str) -> int | float:
 
 
 def _double(text: str) -> float:
-    """Return a double; one that is too large is an error, as for .NET Framework's Double.Parse.
+    """Parse a double. One that is too large is an error, as for .NET Framework's Double.Parse.
 
     https://learn.microsoft.com/dotnet/api/system.double.parse (.NET Core 3.0 and later: infinity)
     """
@@ -41,12 +42,12 @@ def _double(text: str) -> float:
 
 
 def _refuse(name: str) -> None:
-    """Refuse NaN, Infinity and -Infinity, which Python's reader takes although they are no JSON."""
+    """Reject NaN, Infinity and -Infinity, which Python's parser accepts although they are not valid JSON."""
     raise ValueError(f"{name} is no JSON")
 
 
 def _whole(value: Any) -> Any:
-    """Return a value with U+FFFD for every half of a character, which is what .NET writes of one."""
+    """Return a value with U+FFFD for every lone surrogate, as .NET writes it."""
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, list):

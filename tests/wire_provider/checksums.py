@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Checksum files as publishers write them: a bare hash, or lines `HASH  NAME`."""
+"""Checksum files in the formats of publishers: a bare hash, or lines `HASH NAME`."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ LENGTHS = {"SHA256": 64, "SHA512": 128}
 
 
 def expected(machine: Machine, parameters: Mapping[str, Any]) -> tuple[str, str | None]:
-    """Return (algorithm, the hash that a file must have, or None if nothing is asked of it).
+    """Return (algorithm, the expected hash of the file, or None if there is no expectation).
 
-    Raises: CmdletError if the checksum file is missing or does not name the file.
+    Raises:
+        CmdletError: the checksum file is missing, or does not contain the file.
     """
     sha256 = text(parameters, "sha256")
     algorithm = "SHA256" if sha256 else (text(parameters, "algorithm") or "SHA256").upper()
@@ -40,10 +41,10 @@ def expected(machine: Machine, parameters: Mapping[str, Any]) -> tuple[str, str 
 
 
 def find(text: str, name: str | None, length: int) -> str | None:
-    """Return the hash of a file in a checksum file's text, in lower case: the rules of `@commit-file` (docs/wire.md).
+    """Return a file's hash in lower case from a checksum file, by the rules of `@commit-file` (docs/wire.md).
 
-    A bare hash counts only where there is no other line; a name is what is behind the last slash of either kind, in
-    any case.
+    A bare hash counts only if it is the only line. A name is the text after the last slash of either kind, and is
+    case-insensitive.
     """
     bare: list[str] = []
     lines = [line for line in text.removeprefix("\ufeff").replace("\r", "\n").split("\n") if line.strip(" \t")]
@@ -54,7 +55,7 @@ def find(text: str, name: str | None, length: int) -> str | None:
         if not rest:
             bare.append(checksum.lower())
             continue
-        # An asterisk marks binary files; alone it is a name.
+        # An asterisk marks binary files. Alone it is a name.
         named = rest[0][1:] if re.match(r"[*][^ \t]", rest[0]) else rest[0]
         if name and named.replace("\\", "/").rpartition("/")[2].casefold() == name.casefold():
             return checksum.lower()

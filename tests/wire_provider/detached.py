@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Batches with a key: claimed once, their progress and result kept on the node."""
+"""Batches with a key: each key is claimed once, and its progress and result are stored on the node."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ from wire_provider.held_files import persist
 FOLDER = leftovers.FOLDER
 FOLDER_SDDL = "O:BAD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)"
 KEPT = timedelta(days=7)
-# Seconds to wait for a claim that is not there yet.
+# The number of seconds to wait for a missing claim.
 UNCLAIMED = 5.0
 
 
 def forget(machine: Machine, keys: list[str]) -> None:
-    """Delete all files of the keys."""
+    """Delete all files of some keys."""
     for key in keys:
         for entry in machine.files.listing(FOLDER) if machine.files.is_directory(FOLDER) else []:
             if entry.name.startswith(f"{key}."):
-                # One that is in use stays.
+                # A file that is in use is kept.
                 with contextlib.suppress(CmdletError):
                     net_files.delete(machine, entry.path)
-        # Where Ansible's async wrapper was told to keep its own.
+        # The folder that Ansible's async wrapper is configured to use.
         if machine.files.is_directory(f"{FOLDER}\\{key}"):
             machine.files.delete(f"{FOLDER}\\{key}")
 
 
 def claim(machine: Machine, key: str, process: Process) -> bool:
-    """Claim a key for a process; returns whether it was free. Sweeps what is older than 7 days."""
+    """Claim a key for a process. Returns whether it was free. Also deletes files that are older than 7 days."""
     machine.files.make_directory(FOLDER)
-    # Ansible's async wrapper may have made it.
+    # Ansible's async wrapper may have created it.
     machine.files.set_sddl(FOLDER, FOLDER_SDDL)
     _sweep(machine)
     leftovers.sweep(machine, FOLDER)
@@ -62,7 +62,7 @@ def claim(machine: Machine, key: str, process: Process) -> bool:
 
 
 def note_progress(machine: Machine, key: str, running: Sequence[Call], done: int, total: int) -> None:
-    """Keep where the batch is."""
+    """Store the progress of the batch."""
     watched = [{"id": call.id, "watch": call.watch} for call in running]
     document = {"id": running[0].id, "done": done, "total": total, "running": watched}
     with contextlib.suppress(DiskFullError):
@@ -70,12 +70,12 @@ def note_progress(machine: Machine, key: str, running: Sequence[Call], done: int
 
 
 def _measured(machine: Machine, progress: dict[str, Any]) -> dict[str, Any]:
-    """Return progress with the size of each file that is watched."""
+    """Return the progress with the size of each watched file."""
     running = []
     for item in progress.get("running", []):
         size = None
-        # It may be moved to its place at this moment.
-        # A path may be none that a file can have.
+        # The file may be moved to its destination at this moment.
+        # A path may be invalid.
         with contextlib.suppress(OSError, ValueError):
             if item["watch"] and machine.files.is_file(item["watch"]):
                 size = machine.files.real(item["watch"]).stat().st_size
@@ -84,7 +84,7 @@ def _measured(machine: Machine, progress: dict[str, Any]) -> dict[str, Any]:
 
 
 def keep(machine: Machine, key: str, observation: dict[str, Any], process: Process) -> None:
-    """Keep the result: written beside its place and moved, as by `@write-file`. Raises CmdletError, DiskFullError."""
+    """Store the result in a temporary file and move it, like `@write-file`. Raises CmdletError, DiskFullError."""
     path = _path(key, "json")
     machine.files.write_text(f"{path}.part", json.dumps(observation))
     persist(machine, process, lambda: net_files.move_over(machine, f"{path}.part", path), path)
@@ -93,9 +93,9 @@ def keep(machine: Machine, key: str, observation: dict[str, Any], process: Proce
 def collect(
     machine: Machine, key: str, wait: float, process: Process
 ) -> tuple[Literal["finished", "running", "unknown", "lost"], dict[str, Any]]:
-    """Return a key's state with its observation (finished) or its progress (running, lost), after `wait` s at most."""
+    """Return a key's state with its observation (finished) or progress (running, lost), in at most `wait` seconds."""
     started = time.monotonic()
-    # A process that was just detached needs a moment before it claims its key.
+    # A process that was just detached needs a moment to claim its key.
     patience = {"running": wait, "unknown": min(wait, UNCLAIMED)}
     while True:
         process.check()
@@ -108,7 +108,7 @@ def collect(
 
 def _look(machine: Machine, key: str) -> tuple[Literal["finished", "running", "unknown", "lost"], dict[str, Any]]:
     claimed = _read(machine, key, "claim")
-    # After the claim: a batch that ends between the two looks has a result.
+    # Checked after the claim, because a batch that ends between the two checks has a result.
     result = _read(machine, key, "json")
     if result is not None:
         return "finished", result

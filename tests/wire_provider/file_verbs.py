@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The verbs of docs/wire.md that read, write, move and copy files.
 
-Each does its steps in the order of the specification, so that a failure leaves what it leaves on a node: a folder that
-was made before it, a file that was moved aside and back.
+Each runs its steps in the order of the specification, so that a failure leaves the same state as on a node: a folder
+that was created first, or a file that was renamed and renamed back.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ from wire_provider.verb_parameters import (
 )
 
 STAMP = "%Y%m%d%H%M%S"
-"""How a file that was moved aside says when that was."""
+"""The format of the time in the name of a file that was replaced."""
 
 
 class Warned(list[object]):
-    """What a verb returned, and what it warned of."""
+    """The result of a verb, and its warning."""
 
     def __init__(self, objects: list[object], *warnings: str) -> None:
         super().__init__(objects)
@@ -98,7 +98,7 @@ def _content(machine: Machine, entry: Entry, parameters: Mapping[str, Any]) -> s
 
 
 def digest(machine: Machine, path: str, algorithm: str = "sha256") -> str:
-    """Return the hash of a file, in lower-case hexadecimal, whoever writes to it meanwhile. Raises CmdletError."""
+    """Return the hash of a file in lower-case hexadecimal, even while it is being written. Raises CmdletError."""
     with net_files.open_to_read(machine, path).open("rb") as file:
         return hashlib.file_digest(file, algorithm).hexdigest()
 
@@ -106,7 +106,7 @@ def digest(machine: Machine, path: str, algorithm: str = "sha256") -> str:
 def write_file(
     machine: Machine, parameters: Mapping[str, Any], given: list[object], process: Process, timeout: float
 ) -> list[object]:
-    """Write a file whole or not at all."""
+    """Write a file atomically."""
     path, content = text(parameters, "path"), text(parameters, "content")
     data = _decoded(content) if text(parameters, "encoding").casefold() == "base64" else content.encode()
     net_files.add_parent(machine, path)
@@ -118,11 +118,11 @@ def write_file(
         process.check()
         with machine.files.open.hold(part, "w", ""):
             if parameters.get("sddl"):
-                # Before there is any content.
+                # This is done before the file has any content.
                 for place in (part, path):
                     if machine.files.is_file(place):
                         set_security(machine, place, str(parameters["sddl"]))
-            # The file has been open since before it had that list.
+            # The file was opened before it had this list.
             with machine.acting.as_windows(), net_files.as_exceptions(part):
                 machine.files.write_bytes(part, data)
         process.check()
@@ -131,7 +131,7 @@ def write_file(
 
 
 def _decoded(content: str) -> bytes:
-    """Convert.FromBase64String: white space counts for nothing, everything else is checked."""
+    """Decode like Convert.FromBase64String, which ignores white space and validates everything else."""
     try:
         return base64.b64decode(re.sub(r"[ \t\r\n]", "", content), validate=True)
     except (binascii.Error, ValueError):
@@ -145,7 +145,7 @@ def _decoded(content: str) -> bytes:
 def commit_file(
     machine: Machine, parameters: Mapping[str, Any], given: list[object], process: Process, timeout: float
 ) -> list[object]:
-    """Check what was downloaded and move it into place."""
+    """Verify a downloaded file, and move it to its destination."""
     path, destination = text(parameters, "path"), text(parameters, "destination")
     _require(machine, path)
     algorithm, expected = checksums.expected(machine, parameters)
@@ -175,13 +175,13 @@ def commit_file(
 
 
 def _manifest(machine: Machine, wanted: Mapping[str, Any], sha256: str, size: int) -> dict[str, Any]:
-    """Return the manifest with what was found; keys that differ in case are two."""
+    """Return the manifest with the results. Keys that differ only in case are separate."""
     found = {"sha256": sha256, "size": size, "time": machine.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")}
     return {**wanted, **found}
 
 
 def _require(machine: Machine, path: str) -> None:
-    """Refuse a path where nothing is."""
+    """Reject a path that does not exist."""
     if not net_files.exists(machine, path):
         raise missing(path)
 
@@ -189,7 +189,7 @@ def _require(machine: Machine, path: str) -> None:
 def move_path(
     machine: Machine, parameters: Mapping[str, Any], given: list[object], process: Process, timeout: float
 ) -> list[object]:
-    """Move a file or folder over another, which is deleted."""
+    """Move a file or folder, and delete the one that it replaces."""
     path, destination = text(parameters, "path"), text(parameters, "destination")
     _require(machine, path)
     require_apart(path, destination)
@@ -211,7 +211,7 @@ def move_path(
     try:
         persist(machine, process, lambda: net_files.remove(machine, aside), aside)
     except CmdletError as error:
-        # What runs may be renamed, not deleted: https://superuser.com/q/488127
+        # A running program can be renamed, but not deleted: https://superuser.com/q/488127
         said = f"Cannot remove item {aside}: {error.message}"
         return Warned(moved, f"what was at {destination} could not be deleted; it is at {aside}: {said}")
     return moved
@@ -220,7 +220,7 @@ def move_path(
 def copy_file(
     machine: Machine, parameters: Mapping[str, Any], given: list[object], process: Process, timeout: float
 ) -> list[object]:
-    """Copy files, or the newest bytes of them; one that cannot be copied does not keep the others."""
+    """Copy files, or only their last bytes. If one cannot be copied, the others still are."""
     return [_copy(machine, wanted, process) for wanted in entries(parameters, "files")]
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Calls that run side by side: which of a batch's neighbours do, and their threads."""
+"""Calls that run in parallel: which adjacent calls of a batch do, and their threads."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Result = TypeVar("Result")
 
 
 def split(calls: Sequence[Call]) -> Iterator[list[Call]]:
-    """Give the calls in order, those that run side by side together."""
+    """Yield the calls in order, with calls that run in parallel in one list."""
     group: list[Call] = []
     for call in calls:
         if group and not (call.parallel and group[-1].parallel and not _named(call) & {member.id for member in group}):
@@ -31,12 +31,12 @@ def _named(call: Call) -> set[str]:
 
 
 def places(group: Sequence[Call]) -> threading.Semaphore:
-    """Return as many places as calls of a group may run at once."""
+    """Return a semaphore for the number of calls in a group that may run at once."""
     return threading.Semaphore(min((call.parallel or 1 for call in group), default=1))
 
 
 def side_by_side(work: Callable[[Call], Result], calls: Sequence[Call]) -> dict[str, Result]:
-    """Return what `work` gives for each call, each in a thread of its own. Raises what the first of them raises."""
+    """Return the result of `work` for each call, each in its own thread. Raises the first exception."""
     if len(calls) < 2:
         return {call.id: work(call) for call in calls}
     with ThreadPoolExecutor(len(calls), "program") as pool:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Files that others have open: what a verb tries again, and for how long; and paths that it cannot reach."""
+"""Files that other processes hold open: which operations are retried, and for how long; and paths that are too long."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ TOO_LONG = "System.IO.PathTooLongException"
 
 
 def persist(machine: Machine, process: Process, action: Callable[[], None], *paths: str) -> None:
-    """Do something with files, again for ten of Windows' seconds while others have them open.
+    """Run an operation on files. Retry it for ten seconds of Windows' time while other processes hold them open.
 
     Args:
-        machine: where.
-        process: who does it.
-        action: raises CmdletError where it fails.
-        paths: the files. With a destination it is a move, and error 5 of a folder may come from what is open below it.
+        machine: the machine.
+        process: the process that runs it.
+        action: raises CmdletError if it fails.
+        paths: the files. With a destination it is a move, and open files in a folder may cause its error 5.
 
     Raises:
-        CmdletError: it failed to the end, or not because of an open file.
+        CmdletError: it still failed at the end, or for another reason than an open file.
     """
     scale = machine.settings.time_scale
     end, pause = time.monotonic() + PATIENCE * scale, FIRST_PAUSE
@@ -38,14 +38,14 @@ def persist(machine: Machine, process: Process, action: Callable[[], None], *pat
         try:
             action()
         except CmdletError as error:
-            # What is open below a folder denies access to it.
+            # An open file in a folder causes the error that access is denied.
             denied = len(paths) > 1 and error.message.endswith(" is denied.")
             below = denied and machine.files.is_directory(paths[0])
             if not below and categorised(error, "").error_id != "FileInUse":
                 raise
             if time.monotonic() >= end:
                 holders = _holders(machine, paths[:1] if below else paths)
-                # Then rights may be missing.
+                # Otherwise rights may be missing.
                 if below and not holders:
                     raise
                 who = ", ".join(holders) or "another process"
@@ -58,13 +58,13 @@ def persist(machine: Machine, process: Process, action: Callable[[], None], *pat
 
 
 def _holders(machine: Machine, paths: Sequence[str]) -> list[str]:
-    """Return who runs from paths, or from below them, and who has a file there open."""
+    """Return the processes whose executable is at or below the paths, and those that hold files open there."""
     found = [image.rsplit("\\", 1)[-1] for path in paths if (image := machine.processes.executing(path))]
     return found + [name for path in paths for name in machine.files.open.holders(path)]
 
 
 def require_length(machine: Machine, parameters: Mapping[str, Any]) -> None:
-    """Refuse paths that Windows PowerShell cannot reach: .NET Framework would say that they do not exist."""
+    """Reject paths that Windows PowerShell cannot access. .NET Framework would report that they do not exist."""
     if machine.windows.is_core:
         return
     given = [text(parameters, name) for name in ("path", "destination", "checksum_path")]

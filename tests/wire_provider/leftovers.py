@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What killed processes left beside the files that they wrote: docs/wire.md, `@write-file` and "Detached batches"."""
+"""Files that killed processes leave next to their targets: docs/wire.md, `@write-file` and "Detached batches"."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from simulator.machine.rights.guard import RightsError
 from wire_provider.held_files import persist
 
 FOLDER = r"C:\ProgramData\winkube\batches"
-"""Where notes lie, beside the files of keys."""
+"""The folder for notes and for the files of keys."""
 _PART = re.compile(r".*(?:~([0-9a-f]{8})|\.[0-9a-f]{32})\.part", re.IGNORECASE | re.DOTALL)
 
 
 def part_of(path: str) -> str:
-    """Return where a file is written before it takes its place."""
+    """Return the temporary path to which a file is written first."""
     return f"{path}~{uuid.uuid4().hex[:8]}.part"
 
 
 @contextlib.contextmanager
 def tidied(machine: Machine, process: Process, part: str) -> Iterator[None]:
-    """Delete a part when the context ends, however it ends, unless the process was killed.
+    """Delete a temporary file at the end of a context, unless the process was killed.
 
-    A note names the part meanwhile, held open by its writer; there is none where no batch ever had a key.
+    Meanwhile, its writer holds a note with its path open. There are no notes before the first batch with a key.
     """
     note = _note_of(part)
     noted = note is not None and machine.files.is_directory(FOLDER)
@@ -44,7 +44,7 @@ def tidied(machine: Machine, process: Process, part: str) -> Iterator[None]:
                 machine.files.delete(note)
 
         if note and noted:
-            # Without room for it there is none.
+            # If the drive is full, there is no note.
             with contextlib.suppress(OSError):
                 machine.files.write_text(note, part)
             handles.enter_context(machine.files.open.hold(note, "w", "r"))
@@ -53,7 +53,7 @@ def tidied(machine: Machine, process: Process, part: str) -> Iterator[None]:
         except Exception:
             tidy()
             raise
-        # ProcessEndedError is no Exception: nobody tidies up after a process that was killed.
+        # ProcessEndedError is not an Exception, so the files of a killed process stay.
         tidy()
 
 
@@ -63,14 +63,14 @@ def _note_of(part: str) -> str | None:
 
 
 def remove(machine: Machine, folder: str) -> None:
-    """Delete the parts in a folder, if it may be listed."""
+    """Delete the temporary files in a folder, if it can be listed."""
     with contextlib.suppress(RightsError):
         for entry in machine.files.listing(folder) if machine.files.is_directory(folder) else ():
             _remove_part(machine, entry.path)
 
 
 def sweep(machine: Machine, folder: str) -> None:
-    """Delete the parts that notes in a folder name, and the notes; not those of a writer who is at work."""
+    """Delete the notes in a folder and the temporary files that they name, unless their writer is still running."""
     for entry in machine.files.listing(folder):
         if entry.path.casefold().endswith(".note") and not machine.files.open.blocks(entry.path, "r", ""):
             part = machine.files.read_text(entry.path)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What the module does with its one argument: from a batch's text to an observation."""
+"""The module itself: from the text of a batch to an observation."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ from wire_provider.runner import Runner
 
 
 def run(machine: Machine, text: object, process: Process, user: str, environment: Mapping[str, str]) -> dict[str, Any]:
-    """Return the module's answer to a batch.
+    """Return the module's result for a batch.
 
     Args:
         text: the module's argument `batch`.
-        process, user, environment: in which it runs.
+        process, user, environment: the context in which it runs.
 
-    Raises: ProcessEndedError if the process ends before it is done.
+    Raises:
+        ProcessEndedError: the process ends before the module does.
     """
     try:
         if not isinstance(text, str):
@@ -44,7 +45,7 @@ def run(machine: Machine, text: object, process: Process, user: str, environment
     except (DiskFullError, RightsError) as error:
         return {"failed": True, "changed": False, "msg": str(error.strerror)}
     except CmdletError as error:
-        # Somebody holds the file that the result goes to.
+        # Another process holds the file for the result open.
         return {"failed": True, "changed": False, "msg": error.message}
     return {"changed": False, "observation": observation}
 
@@ -57,7 +58,7 @@ def _run(machine: Machine, batch: Batch, process: Process, user: str, environmen
     if key:
 
         def note(running: Sequence[Call], done: int, total: int) -> None:
-            # One that lost its power writes nothing more, also where its thread still runs.
+            # After a power-off nothing is written, even if the thread still runs.
             process.check()
             detached.note_progress(machine, key, running, done, total)
 

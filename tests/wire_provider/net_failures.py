@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What the wire makes of exceptions that .NET throws in a verb: docs/wire.md, "How verbs fail"."""
+"""Errors of verbs for exceptions of .NET: docs/wire.md, "How verbs fail"."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from simulator.machine.objects import CmdletError
 
 _IO = "System.IO.IOException"
 _HELD = ("because it is being used by another process", "Unable to remove the file to be replaced")
-"""Windows' words for its errors 32 and 1175."""
+"""Parts of Windows' messages for its errors 32 and 1175."""
 _NAME = "The filename, directory name, or volume label syntax is incorrect"
-"""Windows' words for its error 123."""
+"""Part of Windows' message for its error 123."""
 _CATEGORIES = {
     "System.IO.FileNotFoundException": "ObjectNotFound",
     "System.IO.DirectoryNotFoundException": "ObjectNotFound",
@@ -28,11 +28,11 @@ _READING = ("@read-file", "@read-registry", "@free-space")
 
 
 def categorised(error: CmdletError, verb: str) -> CmdletError:
-    """Return the error with the wire's category and id; one that has a category of its own stays as it is.
+    """Return the error with the wire's category and id. An error that already has a category is returned unchanged.
 
     Args:
-        error: of a verb; PowerShell gives all that .NET throws the category NotSpecified.
-        verb: which one.
+        error: the error of a verb. PowerShell gives the category NotSpecified to all exceptions of .NET.
+        verb: the verb.
     """
     if error.category != "NotSpecified":
         return error

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Properties of objects by path, their comparison, and how values travel back."""
+"""Reading properties of objects by path, comparing them, and converting values for the observation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MISSING = object()
 def read(value: object, path: str) -> object:
     """Return a property by its path, such as `Action.Execute`.
 
-    A list without the property gives the properties of its members. A missing property is None.
+    For a list without the property, return the properties of its members. A missing property is None.
     """
     for name in path.split("."):
         value = _member(value, name)
@@ -28,7 +28,7 @@ def read(value: object, path: str) -> object:
 def _member(value: object, name: str) -> object:
     """Return a property of one value.
 
-    A value that is not a list has a Count and a Length of 1, as in PowerShell.
+    A single value has a Count and a Length of 1, as in PowerShell.
     """
     found = _own(value, name)
     if found is not MISSING:
@@ -36,14 +36,14 @@ def _member(value: object, name: str) -> object:
     if isinstance(value, list):
         several = list(_of_members(value, name))
         return several[0] if len(several) == 1 else several or None
-    # A PSCustomObject has neither before PowerShell 6.1.
+    # A PSCustomObject has neither property before PowerShell 6.1.
     custom = isinstance(value, PSObject) and value.type_name == CUSTOM_OBJECT
     one = value is not None and not custom and name.casefold() in ("count", "length")
     return 1 if one else None
 
 
 def _own(value: object, name: str) -> object:
-    """Return a property that a value itself has, or MISSING."""
+    """Return a property of the value itself, or MISSING."""
     wanted = name.casefold()
     if isinstance(value, PSObject):
         return value.get(name, MISSING)
@@ -61,7 +61,7 @@ def _own(value: object, name: str) -> object:
 
 
 def _of_members(values: list[object], name: str) -> Iterator[object]:
-    """Give the property of every member that has it, lists unrolled; of a list without it that of its members."""
+    """Yield the property of every member that has it, with lists expanded; for nested lists, those of their members."""
     for value in values:
         found = _own(value, name)
         if found is MISSING:
@@ -74,7 +74,7 @@ def _of_members(values: list[object], name: str) -> Iterator[object]:
 
 
 Condition = bool | frozenset[str]
-"""What a property must meet: whether it exists, or the texts without case of which it must be one."""
+"""The condition for a property: whether it exists, or the texts of which it must be one (case-insensitive)."""
 
 
 def conditions(where: Mapping[str, object]) -> dict[str, Condition]:
@@ -90,7 +90,7 @@ def _condition(value: object) -> Condition:
 
 
 def matches(value: object, where: Mapping[str, Condition]) -> bool:
-    """Return whether an object meets all conditions; a list is compared as its members with blanks between."""
+    """Return whether an object meets all conditions. A list is compared as its members, joined with blanks."""
     return all(_met(read(value, path), condition) for path, condition in where.items())
 
 
@@ -101,14 +101,14 @@ def _met(value: object, condition: Condition) -> bool:
 
 
 def select(value: object, paths: list[str] | None) -> object:
-    """Return what comes back of an output object."""
+    """Return the part of an output object for the observation."""
     if paths is None:
         return outward(value)
     return {path: outward(read(value, path), 1) for path in paths}
 
 
 def outward(value: object, depth: int = 0) -> object:
-    """Return a value as it travels in JSON."""
+    """Return a value in the form for the observation's JSON."""
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Running the calls of a batch in order: input, attempts, barriers, what comes back."""
+"""Running the calls of a batch in order: input, attempts, barriers, results."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Progress = Callable[[Sequence[Call], int, int], None]
 
 @dataclass
 class Attempt:
-    """What one attempt of a call gave: raw objects, warnings, and the error if it failed."""
+    """The result of one attempt: raw objects, warnings, and the error if it failed."""
 
     objects: list[object] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -44,13 +44,14 @@ class Attempt:
 
 @dataclass
 class Runner:
-    """One run of a batch's calls.
+    """One run of the calls of a batch.
 
     Args:
         machine, process, user: where and as whom it runs.
-        environment: of the process.
-        progress: told whenever a call begins, or ends beside others: what is at work, how many calls are done, how
-            many there are.
+        environment: the variables of the process.
+        progress: called at the start of each call, and at the end of parallel calls, with the running calls, the number
+        of
+            finished calls and the total.
     """
 
     machine: Machine
@@ -63,13 +64,13 @@ class Runner:
     stopped: dict[str, str] | None = None
 
     def __post_init__(self) -> None:
-        """Get ready to run cmdlets in runspaces of their own."""
+        """Prepare the runspaces for cmdlets."""
         self.runspaces = Runspaces(self.process)
         self._imported = Imported(self.machine)
         self._imported_aside = Imported(self.machine)
 
     def run(self, calls: list[Call]) -> None:
-        """Run the calls; the results are in `results`, why it stopped in `stopped`. Raises ProcessEndedError."""
+        """Run the calls. Sets `results`, and `stopped` to the reason for an early stop. Raises ProcessEndedError."""
         done = 0
         try:
             for group in groups.split(calls):
@@ -82,7 +83,7 @@ class Runner:
             self.runspaces.close()
 
     def _group(self, group: list[Call], done: int, total: int) -> None:
-        """Run calls that stand side by side, or one."""
+        """Run one call, or several in parallel."""
         skipped = {call.id: result for call in group if (result := self._skipped(call)) is not None}
         places, lock = groups.places(group), threading.Lock()
         working: list[Call] = []
@@ -103,7 +104,7 @@ class Runner:
                 with lock:
                     change(call)
                     if working:
-                        # Their threads come in any order.
+                        # Threads finish in any order.
                         self.progress(sorted(working, key=group.index), done + ended, total)
 
             result = self._run(call, attempt)
@@ -146,7 +147,7 @@ class Runner:
         return head | result
 
     def _stop_after(self, call: Call) -> None:
-        """Stop the batch if a call that has ended says so."""
+        """Stop the batch if this is requested by a call that has ended."""
         if self.stopped:
             return
         if "error" in self.results[call.id] and call.on_error == "stop":
@@ -186,7 +187,7 @@ class Runner:
             if call.is_program:
                 return self._program(call)
             if not commands.exists(self.machine, call.command):
-                # Neither an alias nor a piece of script is a command here.
+                # Aliases and scripts are not allowed as commands.
                 raise commands.not_found(call.command)
             output = self._cmdlet(call, parameters, pipeline)
         except AccessDeniedError as error:
@@ -200,20 +201,21 @@ class Runner:
             message = f"{call.command} did not end within {call.limit:g} s"
             return Attempt(error=_late("CommandTimeout", message))
         except Exception as error:
-            # On a node everything that fails is an error record: what the simulator did not foresee says so.
+            # On a node every failure is an error record, so one that the simulator did not foresee is reported like
+            # this.
             said = f"that {call.command} fails with {type(error).__name__}: {error}"
             return Attempt(error=describe(NotModelled(said)))
-        # Errors that did not end the cmdlet come back beside its warnings.
+        # Non-terminating errors are returned after the warnings.
         return Attempt(output.objects, [*output.warnings, *(error.message for error in output.errors)])
 
     def _take_over(self, name: str) -> None:
-        """Let later calls of the batch see a variable of the machine that was set or removed."""
+        """Make a variable of the machine that was set or removed visible to later calls of the batch."""
         others = {key: value for key, value in self.environment.items() if key.casefold() != name.casefold()}
         machine = {key: value for key, value in self.machine.environment().items() if key.casefold() == name.casefold()}
         self.environment = {**others, **machine}
 
     def _cmdlet(self, call: Call, parameters: Mapping[str, object], pipeline: list[object] | None) -> commands.Output:
-        """Run a cmdlet; with a limit of its own in a runspace of its own. Raises CmdletError, LateError."""
+        """Run a cmdlet. With a time limit, it gets its own runspace. Raises CmdletError, LateError."""
 
         def run(stop: threading.Event) -> commands.Output:
             module_imports.wait(self.machine, cost, stop)
@@ -235,11 +237,11 @@ class Runner:
         try:
             return self._limited(run, call.timeout, cost)
         except LateError:
-            self._imported_aside = Imported(self.machine)  # it is abandoned; the next one is a new one
+            self._imported_aside = Imported(self.machine)  # it is abandoned, so the next one starts again
             raise
 
     def _limited(self, run: Callable[[threading.Event], commands.Output], limit: float, cost: float) -> commands.Output:
-        """Run a cmdlet for so long at most; the import of its module, in Windows' seconds, is a part of that time."""
+        """Run a cmdlet with a time limit in seconds of Windows' time, which includes the import of its module."""
         scale = self.machine.settings.time_scale
         if cost < limit:
             return self.runspaces.run(self.machine.acting.carried(run), limit - cost + cost * scale)
@@ -265,7 +267,7 @@ class Runner:
             return Attempt(error=describe(_not_started(call.command, "Access is denied")))
         except ProgramTimeoutError as error:
             late = _late("ProgramTimeout", f"{call.command} did not end within {call.limit:g} s")
-            # It has no exit code of its own.
+            # The program has no exit code.
             result = read_output(self.machine, call.command, error.result)
             return Attempt([_said(result, None)], error=late, program=result, ended=False)
         result = read_output(self.machine, call.command, result)
@@ -291,7 +293,7 @@ class Runner:
                 result["error"] = {key: attempt.error[key] for key in ("category", "id")}
             return result
         if attempt.program is not None:
-            # The tail: what a program says last is why it failed.
+            # Keep the tail, because the last lines of a program explain why it failed.
             result["stdout"] = _tail(attempt.program.stdout, call.output_limit)
             result["stderr"] = _tail(attempt.program.stderr, call.output_limit)
         elif not call.is_program:
@@ -318,7 +320,7 @@ def _tail(text: str, limit: int) -> str:
 
 
 def describe(error: CmdletError) -> dict[str, object]:
-    """Return an error as it travels."""
+    """Return an error in the form for the observation."""
     return {
         "category": error.category,
         "id": error.error_id,

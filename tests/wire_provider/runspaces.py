@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Runspaces of their own for cmdlets with a time limit: one that does not end in time is abandoned, and goes on.
+"""Separate runspaces for cmdlets with a time limit. One that exceeds it is abandoned, and keeps running.
 
-Nobody can interrupt a cmdlet that waits inside a service (moby/moby#40699: not even Ctrl+C); what it began may still
-happen later, until its process ends.
+A cmdlet that waits in a service cannot be interrupted (moby/moby#40699: not even by Ctrl+C). Its effects may still
+occur later, until its process ends.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from simulator.machine.objects import ProcessEndedError
 from simulator.machine.processes import Process, StopSignal
 
 Result = TypeVar("Result")
-_LOOK = 0.05  # seconds between looks at the process
+_LOOK = 0.05  # seconds between two checks of the process
 
 
 class LateError(Exception):
-    """The time is over; what ran was abandoned."""
+    """The time limit was exceeded, and the operation was abandoned."""
 
 
 class _Runspace(Generic[Result]):
-    """One runspace: its thread, and what came of it."""
+    """One runspace: its thread and the result."""
 
     def __init__(self, work: Callable[[threading.Event], Result], stop: threading.Event) -> None:
         self.ended = threading.Event()
@@ -42,21 +42,21 @@ class _Runspace(Generic[Result]):
         self.ended.set()
 
     def result(self) -> Result:
-        """Return what it gave. Raises what it raised."""
+        """Return the result, or raise the exception."""
         if self._error is not None:
             raise self._error
         return self._result[0]
 
 
 class Runspaces:
-    """The runspaces of one process; `close` ends those that were abandoned, as the process's end does."""
+    """The runspaces of one process. `close` ends the abandoned ones, as the end of the process does."""
 
     def __init__(self, process: Process) -> None:
         self._process = process
         self._abandoned: list[threading.Event] = []
 
     def run(self, work: Callable[[threading.Event], Result], seconds: float) -> Result:
-        """Run `work(stop)` for so many seconds at most. Raises LateError, ProcessEndedError, what `work` raises."""
+        """Run `work(stop)` with a time limit. Raises LateError, ProcessEndedError, and the exceptions of `work`."""
         stop = StopSignal(self._process.stop)
         runspace = _Runspace(work, stop)
         end = time.monotonic() + seconds
@@ -69,6 +69,6 @@ class Runspaces:
         return runspace.result()
 
     def close(self) -> None:
-        """End what was abandoned."""
+        """End the abandoned runspaces."""
         for stop in self._abandoned:
             stop.set()

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What all verbs have in common: their parameters, and how they fail."""
+"""Parameters and errors of verbs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def missing(path: str) -> CmdletError:
 
 
 def require_apart(path: str, destination: str) -> None:
-    """Refuse a destination that is the file itself, which File.Replace would delete."""
+    """Reject a destination that is the source file itself, which File.Replace would delete."""
     if _full(path) == _full(destination):
         raise failure("InvalidArgument", "SameFile", f"{path} and {destination} are the same file")
 
@@ -37,18 +37,18 @@ def _full(path: str) -> str:
 
 
 def text(parameters: Mapping[str, Any], name: str) -> str:
-    """Return a parameter as a string, cast as PowerShell does; a missing one is empty."""
+    """Return a parameter cast to a string like in PowerShell. A missing one is empty."""
     return to_text(parameters.get(name))
 
 
 def whole(parameters: Mapping[str, Any], name: str, default: int = 0, kind: str = "Int64") -> int:
-    """Return a parameter as a whole number, as PowerShell casts it.
+    """Return a parameter cast to an integer like in PowerShell.
 
     Args:
-        parameters: the verb's.
-        name: which of them.
-        default: the number where it is missing.
-        kind: the number's type, `Int64` or `Int32`.
+        parameters: the parameters of the verb.
+        name: the name of the parameter.
+        default: the number if it is missing.
+        kind: the type, `Int64` or `Int32`.
 
     Raises:
         CmdletError: the value cannot be cast.
@@ -77,7 +77,7 @@ def several(parameters: Mapping[str, Any], name: str) -> list[Any]:
 
 
 def entries(parameters: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
-    """Return a parameter that has to be a list of objects.
+    """Return a parameter that must be a list of objects.
 
     Raises:
         CmdletError: an item is not an object. PowerShell reports this when it looks up a name in the item.
@@ -92,10 +92,10 @@ def entries(parameters: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]
 
 
 def require_settable(value: object) -> None:
-    """Refuse a value that is not an object, with the error that PowerShell gives when a name in it is assigned.
+    """Reject a value that is not an object, with PowerShell's error for an assignment to a property.
 
     Raises:
-        CmdletError: it is not an object.
+        CmdletError: the value is not an object.
     """
     if isinstance(value, list):
         raise NotModelled("an assignment to a name of a list")

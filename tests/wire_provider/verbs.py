@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The built-in verbs of docs/wire.md: registry, environment, ports; those of files are in `file_verbs`."""
+"""The built-in verbs of docs/wire.md for the registry, the environment and ports; `file_verbs` has those for files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from wire_provider.verb_parameters import Handler, entries, failure, text
 def read_registry(
     machine: Machine, parameters: Mapping[str, Any], given: list[object], process: Process, timeout: float
 ) -> list[object]:
-    """Read values, or whole keys."""
+    """Read registry values or whole keys."""
     found: list[object] = []
     for entry in entries(parameters, "values"):
         path, name = text(entry, "path"), entry.get("name")
@@ -60,7 +60,7 @@ def _plain(value: Value) -> dict[str, object]:
 def set_environment(
     machine: Machine, parameters: Mapping[str, Any], given: list[object], process: Process, timeout: float
 ) -> list[object]:
-    """Set or remove a variable of the machine."""
+    """Set or remove an environment variable of the machine."""
     name, value = text(parameters, "name"), parameters.get("value")
     given_kind = parameters.get("kind")
     kind = _kind(to_text(given_kind)) if given_kind else "String"
@@ -79,12 +79,12 @@ def set_environment(
 
 
 def _kind(given: str) -> str | None:
-    """Return .NET's name of a kind, given in any case or as its number; None where there is no such kind."""
+    """Return .NET's name for a registry type, given by name (case-insensitive) or number; None if it does not exist."""
     return next((name for name, number in KINDS.items() if given.casefold() in (name.casefold(), str(number))), None)
 
 
 def _data(value: str, kind: str) -> object:
-    """Return a text as data of a kind, as RegistryKey.SetValue converts it. Raises CmdletError."""
+    """Convert text to data of a registry type, as RegistryKey.SetValue does. Raises CmdletError."""
     low = {"DWord": 2**31, "QWord": 2**63}.get(kind)
     if low is None and kind in ("String", "ExpandString", "Unknown"):
         return value
@@ -92,7 +92,7 @@ def _data(value: str, kind: str) -> object:
     if low is None or number is None or not -low <= number < low:
         message = "The type of the value object did not match the specified RegistryValueKind or the object could not "
         raise net_files.exception(net_files.ARGUMENT, message + "be properly converted.")
-    # The registry has unsigned numbers.
+    # The registry stores unsigned numbers.
     return number % (2 * low)
 
 
@@ -112,7 +112,7 @@ def _port(parameters: Mapping[str, Any]) -> int:
 def wait_port(
     machine: Machine, parameters: Mapping[str, Any], given: list[object], process: Process, timeout: float
 ) -> list[object]:
-    """Wait until a TCP port answers; a name or a port that cannot be is one that does not answer."""
+    """Wait until a TCP port accepts connections. An invalid name or port counts as one that does not."""
     end = time.monotonic() + _seconds(parameters, timeout)
     host = text(parameters, "host")
     while True:
@@ -131,14 +131,14 @@ def wait_port(
 def stop_if(
     machine: Machine, parameters: Mapping[str, Any], given: list[object], process: Process, timeout: float
 ) -> list[object]:
-    """Count the objects that are left; the runner stops if there are any."""
+    """Count the objects that remain after filtering. The runner stops if there are any."""
     return [len(given)]
 
 
 def barrier(
     machine: Machine, parameters: Mapping[str, Any], given: list[object], process: Process, timeout: float
 ) -> list[object]:
-    """Do nothing: a call that is not a program ends the group before it."""
+    """Do nothing. The call ends the group before it, because it is not a program."""
     return []
 
 
@@ -165,7 +165,7 @@ def free_space(
 def port_pools(
     machine: Machine, parameters: Mapping[str, Any], given: list[object], process: Process, timeout: float
 ) -> list[object]:
-    """List HNS's pools of 64 TCP ports, of the ranges that netsh.exe prints."""
+    """List HNS's pools of 64 TCP ports from the ranges that netsh.exe prints."""
     printed = machine.programs.run(
         "netsh.exe", ["interface", "ipv4", "show", "excludedportrange", "protocol=tcp"], stop=process.stop
     ).stdout

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Record the CPU time of each task of a run, by Ansible's main process and by its workers."""
+"""Record the CPU time of each task of a run, for Ansible's main process and its workers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ requirements:
 
 
 class CallbackModule(CallbackBase):  # type: ignore[misc]  # ansible ships no type information
-    """Reads the clock whenever a task starts. Ansible waits for a worker before it gives the next task to its host."""
+    """Reads the CPU time at the start of each task. Ansible waits for a host's worker before its next task."""
 
     CALLBACK_VERSION = 2.0
     CALLBACK_TYPE = "aggregate"

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Archives whose bytes depend on their members only: sorted, one date, no owner."""
+"""Archives whose bytes depend only on their members: sorted, with a fixed date and no owner."""
 
 from __future__ import annotations
 
@@ -10,17 +10,20 @@ import tarfile
 import zipfile
 from collections.abc import Mapping
 
-# 2026-01-01 00:00:00 UTC: any fixed moment does, but zip cannot hold one before 1980.
+# 2026-01-01 00:00:00 UTC: a fixed moment after 1980, which zip requires.
 MOMENT = 1767225600
 _ZIP_DATE = (2026, 1, 1, 0, 0, 0)
 
 
 def tar_gz(members: Mapping[str, bytes], *, top: str = "") -> bytes:
-    """Make a .tar.gz as GNU tar does of a folder: an entry for every folder, then its files.
+    """Return a .tar.gz like that of GNU tar for a folder: an entry for every folder, then the files.
 
-    :param members: path in the archive (with `/`) to content.
-    :param top: what `tar -C FOLDER .` puts before every path: `./`, or nothing.
-    :returns: the bytes of the archive.
+    Args:
+        members: the contents by path in the archive (with `/`).
+        top: the prefix of every path, which for `tar -C FOLDER .` is `./`.
+
+    Returns:
+        The bytes of the archive.
     """
     folders = {"/".join(path.split("/")[:depth]) for path in members for depth in range(1, path.count("/") + 1)} - {""}
     raw = io.BytesIO()
@@ -45,10 +48,13 @@ def _header(name: str, *, folder: bool = False, size: int = 0) -> tarfile.TarInf
 
 
 def zip_archive(members: Mapping[str, bytes]) -> bytes:
-    """Make a .zip.
+    """Return a .zip archive.
 
-    :param members: path in the archive (with `/`) to content.
-    :returns: the bytes of the archive.
+    Args:
+        members: the contents by path in the archive (with `/`).
+
+    Returns:
+        The bytes of the archive.
     """
     raw = io.BytesIO()
     with zipfile.ZipFile(raw, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
@@ -61,13 +67,14 @@ def zip_archive(members: Mapping[str, bytes]) -> bytes:
 
 
 def unsafe(name: str) -> bytes:
-    """Return an archive of the kind that a name says whose members want to leave the folder they are unpacked in.
+    """Return an archive with members that would leave the target folder. Its format depends on the name.
 
-    Raises: ValueError for a name that is no archive's.
+    Raises:
+        ValueError: the name is not that of an archive.
     """
     members = dict.fromkeys(("../outside.txt", "/outside.txt", "C:/outside.txt", "inside.txt"), b"outside\n")
     if name.endswith(".zip"):
         return zip_archive(members)
     if name.endswith((".tar.gz", ".tgz")):
         return tar_gz(members)
-    raise ValueError(f"{name} is no archive")
+    raise ValueError(f"expected the name of an archive, got {name}")

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Which file upstream has under which URL: host and path in, bytes out; every version is made on demand."""
+"""The available files by URL (host and path). The contents of every version are created on demand."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class Release:
     """One kind of file.
 
     Args:
-        url: pattern of host and path, with a group `version` (and `program` where the maker wants it).
-        make: version to bytes; (program, version) to bytes where the pattern has a group `program`.
-        checksums: suffix of a checksum file to its form (see `checksum_file`).
-        sums: of a release with one file of checksums: pattern of its URL, and the file's own URL (`{version}`).
+        url: the pattern of host and path, with a group `version` (and `program` if `make` needs it).
+        make: returns the contents for a version; for (program, version) if the pattern has a group `program`.
+        checksums: the forms of checksum files by suffix (see `checksum_file`).
+        sums: for a release with a single checksum file: the pattern of its URL, and the file's URL (`{version}`).
     """
 
     url: str
@@ -74,7 +74,7 @@ RELEASES: Sequence[Release] = (
         rf"windows-container-networking-cni-amd64-v{_SAME}\.zip",
         releases.microsoft_cni,
     ),
-    # No checksum files: upstream's workflow publishes dist/flannel* only.
+    # No checksum files, because the release workflow publishes only dist/flannel*.
     Release(
         rf"{_GITHUB}/flannel-io/flannel/releases/download/v{_VERSION}/(?P<program>flanneld)\.exe", releases.program
     ),
@@ -102,13 +102,13 @@ RELEASES: Sequence[Release] = (
     ),
     Release(rf"download\.docker\.com/win/static/stable/x86_64/docker-{_VERSION}\.zip", releases.docker),
     Release(rf"nssm\.cc/(?:release|ci)/nssm-{_VERSION}\.zip", releases.nssm),
-    # Microsoft's Update Catalog: the names of its files, whatever the folders before them.
+    # Microsoft's Update Catalog: file names in any folder.
     Release(
         r"catalog\.(?:s\.download\.windowsupdate|sf\.dl\.delivery\.mp\.microsoft)\.com/(?:[^?]+/)?"
         r"windows1[01]\.0-(?P<program>kb\d+)-x64(?:-[a-z0-9]+)?(?:_[0-9a-f]{40})?\.(?P<version>msu|cab)",
         releases.windows_update,
     ),
-    # One file of checksums for all platforms: containerd/nerdctl .github/workflows/release.yml.
+    # A single checksum file for all platforms: containerd/nerdctl .github/workflows/release.yml.
     Release(
         rf"{_GITHUB}/containerd/nerdctl/releases/download/v{_VERSION}/nerdctl-{_SAME}-windows-amd64\.tar\.gz",
         releases.nerdctl,
@@ -117,13 +117,13 @@ RELEASES: Sequence[Release] = (
             "github.com/containerd/nerdctl/releases/download/v{version}/nerdctl-{version}-windows-amd64.tar.gz",
         ),
     ),
-    # https://github.com/microsoft/SDN/tree/master/Kubernetes/windows; AgentBaker and collectlogs.ps1 use either form.
+    # https://github.com/microsoft/SDN/tree/master/Kubernetes/windows. AgentBaker and collectlogs.ps1 use either form.
     Release(
         rf"(?:{_GITHUB}/[Mm]icrosoft/SDN/raw|raw\.githubusercontent\.com/[Mm]icrosoft/SDN)/(?P<version>master|[0-9a-f]{{40}})"
         r"/Kubernetes/windows/(?P<program>(?:debug/)?[A-Za-z.0-9]+\.(?:ps1|psm1|cmd))",
         releases.sdn_script,
     ),
-    # https://github.com/cloudbase/cloudbase-init/releases; the second one is the newest version.
+    # https://github.com/cloudbase/cloudbase-init/releases. The second one is the newest version.
     Release(
         r"github\.com/cloudbase/cloudbase-init/releases/download/(?P<version>\d+\.\d+\.\d+)/CloudbaseInitSetup_[0-9_]+_x64\.msi",
         windows_software.cloudbase_init,
@@ -132,7 +132,7 @@ RELEASES: Sequence[Release] = (
         r"www\.cloudbase\.it/downloads/CloudbaseInitSetup_(?P<version>Stable_)?x64\.msi",
         windows_software.cloudbase_init,
     ),
-    # What kubernetes-sigs/image-builder fetches besides.
+    # Further files that kubernetes-sigs/image-builder downloads.
     Release(r"aka\.ms/installazurecliwindowsx64", windows_software.azure_cli),
     Release(r"(?:upstream|k8s)artifacts\.azureedge\.net/nssm/nssm\.exe", windows_software.nssm_program),
     Release(
@@ -163,7 +163,7 @@ RELEASES: Sequence[Release] = (
         rf"{_GITHUB}/moby/buildkit/releases/download/v{_VERSION}/buildkit-v{_SAME}\.windows-amd64\.tar\.gz",
         releases.buildkit,
     ),
-    # projectcalico/calico release/internal/utils: one SHA256SUMS of a release's assets.
+    # projectcalico/calico release/internal/utils: a single SHA256SUMS for the assets of a release.
     Release(
         rf"{_GITHUB}/projectcalico/calico/releases/download/v{_VERSION}/calico-windows-v{_SAME}\.zip",
         releases.calico,
@@ -176,10 +176,13 @@ RELEASES: Sequence[Release] = (
 
 
 def checksum_file(content: bytes, name: str, suffix: str, form: str) -> bytes:
-    """Return the checksum file that a publisher puts beside a file.
+    """Return the checksum file that is published with a file.
 
-    :param content: the file; `name`: its name; `suffix`: .sha256, .sha256sum, .sha512.
-    :param form: `bare` (dl.k8s.io: the hash alone, no line end), `line` (with one), `named` (as sha256sum prints it).
+    Args:
+        content: the contents of the file.
+        name: the name of the file.
+        suffix: .sha256, .sha256sum or .sha512.
+        form: `bare` (dl.k8s.io: only the hash), `line` (with a line ending), `named` (the output of sha256sum).
     """
     digest = hashlib.new("sha512" if "512" in suffix else "sha256", content).hexdigest()
     return {"bare": digest, "line": f"{digest}\n", "named": f"{digest}  {name}\n"}[form].encode()
@@ -187,9 +190,9 @@ def checksum_file(content: bytes, name: str, suffix: str, form: str) -> bytes:
 
 @functools.lru_cache(maxsize=64)
 def content(url: str) -> bytes | None:
-    """Return what upstream has under `url` (host and path, without scheme), or None.
+    """Return the contents of `url` (host and path, without scheme), or None.
 
-    The same bytes each time, in every process: members are sorted and dated alike.
+    They are the same in every process, because the members of archives are sorted and have fixed dates.
     """
     for release in RELEASES:
         found = re.fullmatch(release.url, url)
@@ -207,7 +210,7 @@ def content(url: str) -> bytes | None:
 
 
 def _sums(url: str) -> bytes:
-    """Return the file of checksums of a release: all platforms' archives, ours among them."""
+    """Return the checksum file of a release with the archives for all platforms."""
     file = content(url)
     assert file is not None
     name = url.rpartition("/")[2]

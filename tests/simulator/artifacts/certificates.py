@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A private certificate authority for HTTPS: its root, certificates for servers, and a revocation list."""
+"""A private certificate authority for HTTPS: its root, server certificates, and a revocation list."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ from simulator.certificates import (
 
 
 class PrivateCA:
-    """A certificate authority that nobody trusts by default.
+    """A certificate authority that clients do not trust by default.
 
-    :param crl_url: distribution point written into every certificate, as public authorities do; None: no such thing.
+    Args:
+        crl_url: the distribution point in every certificate; None for none.
     """
 
     def __init__(self, name: str = "Simulated Private CA", crl_url: str | None = None) -> None:
@@ -67,9 +68,12 @@ class PrivateCA:
     def issue(self, names: Sequence[str], *, expired: bool = False) -> tuple[bytes, bytes]:
         """Issue a server certificate.
 
-        :param names: DNS names and IP addresses.
-        :param expired: whether it ran out an hour ago.
-        :returns: certificate and private key, both PEM.
+        Args:
+            names: DNS names and IP addresses.
+            expired: whether it expired an hour ago.
+
+        Returns:
+            Certificate and private key, both in PEM.
         """
         key = new_key()
         extensions = []
@@ -80,7 +84,7 @@ class PrivateCA:
         return certificate_pem(certificate), key_pem(key)
 
     def crl(self, revoked: Sequence[bytes] = ()) -> bytes:
-        """Return the revocation list (DER) with the certificates (PEM) that are `revoked`."""
+        """Return the revocation list (DER) for the `revoked` certificates (PEM)."""
         builder = (
             x509.CertificateRevocationListBuilder()
             .issuer_name(self._signer.name)
@@ -93,6 +97,6 @@ class PrivateCA:
         return builder.sign(self._signer.key, hashes.SHA256()).public_bytes(Encoding.DER)
 
     def server_context(self, names: Sequence[str], *, expired: bool = False) -> ssl.SSLContext:
-        """Return a TLS context of a server with a new certificate for `names`."""
+        """Return a TLS context for a server, with a new certificate for `names`."""
         certificate, key = self.issue(names, expired=expired)
         return server_context(certificate + key)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Faults of an artifact server: what goes wrong, for which paths, how often."""
+"""Faults of an artifact server: their kind, the affected paths, and how often they occur."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class Fault:
 
     Args:
         kind: one of `KINDS`.
-        path: pattern of paths (`*` matches `/` too) as requested, e.g. `*/kubernetes-node-windows-amd64.tar.gz`.
-            A registry's begin with the host that a mirror is asked for (`?ns=`), if any:
-            `/registry.k8s.io/v2/pause/manifests/3.10.2`.
-        times: how many requests it hits; 0: all.
-        method: `GET` or `HEAD` only; empty: both.
+        path: a pattern of requested paths (`*` also matches `/`), e.g. `*/kubernetes-node-windows-amd64.tar.gz`. Those
+        of a
+            registry begin with the host in `?ns=` if the request has it: `/registry.k8s.io/v2/pause/manifests/3.10.2`.
+        times: the number of requests that it affects; 0 for all.
+        method: `GET` or `HEAD`; empty for both.
     """
 
     kind: str
@@ -53,26 +53,26 @@ class Fault:
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            raise ValueError(f"no fault of kind {self.kind!r}; there are {', '.join(KINDS)}")
+            raise ValueError(f"expected one of the kinds of faults {', '.join(KINDS)}, got {self.kind!r}")
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Fault:
-        """Make a fault of JSON data; raises ValueError for a key or kind that does not exist."""
+        """Read a fault from JSON data. Raises ValueError for an unknown key or kind."""
         unknown = set(data) - {field.name for field in fields(cls)}
         if unknown:
-            raise ValueError(f"a fault has no {', '.join(sorted(unknown))}")
+            raise ValueError(f"unknown keys of a fault: {', '.join(sorted(unknown))}")
         return cls(**data)
 
 
 class Faults:
-    """The faults that are set now; safe for many threads."""
+    """The current faults. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._faults: list[tuple[Fault, list[int]]] = []
 
     def add(self, fault: Fault) -> None:
-        """Set a fault; the first one set that matches a request hits it."""
+        """Add a fault. If several match a request, the first one applies."""
         with self._lock:
             self._faults.append((fault, [fault.times or -1]))
 
@@ -82,7 +82,7 @@ class Faults:
             self._faults.clear()
 
     def take(self, method: str, path: str) -> Fault | None:
-        """Return the fault that hits this request, and count it."""
+        """Return the fault for a request, and count it."""
         with self._lock:
             for fault, left in self._faults:
                 if left[0] and fault.method in ("", method) and fnmatch.fnmatchcase(path, fault.path):

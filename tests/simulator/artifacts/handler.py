@@ -33,21 +33,21 @@ _LAST_MODIFIED = "Thu, 01 Jan 2026 00:00:00 GMT"
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers GET, HEAD and the control requests."""
+    """Handles GET, HEAD and the control requests."""
 
     protocol_version = "HTTP/1.1"
     server_version = "simulated-artifacts"
     sys_version = ""
     timeout = 60
     server: _Server
-    # The host behind CONNECT, once there was one on this connection.
+    # The host of a CONNECT request on this connection.
     tunnelled = ""
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (the base class names it so)
-        """Say nothing: counters tell what was asked."""
+        """Log nothing, because counters record the requests."""
 
     def do_CONNECT(self) -> None:
-        """Be the host that is asked for, with a certificate of our authority."""
+        """Act as the requested host, with a certificate of the authority."""
         authority = self.server.owner.authority
         if not self._admitted():
             return
@@ -57,14 +57,14 @@ class Handler(BaseHTTPRequestHandler):
         self.tunnelled = self.path.rpartition(":")[0]
         self.send_response(200, "Connection established")
         self.end_headers()
-        # A tunnel goes on, even for those who ask for it in HTTP/1.0 (Python's http.client).
+        # A tunnel stays open, even for clients that request it with HTTP/1.0 (Python's http.client).
         self.close_connection = False
         context = authority.server_context([self.tunnelled])
         self.connection = context.wrap_socket(self.connection, server_side=True)
         self.rfile, self.wfile = self.connection.makefile("rb"), self.connection.makefile("wb", buffering=0)
 
     def _admitted(self) -> bool:
-        """Count a request as to a proxy; False: it was refused, because it does not say who asks."""
+        """Count a proxy request. Returns False after an error response, if the credentials are missing."""
         self.server.owner.count_proxied()
         user = self.server.owner.proxy_user
         wanted = "Basic " + base64.b64encode(user.encode()).decode()
@@ -74,7 +74,7 @@ class Handler(BaseHTTPRequestHandler):
         return False
 
     def do_GET(self) -> None:
-        """Serve a file or the status."""
+        """Send a file or the status."""
         path = self._path()
         if urlsplit(self.path).netloc and not self._admitted():
             return
@@ -90,7 +90,7 @@ class Handler(BaseHTTPRequestHandler):
     do_HEAD = do_GET  # noqa: N815
 
     def _allowed(self) -> bool:
-        """Return whether whoever asks may have files; False: it was answered why not."""
+        """Return whether the client may get files. If not, an error response was sent."""
         owner = self.server.owner
         wanted = "Basic " + base64.b64encode(owner.user.encode()).decode()
         if owner.user and self.headers.get("Authorization") != wanted:
@@ -121,7 +121,7 @@ class Handler(BaseHTTPRequestHandler):
         self._send(204, b"", {})
 
     def _path(self) -> str:
-        """Return host and path of what was asked, in mirror layout as well as in a proxy's absolute form."""
+        """Return host and path of the request, which has the mirror layout or the absolute form for a proxy."""
         parts = urlsplit(self.path)
         if self.tunnelled:
             return self.tunnelled + parts.path
@@ -129,7 +129,7 @@ class Handler(BaseHTTPRequestHandler):
         return parts.path.lstrip("/") if own or not parts.netloc else parts.netloc + parts.path
 
     def _refuse(self, fault: Fault) -> bool:
-        """Do what a fault does instead of an answer; False: the file is sent, perhaps damaged."""
+        """Apply a fault that replaces the response. Returns False if the file must be sent, perhaps damaged."""
         headers: dict[str, str] = {}
         if fault.kind == "status":
             if fault.retry_after is not None:
@@ -182,7 +182,7 @@ class Handler(BaseHTTPRequestHandler):
         return condition is not None and condition not in (tag, _LAST_MODIFIED)
 
     def _send(self, status: int, body: bytes, headers: Mapping[str, str], fault: Fault | None = None) -> None:
-        """Send an answer; counts what was asked for and the bytes that go out."""
+        """Send a response, and count the request and the bytes of its body."""
         path = "/" + self._path()
         self.server.owner.count_request(path)
         if fault and fault.kind == "cut" and fault.at < 0:
@@ -213,10 +213,10 @@ def _tag(content: bytes) -> str:
 
 
 def pieces(body: bytes, fault: Fault | None, rate: int = 0) -> Iterator[bytes]:
-    """Yield what of a body is sent, at the pace that the fault or the server's rate (bytes per second) allows."""
+    """Yield the pieces of a body, at the rate of the fault or the server (bytes per second)."""
     end = min(len(body), fault.at) if fault and fault.kind == "cut" else len(body)
     rate = fault.rate if fault and fault.kind == "slow" else rate
-    # A slow link still delivers something ten times a second.
+    # A slow link still delivers data ten times per second.
     step = min(_CHUNK, max(1, rate // 10)) if rate else _CHUNK
     started = time.monotonic()
     for start in range(0, end, step):
@@ -228,9 +228,9 @@ def pieces(body: bytes, fault: Fault | None, rate: int = 0) -> Iterator[bytes]:
 
 
 def byte_range(header: str | None, size: int) -> range | None:
-    """Return the bytes that a Range header asks for; None: the whole file (no header, or not one plain range).
+    """Return the bytes of a Range header; None for the whole file (no header, or more than one range).
 
-    The range begins at or after `size` where it cannot be satisfied.
+    The range begins at or after `size` if it cannot be satisfied.
     """
     found = re.fullmatch(r"bytes=(\d*)-(\d*)", (header or "").strip())
     if not found or found.group(0) == "bytes=-":

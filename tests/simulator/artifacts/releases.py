@@ -1,15 +1,14 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What upstream's releases hold, file by file.
+"""The contents of real releases, file by file.
 
 Sources, read in November 2026: kubernetes/kubernetes `hack/lib/golang.sh` (node targets) and `build/lib/release.sh`
 (`package_node_tarballs`: `kubernetes/node/bin`, `kubernetes/LICENSES`, `kubernetes/kubernetes-src.tar.gz`);
 containerd/containerd `Makefile` (`bin/`) and `.github/workflows/release.yml`; kubernetes-sigs/cri-tools
 `hack/release.sh`; containernetworking/plugins `scripts/release.sh` (`tar -C bin .`) and `plugins/windows_only.txt`;
-flannel-io/flannel `Makefile` (`tar.gz`);
-flannel-io/cni-plugin `scripts/package.sh` (the member is `flannel-amd64.exe`); containerd/nerdctl `Makefile`
-(one member, without a folder).
-Sizes are about a twentieth of upstream's: enough to see bytes move.
+flannel-io/flannel `Makefile` (`tar.gz`); flannel-io/cni-plugin `scripts/package.sh` (the member is
+`flannel-amd64.exe`); containerd/nerdctl `Makefile` (one member, without a folder). Sizes are about a twentieth of the
+real ones, which is enough to see transfers.
 """
 
 from __future__ import annotations
@@ -42,14 +41,14 @@ _LICENSE = b"Apache License\nVersion 2.0, January 2004\nhttp://www.apache.org/li
 
 
 def program(name: str, version: str) -> bytes:
-    """Return the executable of a program, e.g. `kubelet` `1.37.1`: the same bytes each time."""
+    """Return the executable of a program, e.g. `kubelet` `1.37.1`. The bytes are always the same."""
     head = make(name, version)
-    # Filling that does not compress, as real code hardly does.
+    # The padding hardly compresses, like real code.
     return head + random.Random(f"{name} {version}").randbytes(SIZES.get(name, SMALL) - len(head))
 
 
 def kubernetes_node(version: str) -> bytes:
-    """kubernetes-node-windows-amd64.tar.gz."""
+    """Return kubernetes-node-windows-amd64.tar.gz."""
     programs = ("kube-log-runner", "kube-proxy", "kubeadm", "kubectl", "kubelet")
     members = {f"kubernetes/node/bin/{name}.exe": program(name, version) for name in programs}
     members["kubernetes/LICENSES/LICENSE"] = _LICENSE
@@ -58,24 +57,24 @@ def kubernetes_node(version: str) -> bytes:
 
 
 def kubernetes_windows_zip(version: str) -> bytes:
-    """The zip that AKS builds from the node archive (v1.37.1-1int.zip): `kubernetes/node/bin`."""
+    """Return the zip file that AKS builds from the node archive (v1.37.1-1int.zip): `kubernetes/node/bin`."""
     programs = ("kube-proxy", "kubeadm", "kubectl", "kubelet")
     return zip_archive({f"kubernetes/node/bin/{name}.exe": program(name, version) for name in programs})
 
 
 def containerd(version: str) -> bytes:
-    """containerd-VERSION-windows-amd64.tar.gz."""
+    """Return containerd-VERSION-windows-amd64.tar.gz."""
     programs = ("containerd", "containerd-shim-runhcs-v1", "containerd-stress", "ctr")
     return tar_gz({f"bin/{name}.exe": program(name, version) for name in programs})
 
 
 def crictl(version: str) -> bytes:
-    """crictl-vVERSION-windows-amd64.tar.gz."""
+    """Return crictl-vVERSION-windows-amd64.tar.gz."""
     return tar_gz({"crictl.exe": program("crictl", version)})
 
 
 def cni_plugins(version: str) -> bytes:
-    """cni-plugins-windows-amd64-vVERSION.tgz; upstream packs the folder itself, so every path begins with `./`."""
+    """Return cni-plugins-windows-amd64-vVERSION.tgz, in which every path begins with `./`, as in the release."""
     plugins = ("host-local", "win-bridge", "win-overlay")
     members = {f"{name}.exe": program(name, version) for name in plugins}
     members |= {"LICENSE": _LICENSE, "README.md": b"# Plugins\n"}
@@ -83,24 +82,24 @@ def cni_plugins(version: str) -> bytes:
 
 
 def microsoft_cni(version: str) -> bytes:
-    """windows-container-networking-cni-amd64-vVERSION.zip (microsoft/windows-container-networking)."""
+    """Return windows-container-networking-cni-amd64-vVERSION.zip (microsoft/windows-container-networking)."""
     return zip_archive({f"{name}.exe": program(name, version) for name in ("nat", "sdnbridge", "sdnoverlay")})
 
 
 def flannel(version: str) -> bytes:
-    """flannel-vVERSION-windows-amd64.tar.gz."""
+    """Return flannel-vVERSION-windows-amd64.tar.gz."""
     return tar_gz(
         {"flanneld.exe": program("flanneld", version), "mk-docker-opts.sh": b"#!/bin/sh\n", "README.md": b"# flannel\n"}
     )
 
 
 def flannel_cni(version: str) -> bytes:
-    """cni-plugin-flannel-windows-amd64-vVERSION.tgz."""
+    """Return cni-plugin-flannel-windows-amd64-vVERSION.tgz."""
     return tar_gz({"flannel-amd64.exe": program("flannel", version)})
 
 
 def azure_cni(version: str) -> bytes:
-    """azure-vnet-cni-windows-amd64-vVERSION.zip."""
+    """Return azure-vnet-cni-windows-amd64-vVERSION.zip."""
     programs = ("azure-vnet", "azure-vnet-ipam", "azure-vnet-telemetry")
     members = {f"{name}.exe": program(name, version) for name in programs}
     members["10-azure.conflist"] = b'{"cniVersion": "0.3.0", "name": "azure", "plugins": [{"type": "azure-vnet"}]}\n'
@@ -108,32 +107,32 @@ def azure_cni(version: str) -> bytes:
 
 
 def csi_proxy(version: str) -> bytes:
-    """csi-proxy-vVERSION.tar.gz."""
+    """Return csi-proxy-vVERSION.tar.gz."""
     return tar_gz({"bin/csi-proxy.exe": program("csi-proxy", version), "LICENSE": _LICENSE})
 
 
 def cri_dockerd(version: str) -> bytes:
-    """cri-dockerd-VERSION.win.amd64.zip (Mirantis/cri-dockerd packaging/static/Makefile)."""
+    """Return cri-dockerd-VERSION.win.amd64.zip (Mirantis/cri-dockerd packaging/static/Makefile)."""
     return zip_archive({"cri-dockerd/cri-dockerd.exe": program("cri-dockerd", version)})
 
 
 def docker(version: str) -> bytes:
-    """docker-VERSION.zip."""
+    """Return docker-VERSION.zip."""
     return zip_archive({f"docker/{name}.exe": program(name, version) for name in ("docker", "dockerd", "docker-proxy")})
 
 
 def nerdctl(version: str) -> bytes:
-    """nerdctl-VERSION-windows-amd64.tar.gz."""
+    """Return nerdctl-VERSION-windows-amd64.tar.gz."""
     return tar_gz({"nerdctl.exe": program("nerdctl", version)})
 
 
 def buildkit(version: str) -> bytes:
-    """buildkit-vVERSION.windows-amd64.tar.gz."""
+    """Return buildkit-vVERSION.windows-amd64.tar.gz."""
     return tar_gz({f"bin/{name}.exe": program(name, version) for name in ("buildctl", "buildkitd")})
 
 
 def sdn_archive(version: str) -> bytes:
-    """GitHub's archive of microsoft/SDN: everything below `SDN-REF`."""
+    """Return GitHub's archive of microsoft/SDN, with everything in `SDN-REF`."""
     names = ("hns.psm1", "hns.v2.psm1", "helper.psm1", "debug/collectlogs.ps1", "debug/starthnstrace.cmd",
              "debug/startpacketcapture.cmd", "debug/stoppacketcapture.cmd", "debug/dumpVfpPolicies.ps1",
              "debug/portReservationTest.ps1", "debug/VFP.psm1", "debug/networkhealth.ps1")  # fmt: skip
@@ -141,24 +140,24 @@ def sdn_archive(version: str) -> bytes:
 
 
 def sdn_script(name: str, version: str) -> bytes:
-    """A script of microsoft/SDN's Kubernetes/windows, e.g. `hns.v2.psm1` or `debug/collectlogs.ps1`."""
+    """Return a script of microsoft/SDN's Kubernetes/windows, e.g. `hns.v2.psm1` or `debug/collectlogs.ps1`."""
     return f"# {name} ({version})\r\n".encode()
 
 
 def nssm(version: str) -> bytes:
-    """nssm-VERSION.zip."""
+    """Return nssm-VERSION.zip."""
     members = {f"nssm-{version}/{place}/nssm.exe": program("nssm", version) for place in ("win32", "win64")}
     return zip_archive({**members, f"nssm-{version}/README.txt": b"NSSM: The Non-Sucking Service Manager\r\n"})
 
 
 def calico(version: str) -> bytes:
-    """calico-windows-vVERSION.zip."""
+    """Return calico-windows-vVERSION.zip."""
     programs = ("calico-node.exe", "cni/calico.exe", "cni/calico-ipam.exe")
     members = {f"CalicoWindows/{path}": program(path.split("/")[-1][:-4], version) for path in programs}
     return zip_archive({**members, "CalicoWindows/config.ps1": b"$env:CALICO_NETWORKING_BACKEND = 'vxlan'\r\n"})
 
 
 def windows_update(article: str, container: Literal["msu", "cab"]) -> bytes | None:
-    """An update of Windows by its article (`kb5048654`), or None if there is none."""
+    """Return a Windows update by its article (`kb5048654`), or None if it is unknown."""
     update = update_catalogue.find(article.upper())
     return None if update is None else update_package.make(update, container, size=256 * KB)

@@ -1,11 +1,12 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The HTTP side of the artifact server: mirror layout, ranges, ETags, counters, faults.
+"""The HTTP part of the artifact server: mirror layout, ranges, ETags, counters, faults.
 
-`http://ADDRESS:PORT/dl.k8s.io/v1.37.1/kubernetes-node-windows-amd64.tar.gz` is what upstream has at
-`https://dl.k8s.io/v1.37.1/kubernetes-node-windows-amd64.tar.gz`. Asked as a forward proxy
-(`GET http://dl.k8s.io/…`, or `CONNECT dl.k8s.io:443` where it has an authority) it answers the same.
-`GET /simulator/status` returns the counters, `POST /simulator/faults` sets faults (a JSON list; none removes all).
+`http://ADDRESS:PORT/dl.k8s.io/v1.37.1/kubernetes-node-windows-amd64.tar.gz` is the file from
+`https://dl.k8s.io/v1.37.1/kubernetes-node-windows-amd64.tar.gz`. As a forward proxy
+(`GET http://dl.k8s.io/…`, or `CONNECT dl.k8s.io:443` with an authority) it serves the same files.
+`GET /simulator/status` returns the counters, and `POST /simulator/faults` sets faults (a JSON list; an empty one
+clears).
 """
 
 from __future__ import annotations
@@ -31,15 +32,17 @@ class _Server(HttpServer):
 
 
 class ArtifactServer:
-    """Serves upstream's files on one address.
+    """Serves the files of real releases on one address.
 
-    :param address: IPv4 address to listen on; `port`: 0 takes any free one.
-    :param tls: serve HTTPS with this context (see `certificates.py`), else HTTP.
-    :param authority: as a forward proxy, answer CONNECT too, as any host, with certificates of this authority.
-    :param proxy_user: `user:password` that whoever asks as a proxy must give, else 407.
-    :param user: `user:password` that whoever asks must give by basic authentication, else 401.
-    :param query: `sig=…&se=…`: what the query must hold, as a shared access signature of Azure's does, else 403.
-    :param rate: bytes per second of each connection at most; 0: no limit.
+    Args:
+        address: the IPv4 address to listen on.
+        port: the port to listen on; 0 picks a free one.
+        tls: serve HTTPS with this context (see `certificates.py`), else HTTP.
+        authority: as a forward proxy, also handle CONNECT for any host, with certificates of this authority.
+        proxy_user: the `user:password` that proxy clients need, else 407.
+        user: the `user:password` that clients need for basic authentication, else 401.
+        query: `sig=…&se=…`: the required query, like a shared access signature of Azure, else 403.
+        rate: the maximum number of bytes per second of each connection; 0 for no limit.
     """
 
     def __init__(
@@ -73,26 +76,26 @@ class ArtifactServer:
 
     @property
     def address(self) -> str:
-        """The address it listens on."""
+        """The address that the server listens on."""
         return str(self._server.server_address[0])
 
     @property
     def port(self) -> int:
-        """The port it listens on."""
+        """The port that the server listens on."""
         return int(self._server.server_address[1])
 
     @property
     def url(self) -> str:
-        """The base of all URLs, without a slash at its end."""
+        """The base of all URLs, without a trailing slash."""
         return f"{'https' if self.tls else 'http'}://{self.address}:{self.port}"
 
     def start(self) -> ArtifactServer:
-        """Begin to serve, in a thread."""
+        """Start to serve, in a thread."""
         self._thread.start()
         return self
 
     def close(self) -> None:
-        """Stop serving and free the port."""
+        """Stop serving, and close the port."""
         if self._thread.is_alive():
             self._server.shutdown()
             self._thread.join()
@@ -107,7 +110,7 @@ class ArtifactServer:
         self.close()
 
     def put(self, path: str, content: bytes) -> None:
-        """Serve `content` at `path` (host first, without a leading slash), over what upstream has there."""
+        """Serve `content` at `path` (starting with the host, without a leading slash), instead of the original file."""
         self._files[path.lstrip("/")] = content
 
     def fault(self, kind: str, path: str = "*", **options: Any) -> None:
@@ -115,7 +118,7 @@ class ArtifactServer:
         self.faults.add(Fault(kind, path, **options))
 
     def content(self, path: str) -> bytes | None:
-        """Return the file at `path` (host first, without a leading slash), or None."""
+        """Return the file at `path` (starting with the host, without a leading slash), or None."""
         found = self._files.get(path)
         return catalog.content(path) if found is None else found
 
@@ -125,18 +128,18 @@ class ArtifactServer:
             self._requests[path] += 1
 
     def count_proxied(self) -> None:
-        """Count a request that was made as to a proxy."""
+        """Count a request to the proxy."""
         with self._lock:
             self._proxied += 1
 
     def count_bytes(self, path: str, size: int) -> None:
-        """Count bytes of an answer's body: before they go out, so that whoever has them finds them counted."""
+        """Count the bytes of a body before they are sent, so that a client that has them finds them counted."""
         with self._lock:
             self._bytes[path] += size
 
     @contextlib.contextmanager
     def sending(self) -> Iterator[None]:
-        """Count an answer's body as under way, for as long as the context lasts."""
+        """Count a body as in progress for the time of a context."""
         with self._lock:
             self._now += 1
             self._most = max(self._most, self._now)
@@ -149,8 +152,9 @@ class ArtifactServer:
     def status(self) -> dict[str, Any]:
         """Return the counters.
 
-        :returns: `requests` and `bytes` (of bodies), each by path; `proxied`: how many were made as to a proxy;
-            `total`: all requests; `most_at_once`: the greatest number of bodies that were sent at the same time.
+        Returns:
+            `requests` and `bytes` (of bodies), each by path; `proxied`: the number of requests to the proxy; `total`:
+            all requests; `most_at_once`: the maximum number of concurrent bodies.
         """
         with self._lock:
             return {

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Software for Windows servers that is not Kubernetes' own: packages of Windows Installer, OpenSSH, small tools.
+"""Software for Windows servers other than Kubernetes: Windows Installer packages, OpenSSH, small tools.
 
-What stands in for the publishers' scripts is written for the simulator: it does what theirs do to services and files.
-Cloudbase-Init's folders and service: https://cloudbase-init.readthedocs.io/en/latest/tutorial.html; OpenSSH's archive:
+Scripts were written for the simulator, and have the same effects on services and files as the publishers' scripts.
+Cloudbase-Init's folders and service: https://cloudbase-init.readthedocs.io/en/latest/tutorial.html. OpenSSH's archive:
 https://github.com/PowerShell/Win32-OpenSSH/wiki/Install-Win32-OpenSSH.
 """
 
@@ -19,7 +19,7 @@ from simulator.windows.software.installer_package import Package, Service
 _SIZE = 256 * 1024
 _CLOUDBASE = r"C:\Program Files\Cloudbase Solutions\Cloudbase-Init"
 _AZURE_CLI = r"C:\Program Files\Microsoft SDKs\Azure\CLI2"
-# The service must not start before Windows' setup is complete: it is started by SetupComplete.cmd.
+# The service must not start before Windows' setup is complete. SetupComplete.cmd starts it.
 _SET_SETUP_COMPLETE = r"""@echo off
 if not exist "%SystemRoot%\Setup\Scripts" mkdir "%SystemRoot%\Setup\Scripts"
 set target=%SystemRoot%\Setup\Scripts\SetupComplete.cmd
@@ -40,13 +40,13 @@ Write-Output "sshd and ssh-agent services successfully installed"
 
 
 def _msi(package: Package) -> bytes:
-    """Return a package's file with filling that does not compress."""
+    """Return the file of a package, with padding that does not compress."""
     head = installer_package.make(package)
     return head + random.Random(f"{package.name} {package.version}").randbytes(_SIZE - len(head))
 
 
 def cloudbase_init(version: str | None) -> bytes:
-    """CloudbaseInitSetup_1_1_6_x64.msi; without a version the newest one."""
+    """Return CloudbaseInitSetup_1_1_6_x64.msi. Without a version it is the newest one."""
     init, conf = rf"{_CLOUDBASE}\Python\Scripts\cloudbase-init.exe", rf"{_CLOUDBASE}\conf\cloudbase-init.conf"
     service = Service(
         rf'"{_CLOUDBASE}\bin\OpenStackService.exe" cloudbase-init "{init}" --config-file "{conf}"',
@@ -72,13 +72,13 @@ def cloudbase_init(version: str | None) -> bytes:
 
 
 def azure_cli() -> bytes:
-    """https://aka.ms/installazurecliwindowsx64: azure-cli-VERSION-x64.msi."""
+    """Return https://aka.ms/installazurecliwindowsx64: azure-cli-VERSION-x64.msi."""
     texts = {rf"{_AZURE_CLI}\wbin\az.cmd": "@echo azure-cli 2.80.0\r\n"}
     return _msi(Package("Microsoft Azure CLI (64-bit)", "2.80.0", "Microsoft Corporation", texts=texts))
 
 
 def openssh(version: str) -> bytes:
-    """OpenSSH-Win64.zip."""
+    """Return OpenSSH-Win64.zip."""
     programs = ("scp", "sftp", "sftp-server", "ssh", "ssh-add", "ssh-agent", "ssh-keygen", "sshd")
     members = {f"OpenSSH-Win64/{name}.exe": make(name, version) for name in programs}
     members["OpenSSH-Win64/install-sshd.ps1"] = _INSTALL_SSHD.encode()
@@ -87,17 +87,17 @@ def openssh(version: str) -> bytes:
 
 
 def nssm_program() -> bytes:
-    """nssm.exe alone, as kubernetes-sigs/image-builder fetches it."""
+    """Return nssm.exe alone, as kubernetes-sigs/image-builder downloads it."""
     return make("nssm", "2.24")
 
 
 def credential_provider() -> bytes:
-    """azure-acr-credential-provider-windows-amd64.exe (kubernetes-sigs/cloud-provider-azure)."""
+    """Return azure-acr-credential-provider-windows-amd64.exe (kubernetes-sigs/cloud-provider-azure)."""
     return make("acr-credential-provider", "1.34.0")
 
 
 def credential_provider_config() -> bytes:
-    """examples/out-of-tree/credential-provider-config-win.yaml of kubernetes-sigs/cloud-provider-azure."""
+    """Return examples/out-of-tree/credential-provider-config-win.yaml of kubernetes-sigs/cloud-provider-azure."""
     return (
         b"apiVersion: kubelet.config.k8s.io/v1\nkind: CredentialProviderConfig\nproviders:\n"
         b"  - name: acr-credential-provider.exe\n    apiVersion: credentialprovider.kubelet.k8s.io/v1\n"
@@ -106,5 +106,5 @@ def credential_provider_config() -> bytes:
 
 
 def debug_script(name: str) -> bytes:
-    """A script of kubernetes-sigs/sig-windows-tools' folder hack."""
+    """Return a script of kubernetes-sigs/sig-windows-tools' folder hack."""
     return f"# {name}\r\n".encode()

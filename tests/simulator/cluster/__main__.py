@@ -30,7 +30,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _write_private(file: Path, text: str) -> None:
-    """Write `file` at once and readable by its owner only, so that who waits for it never reads half."""
+    """Write `file` atomically and readable by its owner only, so that a waiting reader never sees half of it."""
     file.parent.mkdir(parents=True, exist_ok=True)
     part = file.with_name(file.name + ".part")
     with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as handle:
@@ -39,12 +39,13 @@ def _write_private(file: Path, text: str) -> None:
 
 
 def main() -> int:
-    """Start, print one JSON line, wait for the signal, stop.
+    """Start a cluster, print one JSON line, wait for the signal, and stop.
 
-    :returns: the exit code.
+    Returns:
+        The exit code.
     """
     arguments = _arguments()
-    # A signal while it starts ends the start, which then cleans up after itself.
+    # A signal during the start ends the start, which then cleans up.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     with start_cluster(
         kind=arguments.kind,
@@ -56,14 +57,14 @@ def main() -> int:
         service_cidr=arguments.service_cidr,
         cluster_name=arguments.cluster_name,
     ) as cluster:
-        told: list[int] = []
-        # Before anything says that the cluster is ready: whoever reads that may send a signal at once.
+        signals: list[int] = []
+        # Do this before anything reports that the cluster is ready, because the reader may send a signal at once.
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda received, _: told.append(received))
+            signal.signal(number, lambda received, _: signals.append(received))
         _write_private(arguments.kubeconfig, cluster.kubeconfig.read_text())
         facts = {"kind": cluster.kind, "version": cluster.version, "server": cluster.server, "ca_hash": cluster.ca_hash}
         print(json.dumps(facts), flush=True)
-        while not told:  # the kernel may give the signal to any thread; Python handles it here, at the next step
+        while not signals:  # the kernel may deliver the signal to any thread; Python handles it here, at the next step
             time.sleep(0.1)
     arguments.kubeconfig.unlink(missing_ok=True)
     return 0

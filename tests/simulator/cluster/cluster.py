@@ -23,7 +23,7 @@ Kind = Literal["auto", "real", "memory"]
 
 
 class ClusterUnavailableError(RuntimeError):
-    """The wanted kind of cluster cannot run here; the message says why."""
+    """The requested kind of cluster cannot run here. The message is the reason."""
 
 
 class Cluster:
@@ -31,26 +31,28 @@ class Cluster:
 
     def __init__(self, kind: str, version: str, server: str, kubeconfig: Path, ca_file: Path, stop: Callable[[], None]):
         self.kind = kind
-        """"real" or "memory"."""
+        """The kind: "real" or "memory"."""
         self.version = version
-        """Kubernetes version of the control plane, like "1.37.1"."""
+        """The Kubernetes version of the control plane, such as "1.37.1"."""
         self.server = server
-        """The API server's URL, like https://127.0.0.1:23456."""
+        """The URL of the API server, such as https://127.0.0.1:23456."""
         self.kubeconfig = kubeconfig
-        """The administrator's kubeconfig file, mode 0600."""
+        """The administrator's kubeconfig file, with mode 0600."""
         self.ca_certificate = ca_file.read_text()
-        """The cluster's CA certificate, PEM text."""
+        """The cluster's CA certificate in PEM."""
         self.ca_hash = ca_hash(self.ca_certificate)
-        """What kubeadm calls discovery-token-ca-cert-hash."""
+        """The hash that kubeadm calls discovery-token-ca-cert-hash."""
         self.set_clock: Callable[[float], None] | None = None
-        """Sets the seconds that the API server's clock is ahead when it looks at client certificates; None: it cannot
-        be set (the real one has this machine's clock)."""
+        """Sets by how many seconds the API server's clock is ahead when it checks client certificates.
+
+        It is None for a real API server, which uses this machine's clock.
+        """
         self._stop: Callable[[], None] | None = stop
         self._process = os.getpid()
         atexit.register(self.stop)
 
     def stop(self) -> None:
-        """Stop it and remove its files; a second call does nothing, nor one in a forked process."""
+        """Stop the cluster and remove its files. A second call, or one in a forked process, does nothing."""
         if os.getpid() != self._process:
             return
         stop, self._stop = self._stop, None
@@ -68,10 +70,13 @@ class Cluster:
 
 
 def ca_hash(certificate: str) -> str:
-    """Hash a CA certificate's public key as kubeadm does (SHA-256 of the SubjectPublicKeyInfo, DER).
+    """Return the hash of a CA certificate's public key as in kubeadm (SHA-256 of the SubjectPublicKeyInfo, DER).
 
-    :param certificate: PEM.
-    :returns: "sha256:" and 64 hexadecimal digits.
+    Args:
+        certificate: the certificate in PEM.
+
+    Returns:
+        "sha256:" and 64 hexadecimal digits.
     """
     key = x509.load_pem_x509_certificate(certificate.encode()).public_key()
     return "sha256:" + hashlib.sha256(key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)).hexdigest()
@@ -91,18 +96,23 @@ def start_cluster(
 ) -> Cluster:
     """Start a cluster without nodes.
 
-    :param kind: "real" needs `KUBEBUILDER_ASSETS`; "auto" is real where that names programs of `version`, else memory.
-    :param version: Kubernetes version of the control plane.
-    :param address: IPv4 address of this machine the API server listens on.
-    :param extra_sans: more names and addresses for its certificate.
-    :param pod_cidr: nodes get a /24 of it each.
-    :param service_cidr: for cluster IPs of services.
-    :param cluster_name: as in kubeadm's ClusterConfiguration.
-    :param port: 0 chooses a free one.
-    :param node_grace_period: seconds after the last heartbeat until a node is Unknown.
-    :param client_certificate_seconds: how long the client certificates of kubelets are valid.
-    :returns: the running cluster.
-    :raises ClusterUnavailableError: real was asked for and is not available.
+    Args:
+        kind: "real" needs `KUBEBUILDER_ASSETS`. "auto" is "real" if that contains programs of `version`, else "memory".
+        version: the Kubernetes version of the control plane.
+        address: the IPv4 address of this machine that the API server listens on.
+        extra_sans: further names and addresses for its certificate.
+        pod_cidr: the network from which each node gets a /24.
+        service_cidr: the network for cluster IPs of services.
+        cluster_name: the name in kubeadm's ClusterConfiguration.
+        port: the port; 0 picks a free one.
+        node_grace_period: the seconds after the last heartbeat until a node becomes Unknown.
+        client_certificate_seconds: the validity of kubelets' client certificates.
+
+    Returns:
+        The running cluster.
+
+    Raises:
+        ClusterUnavailableError: "real" was requested and is not available.
     """
     options = ClusterOptions(
         version=version.removeprefix("v"),
@@ -127,7 +137,7 @@ def start_cluster(
 
 
 def real_unavailable(version: str = "1.37.1") -> str:
-    """Say why a real control plane of `version` cannot run here; empty when it can."""
+    """Return why a real control plane of `version` cannot run here; empty if it can."""
     assets = assets_folder()
     if assets is None:
         return "KUBEBUILDER_ASSETS does not name a folder with a control plane"

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """A real Kubernetes control plane: etcd, kube-apiserver, kube-controller-manager and kube-scheduler as child processes.
 
-`KUBEBUILDER_ASSETS` (the convention of controller-runtime's envtest) names the folder of the programs; kubeadm makes
+`KUBEBUILDER_ASSETS` (the convention of controller-runtime's envtest) is the folder with the programs. kubeadm creates
 certificates, kubeconfigs, the join data and the add-ons, as in any kubeadm cluster.
 """
 
@@ -29,16 +29,17 @@ _KUBECONFIGS = ("admin", "super-admin", "controller-manager", "scheduler")
 
 
 def assets_folder() -> Path | None:
-    """Return the folder `KUBEBUILDER_ASSETS` names, or None when it is unset or lacks a program."""
+    """Return the folder in `KUBEBUILDER_ASSETS`, or None if it is unset or lacks a program."""
     named = os.environ.get("KUBEBUILDER_ASSETS", "")
     folder = Path(named).expanduser()
     return folder if named and all((folder / name).exists() for name in _PROGRAMS) else None
 
 
 def assets_version(folder: Path) -> str:
-    """Ask kubeadm for the version of the programs in `folder`.
+    """Return the version of the programs in a folder, as kubeadm reports it.
 
-    :returns: like "1.37.1".
+    Returns:
+        A version such as "1.37.1".
     """
     with tempfile.TemporaryDirectory() as home:
         printed = run([str(folder / "kubeadm"), "version", "-o", "short"], minimal_environment(Path(home)))
@@ -75,14 +76,17 @@ apiServer:
 
 
 class ControlPlane:
-    """One running control plane in a private folder; `stop` leaves nothing behind."""
+    """One running control plane in a private folder, which `stop` removes."""
 
     def __init__(self, assets: Path, options: ClusterOptions) -> None:
-        """Start it; ready after about 9 seconds.
+        """Start the control plane, which takes about 9 seconds.
 
-        :param assets: folder of the programs.
-        :param options: `version` must be that of the programs.
-        :raises ProcessError: a program failed; nothing is left.
+        Args:
+            assets: the folder with the programs.
+            options: the options; `version` must be that of the programs.
+
+        Raises:
+            ProcessError: a program failed; everything was cleaned up.
         """
         self._assets = assets
         self._options = options
@@ -105,7 +109,7 @@ class ControlPlane:
 
     @property
     def ca_file(self) -> Path:
-        """The cluster's CA certificate, PEM."""
+        """The cluster's CA certificate in PEM."""
         return self._pki / "ca.crt"
 
     def pids(self) -> dict[str, int]:
@@ -113,8 +117,8 @@ class ControlPlane:
         return self._processes.pids()
 
     def stop(self) -> None:
-        """End the programs and remove the folder."""
-        self._processes.stop(seconds=0.5)  # nothing of theirs is kept; kube-apiserver would take its time
+        """Stop the programs, and remove the folder."""
+        self._processes.stop(seconds=0.5)  # their data is not kept, and kube-apiserver would stop slowly
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _start(self) -> None:
@@ -124,7 +128,7 @@ class ControlPlane:
         self._wait(lambda: self._answers("/readyz"), "kube-apiserver is ready", 60)
         self._start_controllers()
         self._upload_join_data()
-        account = "/api/v1/namespaces/default/serviceaccounts/default"  # no pod can be made before it is there
+        account = "/api/v1/namespaces/default/serviceaccounts/default"  # pods cannot be created before it exists
         self._wait(lambda: self._answers(account), "the default service account exists", 30)
 
     def _wait(self, ready: Callable[[], bool], what: str, seconds: float) -> None:
@@ -135,7 +139,7 @@ class ControlPlane:
         wait_until(ready_or_dead, what, seconds)
 
     def _kubeadm(self, pki: str, *arguments: str) -> None:
-        """Run a phase of `kubeadm init`, with `pki` for the folder of certificates."""
+        """Run a phase of `kubeadm init` with `pki` as the folder for certificates."""
         text = _kubeadm_configuration(self._options, pki, self.server.removeprefix("https://"), self.port)
         file = self.folder / f"kubeadm-{arguments[0]}-{arguments[1]}.yaml"
         file.write_text(text)
@@ -147,7 +151,7 @@ class ControlPlane:
         def kubeconfig(name: str) -> None:
             self._kubeadm(str(self._pki), "kubeconfig", name, "--kubeconfig-dir", str(self.folder))
             file = self.folder / f"{name}.conf"
-            # Two of them name the advertised address; YAML of kubeadm's own making, one server line each.
+            # Two of them contain the advertised address. The YAML is kubeadm's, with one line for the server.
             lines = file.read_text().splitlines()
             changed = [f"    server: {self.server}" if line.startswith("    server: ") else line for line in lines]
             file.write_text("\n".join(changed) + "\n")
@@ -200,11 +204,11 @@ class ControlPlane:
 
     def _upload_join_data(self) -> None:
         kubeconfig = ("--kubeconfig", str(self.kubeconfig))
-        # What joining nodes read names kubeadm's usual folder, not our private one.
+        # Joining nodes read kubeadm's default folder from it, not this private one.
         usual = "/etc/kubernetes/pki"
         phases = (("upload-config", "all"), ("bootstrap-token",), ("addon", "all"))
         with ThreadPoolExecutor(len(phases) + 1) as pool:
-            # `kubeadm init` binds this one outside of its phases; without it admin.conf may do nothing.
+            # `kubeadm init` creates this binding outside of its phases. Without it, admin.conf has no rights.
             name = "kubeadm:cluster-admins"
             binding = ("create", "clusterrolebinding", name, "--clusterrole", "cluster-admin", "--group", name)
             bound = pool.submit(run, [str(self._assets / "kubectl"), *kubeconfig, *binding], self._environment)
@@ -223,7 +227,7 @@ class ControlPlane:
             return False
 
     def _admin_pem(self) -> Path:
-        """Return a file with the administrator's certificate and key, taken from the kubeconfig."""
+        """Return a file with the administrator's certificate and key from the kubeconfig."""
         file = self.folder / "super-admin.pem"
         if not file.exists():
             user = yaml.safe_load(self.kubeconfig.read_text())["users"][0]["user"]

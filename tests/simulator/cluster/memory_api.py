@@ -28,10 +28,10 @@ from .processes import free_port
 
 
 class MemoryCluster:
-    """One running cluster; `stop` leaves nothing behind."""
+    """One running cluster, which `stop` removes completely."""
 
     def __init__(self, options: ClusterOptions) -> None:
-        """Start it; ready when this returns, after less than a second."""
+        """Start the cluster, and return when it is ready, after less than a second."""
         self.folder = Path(tempfile.mkdtemp(prefix="simulator-memory-cluster-"))
         self._authority = Authority("kubernetes")
         self._store = Store()
@@ -50,7 +50,7 @@ class MemoryCluster:
                 self._store,
                 all_controllers(api.objects, self._authority, tokens, options),
             )
-            self._controllers.step()  # service accounts, before the first request
+            self._controllers.step()  # creates the service accounts before the first request
             tls = server_context(self.folder / "apiserver.crt", self.folder / "apiserver.key", self.ca_file)
             self._http = ApiServer(options.address, port, tls, api)
         except BaseException:
@@ -61,11 +61,11 @@ class MemoryCluster:
         self._controllers.start()
 
     def set_clock(self, seconds: float) -> None:
-        """Let the API server's clock be ahead when it looks at client certificates."""
+        """Set by how many seconds the API server's clock is ahead when it checks client certificates."""
         self._authenticator.ahead = datetime.timedelta(seconds=seconds)
 
     def stop(self) -> None:
-        """End the threads and remove the folder."""
+        """Stop the threads, and remove the folder."""
         self._store.close()
         self._http.close()
         self._thread.join(10)

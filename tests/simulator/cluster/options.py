@@ -1,40 +1,42 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a cluster of the tests can be started with."""
+"""The options of a cluster for tests."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 ADVERTISED = "192.0.2.10"
-"""The address that the API server says it has: kubeadm refuses one of the loopback. Nothing ever listens on or connects
-to this one (RFC 5737)."""
+"""The advertised address of the API server.
+
+kubeadm rejects a loopback address. Nothing ever listens on or connects to this one (RFC 5737).
+"""
 
 
 @dataclass(frozen=True)
 class ClusterOptions:
-    """How to start a cluster; the same for both kinds."""
+    """The options of a cluster, which are the same for both kinds."""
 
     version: str = "1.37.1"
-    """Version of the control plane, without "v". The real kind is what its programs are."""
+    """The version of the control plane, without "v". For the real kind, it must be that of its programs."""
     address: str = "127.0.0.1"
-    """The address the API server listens on."""
+    """The address that the API server listens on."""
     port: int = 0
-    """Its port; 0 chooses a free one."""
+    """The port of the API server; 0 picks a free one."""
     extra_sans: tuple[str, ...] = ()
-    """More names and addresses for the server's certificate."""
+    """Further names and addresses for the server's certificate."""
     pod_cidr: str = "10.244.0.0/16"
-    """Each node gets a /24 of it."""
+    """The network from which each node gets a /24."""
     service_cidr: str = "10.96.0.0/12"
     cluster_name: str = "kubernetes"
     dns_domain: str = "cluster.local"
     node_grace_period: float = 40.0
-    """Seconds without a heartbeat after which a node is Unknown (--node-monitor-grace-period)."""
+    """The seconds without a heartbeat after which a node is Unknown (--node-monitor-grace-period)."""
 
     client_certificate_seconds: float = 365 * 86400
-    """How long the kubelets' client certificates are valid (--cluster-signing-duration)."""
+    """The validity of kubelets' client certificates (--cluster-signing-duration)."""
 
     @property
     def minor(self) -> str:
-        """The version's first two parts, like "1.37"."""
+        """The first two parts of the version, such as "1.37"."""
         return ".".join(self.version.split(".")[:2])

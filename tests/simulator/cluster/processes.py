@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Child processes that are started with a log file and ended by their process id."""
+"""Child processes with log files, which are stopped by their process ids."""
 
 from __future__ import annotations
 
@@ -13,20 +13,25 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-# Below the range Linux hands out for outgoing connections (32768 and up), so that none of those takes a port we chose.
+# Below Linux' range for outgoing connections (32768 and up), so that none of those uses a chosen port.
 _PORTS = range(20000, 32000)
 
 
 class ProcessError(RuntimeError):
-    """A program ended with an error, or did not become ready; the message holds the end of its output."""
+    """A program failed, or did not become ready. The message contains the end of its output."""
 
 
 def free_port(address: str) -> int:
-    """Choose a TCP port of `address` that nothing listens on.
+    """Return a free TCP port of `address`.
 
-    :param address: an IPv4 address of this machine.
-    :returns: the port number.
-    :raises ProcessError: no free port was found.
+    Args:
+        address: an IPv4 address of this machine.
+
+    Returns:
+        The port number.
+
+    Raises:
+        ProcessError: there is no free port.
     """
     for port in random.sample(_PORTS, 200):
         with socket.socket() as probe:
@@ -39,29 +44,37 @@ def free_port(address: str) -> int:
 
 
 def wait_until(ready: Callable[[], bool], what: str, seconds: float, interval: float = 0.1) -> None:
-    """Poll `ready` until it is true.
+    """Poll `ready` until it returns true.
 
-    :param ready: the condition.
-    :param what: what is waited for, for the error.
-    :param seconds: how long to wait at most.
-    :param interval: seconds between two polls.
-    :raises ProcessError: it was not true in time.
+    Args:
+        ready: the condition.
+        what: a description of the condition, for the error.
+        seconds: the time limit.
+        interval: the seconds between two polls.
+
+    Raises:
+        ProcessError: the condition was not met in time.
     """
     end = time.monotonic() + seconds
     while not ready():
         if time.monotonic() > end:
-            raise ProcessError(f"{what}: not so after {seconds:g} seconds")
+            raise ProcessError(f"timed out after {seconds:g} seconds waiting for: {what}")
         time.sleep(interval)
 
 
 def run(arguments: Sequence[str], environment: Mapping[str, str], seconds: float = 60) -> str:
-    """Run a program to its end.
+    """Run a program, and wait for its end.
 
-    :param arguments: program and arguments.
-    :param environment: the whole environment.
-    :param seconds: time limit.
-    :returns: its standard output.
-    :raises ProcessError: it failed; holds the end of what it printed.
+    Args:
+        arguments: the program and its arguments.
+        environment: the complete environment.
+        seconds: the time limit.
+
+    Returns:
+        The standard output.
+
+    Raises:
+        ProcessError: it failed. The message contains the end of its output.
     """
     done = subprocess.run(
         list(arguments), env=dict(environment), capture_output=True, text=True, timeout=seconds, check=False
@@ -73,13 +86,14 @@ def run(arguments: Sequence[str], environment: Mapping[str, str], seconds: float
 
 
 class Processes:
-    """A few programs that run together, each with its log in one folder; they end with us, even when we are killed."""
+    """Programs that run together, with their logs in one folder. They end with this process, even if it is killed."""
 
     def __init__(self, logs: Path, environment: Mapping[str, str]) -> None:
-        """Start none yet.
+        """Create the object without starting a program.
 
-        :param logs: a folder of theirs alone: it is removed when we are killed.
-        :param environment: of each program.
+        Args:
+            logs: a folder for these programs only. It is removed if this process is killed.
+            environment: the environment of each program.
         """
         self._logs = logs
         reaper = [sys.executable, "-I", "-S", str(Path(__file__).with_name("reaper.py")), str(logs)]
@@ -90,9 +104,10 @@ class Processes:
         self._running: dict[str, subprocess.Popen[bytes]] = {}
 
     def start(self, arguments: Sequence[str]) -> None:
-        """Start a program, named by its file name.
+        """Start a program, which is identified by its file name.
 
-        :param arguments: the program's path and its arguments.
+        Args:
+            arguments: the program's path and its arguments.
         """
         name = Path(arguments[0]).name
         with (self._logs / f"{name}.log").open("wb") as log:
@@ -103,27 +118,29 @@ class Processes:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 cwd=self._logs,
-                start_new_session=True,  # Ctrl-C ends us, and we end them in order
+                start_new_session=True,  # Ctrl-C ends this process, which then stops the programs in order
             )
         self._tell_reaper(str(self._running[name].pid))
 
     def pids(self) -> dict[str, int]:
-        """Return the process id of each program, by name."""
+        """Return the process ids of the programs, by name."""
         return {name: process.pid for name, process in self._running.items()}
 
     def check(self) -> None:
-        """Raise when one of them has ended.
+        """Raise an error if a program has ended.
 
-        :raises ProcessError: with the name and the end of its log.
+        Raises:
+            ProcessError: contains the name and the end of the log.
         """
         for name, process in self._running.items():
             if process.poll() is not None:
                 raise ProcessError(f"{name} ended with {process.returncode}\n{self._tail(name)}")
 
     def stop(self, seconds: float = 5) -> None:
-        """End all, the last started first; kill what does not end in time.
+        """Stop all programs in reverse order, and kill those that do not stop in time.
 
-        :param seconds: how long they get together.
+        Args:
+            seconds: the time limit for all of them together.
         """
         processes = list(reversed(self._running.values()))
         for process in processes:
@@ -151,8 +168,9 @@ class Processes:
 
 
 def minimal_environment(folder: Path) -> dict[str, str]:
-    """Make an environment in which programs touch nothing outside `folder` and use no proxy.
+    """Return an environment in which programs use only `folder` and no proxy.
 
-    :param folder: becomes HOME and the temporary folder.
+    Args:
+        folder: the folder for HOME and for temporary files.
     """
     return {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": str(folder), "TMPDIR": str(folder)}

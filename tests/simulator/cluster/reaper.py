@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Ends programs whose starter was killed: `reaper.py FOLDER` reads process ids, one per line, from its input.
+"""Ends programs whose parent was killed: `reaper.py FOLDER` reads process ids, one per line, from its input.
 
-When the input ends without a line "done", the starter is gone: the programs are killed and the folder is removed.
-(A parent-death signal would not do: Linux sends it when the thread that started them ends.)
+If the input ends without a line "done", the parent is gone. Then the programs are killed and the folder is removed.
+(A parent-death signal is not sufficient: Linux sends it when the thread that started them ends.)
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import sys
 
 
 def main() -> None:
-    """Read, wait, and clean up when nobody else will."""
+    """Read the process ids, wait, and clean up if the parent is gone."""
     pids: list[int] = []
     for line in sys.stdin:
         if line.strip() == "done":

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Owners and access lists as Windows keeps them: SDDL read and written, inheritance, and who may do what.
+"""Owners and access control lists (ACLs) of Windows: parsing and writing SDDL, inheritance, access checks.
 
 Sources: MS-DTYP 2.5.1 (SDDL) and
 https://learn.microsoft.com/windows/win32/secauthz/ace-inheritance-rules
@@ -19,7 +19,7 @@ from simulator.machine.rights import defaults
 CREATOR_OWNER = "CO"
 
 MADE_BY_ADMINISTRATORS = "BA"
-"""The owner of what administrators and SYSTEM make."""
+"""The owner of what administrators and SYSTEM create."""
 TRUSTED = frozenset({"SY", "BA", defaults.TRUSTED_INSTALLER})
 
 _MASKS = {
@@ -38,18 +38,18 @@ _TRUSTEES = frozenset(
     )
 )
 READ = 0x1
-"""FILE_READ_DATA, of a folder FILE_LIST_DIRECTORY."""
+"""FILE_READ_DATA; for a folder, FILE_LIST_DIRECTORY."""
 TAKE = 0x10000 | 0x40000 | 0x80000
-"""DELETE (which renaming takes as well), WRITE_DAC, WRITE_OWNER."""
+"""DELETE (which renaming requires, too), WRITE_DAC and WRITE_OWNER."""
 WRITE = 0x2 | 0x4 | 0x40 | TAKE
 """FILE_WRITE_DATA or FILE_ADD_FILE, FILE_APPEND_DATA or FILE_ADD_SUBDIRECTORY, FILE_DELETE_CHILD, and TAKE."""
 REPLACE_CHILD = 0x40 | TAKE
-"""What of a folder lets somebody put other things into the place of those in it."""
+"""The rights on a folder that allow replacing the items in it."""
 
 
 @dataclass(frozen=True)
 class Ace:
-    """One entry of a list, as SDDL writes it."""
+    """One access control entry, as in SDDL."""
 
     kind: str
     flags: frozenset[str]
@@ -58,7 +58,7 @@ class Ace:
 
     @property
     def mask(self) -> int:
-        """Its access rights."""
+        """The access rights as a bit mask."""
         if re.fullmatch(r"0[xX][0-9a-fA-F]+|[0-9]+", self.rights):
             return int(self.rights, 0)
         mask = 0
@@ -68,7 +68,7 @@ class Ace:
 
     @property
     def generic(self) -> bool:
-        """Whether its rights are generic ones, which mean others for each kind of object."""
+        """Whether the rights are generic ones, which map to different rights for each kind of object."""
         return any(self.rights[start : start + 2] in _GENERIC for start in range(0, len(self.rights), 2))
 
     def __str__(self) -> str:
@@ -78,13 +78,13 @@ class Ace:
 
 @dataclass(frozen=True)
 class Descriptor:
-    """A security descriptor: owner, group, whether the list is protected from inheritance, its entries."""
+    """A security descriptor: owner, group, whether the list is protected from inheritance, and the entries."""
 
     owner: str | None = None
     group: str | None = None
     protected: bool = False
     entries: tuple[Ace, ...] | None = None
-    """None: it says nothing of the list."""
+    """The entries; None if the descriptor contains no list."""
 
     def __str__(self) -> str:
         head = (f"O:{self.owner}" if self.owner else "") + (f"G:{self.group}" if self.group else "")
@@ -92,7 +92,7 @@ class Descriptor:
 
 
 def parse(sddl: str) -> Descriptor:
-    """Read SDDL. Raises ValueError."""
+    """Parse SDDL. Raises ValueError."""
     found = re.fullmatch(
         r"(?:O:([A-Z]{2}|S-[\d-]+))?(?:G:([A-Z]{2}|S-[\d-]+))?(?:D:(P?(?:A[IR])*)((?:\([^()]*\))*))?", sddl
     )
@@ -127,12 +127,12 @@ def _is_trustee(text: str) -> bool:
 
 
 def inherited(parent: Iterable[Ace], *, folder: bool, owner: str) -> tuple[Ace, ...]:
-    """Return the entries that something new in a folder gets of the folder's own.
+    """Return the entries that a new item inherits from its folder.
 
     Args:
         parent: all entries of the folder.
-        folder: whether the new thing is a folder.
-        owner: of the new thing, who stands in for CREATOR OWNER.
+        folder: whether the new item is a folder.
+        owner: the owner of the new item, who replaces CREATOR OWNER.
     """
     found: list[Ace] = []
     for ace in parent:
@@ -152,9 +152,9 @@ def inherited(parent: Iterable[Ace], *, folder: bool, owner: str) -> tuple[Ace, 
 
 
 def holders(descriptor: Descriptor, mask: int) -> set[str]:
-    """Return who holds any of these rights, beside SYSTEM, Administrators and TrustedInstaller.
+    """Return who has any of these rights, apart from SYSTEM, Administrators and TrustedInstaller.
 
-    An owner may always change the list (WRITE_DAC), and so has all rights:
+    An owner can always change the list (WRITE_DAC), and therefore has all rights:
     https://learn.microsoft.com/windows/win32/secauthz/owner-of-a-new-object
     """
     found = {
@@ -164,30 +164,30 @@ def holders(descriptor: Descriptor, mask: int) -> set[str]:
 
 
 class AccessLists:
-    """Who owns what on a machine, and its lists; paths are whole and in lower case.
+    """The owners and access control lists of a machine's items. Paths are absolute and in lower case.
 
     Args:
-        is_folder: whether a path is one of a folder.
+        is_folder: returns whether a path is a folder.
     """
 
     def __init__(self, is_folder: Callable[[str], bool]) -> None:
         self._is_folder = is_folder
-        # What is not as it was inherited: owners and lists that somebody set.
+        # What differs from the inherited state: owners and lists that were set.
         self._own: dict[str, Descriptor] = {}
-        # Inherited entries of what was moved: it keeps them until a list above it is set.
+        # Inherited entries of items that were moved. They are kept until a list above them is set.
         self._kept: dict[str, tuple[Ace, ...]] = {}
-        # What was worked out, and whether it is a folder's; a change of a folder's list makes all of it void.
+        # Cached results, each with whether it is a folder's. A change of a folder's list invalidates all of them.
         self._worked_out: dict[str, tuple[Descriptor, bool]] = {}
         self._changes = 0
         self._of_children: dict[tuple[int, bool, str], tuple[Descriptor, tuple[Ace, ...]]] = {}
 
     def descriptor(self, path: str) -> Descriptor:
-        """Return owner and list, with the inherited entries: the same object until one of them changes."""
+        """Return owner and list, including inherited entries. Returns the same object until one of them changes."""
         found = self._worked_out.get(path)
         if found is None:
             changes, folder = self._changes, self._is_folder(path)
             found = (self._work_out(path, folder), folder)
-            # Another thread may have changed a list meanwhile.
+            # Another thread may have changed a list in the meantime.
             if changes == self._changes:
                 self._worked_out[path] = found
         return found[0]
@@ -201,7 +201,7 @@ class AccessLists:
         return Descriptor(owner, own.group or "SY", own.protected, entries)
 
     def _base(self, path: str) -> Descriptor | None:
-        """Return what somebody set, or what Windows' own folders have."""
+        """Return the descriptor that was set, or the one of Windows' own folders."""
         own = self._own.get(path)
         return _windows_own(path) if own is None else own
 
@@ -218,9 +218,9 @@ class AccessLists:
         return known[1]
 
     def set(self, path: str, sddl: str) -> None:
-        """Set what the SDDL names. Raises ValueError.
+        """Set the parts that the SDDL contains. Raises ValueError.
 
-        What is below inherits it at once, as with SetNamedSecurityInfo:
+        Everything below inherits the change immediately, as with SetNamedSecurityInfo:
         https://learn.microsoft.com/windows/win32/secauthz/automatic-propagation-of-inheritable-aces
         """
         given, old = parse(sddl), self._base(path) or _PLAIN
@@ -228,18 +228,18 @@ class AccessLists:
         if given.entries is None:
             self._put(path, Descriptor(owner, group, old.protected, old.entries))
             return
-        # What is inherited is worked out anew.
+        # Inherited entries are computed again.
         entries = tuple(ace for ace in given.entries if "ID" not in ace.flags)
         for below in _below(self._kept, path):
             del self._kept[below]
         self._put(path, Descriptor(owner, group, given.protected, entries))
 
     def own(self, path: str, owner: str) -> None:
-        """Note who owns something new."""
+        """Record the owner of a new item."""
         self._put(path, Descriptor(owner))
 
     def is_system_file(self, path: str) -> None:
-        """Note that a file is one of Windows' own, which only TrustedInstaller changes."""
+        """Record that a file belongs to Windows, so that only TrustedInstaller may change it."""
         self._put(path, _SYSTEM_FILE)
 
     def _put(self, path: str, own: Descriptor) -> None:
@@ -247,16 +247,16 @@ class AccessLists:
         self._changed(path)
 
     def _changed(self, path: str) -> None:
-        """Forget what was worked out for a path, and below it if it is a folder."""
+        """Drop the cached results for a path and, for a folder, everything below it."""
         self._changes += 1
         known = self._worked_out.pop(path, None)
-        # Whoever inherited of it made it known.
+        # Items that inherited from it are in the cache.
         if known is not None and known[1]:
             self._worked_out = {}
             self._of_children = {}
 
     def deleted(self, path: str) -> None:
-        """Forget a path and all below it."""
+        """Remove a path and everything below it."""
         for key in _below(self._own, path):
             del self._own[key]
         for key in _below(self._kept, path):
@@ -264,7 +264,7 @@ class AccessLists:
         self._changed(path)
 
     def moved(self, path: str, destination: str, before: Descriptor) -> None:
-        """Note a move, which keeps the list that it had before.
+        """Record a move. The item keeps the list that it had before.
 
         https://learn.microsoft.com/troubleshoot/windows-client/windows-security/permissions-on-copying-moving-files
         """
@@ -279,20 +279,20 @@ class AccessLists:
             self._changed(destination)
 
     def copy_from(self, other: AccessLists) -> None:
-        """Become a copy."""
+        """Copy the state of another object."""
         self._own, self._kept = dict(other._own), dict(other._kept)
         self._worked_out, self._of_children = {}, {}
 
 
 @functools.cache
 def _windows_own(path: str) -> Descriptor | None:
-    """Return what one of Windows' own folders, or a drive, has."""
+    """Return the descriptor of one of Windows' own folders or of a drive."""
     sddl = defaults.FOLDERS.get(path, defaults.DRIVE if len(path) == 3 else None)
     return parse(sddl) if sddl else None
 
 
 def _below(known: Mapping[str, object], path: str) -> list[str]:
-    """Return the keys of a path and of all below it."""
+    """Return the keys of a path and of everything below it."""
     start = path.rstrip("\\") + "\\"
     return [name for name in known if name == path or name.startswith(start)]
 

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Local users and groups, their security identifiers, and the names that Windows knows everywhere.
+"""Local users and groups, their security identifiers (SIDs), and Windows' well-known names.
 
-Identifiers: https://learn.microsoft.com/windows-server/identity/ad-ds/manage/understand-security-identifiers; what a
-fresh server has: ../contracts/local-accounts.json.
+Identifiers: https://learn.microsoft.com/windows-server/identity/ad-ds/manage/understand-security-identifiers.
+The accounts of a fresh server: ../contracts/local-accounts.json.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
 BUILTIN = "S-1-5-32-"
-# What stands for the machine's own part of an identifier: sysprep gives it another.
+# The placeholder for the machine's part of a SID, which sysprep replaces.
 _HERE = "@"
 _FIRST = 1000
 INTERACTIVE = "S-1-5-4"
@@ -48,8 +48,8 @@ class Account:
     """A local user or group.
 
     Args:
-        key: its identifier; the machine's own part is written `@`.
-        members: of a group: keys.
+        key: the SID, with `@` in place of the machine's own part.
+        members: the keys of a group's members.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Account:
 
 @dataclass
 class LocalAccounts:
-    """The local accounts by lower-case name; empty: not yet looked at."""
+    """The local accounts by lower-case name. It is empty until `accounts` fills it."""
 
     accounts: dict[str, Account] = field(default_factory=dict)
     next_id: int = _FIRST
@@ -70,13 +70,13 @@ class LocalAccounts:
 
 @cache
 def _fresh() -> dict[str, dict[str, Any]]:
-    """Return the groups and users of a fresh server by the last part of their identifiers."""
+    """Return the groups and users of a fresh server, by the last part of their SIDs."""
     found: dict[str, dict[str, Any]] = json.loads((FOLDER / "local-accounts.json").read_text(encoding="utf-8"))
     return found
 
 
 def accounts(machine: Machine) -> LocalAccounts:
-    """Return the machine's accounts, at the first look as a fresh server has them."""
+    """Return the machine's accounts. The first call creates those of a fresh server."""
     found = machine.part(LocalAccounts)
     if not found.accounts:
         fresh = _fresh()
@@ -102,7 +102,7 @@ def _new(known: LocalAccounts, name: str, kind: Literal["User", "Group"], descri
 
 
 def find(machine: Machine, name: str, kind: str = "") -> Account | None:
-    """Return a local account of that name, of that kind if one is given."""
+    """Return the local account with this name, and of this kind if one is given."""
     found = accounts(machine).accounts.get(name.casefold())
     return found if found and (not kind or found.kind == kind) else None
 
@@ -114,44 +114,44 @@ def all_of(machine: Machine, kind: str) -> list[Account]:
 
 
 def add(machine: Machine, name: str, kind: Literal["User", "Group"], description: str = "") -> Account:
-    """Make an account."""
+    """Create an account."""
     return _new(accounts(machine), name, kind, description)
 
 
 def remove(machine: Machine, account: Account) -> None:
-    """Delete an account; groups go on naming its identifier, as on Windows."""
+    """Delete an account. Groups keep its SID, as on Windows."""
     accounts(machine).accounts.pop(account.name.casefold(), None)
 
 
 def sid(machine: Machine, account: Account) -> str:
-    """Return an account's security identifier."""
+    """Return an account's SID."""
     return _whole(machine, account.key)
 
 
 def member_sids(machine: Machine, group: Account) -> list[str]:
-    """Return the identifiers of a group's members."""
+    """Return the SIDs of a group's members."""
     return [_whole(machine, key) for key in group.members]
 
 
 def join(machine: Machine, group: Account, member: str) -> None:
-    """Put an identifier into a group."""
+    """Add a SID to a group."""
     group.members.append(_short(machine, member))
 
 
 def leave(machine: Machine, group: Account, member: str) -> None:
-    """Take an identifier out of a group."""
+    """Remove a SID from a group."""
     group.members.remove(_short(machine, member))
 
 
 def groups_of(machine: Machine, sids: Collection[str]) -> set[str]:
-    """Return the identifiers of the local groups that any of these accounts is in."""
+    """Return the SIDs of the local groups that any of these accounts belongs to."""
     wanted = {_short(machine, each) for each in sids}
     groups = (account for account in list(accounts(machine).accounts.values()) if account.kind == "Group")
     return {sid(machine, group) for group in groups if not wanted.isdisjoint(group.members)}
 
 
 def resolve(machine: Machine, name: str) -> str | None:
-    r"""Return the identifier of an account's name (`NAME`, `COMPUTER\NAME`, `.\NAME`, an identifier), or None."""
+    r"""Return the SID for an account name (`NAME`, `COMPUTER\NAME`, `.\NAME`, a SID), or None."""
     if re.fullmatch(r"S-1(-\d+){2,16}", name, re.IGNORECASE):
         return name.upper()
     authority, separator, short = name.rpartition("\\")
@@ -170,7 +170,7 @@ def resolve(machine: Machine, name: str) -> str | None:
 
 
 def name_of(machine: Machine, wanted: str) -> str | None:
-    """Return the name of an identifier with its authority, or None."""
+    """Return the name for a SID, with its authority, or None."""
     if wanted in WELL_KNOWN:
         return WELL_KNOWN[wanted]
     for account in accounts(machine).accounts.values():
@@ -181,7 +181,7 @@ def name_of(machine: Machine, wanted: str) -> str | None:
 
 
 def _service(machine: Machine, name: str) -> str | None:
-    """Return the identifier of a service's account: https://learn.microsoft.com/windows/win32/secauthz/well-known-sids"""
+    """Return the SID of a service account: https://learn.microsoft.com/windows/win32/secauthz/well-known-sids"""
     if not machine.services.exists(name):
         return None
     return service_sid(name)

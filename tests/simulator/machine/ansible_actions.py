@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Doing what Ansible's manifest asks for: modules, async, become, files in and out."""
+"""Running the actions of Ansible's manifest: modules, async, become, file transfers."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from simulator.machine.session import Session
 
 @dataclass
 class Elevations:
-    """Who became whom on a machine, for the status: one entry per run of the become wrapper."""
+    """The account switches of the become wrapper, one entry per run, for the status."""
 
     runs: list[str] = field(default_factory=list)
 
 
 def run(session: Session, lines: list[str]) -> ProgramResult:
-    """Do what the wrapper's input asks for and return what the wrapper would print."""
+    """Run what the wrapper's input requests, and return what the wrapper would print."""
     try:
         manifest = read(lines)
         if session.machine.settings.option("language_mode") == "ConstrainedLanguage":
@@ -42,11 +42,11 @@ _CONSTRAINED = (
     "    + CategoryInfo          : InvalidOperation: (:) [], RuntimeException\r\n"
     "    + FullyQualifiedErrorId : MethodInvocationNotSupportedInConstrainedLanguage\r\n"
 )
-"""What comes of exec_wrapper.ps1, which calls methods of .NET: about_Language_Modes, "ConstrainedLanguage"."""
+"""The output of exec_wrapper.ps1, which calls .NET methods, in constrained mode: see about_Language_Modes."""
 
 
 def failure(message: str, **more: object) -> ProgramResult:
-    """Return a failed module's answer."""
+    """Return the result of a failed module."""
     return ProgramResult(1, json.dumps({"changed": False, "failed": True, "msg": message, **more}) + "\r\n")
 
 
@@ -114,7 +114,7 @@ def _become(session: Session, manifest: Manifest, action: Action) -> ProgramResu
 
 
 def _async(session: Session, manifest: Manifest, action: Action) -> ProgramResult:
-    """Start the rest in a process that outlives this shell, and answer at once (async_wrapper.ps1)."""
+    """Start the remaining actions in a process that outlives this shell, and return at once (async_wrapper.ps1)."""
     machine = session.machine
     folder = session.expand(str(action.parameters["AsyncDir"]))
     machine.files.make_directory(folder)
@@ -140,7 +140,7 @@ def _async(session: Session, manifest: Manifest, action: Action) -> ProgramResul
         detached = Session(machine, process, user, environment, directory, logon)
         result = _watch(detached, rest, started, int(job.parameters["Timeout"]))
         process.check()
-        # Where the folder was removed meanwhile, async_watchdog.ps1 cannot write either, and nobody reads its error.
+        # If the folder was removed in the meantime, async_watchdog.ps1 cannot write either, and its error is lost.
         with contextlib.suppress(FileNotFoundError):
             machine.files.write_text(path, "\ufeff" + json.dumps(result))
 
@@ -152,7 +152,7 @@ def _async(session: Session, manifest: Manifest, action: Action) -> ProgramResul
 
 
 def _watch(session: Session, manifest: Manifest, started: dict[str, Any], timeout: int) -> dict[str, Any]:
-    """Run a job and return what async_watchdog.ps1 writes into its file."""
+    """Run a job and return the contents of its result file, as async_watchdog.ps1 writes it."""
     finished = started | {"finished": True}
     try:
         output = _run(session, manifest).stdout

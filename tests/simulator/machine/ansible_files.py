@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The small scripts by which Ansible's connection plugins move files and make temporary folders."""
+"""The small scripts of Ansible's connection plugins that transfer files and create temporary folders."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from simulator.machine.session import Session
 
 
 def put(session: Session, manifest: Manifest, action: Action) -> ProgramResult:
-    """Write a file from base64 lines; answers its SHA-1."""
+    """Write a file from base64 lines, and return its SHA-1."""
     path = session.absolute(session.expand(str(action.parameters["Path"])))
     try:
         data = b"".join(base64.b64decode(line, validate=True) for line in manifest.input)
     except binascii.Error as error:
-        raise ManifestError(f"the file's content is no base64: {error}") from None
+        raise ManifestError(f"the file's content is not valid base64: {error}") from None
     try:
         session.machine.files.write_bytes(path, data)
     except FileNotFoundError:
@@ -36,7 +36,7 @@ def put(session: Session, manifest: Manifest, action: Action) -> ProgramResult:
 
 
 def fetch_part(session: Session, manifest: Manifest, action: Action) -> ProgramResult:
-    """Answer a part of a file in base64, as the winrm plugin asks for it."""
+    """Return a part of a file in base64, as the winrm plugin requests it."""
     path = session.absolute(session.expand(str(action.parameters["Path"])))
     files = session.machine.files
     if files.is_directory(path):
@@ -49,7 +49,7 @@ def fetch_part(session: Session, manifest: Manifest, action: Action) -> ProgramR
 
 
 def fetch(session: Session, manifest: Manifest, action: Action) -> ProgramResult:
-    """Answer a whole file in base64 lines, as the psrp plugin asks for it."""
+    """Return a whole file in base64 lines, as the psrp plugin requests it."""
     path = session.absolute(session.expand(str(action.parameters["Path"])))
     files = session.machine.files
     if files.is_directory(path):
@@ -62,7 +62,7 @@ def fetch(session: Session, manifest: Manifest, action: Action) -> ProgramResult
 
 
 def make_temporary(session: Session, manifest: Manifest, action: Action) -> ProgramResult:
-    """Make a temporary folder; answers its path."""
+    """Create a temporary folder, and return its path."""
     folder = session.absolute(session.expand(str(action.parameters["Directory"])))
     path = f"{folder}\\{action.parameters['Name']}"
     if session.machine.files.exists(path):
@@ -72,7 +72,7 @@ def make_temporary(session: Session, manifest: Manifest, action: Action) -> Prog
 
 
 def expand_user(session: Session, manifest: Manifest, action: Action) -> ProgramResult:
-    """Answer a path with `~` replaced by the user's profile."""
+    """Return a path with `~` replaced by the user's profile."""
     path, profile = str(action.parameters["Path"]), session.variable("USERPROFILE")
     if path == "~":
         path = profile

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Ansible's bootstrap wrapper (ansible-core 2.19 and later, lib/ansible/executor/powershell): reading what it was sent.
+"""Ansible's bootstrap wrapper (ansible-core 2.19 and later, lib/ansible/executor/powershell): parsing its input.
 
-`bootstrap_wrapper.ps1` gets on its input a JSON document `{name, script, params}`, a line of four NULs, and then what
-`exec_wrapper.ps1` reads: a manifest of scripts (base64) and actions, and after another line of four NULs the input of
-the first action. The simulator runs none of these scripts: it does what they do, by their names.
+The input of `bootstrap_wrapper.ps1` is a JSON document `{name, script, params}`, a line of four NULs, and the input of
+`exec_wrapper.ps1`: a manifest of scripts (base64) and actions, another line of four NULs, and the input of the first
+action. The simulator does not run these scripts. It knows them by name, and does what they do.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from typing import Any
 
 SEPARATOR = "\0\0\0\0"
 _MARKS = ("$codeJson = foreach ($in in $", "$code.script")
-"""What the wrapper of every version has: its reading up to the first line of NULs, and that it runs what it read."""
+"""Common to the wrappers of all versions: the loop that reads up to the NULs, and the call of the script."""
 
 
 class ManifestError(ValueError):
-    """What came is not what Ansible's wrapper sends; the text says what is wrong."""
+    """Input that does not match what Ansible's wrapper sends. The text is the reason."""
 
 
 @dataclass(frozen=True)
 class Action:
-    """One action of a manifest: a script's name and its parameters."""
+    """One action of a manifest: the name of a script and its parameters."""
 
     name: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -35,14 +35,14 @@ class Action:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What is to be done.
+    """The request to a wrapper.
 
     Args:
-        scripts: text by name.
-        actions: in order; each wraps those that follow.
-        input: lines for the first action.
-        temp_path: where it may keep temporary files.
-        min_os, min_powershell: what the module asks for; empty if nothing.
+        scripts: texts of the scripts, by name.
+        actions: the actions in order; each one wraps the following ones.
+        input: the lines for the first action.
+        temp_path: the folder for temporary files.
+        min_os, min_powershell: the versions that the module requires; empty if any will do.
     """
 
     scripts: Mapping[str, str]
@@ -59,7 +59,7 @@ def is_bootstrap(script: str) -> bool:
 
 
 def read(lines: list[str]) -> Manifest:
-    """Return the manifest of the wrapper's input lines. Raises ManifestError."""
+    """Parse the wrapper's input lines. Raises ManifestError."""
     parts: list[list[str]] = [[]]
     for line in lines:
         text = line.rstrip("\r\n")
@@ -71,7 +71,7 @@ def read(lines: list[str]) -> Manifest:
         raise ManifestError("the wrapper's input has no line of four NULs")
     bootstrap, document = (_json("\n".join(part)) for part in parts[:2])
     if bootstrap.get("name") != "exec_wrapper" or "param" not in str(bootstrap.get("script", "")):
-        raise ManifestError(f"the wrapper was asked to run {bootstrap.get('name')!r} and not exec_wrapper")
+        raise ManifestError(f"expected exec_wrapper as the wrapper's script, got {bootstrap.get('name')!r}")
     params = bootstrap.get("params") or {}
     scripts = {name: _script(name, entry) for name, entry in document.get("scripts", {}).items()}
     actions = tuple(
@@ -96,9 +96,9 @@ def _json(text: str) -> dict[str, Any]:
     try:
         found = json.loads(text)
     except ValueError as error:
-        raise ManifestError(f"the wrapper's input is no JSON: {error}") from None
+        raise ManifestError(f"the wrapper's input is not valid JSON: {error}") from None
     if not isinstance(found, dict):
-        raise ManifestError("the wrapper's input is no JSON object")
+        raise ManifestError("the wrapper's input is not a JSON object")
     return found
 
 
@@ -106,4 +106,4 @@ def _script(name: str, entry: Mapping[str, Any]) -> str:
     try:
         return base64.b64decode(entry["script"], validate=True).decode("utf-8-sig")
     except (KeyError, ValueError) as error:
-        raise ManifestError(f"the script '{name}' cannot be read: {error}") from None
+        raise ManifestError(f"the script '{name}' is not valid base64: {error}") from None

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a fresh Windows Server has: folders, programs in the box, registry, services.
+"""The contents of a fresh Windows Server: folders, included programs, registry, services.
 
-Registry places as Microsoft documents them (docs of the single components); only what roles look at is here.
+Registry paths are those of Microsoft's documentation of each component. Only those that roles read are here.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ FOLDERS = (
     r"C:\ProgramData\Microsoft",
     r"C:\Users\Public",
 )
-# Programs that are not in System32 itself.
+# Programs outside of System32.
 PLACES = {
     "sysprep.exe": r"C:\Windows\System32\Sysprep",
     "powershell.exe": r"C:\Windows\System32\WindowsPowerShell\v1.0",
     "mpcmdrun.exe": r"C:\Program Files\Windows Defender",
 }
-# Programs in the box that do nothing the simulator models, but must exist because services run in them.
+# Included programs that the simulator does not model. They must exist because services run in them.
 HOSTS = ("svchost.exe", "lsass.exe", "services.exe", "spoolsv.exe")
 
 PATH = (
@@ -91,7 +91,7 @@ def lay_down(machine: Machine) -> None:
 
 
 def files(machine: Machine) -> None:
-    """Make Windows' folders and the programs in the box."""
+    """Create Windows' folders and the included programs."""
     for folder in FOLDERS:
         machine.files.make_directory(folder)
     version = machine.windows.full
@@ -105,7 +105,7 @@ def files(machine: Machine) -> None:
 
 
 def registry(machine: Machine) -> None:
-    """Write the registry of a fresh installation."""
+    """Write the registry of a new installation."""
     windows, write = machine.windows, machine.registry.write
     write(
         CURRENT_VERSION,
@@ -166,7 +166,7 @@ def registry(machine: Machine) -> None:
 
 
 def services(machine: Machine) -> None:
-    """Define the services in the box."""
+    """Define the included services."""
     for name, (display, start, delayed, dependencies) in IN_BOX_SERVICES.items():
         entries: dict[str, object] = {"DisplayName": display, "Start": start, "Type": 0x20}
         if dependencies:
@@ -181,7 +181,7 @@ def services(machine: Machine) -> None:
 
 
 def make_users(machine: Machine) -> None:
-    """Make the administrator's profile."""
+    """Create the administrator's profile."""
     for folder in (r"AppData\Local\Temp", r"AppData\Roaming", "Desktop", "Documents"):
         machine.files.make_directory(f"C:\\Users\\{machine.settings.user}\\{folder}")
     profile = defaults.profile(machine.acting.token_of(machine.settings.user).user)
@@ -189,12 +189,12 @@ def make_users(machine: Machine) -> None:
 
 
 def at_logon(machine: Machine) -> None:
-    """Do what LogonUI does when the machine is ready: win_reboot waits for its volatile key."""
+    """Do what LogonUI does when the machine is ready. win_reboot waits for its volatile key."""
     machine.registry.create_key(f"{CURRENT_VERSION}\\Winlogon\\AutoLogonChecked", volatile=True)
 
 
 def at_boot(machine: Machine) -> None:
-    """Do what Windows does at each boot: replace files that were in use, and forget that a reboot was pending."""
+    """Do what Windows does at each boot: replace files that were in use, and clear the pending reboot."""
     manager = f"{CONTROL}\\Session Manager"
     renames = machine.registry.data(manager, "PendingFileRenameOperations", [])
     if isinstance(renames, list):

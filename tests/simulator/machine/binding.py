@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Binding of parameters by contract: names, aliases, prefixes, types, allowed values, parameter sets, mandatory ones.
+"""Parameter binding by contract: names, aliases, prefixes, types, allowed values, parameter sets, mandatory parameters.
 
-Error ids, categories and types as contracts/powershell-behaviour.json recorded them; a compiled cmdlet words a wrong
-value otherwise than a function does.
+Error ids, categories and types are those of contracts/powershell-behaviour.json. Compiled cmdlets and functions word
+the error of a wrong value differently.
 """
 
 from __future__ import annotations
@@ -23,14 +23,15 @@ TRANSFORMATION = "System.Management.Automation.ParameterBindingArgumentTransform
 def bind(
     contract: Contract, named: Mapping[str, object], positional: Sequence[object] = (), *, has_pipeline: bool = False
 ) -> dict[str, object]:
-    """Return the parameters by their own names, converted.
+    """Return the converted parameters by their full names.
 
     Args:
-        named: by the names that the caller used (aliases and unambiguous prefixes will do).
+        named: the parameters by the names that the caller used, which may be aliases or unambiguous prefixes.
         positional: arguments without a name.
-        has_pipeline: whether objects are piped in (they may satisfy a mandatory parameter).
+        has_pipeline: whether there is pipeline input, which can provide a mandatory parameter.
 
-    Raises: CmdletError, as PowerShell would.
+    Raises:
+        CmdletError: PowerShell's error.
     """
     given: dict[str, object] = {}
     for name, value in named.items():
@@ -60,7 +61,7 @@ def _find(contract: Contract, name: str) -> Parameter:
         for parameter in parameters
         if wanted and any(spelling.casefold().startswith(wanted) for spelling in (parameter.name, *parameter.aliases))
     ]
-    # A common parameter yields to one of the command's own.
+    # A parameter of the command takes precedence over a common parameter with the same prefix.
     own = [parameter for parameter in matches if not parameter.common] or matches
     if not own:
         message = f"A parameter cannot be found that matches parameter name '{name}'."
@@ -77,7 +78,7 @@ def _find(contract: Contract, name: str) -> Parameter:
 
 
 def _place(contract: Contract, given: dict[str, object], positional: Sequence[object]) -> None:
-    """Give unnamed arguments to the parameters that have a position in the sets which the named ones leave."""
+    """Assign unnamed arguments to the positional parameters of the sets that match the named arguments."""
     if not positional:
         return
     named = {name.casefold() for name in given}
@@ -96,7 +97,7 @@ def _place(contract: Contract, given: dict[str, object], positional: Sequence[ob
 
 
 def _takes(parameter: Parameter, value: object) -> bool:
-    """Return whether an unnamed argument can be for a parameter: script blocks and other values are told apart."""
+    """Return whether a parameter accepts an unnamed argument. Script blocks and other values are kept apart."""
     wants_block = parameter.type.removesuffix("[]") == "ScriptBlock"
     first = value[0] if isinstance(value, list) and value else value
     if isinstance(first, ScriptBlock):
@@ -160,7 +161,7 @@ def _missing(contract: Contract, places: Mapping[str, Place], names: set[str], h
 
 
 def _check(contract: Contract, parameter: Parameter, value: object) -> None:
-    """Check a converted value: allowed values, and what a mandatory parameter does not take."""
+    """Check a converted value against the allowed values and what a mandatory parameter rejects."""
     if parameter.values and not parameter.enumeration:
         for item in value if isinstance(value, list) else [value]:
             if to_text(item).casefold() not in (allowed.casefold() for allowed in parameter.values):

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-r"""The machine's certificate stores, where Windows keeps them.
+r"""The machine's certificate stores, as Windows keeps them in the registry.
 
-`HKLM:\SOFTWARE\Microsoft\SystemCertificates\STORE\Certificates\THUMBPRINT`, value Blob: a list of properties
-(id, 1, length, data); property 32 is the certificate itself
+The value Blob of `HKLM:\SOFTWARE\Microsoft\SystemCertificates\STORE\Certificates\THUMBPRINT` is a list of properties
+(id, 1, length, data). Property 32 is the certificate itself
 (https://learn.microsoft.com/windows/win32/api/wincrypt/nf-wincrypt-certserializecertificatestoreelement).
 """
 
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 _ROOT = r"HKLM:\SOFTWARE\Microsoft\SystemCertificates"
 _SHA1, _FRIENDLY_NAME, _CERTIFICATE = 3, 11, 32
-# Where the key storage provider keeps the machine's private keys
+# The folder in which the key storage provider keeps the machine's private keys
 # (https://learn.microsoft.com/windows/win32/seccng/key-storage-and-retrieval). Windows encrypts them.
 _KEYS = r"C:\ProgramData\Microsoft\Crypto\Keys"
 
 
 def thumbprint(certificate: x509.Certificate) -> str:
-    """Return a certificate's SHA-1, as Windows names it."""
+    """Return the SHA-1 of a certificate, by which Windows identifies it."""
     der = certificate.public_bytes(Encoding.DER)
     return hashlib.sha1(der, usedforsecurity=False).hexdigest().upper()
 
@@ -46,7 +46,7 @@ def add(
     key: ec.EllipticCurvePrivateKey | None = None,
     friendly_name: str = "",
 ) -> str:
-    """Put a certificate into a store (`Root`, `CA`, `My`), with its private key if given; returns its thumbprint."""
+    """Add a certificate and optionally its private key to a store (`Root`, `CA`, `My`). Returns its thumbprint."""
     der = certificate.public_bytes(Encoding.DER)
     mark = thumbprint(certificate)
     name = (friendly_name + "\0").encode("utf-16-le") if friendly_name else b""
@@ -60,7 +60,7 @@ def add(
 
 
 def with_key(machine: Machine, mark: str) -> bytes:
-    """Return a certificate of the store `My` and its private key, both in PEM; empty where one of them is missing."""
+    """Return a certificate of the store `My` with its private key in PEM, or nothing if one of them is missing."""
     path = f"{_KEYS}\\{mark}"
     found = next((each for each in certificates(machine, "My") if thumbprint(each) == mark.upper()), None)
     if found is None or not machine.files.is_file(path):
@@ -69,24 +69,24 @@ def with_key(machine: Machine, mark: str) -> bytes:
 
 
 def remove(machine: Machine, store: str, mark: str, *, delete_key: bool = False) -> bool:
-    """Take a certificate out of a store; returns whether it was there."""
+    """Remove a certificate from a store. Returns whether it was there."""
     if delete_key and machine.files.is_file(f"{_KEYS}\\{mark}"):
         machine.files.delete(f"{_KEYS}\\{mark}")
     removed = machine.registry.delete_key(f"{_ROOT}\\{store.upper()}\\Certificates\\{mark}")
-    # WinRM may have listened with it.
+    # WinRM may have used it for its listener.
     machine.network.listeners_changed()
     return removed
 
 
 def contains(machine: Machine, store: str, mark: str) -> bool:
-    """Return whether a certificate is in a store."""
+    """Return whether a store contains a certificate."""
     return bool(mark) and machine.registry.key_exists(f"{_ROOT}\\{store.upper()}\\Certificates\\{mark.upper()}")
 
 
 def self_signed(
     name: x509.Name, names: Sequence[x509.GeneralName], until: datetime.datetime | None = None
 ) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
-    """Return a new certificate for a server, valid for a year unless told, and its private key."""
+    """Return a new server certificate, valid for a year by default, and its private key."""
     key = new_key()
     now = datetime.datetime.now(datetime.UTC)
     certificate = Signer(name, key).sign(
@@ -120,7 +120,7 @@ def describe(certificate: x509.Certificate, store: str, friendly_name: str = "")
 
 
 def items(machine: Machine, path: str) -> list[str]:
-    """Return what is below a path of the drive `Cert:`: locations, stores, or thumbprints."""
+    """Return the items below a path of the drive `Cert:`: locations, stores or thumbprints."""
     location, _, store = path.partition("\\")
     if not location:
         return ["CurrentUser", "LocalMachine"]
@@ -131,7 +131,7 @@ def items(machine: Machine, path: str) -> list[str]:
 
 
 def item_exists(machine: Machine, path: str) -> bool:
-    """Return whether there is something at a path of the drive `Cert:`."""
+    """Return whether a path of the drive `Cert:` exists."""
     head, _, name = path.rpartition("\\")
     return not path or name.casefold() in {item.casefold() for item in items(machine, head)}
 
@@ -154,12 +154,12 @@ def pem(machine: Machine, store: str) -> list[str]:
 
 
 def load(data: bytes) -> list[x509.Certificate]:
-    """Read the certificates of a file: PEM or DER. Raises ValueError."""
+    """Parse the certificates of a file in PEM or DER. Raises ValueError."""
     return x509.load_pem_x509_certificates(data) if b"-----BEGIN" in data else [x509.load_der_x509_certificate(data)]
 
 
 def friendly_name(machine: Machine, store: str, mark: str) -> str:
-    """Return the name that somebody gave a certificate; empty where nobody did."""
+    """Return the friendly name of a certificate; empty if it has none."""
     blob = machine.registry.data(f"{_ROOT}\\{store.upper()}\\Certificates\\{mark}", "Blob")
     name = _property(blob, _FRIENDLY_NAME) if isinstance(blob, bytes) else None
     return name.decode("utf-16-le").rstrip("\0") if name else ""

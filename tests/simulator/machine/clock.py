@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A machine's clock, which may be wrong, and what certificates are worth by it.
+"""A machine's clock, which may be wrong, and the validity of certificates by that clock.
 
-The clock is the host's plus an offset: the node's option `clock_offset`, or the fault `clock`. Whatever a program of
-the node reads as the time of day comes from here; waiting and time limits do not.
+The clock is that of the host plus an offset: the node's option `clock_offset`, or the fault `clock`. The node's
+programs read the time of day from here. Delays and time limits do not depend on it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from cryptography import x509
 
 _NO_CHECK_TIME = 0x200000
-"""X509_V_FLAG_NO_CHECK_TIME of OpenSSL, which Python's ssl.VerifyFlags has no name for."""
+"""X509_V_FLAG_NO_CHECK_TIME of OpenSSL, for which Python's ssl.VerifyFlags has no name."""
 
 
 @dataclass
@@ -23,7 +23,7 @@ class WallClock:
     """The time of day on one machine.
 
     Args:
-        offset: seconds by which it is ahead of the right time.
+        offset: the number of seconds by which it is ahead of the real time.
     """
 
     offset: float = 0.0
@@ -34,27 +34,27 @@ class WallClock:
 
 
 def leave_time_to_us(context: ssl.SSLContext) -> None:
-    """Keep OpenSSL from judging certificates by the host's clock; `of_peer` says what the machine's clock says."""
+    """Keep OpenSSL from checking validity by the host's clock. Callers use `is_valid` with the machine's clock."""
     context.verify_flags = ssl.VerifyFlags(context.verify_flags | _NO_CHECK_TIME)
 
 
 def of_peer(connection: ssl.SSLSocket) -> x509.Certificate | None:
-    """Return the certificate that a server has shown."""
+    """Return the certificate that the server presented."""
     der = connection.getpeercert(binary_form=True)
     return x509.load_der_x509_certificate(der) if der else None
 
 
 def is_valid(certificate: x509.Certificate, moment: datetime) -> bool:
-    """Return whether a certificate is valid at a moment."""
+    """Return whether a certificate is valid at a given time."""
     return certificate.not_valid_before_utc <= moment <= certificate.not_valid_after_utc
 
 
 def go_text(certificate: x509.Certificate, moment: datetime) -> str:
-    """Return what Go's crypto/x509 says of a certificate that is not valid at a moment (Certificate.isValid).
+    """Return the error of Go's crypto/x509 for a certificate that is not valid at a given time (Certificate.isValid).
 
-    The time is in UTC; Go writes it in the machine's zone.
+    The time in it is UTC, while Go uses the time zone of the machine.
     """
     start, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
     word, limit = ("before", start) if moment < start else ("after", end)
-    said = f"current time {moment:%Y-%m-%dT%H:%M:%SZ} is {word} {limit:%Y-%m-%dT%H:%M:%SZ}"
-    return f"tls: failed to verify certificate: x509: certificate has expired or is not yet valid: {said}"
+    message = f"current time {moment:%Y-%m-%dT%H:%M:%SZ} is {word} {limit:%Y-%m-%dT%H:%M:%SZ}"
+    return f"tls: failed to verify certificate: x509: certificate has expired or is not yet valid: {message}"

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Windows command lines: splitting and quoting by the rules of CommandLineToArgvW, and finding the program in one.
+"""Windows command lines: splitting and quoting by the rules of CommandLineToArgvW, and finding the program.
 
 Rules: https://learn.microsoft.com/windows/win32/api/shellapi/nf-shellapi-commandlinetoargvw
 """
@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 
 
 def split(line: str) -> list[str]:
-    """Return the arguments of a command line (the program is not treated apart)."""
+    """Split a command line into arguments. The program gets no special treatment."""
     arguments: list[str] = []
     current = ""
     started = quoted = False
@@ -52,7 +52,7 @@ def split(line: str) -> list[str]:
 
 
 def quote(argument: str) -> str:
-    """Return an argument so that `split` gives it back."""
+    """Quote an argument so that `split` returns it unchanged."""
     if argument and not re.search(r'[\s"]', argument):
         return argument
     escaped = re.sub(r'(\\*)"', r'\1\1\\"', argument)
@@ -60,15 +60,15 @@ def quote(argument: str) -> str:
 
 
 def join(arguments: list[str]) -> str:
-    """Return a command line of arguments."""
+    """Join arguments to a command line."""
     return " ".join(quote(argument) for argument in arguments)
 
 
 def program_and_rest(line: str, is_file: Callable[[str], bool]) -> tuple[str, str]:
     r"""Return (program, the text after it) as CreateProcess finds it.
 
-    Without quotes every blank may end the program's path: `C:\Program Files\x.exe -a` is tried as `C:\Program`,
-    then as `C:\Program Files\x.exe`; `.exe` is added where the name has no extension
+    Without quotes, the program's path may end at any blank: `C:\Program Files\x.exe -a` is tried as `C:\Program`,
+    then as `C:\Program Files\x.exe`. A name without an extension gets `.exe`
     (https://learn.microsoft.com/windows/win32/api/processthreadsapi/nf-processthreadsapi-createprocessw).
     """
     text = line.strip()
@@ -84,6 +84,6 @@ def program_and_rest(line: str, is_file: Callable[[str], bool]) -> tuple[str, st
 
 
 def expand(text: str, variables: Mapping[str, str]) -> str:
-    """Return a text with its `%NAME%` replaced; unknown ones stay."""
+    """Return a text with all `%NAME%` replaced. Unknown ones are left as they are."""
     lower = {name.casefold(): value for name, value in variables.items()}
     return re.sub(r"%([^%]+)%", lambda match: lower.get(match[1].casefold(), match[0]), text)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Running a cmdlet: find it, bind its parameters by contract, call its family's handler."""
+"""Running a cmdlet: find it, bind its parameters by contract, and call its family's handler."""
 
 from __future__ import annotations
 
@@ -122,13 +122,13 @@ ALIASES = {
 
 IO_EXCEPTION = "System.IO.IOException"
 
-# Ids without a command's half behind them.
+# Error ids that do not end with the name of the command.
 _BARE_IDS = ("SimulatorDoesNotModel", "CommandNotFoundException")
 
 
 @dataclass
 class Output:
-    """What a cmdlet wrote: its objects, warnings and non-terminating errors."""
+    """The output of a cmdlet: objects, warnings and non-terminating errors."""
 
     objects: list[object] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -147,18 +147,18 @@ def not_found(name: str) -> CmdletError:
     properties: dict[str, object] = {"Message": error.message, "CommandName": name, "InnerException": None}
     error.thrown = PSObject(error.exception_type, properties, f"{error.exception_type}: {error.message}")
     error.target = name
-    # PowerShell 7 words it a little differently.
+    # PowerShell 7 words it differently.
     error.approximate = True
     return error
 
 
 def exists(machine: Machine, name: str) -> bool:
-    """Return whether there is a cmdlet or function of that name on the machine (modelled or not)."""
+    """Return whether the machine has a cmdlet or function with this name, modelled or not."""
     return describe(machine, name) is not None
 
 
 def describe(machine: Machine, name: str) -> contract.Contract | None:
-    """Return what a cmdlet or function of the machine accepts, or None if there is none of that name."""
+    """Return the contract of a cmdlet or function of the machine, or None if it does not exist."""
     own = machine.families.contracts.get(name.casefold())
     return own or contract.find(name, machine.windows.contract, is_core=machine.windows.is_core)
 
@@ -174,18 +174,21 @@ def run(
     session: object = None,
     error_action: str = "Stop",
 ) -> Output:
-    """Run a cmdlet and return what it wrote.
+    """Run a cmdlet, and return its output.
 
     Args:
-        name: a cmdlet, a function or an alias.
-        parameters: named ones; `positional` those without a name.
-        pipeline: the objects piped in; None if nothing is.
+        name: a cmdlet, function or alias.
+        parameters: the named parameters.
+        positional: the arguments without a name.
+        pipeline: the pipeline input; None if there is none.
         stop: set when the process must end.
         session: the PowerShell session, for cmdlets that need one.
-        error_action: what holds if the call has no ErrorAction of its own. With `Stop` the first error is raised;
-            otherwise errors of the cmdlet (not of the binding) come back.
+        error_action: applies if the call itself has no ErrorAction. With `Stop` the first error is raised. Otherwise
+        the
+            cmdlet's errors are returned, except those of parameter binding.
 
-    Raises: CmdletError with the whole error id, as PowerShell would.
+    Raises:
+        CmdletError: PowerShell's error, with the full error id.
     """
     name = ALIASES.get(name.casefold(), name)
     description = describe(machine, name)
@@ -199,7 +202,7 @@ def run(
     objects: list[object] = []
     try:
         for item in entry[1](machine, bound):
-            objects.append(item)  # noqa: PERF402 - what came before an error is kept
+            objects.append(item)  # noqa: PERF402 - keep the output before an error
     except NotModelled:
         raise
     except CmdletError as error:

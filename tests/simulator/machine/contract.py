@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a cmdlet accepts on a version of Windows: the contract files, made into one description per command."""
+"""What a cmdlet accepts on a version of Windows: one description per command, from the contract files."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ ACTION_PREFERENCES = ("SilentlyContinue", "Stop", "Continue", "Inquire", "Ignore
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter: its .NET type (short name, `[]` for an array), other names, allowed values, and where it is allowed.
+    """A parameter: .NET type (short name, `[]` for an array), aliases, allowed values, and where it is allowed.
 
-    `enumeration` says that `values` are names of an enumeration (a number or a prefix will do), not a ValidateSet.
+    `enumeration`: `values` are names of an enumeration (numbers and prefixes are accepted, too), not a ValidateSet.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Place:
-    """A parameter's place in one parameter set."""
+    """The position and flags of a parameter in one parameter set."""
 
     mandatory: bool = False
     position: int | None = None
@@ -61,11 +61,11 @@ class Contract:
     """What a command accepts.
 
     Args:
-        command: its name in its own case.
-        suffix: the second half of its error ids: the function's name or the cmdlet's .NET class.
-        function: whether it is a function (or CDXML) and no compiled cmdlet: they word binding errors differently.
-        parameters: by lower-case name.
-        sets: per parameter set, lower-case parameter name to its place.
+        command: the name with its usual capitalization.
+        suffix: the second half of its error ids, which is the function's name or the cmdlet's .NET class.
+        function: whether it is a function (or CDXML). Functions and compiled cmdlets word binding errors differently.
+        parameters: the parameters by lower-case name.
+        sets: for each parameter set, the places of its parameters by lower-case name.
     """
 
     command: str
@@ -89,7 +89,7 @@ def _names() -> dict[str, str]:
 
 @cache
 def module_of(command: str) -> str:
-    """Return the module of a command by its contract; empty if there is none."""
+    """Return the module of a command from its contract; empty if it has no contract."""
     name = _names().get(command.casefold(), command)
     found = _read("cmdlets.json").get(name) or _read("powershell-5.1-commands.json")["commands"].get(name) or {}
     return str(found.get("module") or "")
@@ -97,13 +97,14 @@ def module_of(command: str) -> str:
 
 @cache
 def find(command: str, windows: str, *, is_core: bool = False) -> Contract | None:
-    """Return a command's contract, or None if it has none there.
+    """Return a command's contract, or None if it has none on this version of Windows.
 
     Args:
-        command: its name.
+        command: the name of the command.
         windows: the version of Windows: `2019`, `2022` or `2025`.
-        is_core: whether it is called by PowerShell 7. Its contract is Windows PowerShell's but for what
-            corrections.json says under `allow_empty_core`.
+        is_core: whether PowerShell 7 is the caller. Its contracts are those of Windows PowerShell, with the exceptions
+        in
+            corrections.json (`allow_empty_core`).
     """
     name = _names().get(command.casefold())
     if name is None:
@@ -173,7 +174,7 @@ def _sets(
     recorded: Mapping[str, Any] | None,
     parameters: Mapping[str, Parameter],
 ) -> tuple[Mapping[str, Place], ...]:
-    """Return the parameter sets; parameters that later versions added belong to all of them."""
+    """Return the parameter sets. Parameters that were added in later versions belong to all of them."""
     if recorded:
         known = {parameter.casefold() for entry in recorded["parameter_sets"] for parameter in entry}
         later = {parameter: Place() for parameter in parameters if parameter not in known}
@@ -193,7 +194,7 @@ def _sets(
     required = {parameter.casefold() for parameter, entry in entries.items() if entry.get("required")}
     positions = {parameter.casefold(): entry.get("position") for parameter, entry in entries.items()}
     if choices is None:
-        # The reference does not tell the sets apart: what several parameters require may be one set's each.
+        # The reference does not separate the sets, so parameters that are required may belong to different sets.
         alone = [[parameter] for parameter in sorted(required, key=lambda item: (positions[item] is None, item))]
         choices = alone if len(required) > 1 else [sorted(required)]
     chosen = [{choice.casefold() for choice in names} for names in choices]
@@ -244,7 +245,7 @@ def _class_name(name: str, module: str) -> str:
 
 
 def short_type(name: str) -> str:
-    """Return a .NET type's short name: `String[]` of `System.String[]`, `SwitchParameter` of `switch`, no Nullable."""
+    """Return the short name of a .NET type: `String[]` for `System.String[]`, `SwitchParameter` for `switch`."""
     text = name.split("#", 1)[0] + ("[]" if "#" in name and name.endswith("[]") else "")
     array = text.endswith("[]")
     text = re.sub(r"^System\.Nullable`?1?\[+", "", text).rstrip("[]").rsplit(".", 1)[-1]

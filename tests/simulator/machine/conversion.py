@@ -35,11 +35,11 @@ _FULL_NAMES = {
 
 
 class ConversionError(Exception):
-    """A value that PowerShell cannot convert; the text is its reason, without the sentence before it."""
+    """A value that PowerShell cannot convert. The text is the reason, without the introductory sentence."""
 
 
 def full_type(short: str) -> str:
-    """Return the full name of a type as messages spell it."""
+    """Return the full name of a type as error messages spell it."""
     bare = short.removesuffix("[]")
     full = _FULL_NAMES.get(bare, bare if "." in bare else f"System.{bare}")
     return full + ("[]" if short.endswith("[]") else "")
@@ -70,13 +70,14 @@ def net_type(value: object) -> str:
 
 
 def convert(value: object, kind: str, values: tuple[str, ...] = ()) -> object:
-    """Return a value as the type wants it.
+    """Convert a value to a type.
 
     Args:
         kind: a short type name, with `[]` for an array.
-        values: names of the enumeration, if the type is one.
+        values: the names of the enumeration, if the type is one.
 
-    Raises: ConversionError.
+    Raises:
+        ConversionError: PowerShell cannot convert the value.
     """
     if kind.endswith("[]"):
         if kind == "Byte[]" and isinstance(value, (bytes, bytearray)):
@@ -121,7 +122,7 @@ def _string(value: object, kind: str) -> object:
 
 
 def _switch(value: object, kind: str) -> object:
-    """Null switches a cmdlet's switch on: HandleNullParameterForSpecialTypes in PowerShell's ParameterBinderBase.cs."""
+    """Convert null to true, as HandleNullParameterForSpecialTypes in PowerShell's ParameterBinderBase.cs does."""
     return True if value is None else _boolean(value, kind)
 
 
@@ -147,7 +148,7 @@ def _integer(value: object, kind: str) -> object:
     elif isinstance(value, int):
         number = value
     elif isinstance(value, float):
-        number = round(value)  # to even, as .NET
+        number = round(value)  # half to even, as in .NET
     elif isinstance(value, str):
         number = _parse_integer(value, kind)
     else:
@@ -271,7 +272,7 @@ def _enumeration(value: object, kind: str, values: tuple[str, ...]) -> object:
         if number < len(values):
             return values[number]
         raise _invalid_name(value, kind, values)
-    # Names of a flags enumeration may be joined by commas, or come as a list.
+    # Several names of a flags enumeration may be joined by commas, or given as a list.
     names = [to_text(item).strip() for item in (value if isinstance(value, list) else value.split(","))]
     return ", ".join(_name(name, kind, values) for name in names)
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The machine as the transport sees it: `simulator.transport.host.Host` over a `Machine`."""
+"""The machine as the transport sees it: an implementation of `simulator.transport.host.Host` for a `Machine`."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from simulator.transport.host import (
 
 @dataclass
 class Runspaces:
-    """The runspaces of open pools, by shell id: variables live as long as their pool."""
+    """The runspaces of open pools, by shell id. Variables live as long as their pool."""
 
     by_shell: dict[str, Runspace] = field(default_factory=dict)
 
 
 class MachineHost:
-    """Implements `Host`: runs what comes over the wire on a machine."""
+    """Implements `Host`: runs on a machine what arrives over WinRM."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
@@ -49,28 +49,28 @@ class MachineHost:
         return self.machine.name
 
     def attach(self, ports: NodePorts) -> None:
-        """Take the node's network."""
+        """Store the node's network ports."""
         self.machine.network.attach(ports)
 
     def accounts(self) -> Mapping[str, Account]:
-        """The administrator's account."""
+        """Return the accounts that may log on: the administrator's."""
         settings = self.machine.settings
         expired = self.machine.part(faults.Accounts).expired
         return {settings.user: Account(settings.password, password_expired=expired)}
 
     def winrm(self) -> WinrmSettings:
-        """What the machine's WinRM is configured to take."""
+        """Return the machine's WinRM settings."""
         return winrm_settings.wire_settings(self.machine)
 
     def run_process(self, command_line: str, stdin: bytes, execution: Execution) -> ProcessResult:
-        """Run a WinRS command line: cmd.exe gets it, and finds powershell.exe like any other program."""
+        """Run a WinRS command line. cmd.exe runs it, and finds powershell.exe like any other program."""
         session = self._session("winrshost.exe", execution)
         try:
             with self.machine.acting.as_account(session.user):
                 result = run_line(session, command_line, execution.console or stdin)
         except ProcessEndedError:
             result = ProgramResult(1)
-        except Exception as error:  # a fault of the simulator must reach whoever reads the answer
+        except Exception as error:  # the client must see errors of the simulator
             result = ProgramResult(1, "", f"the simulator failed: {error}\r\n{traceback.format_exc()}")
         finally:
             self.machine.processes.end(session.process)
@@ -84,7 +84,7 @@ class MachineHost:
                 return self._script(session, pipeline, execution.shell_id)
         except ProcessEndedError:
             return ScriptResult(failure=ScriptError("The pipeline has been stopped.", "OperationStopped"))
-        except Exception as error:  # a fault of the simulator must reach whoever reads the answer
+        except Exception as error:  # the client must see errors of the simulator
             message = f"the simulator failed: {error}\n{traceback.format_exc()}"
             return ScriptResult(failure=ScriptError(message, "NotSpecified"))
         finally:
@@ -96,7 +96,7 @@ class MachineHost:
             lines = [str(item) for item in pipeline.input or ()]
             result = ansible_actions.run(session, [part for line in lines for part in line.split("\n")])
             errors = [ScriptError(result.stderr.strip())] if result.stderr else []
-            # Every line is an object of its own, as from the scripts themselves.
+            # Every line is an object, as in the output of the scripts themselves.
             output = result.stdout.removesuffix("\r\n").split("\r\n") if result.stdout else []
             return ScriptResult(output, errors, exit_code=result.exit_code)
         runspace = self._runspaces.by_shell.setdefault(shell_id, Runspace())
@@ -132,15 +132,15 @@ class MachineHost:
         return Information(item.text, user, self.name, shown=item.shown, from_host=from_host, newline=item.newline)
 
     def shell_closed(self, shell_id: str) -> None:
-        """Drop a pool's variables."""
+        """Discard the variables of a pool."""
         self._runspaces.by_shell.pop(shell_id, None)
 
     def set_fault(self, fault: Mapping[str, object]) -> Callable[[], None] | None:
-        """Take a fault of the machine."""
+        """Inject a fault into the machine."""
         return faults.set_fault(self.machine, fault)
 
     def status(self) -> dict[str, object]:
-        """The machine's state as JSON."""
+        """Return the machine's state as JSON data."""
         return status.describe(self.machine)
 
     def _session(self, name: str, execution: Execution) -> Session:
@@ -151,7 +151,7 @@ class MachineHost:
 
 
 def pipeline_text(pipeline: Pipeline) -> str:
-    """Return the script of a pipeline; the first command's, which is what Ansible and pypsrp send."""
+    """Return the script of a pipeline's first command, which is the only one that Ansible and pypsrp send."""
     return pipeline.commands[0].text
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Executable files of simulated programs: real files that say which program they are."""
+"""Executable files of simulated programs: real files whose contents identify the program."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import os
 
 _MARK = b"SIMULATED-PROGRAM "
 _HEAD = b"MZ\x90\x00\x03\x00\x00\x00"
-# The mark stands at the beginning: a program of hundreds of megabytes is identified by its first bytes.
+# The marker comes first, so that the first bytes identify a program of hundreds of megabytes.
 HEAD_SIZE = 4096
 
 
 def make(program: str, version: str, size: int = 0) -> bytes:
-    """Return the bytes of an executable.
+    """Return the contents of an executable file.
 
     Args:
-        program: its name, e.g. `kubelet`.
-        version: its version.
-        size: its size in bytes, if larger than what is needed; the filling does not compress, as code hardly does.
+        program: the name of the program, e.g. `kubelet`.
+        version: the version of the program.
+        size: the size in bytes, if larger than the minimum. The padding hardly compresses, like real code.
     """
     head = _HEAD + b"\n" + _MARK + json.dumps({"program": program, "version": version}).encode() + b"\n"
     filling = size - len(head)
@@ -27,7 +27,7 @@ def make(program: str, version: str, size: int = 0) -> bytes:
 
 
 def identify(data: bytes) -> tuple[str, str] | None:
-    """Return (program, version) of an executable's first bytes, or None if it is not a simulated program."""
+    """Return (program, version) from the first bytes of an executable, or None if it is not a simulated program."""
     if data[:2] != b"MZ":
         return None
     start = data[:HEAD_SIZE].find(_MARK)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A service's FailureActions: what the service manager does when its process ends.
+"""A service's FailureActions: what the service manager does when the service's process ends unexpectedly.
 
 https://learn.microsoft.com/windows/win32/api/winsvc/ns-winsvc-service_failure_actionsw
 """
@@ -11,9 +11,10 @@ import struct
 
 
 def failure_action(data: object, failure: int) -> tuple[str, int]:
-    """Return what a FailureActions value says of the n-th failure (from 0).
+    """Return the action of a FailureActions value for the n-th failure (starting at 0).
 
-    Returns: (`none`, `restart`, `reboot` or `run`; the delay in ms).
+    Returns:
+        (`none`, `restart`, `reboot` or `run`; the delay in ms).
     """
     if not isinstance(data, bytes) or len(data) < 20:
         return "none", 0
@@ -26,7 +27,7 @@ def failure_action(data: object, failure: int) -> tuple[str, int]:
 
 
 def make_failure_actions(reset_seconds: int, actions: list[tuple[str, int]]) -> bytes:
-    """Return a FailureActions value as sc.exe writes it (offsets instead of pointers)."""
+    """Return a FailureActions value as sc.exe writes it, with offsets in place of pointers."""
     kinds = {"": 0, "none": 0, "restart": 1, "reboot": 2, "run": 3}
     head = struct.pack("<IIIII", reset_seconds & 0xFFFFFFFF, 0, 0, len(actions), 0x14)
     return head + b"".join(struct.pack("<II", kinds[kind], delay) for kind, delay in actions)

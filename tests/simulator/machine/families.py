@@ -1,19 +1,19 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-r"""Which families of cmdlets, programs and services there are.
+r"""The families of cmdlets, programs and services, and how they are found.
 
 A family is a module with any of these constants (see ../README.md):
 
     CMDLETS: Mapping[str, Cmdlet]
-    PROGRAMS: Mapping[str, Program]          # a key that ends in .exe lies in C:\Windows\System32 of every machine
-    SERVICES: Mapping[str, ServiceProgram]   # by program, or by `program:service name` (`svchost:hns`)
-    CONTRACTS: Iterable[Contract]            # what cmdlets accept that no file in ../contracts describes
-    STATUS: Mapping[str, Callable[[Machine], object]]   # more keys of GET /simulator/status
-    STATUS_FOLDERS: Iterable[str]            # folders whose files GET /simulator/status lists
-    BASELINE: Callable[[Machine], None]      # what a fresh machine has (files, registry, services)
-    ON_BOOT: Callable[[Machine], None]       # what is done at each boot, before the automatic services start
+    PROGRAMS: Mapping[str, Program]       # a key that ends in .exe is in C:\Windows\System32 of every machine
+    SERVICES: Mapping[str, ServiceProgram] # by program, or by `program:service name` (`svchost:hns`)
+    CONTRACTS: Iterable[Contract]         # contracts of cmdlets that are missing in ../contracts
+    STATUS: Mapping[str, Callable[[Machine], object]]  # additional keys of GET /simulator/status
+    STATUS_FOLDERS: Iterable[str]         # folders whose files GET /simulator/status lists
+    BASELINE: Callable[[Machine], None]   # adds its files, registry values and services to a new machine
+    ON_BOOT: Callable[[Machine], None]    # called at each boot, before automatic services start
     FAULTS: Mapping[str, Callable[[Machine, Mapping[str, object]], None]]   # kinds of POST /simulator/faults
-    MODULES: Mapping[str, Module]            # Ansible modules, by their name without the collection
+    MODULES: Mapping[str, Module]         # Ansible modules, by their name without the collection
 
 A layer is a list of families and the names of the layers that it needs. Packages declare their layers as entry points
 of the group `simulator.layers`.
@@ -50,8 +50,8 @@ class Layer:
     """Families that belong together.
 
     Attributes:
-        modules: the families; fresh machines and boots go through them in this order.
-        needs: the layers that come before this one.
+        modules: the families, in the order in which machines are set up and booted.
+        needs: the layers that must come before this one.
     """
 
     modules: tuple[str, ...]
@@ -60,7 +60,7 @@ class Layer:
 
 @dataclass(frozen=True)
 class Families:
-    """Everything that the families offer, by name (names of cmdlets and programs in lower case)."""
+    """Everything that the families offer, by name. Names of cmdlets and programs are in lower case."""
 
     cmdlets: Mapping[str, tuple[str, Cmdlet]] = field(default_factory=dict)
     programs: Mapping[str, Program] = field(default_factory=dict)
@@ -75,12 +75,12 @@ class Families:
     status_folders: tuple[str, ...] = ()
 
     def program(self, name: str) -> Program | None:
-        """Return the program of an executable's identity (`kubelet`, `sc.exe`)."""
+        """Return the program with this identity (`kubelet`, `sc.exe`)."""
         key = name.casefold()
         return self.programs.get(key) or self.programs.get(_bare(key)) or self.programs.get(key + ".exe")
 
     def service(self, program: str, service: str) -> ServiceProgram | None:
-        """Return what runs as a service behind an executable's identity."""
+        """Return what runs as a service from an executable with this identity."""
         bare = _bare(program.casefold())
         return self.services.get(f"{bare}:{service.casefold()}") or self.services.get(bare)
 
@@ -96,8 +96,8 @@ def names() -> tuple[str, ...]:
 def declared(project: Path = _PROJECT) -> list[EntryPoint]:
     """Return the entry points of all layers.
 
-    A checkout works without being installed: its pyproject.toml, which an installation does not contain, declares the
-    simulator's own layers.
+    A checkout works without installation. Its pyproject.toml, which installed packages do not contain, declares the
+    layers of the simulator.
 
     Args:
         project: the pyproject.toml of the simulator.
@@ -116,7 +116,7 @@ def load(families: Iterable[str] | None = None) -> Families:
         families: the modules; by default those of all layers.
 
     Raises:
-        ValueError: two families offer the same.
+        ValueError: two families offer the same name.
     """
     cmdlets: dict[str, tuple[str, Cmdlet]] = {}
     programs: dict[str, Program] = {}
@@ -155,7 +155,7 @@ def _mapping(module: ModuleType, constant: str) -> dict[str, object]:
 
 def _merge(into: dict[str, Offer], offered: Mapping[str, object], family: str) -> None:
     if twice := into.keys() & offered.keys():
-        raise ValueError(f"{family} offers again what another family offers: {', '.join(sorted(twice))}")
+        raise ValueError(f"{family} offers names that another family offers, too: {', '.join(sorted(twice))}")
     into.update(offered)  # type: ignore[arg-type]
 
 

@@ -1,14 +1,14 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Faults of the machine itself (those of the wire are the transport's): POST /simulator/faults.
+"""Faults of the machine itself, for POST /simulator/faults. (The transport implements those of the connection.)
 
 {"kind": "reboot"}                          reboots now
 {"kind": "power", "action": "off|start|reset"}
-{"kind": "disk_full", "free": BYTES}        leaves so many bytes free; {"free": null} takes it back
+{"kind": "disk_full", "free": BYTES}                    only so many bytes are free; {"free": null} ends it
 {"kind": "password_expired", "value": true}
-{"kind": "service_hangs", "name": NAME, "value": true}   it does not answer the service manager (error 1053)
+{"kind": "service_hangs", "name": NAME, "value": true}  it does not respond to the service manager (error 1053)
 {"kind": "service_crash", "name": NAME}     its process ends
-{"kind": "clock", "offset": SECONDS}        its clock is so far ahead of the right time (behind: negative)
+{"kind": "clock", "offset": SECONDS}                    its clock is ahead of the real time (negative: behind)
 {"kind": "slow_imports", "seconds": N, "modules": [NAME, ...]}   cold imports of PowerShell modules (module_imports.py)
 {"kind": "language", "value": "de-DE"}      its programs print in German, in the OEM code page (language.py)
 """
@@ -33,13 +33,13 @@ class Accounts:
 
 @dataclass
 class Disk:
-    """What the fault took from the disk, in bytes."""
+    """The number of bytes that the fault removed from the disk's free space."""
 
     taken: int = 0
 
 
 def set_fault(machine: Machine, fault: Mapping[str, object]) -> Callable[[], None] | None:
-    """Take a fault. Returns what is to happen once the request is answered. Raises ValueError for an unknown kind."""
+    """Inject a fault. Returns an action to run after the response. Raises ValueError for an unknown kind."""
     kind = str(fault["kind"])
     if kind == "reboot":
         return lambda: machine.power.reboot()
@@ -47,7 +47,7 @@ def set_fault(machine: Machine, fault: Mapping[str, object]) -> Callable[[], Non
         actions = {"off": machine.power.power_off, "start": machine.power_on, "reset": machine.power.reset}
         action = str(fault.get("action"))
         if action not in actions:
-            raise ValueError(f"unknown action: {action}; known: {', '.join(actions)}")
+            raise ValueError(f"expected one of the actions {', '.join(actions)}, got {action}")
         return actions[action]
     if kind == "disk_full":
         _fill(machine, fault.get("free", 0))
@@ -84,7 +84,7 @@ def set_fault(machine: Machine, fault: Mapping[str, object]) -> Callable[[], Non
 def _number(fault: Mapping[str, object], name: str, default: float = 0.0) -> float:
     value = fault.get(name, default)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise ValueError(f"{name} of a fault must be a number, not {value!r}")
+        raise ValueError(f"expected a number as the {name} of a fault, got {value!r}")
     return float(value)
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Windows' file system on a private folder: drive letters, names without case, access lists, disk space."""
+"""Windows' file system in a private folder: drive letters, case-insensitive names, access lists, disk space."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from simulator.machine.rights.guard import AccessDeniedError, Guard
 from simulator.machine.windows_paths import ancestry, normalise
 
 GIGABYTE = 1 << 30
-# Seconds for which a measured drive is believed.
+# The number of seconds after which a drive is measured again.
 MEASURED_FOR = 5.0
 
 
@@ -37,7 +37,7 @@ class DiskFullError(OSError):
 
 @dataclass(frozen=True)
 class Entry:
-    """A file or folder. `path` is its Windows path, `size` in bytes (0 for a folder), `modified` in UTC."""
+    """A file or folder. `path` is its Windows path, `size` is in bytes (0 for a folder), `modified` is in UTC."""
 
     path: str
     name: str
@@ -50,10 +50,10 @@ class Files:
     """The drives of one machine.
 
     Args:
-        root: the private folder; drive C: is its subfolder `c`.
-        capacity: size of each drive in bytes.
-        drives: the drives that exist, as letters.
-        acting: who acts, whom the access lists hold for; without it they hold for nobody.
+        root: the private folder; its subfolder `c` is drive C:.
+        capacity: the size of each drive in bytes.
+        drives: the letters of the drives that exist.
+        acting: the user whose access is checked; None disables access checks.
     """
 
     def __init__(
@@ -66,21 +66,21 @@ class Files:
         self.guard = Guard(self._access, acting, self.followed)
         self._lock = threading.RLock()
         self._reserved = 12 * GIGABYTE
-        # By how much drive C: has grown since the machine was set up.
+        # The number of bytes by which drive C: has grown since the machine was set up.
         self._grown = 0
-        # When drive C: was last measured, and what was free then less what was written since.
+        # When drive C: was last measured, and its free bytes at that time minus those written since then.
         self._measured = (0.0, 0)
         self.open = OpenFiles()
         self.on_written: list[Callable[[str], None]] = []
-        """Told of every file that somebody has written and closed."""
+        """Called with each file that was written and closed."""
         self.on_move: list[Callable[[str, str], None]] = [self.open.moved]
-        """Told of every file or folder that gets another name: its old and its new path."""
+        """Called with the old and the new path of each file or folder that is renamed."""
         for letter in self._drives:
             (root / letter.lower()).mkdir(parents=True, exist_ok=True)
 
     @property
     def reserved(self) -> int:
-        """Bytes of C: that are taken by what is not on the folder: Windows itself, and what a fault takes away."""
+        """Bytes of C: that the folder does not contain: Windows itself, and those that a fault takes away."""
         return self._reserved
 
     @reserved.setter
@@ -93,7 +93,7 @@ class Files:
         return normalise(path)[0] in self._drives
 
     def real(self, path: str) -> Path:
-        """Return where a Windows path lies on this machine, whether it exists or not."""
+        """Return the path on the host for a Windows path, which need not exist."""
         normal = normalise(path)
         if normal[0] not in self._drives:
             raise FileNotFoundError(f"Cannot find drive. A drive with the name '{normal[0]}' does not exist.")
@@ -104,57 +104,54 @@ class Files:
         return place
 
     def followed(self, path: str) -> str:
-        """Return the key of the place that a path leads to once the links on it are followed."""
+        """Return the key of the path that results when all links on a path are followed."""
         target = link_target(self._root, self.real(path))
         return self._key(self.windows(self._root / target) if target and target.parts else path)
 
     def windows(self, real: Path) -> str:
-        """Return the Windows path of a place in the private folder."""
+        """Return the Windows path for a path in the private folder."""
         parts = real.relative_to(self._root).parts
         return parts[0].upper() + ":\\" + "\\".join(parts[1:])
 
     def exists(self, path: str) -> bool:
-        """Return whether there is a file or folder."""
+        """Return whether a file or folder exists."""
         return self.drive_exists(path) and self.real(path).exists()
 
     def is_directory(self, path: str) -> bool:
-        """Return whether there is a folder."""
+        """Return whether a folder exists."""
         return self.drive_exists(path) and self.real(path).is_dir()
 
     def is_file(self, path: str) -> bool:
-        """Return whether there is a file."""
+        """Return whether a file exists."""
         return self.drive_exists(path) and self.real(path).is_file()
 
     def entry(self, path: str) -> Entry | None:
-        """Return what is there, with its name in its own case, or None."""
+        """Return the entry at a path, with the capitalization of its name on the disk, or None."""
         if not self.exists(path):
             return None
         real = self.real(path)
         try:
             state = real.stat()
-        except FileNotFoundError:  # deleted since, for example by a real containerd
+        except FileNotFoundError:  # deleted in the meantime, for example by a real containerd
             return None
         folder, full = real.is_dir(), self.windows(real)
         modified = datetime.fromtimestamp(state.st_mtime, UTC)
         return Entry(full, full if len(full) == 3 else real.name, folder, 0 if folder else state.st_size, modified)
 
     def read_bytes(self, path: str) -> bytes:
-        """Return a file's content. Raises FileNotFoundError, AccessDeniedError."""
+        """Return the contents of a file. Raises FileNotFoundError, AccessDeniedError."""
         self.require(path, check.READ_DATA)
         return self.real(path).read_bytes()
 
     def read_text(self, path: str) -> str:
-        """Return a file's content as text: UTF-8, or UTF-16 where a byte-order mark says so."""
+        """Return the contents of a text file in UTF-8, or in UTF-16 if it has that byte-order mark."""
         data = self.read_bytes(path)
         if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
             return data.decode("utf-16")
         return data.decode("utf-8-sig", errors="replace")
 
     def write_bytes(self, path: str, data: bytes) -> None:
-        """Write a file, over one that is there; its folder must exist.
-
-        Raises: FileNotFoundError, AccessDeniedError, DiskFullError
-        """
+        """Write a file to an existing folder. Raises FileNotFoundError, AccessDeniedError, DiskFullError."""
         real = self.real(path)
         if not real.parent.is_dir():
             raise FileNotFoundError(f"Could not find a part of the path '{path}'.")
@@ -163,23 +160,23 @@ class Files:
         self.require_write(path)
         with self._lock:
             self.check_space(len(data) - (real.stat().st_size if real.exists() else 0))
-            # Beside and over: readers (and hard links of the images' store) never see half a file.
-            aside = real.with_name(f".{real.name}.{threading.get_ident()}")
-            aside.write_bytes(data)
-            aside.replace(real)
+            # Replaces the file by a new one, so that readers (and hard links of the image store) never see half a file.
+            temporary = real.with_name(f".{real.name}.{threading.get_ident()}")
+            temporary.write_bytes(data)
+            temporary.replace(real)
         self.written(path)
 
     def written(self, path: str) -> None:
-        """Tell that a file has been written and closed, past this class."""
-        for told in self.on_written:
-            told(normalise(path))
+        """Report that a file was written and closed without this class."""
+        for listener in self.on_written:
+            listener(normalise(path))
 
     def write_text(self, path: str, text: str) -> None:
         """Write a file as UTF-8 without a byte-order mark."""
         self.write_bytes(path, text.encode())
 
     def make_directory(self, path: str, sddl: str | None = None) -> None:
-        """Make a folder and its parents; with SDDL, all that are made have that owner and list from the beginning.
+        """Create a folder and its parents. With SDDL, all new folders have this owner and list from the start.
 
         https://learn.microsoft.com/dotnet/api/system.io.directory.createdirectory
         """
@@ -193,7 +190,7 @@ class Files:
                 self._access.set(self._key(place), sddl)
 
     def delete(self, path: str) -> None:
-        """Delete a file, or a folder with all that is in it. Raises FileNotFoundError, AccessDeniedError."""
+        """Delete a file, or a folder and its contents. Raises FileNotFoundError, AccessDeniedError."""
         real = self.real(path)
         if not real.exists() and not real.is_symlink():
             raise FileNotFoundError(f"Cannot find path '{path}' because it does not exist.")
@@ -210,7 +207,7 @@ class Files:
         self.open.deleted(path)
 
     def move(self, path: str, destination: str) -> None:
-        """Move a file or folder, over a file that is there. Raises FileNotFoundError, AccessDeniedError."""
+        """Move a file or folder. It may replace a file. Raises FileNotFoundError, AccessDeniedError."""
         source, target = self.real(path), self.real(destination)
         self.guard.require_delete(path)
         if target.exists() and normalise(path).casefold() != normalise(destination).casefold():
@@ -223,11 +220,11 @@ class Files:
             else:
                 shutil.move(source, target)
             self._access.moved(self._key(path), self._key(destination), before)
-        for told in self.on_move:
-            told(path, destination)
+        for listener in self.on_move:
+            listener(path, destination)
 
     def replace(self, path: str, destination: str) -> None:
-        """Move a file over another, which keeps its owner and list; or where nothing is. Raises PermissionError.
+        """Move a file to a path. A file that it replaces passes on its owner and list. Raises PermissionError.
 
         https://learn.microsoft.com/windows/win32/api/winbase/nf-winbase-replacefilew
         """
@@ -235,7 +232,7 @@ class Files:
             raise AccessDeniedError(destination)
         kept = None
         if self.exists(destination):
-            # Both are opened to be read and deleted; the list that goes on is written by the system.
+            # Both files are opened for reading and deleting. The system itself writes the list that is kept.
             self.guard.require(destination, check.GENERIC_READ)
             self.guard.require(path, check.GENERIC_READ)
             kept = str(self.descriptor(destination))
@@ -244,7 +241,7 @@ class Files:
             self._access.set(self._key(destination), kept)
 
     def copy(self, path: str, destination: str) -> None:
-        """Copy a file or a folder with all that is in it. Raises FileNotFoundError, DiskFullError."""
+        """Copy a file, or a folder and its contents. Raises FileNotFoundError, DiskFullError."""
         source, target = self.real(path), self.real(destination)
         if not source.exists():
             raise FileNotFoundError(f"Cannot find path '{path}' because it does not exist.")
@@ -256,7 +253,7 @@ class Files:
             shutil.copyfile(source, target)
 
     def listing(self, path: str) -> list[Entry]:
-        """Return what is in a folder, by name. Raises FileNotFoundError."""
+        """Return the entries of a folder, sorted by name. Raises FileNotFoundError."""
         real = self.real(path)
         if not real.is_dir():
             raise FileNotFoundError(f"Cannot find path '{path}' because it does not exist.")
@@ -265,7 +262,7 @@ class Files:
         return sorted((entry for entry in entries if entry), key=lambda entry: entry.name.casefold())
 
     def walk(self, path: str) -> list[Entry]:
-        """Return every file and folder below a folder; empty if there is none."""
+        """Return all files and folders below a folder; nothing if it does not exist."""
         if not self.is_directory(path):
             return []
         found: list[Entry] = []
@@ -277,25 +274,28 @@ class Files:
         return sorted(found, key=lambda entry: entry.path.casefold())
 
     def descriptor(self, path: str) -> Descriptor:
-        """Return owner and access list of a file or folder, with the inherited entries."""
+        """Return the owner and access list of a file or folder, including inherited entries."""
         return self._access.descriptor(self._key(path))
 
     def sddl(self, path: str, enabled: Collection[str] = ()) -> str:
-        """Return owner and access list of a file or folder, in SDDL. Raises AccessDeniedError.
+        """Return the owner and access list of a file or folder in SDDL. Raises AccessDeniedError.
 
         Args:
-            enabled: privileges that the program has enabled.
+            enabled: the privileges that the program has enabled.
         """
         self.guard.require(path, check.READ_CONTROL, enabled)
         return str(self.descriptor(path))
 
     def set_sddl(self, path: str, sddl: str, enabled: Collection[str] = ()) -> None:
-        """Set what the SDDL names, owner or access list, of a file or folder.
+        """Set the owner or access list that the SDDL contains on a file or folder.
 
         Args:
-            enabled: privileges that the program has enabled.
+            enabled: the privileges that the program has enabled.
 
-        Raises: FileNotFoundError, ValueError, AccessDeniedError, InvalidOwnerError
+        Raises:
+            FileNotFoundError: the path does not exist.
+            ValueError: the SDDL is invalid.
+            AccessDeniedError, InvalidOwnerError: a right is missing.
         """
         if not self.exists(path):
             raise FileNotFoundError(f"Cannot find path '{path}' because it does not exist.")
@@ -303,16 +303,16 @@ class Files:
         self._access.set(self._key(path), sddl)
 
     def is_system_file(self, path: str) -> None:
-        """Note that a file is Windows' own, which only TrustedInstaller changes."""
+        """Record that a file belongs to Windows, so that only TrustedInstaller may change it."""
         self._access.is_system_file(self._key(path))
 
     def require(self, path: str, rights: int) -> None:
-        """Raise AccessDeniedError unless whoever acts has rights on what there is at a path."""
+        """Raise AccessDeniedError unless the acting user has these rights on the item at a path."""
         if self.guard.token is not None and self.exists(path):
             self.guard.require(path, rights)
 
     def require_write(self, path: str) -> None:
-        """Raise AccessDeniedError unless whoever acts may write a file; a new one will be his."""
+        """Raise AccessDeniedError unless the acting user may write a file. The user becomes the owner of a new file."""
         if self.guard.token is None:
             return
         if self.exists(path):
@@ -322,20 +322,20 @@ class Files:
             self.guard.made(self._key(path))
 
     def link_on(self, path: str) -> str | None:
-        """Return the first junction or symbolic link on a path; None where there is none."""
+        """Return the first junction or symbolic link on a path, or None."""
         for place in ancestry(normalise(path)):
             if self.drive_exists(place) and self.real(place).is_symlink():
                 return place
         return None
 
     def who_may_read(self, path: str) -> set[str]:
-        """Return who may read a file or list a folder, beside SYSTEM, Administrators and TrustedInstaller."""
+        """Return who may read a file or list a folder, apart from SYSTEM, Administrators and TrustedInstaller."""
         return access_lists.holders(self.descriptor(path), access_lists.READ)
 
     def who_may_write(self, path: str) -> set[str]:
-        """Return who may change what lies at a path, beside SYSTEM, Administrators and TrustedInstaller.
+        """Return who may change the item at a path, apart from SYSTEM, Administrators and TrustedInstaller.
 
-        Those, too, who may put something else into its place, or into that of a folder above it.
+        This includes those who may replace the item or a folder above it.
         """
         found = access_lists.holders(self.descriptor(path), access_lists.WRITE)
         above = PureWindowsPath(normalise(path)).parent
@@ -346,11 +346,11 @@ class Files:
 
     @property
     def capacity(self) -> int:
-        """Size of a drive in bytes when the machine was set up."""
+        """The size of each drive in bytes when the machine was set up."""
         return self._capacity
 
     def grow(self, size: int) -> None:
-        """Make drive C: larger (or smaller) by some bytes."""
+        """Change the size of drive C: by a number of bytes, which may be negative."""
         self._grown += size
         self._measured = (0.0, 0)
 
@@ -364,10 +364,10 @@ class Files:
         return max(0, self.size(drive) - used - total_size(self._root / drive[:1].lower()))
 
     def check_space(self, needed: int, drive: str = "C") -> None:
-        """Raise DiskFullError unless that many bytes, which are about to be written, are free."""
+        """Raise DiskFullError unless a number of bytes can be written."""
         if needed <= 0:
             return
-        # To measure a drive takes time: while there is far more than is needed, a look every few seconds will do.
+        # Measuring a drive is slow. While there is far more free space than needed, every few seconds is enough.
         with self._lock:
             moment, free = self._measured
             if drive == "C" and time.monotonic() - moment < MEASURED_FOR and needed < free // 2:
@@ -380,18 +380,18 @@ class Files:
                 self._measured = (time.monotonic(), free - needed)
 
     def append(self, file: IO[bytes], data: bytes, drive: str = "C") -> None:
-        """Write to a file that is open, as far as the drive has room. Raises DiskFullError.
+        """Write to an open file, as much as fits on the drive. Raises DiskFullError.
 
-        One at a time: nobody else takes the room between the look at it and the write.
+        Only one write runs at a time, so that nothing else takes the space between the check and the write.
         """
         with self._lock:
             self.check_space(len(data), drive)
             file.write(data)
-            # Whoever watches the file, or measures the drive, sees it.
+            # Make the data visible to programs that watch the file or measure the drive.
             file.flush()
 
     def copy_from(self, other: Files) -> None:
-        """Become a copy of another machine's drives."""
+        """Copy another machine's drives."""
         for drive in (letter.lower() for letter in self._drives & other._drives):
             shutil.copytree(other._root / drive, self._root / drive, dirs_exist_ok=True, symlinks=True)
         self._access.copy_from(other._access)

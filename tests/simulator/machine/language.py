@@ -1,11 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Windows in another language: the texts of its own programs, and the code page in which they print them.
+"""Windows in another language: the messages of its own programs, and the code page of their output.
 
-The node's option `language`, or the fault {"kind": "language", "value": "de-DE"}; "en-US" is the one without. Only the
-sentences of `german.json` are translated; what is not in it stays English.
-Programs such as sc.exe and netsh.exe print in the OEM code page, which the registry names:
-https://learn.microsoft.com/windows/win32/intl/code-pages.
+It is set by the node's option `language` or the fault {"kind": "language", "value": "de-DE"}. The default is "en-US".
+Only the sentences in `german.json` are translated; all others stay English. Programs such as sc.exe and netsh.exe print
+in the OEM code page that the registry names: https://learn.microsoft.com/windows/win32/intl/code-pages.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ _PROGRAMS = {"sc", "netsh", "w32tm", "bcdedit", "reg", "net"}
 
 
 def set_language(machine: Machine, name: str) -> None:
-    """Make a machine one of a language. Raises ValueError."""
+    """Set the language of a machine. Raises ValueError."""
     if name not in _OEM:
-        raise ValueError(f"unknown language: {name}; known: {', '.join(_OEM)}")
+        raise ValueError(f"expected one of the languages {', '.join(_OEM)}, got {name}")
     machine.registry.set(CODE_PAGES, "OEMCP", _OEM[name])
 
 
@@ -51,5 +50,5 @@ def code_page(machine: Machine) -> str:
 @functools.cache
 def _german() -> Mapping[str, str]:
     found: Mapping[str, str] = json.loads(Path(__file__).with_name("german.json").read_text(encoding="utf-8"))["texts"]
-    # Long ones first: some are parts of others.
+    # Longer sentences come first, because some are parts of others.
     return dict(sorted(found.items(), key=lambda pair: -len(pair[0])))

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""One Windows machine: its parts, its birth, its boots."""
+"""One Windows machine: its parts, its installation, its boots."""
 
 from __future__ import annotations
 
@@ -43,17 +43,17 @@ class Machine:
     """A Windows server.
 
     Args:
-        settings: of the fleet file.
+        settings: the node's entry in the fleet file.
         folder: a private folder for its files.
-        families: what cmdlets and programs it has; by default all of them.
-        source: a machine whose disk, registry and families' state it starts with (deployed from an image).
+        families: its cmdlets and programs; by default those of all families.
+        source: a machine whose disk, registry and family state are copied (deployment from an image).
     """
 
     def __init__(
         self, settings: Settings, folder: Path, families: Families | None = None, source: Machine | None = None
     ) -> None:
         if settings.windows not in VERSIONS:
-            raise ValueError(f"unknown version of Windows: {settings.windows!r}; known: {', '.join(VERSIONS)}")
+            raise ValueError(f"expected one of the versions of Windows {', '.join(VERSIONS)}, got {settings.windows!r}")
         self.settings = settings
         self.windows: WindowsVersion = VERSIONS[settings.windows]
         if settings.powershell:
@@ -79,7 +79,7 @@ class Machine:
         self.power = Power(self.registry, self._go_down, self._come_up, settings.reboot_seconds, settings.time_scale)
         self._parts: dict[type, object] = {}
         self._lock = threading.RLock()
-        # What a fresh machine's registry holds: the status shows what differs.
+        # The registry of a fresh machine. The status shows what differs from it.
         self.fresh_registry = Registry()
         if source is None:
             self._install()
@@ -90,21 +90,21 @@ class Machine:
 
     @property
     def name(self) -> str:
-        """The computer's name since its last boot (the active one)."""
+        """The active computer name, which is the name at the last boot."""
         return str(self.registry.data(f"{COMPUTER_NAME}\\ActiveComputerName", "ComputerName", self.settings.name))
 
     @property
     def host_name(self) -> str:
-        """The DNS host name, which keeps its case and may be longer than the NetBIOS name."""
+        """The DNS host name, which is case-preserving and may be longer than the NetBIOS name."""
         return str(self.registry.data(TCPIP, "Hostname", self.name))
 
     @property
     def generalized(self) -> bool:
-        """Whether sysprep has generalized it and it has not booted since."""
+        """Whether sysprep has generalized the machine and it was not started since."""
         return self.registry.data(SETUP_STATE, "ImageState") == GENERALIZED
 
     def part(self, kind: Callable[[], Part]) -> Part:
-        """Return the state object of a family, made on first use. It survives reboots."""
+        """Return the state object of a family, which is created on first use and survives reboots."""
         with self._lock:
             found = self._parts.get(kind)  # type: ignore[call-overload]
             if found is None:
@@ -149,7 +149,7 @@ class Machine:
         return command_line.expand(text, self.environment())
 
     def power_on(self) -> None:
-        """Boot the machine if it is off; returns when it is up. A generalized one specialises itself first."""
+        """Boot the machine if it is off, and return when it is up. A generalized one runs Windows' setup first."""
         self.power.power_on()
 
     def _install(self) -> None:
@@ -161,7 +161,7 @@ class Machine:
             lay_down(self)
 
     def _copy(self, source: Machine) -> None:
-        """Start with another machine's disk."""
+        """Copy another machine's disk."""
         import copy
 
         self.sid = source.sid
@@ -191,7 +191,7 @@ class Machine:
         self.network.power_on()
 
     def _specialise(self) -> None:
-        """Become a new machine, as Windows' setup does after `sysprep /generalize`: new SID, new random name."""
+        """Become a new machine with a new SID and a random name, as Windows' setup does after `sysprep /generalize`."""
         self.sid = _new_sid()
         letters = string.ascii_uppercase + string.digits
         name = "WIN-" + "".join(random.choice(letters) for _ in range(11))

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Cold imports of PowerShell modules: the first cmdlet of a module in a runspace waits until it is imported.
+"""Cold imports of PowerShell modules: the first cmdlet of a module in a runspace waits until the module is imported.
 
 {"kind": "slow_imports", "seconds": 8, "modules": ["HostNetworkingService", "NetTCPIP"]}    "modules": "*": all of them
 
-A module is imported once per runspace, and a cmdlet's time limit goes on meanwhile. A runspace that is abandoned for
-its time leaves nothing: the next one imports the module again.
+A module is imported once per runspace, and the import counts towards the cmdlet's time limit. If a runspace is
+abandoned at its time limit, the next one imports the module again.
 https://learn.microsoft.com/powershell/module/microsoft.powershell.core/about/about_modules (module autoloading)
 """
 
@@ -28,17 +28,17 @@ _BUILT_IN = ("microsoft.powershell.",)
 
 @dataclass
 class ColdImports:
-    """What imports cost on a machine: seconds of Windows' time, for which modules (None: all)."""
+    """The cost of imports on a machine: seconds of Windows' time, and the modules that it applies to (None: all)."""
 
     seconds: float = 0.0
     modules: frozenset[str] | None = frozenset()
 
 
 def set_cold(machine: Machine, fault: Mapping[str, object], seconds: float) -> None:
-    """Take the fault. Raises ValueError."""
+    """Inject the fault. Raises ValueError."""
     modules = fault.get("modules", "*")
     if modules != "*" and not isinstance(modules, list):
-        raise ValueError(f'modules of a fault must be "*" or a list of names, not {modules!r}')
+        raise ValueError(f'expected "*" or a list of names as the modules of a fault, got {modules!r}')
     cold = machine.part(ColdImports)
     cold.seconds = seconds
     cold.modules = None if modules == "*" else frozenset(str(name).casefold() for name in modules)
@@ -52,7 +52,7 @@ class Imported:
         self._names: set[str] = set()
 
     def cost(self, command: str) -> float:
-        """Return the seconds of Windows' time that a command waits for its module."""
+        """Return the seconds of Windows' time that a command waits for the import of its module."""
         module = contract.module_of(command).casefold()
         cold = self._machine.part(ColdImports)
         if not module or module.startswith(_BUILT_IN) or module in self._names:
@@ -60,12 +60,12 @@ class Imported:
         return cold.seconds if cold.modules is None or module in cold.modules else 0.0
 
     def add(self, command: str) -> None:
-        """Note that a command's module is there now."""
+        """Record that a command's module was imported."""
         self._names.add(contract.module_of(command).casefold())
 
 
 def wait(machine: Machine, seconds: float, stop: threading.Event) -> None:
-    """Wait so many seconds of Windows' time. Raises ProcessEndedError."""
+    """Wait a number of seconds of Windows' time. Raises ProcessEndedError."""
     end = time.monotonic() + seconds * machine.settings.time_scale
     if stop.wait(max(0.0, end - time.monotonic())):
         raise ProcessEndedError

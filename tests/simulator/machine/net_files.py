@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What .NET's System.IO does with a machine's files, and which exceptions it throws.
+""".NET's System.IO on a machine's files, with the exceptions that it throws.
 
-An exception of a .NET method comes back from PowerShell with the category NotSpecified and its own name as id.
+PowerShell reports an exception of a .NET method with the category NotSpecified and the exception's name as the id.
 https://learn.microsoft.com/dotnet/standard/io/handling-io-errors
 """
 
@@ -36,28 +36,28 @@ ARGUMENT = "System.ArgumentException"
 
 
 def exception(kind: str, message: str) -> CmdletError:
-    """Return a .NET method's exception as PowerShell shows it."""
+    """Return an exception of a .NET method as PowerShell reports it."""
     return CmdletError("NotSpecified", kind.rsplit(".", 1)[-1], message, kind)
 
 
 def denied(path: str) -> CmdletError:
-    """Return the exception of error 5: missing rights, or a folder that is opened as a file."""
+    """Return the exception for error 5: missing rights, or a folder that is opened as a file."""
     return exception(DENIED, f"Access to the path '{path}' is denied.")
 
 
 def used(path: str) -> CmdletError:
-    """Return the exception of a sharing violation."""
+    """Return the exception for a sharing violation."""
     return exception(IO, f"The process cannot access the file '{path}' because it is being used by another process.")
 
 
 def too_long() -> CmdletError:
-    """Return .NET Framework's exception of a path that is too long."""
+    """Return .NET Framework's exception for a path that is too long."""
     return exception("System.IO.PathTooLongException", "The specified path, file name, or both are too long.")
 
 
 @contextmanager
 def as_exceptions(path: str) -> Iterator[None]:
-    """Turn what the machine's files raise into .NET's exceptions."""
+    """Convert the exceptions of the machine's file system into those of .NET."""
     try:
         yield
     except DiskFullError as error:
@@ -75,20 +75,20 @@ def as_exceptions(path: str) -> Iterator[None]:
 
 
 def exists(machine: Machine, path: str) -> bool:
-    """Return whether File.Exists or Directory.Exists is true.
+    """Return whether File.Exists or Directory.Exists returns true.
 
-    Both are false for a path that no file can have, and for what the caller may not know of.
+    Both return false for an invalid path, and for an item that the caller may not read.
     """
     return _is_name(machine, path) and machine.files.exists(path) and machine.files.guard.sees(path)
 
 
 def is_directory(machine: Machine, path: str) -> bool:
-    """Directory.Exists."""
+    """Simulate Directory.Exists."""
     return _is_name(machine, path) and machine.files.is_directory(path) and machine.files.guard.sees(path)
 
 
 def is_file(machine: Machine, path: str) -> bool:
-    """File.Exists."""
+    """Simulate File.Exists."""
     return _is_name(machine, path) and machine.files.is_file(path) and machine.files.guard.sees(path)
 
 
@@ -98,7 +98,7 @@ def _is_name(machine: Machine, path: str) -> bool:
 
 
 def _require_drive(path: str) -> None:
-    """Refuse shares. Every Windows Server has C$, but what may be done there depends on rights and on the firewall."""
+    """Reject shares. Every Windows Server has C$, but access to it depends on rights and on the firewall."""
     if is_on_share(path):
         raise NotModelled(f"files on shares: {path}")
 
@@ -108,7 +108,7 @@ def _is_too_long(machine: Machine, path: str) -> bool:
 
 
 def require_legal(machine: Machine, path: str) -> None:
-    """Refuse what Windows refuses in a path. Raises CmdletError."""
+    """Reject paths that are invalid on Windows. Raises CmdletError."""
     _require_drive(path)
     if not path or "\0" in path:
         raise exception(ARGUMENT, "The path is not of a legal form.")
@@ -120,9 +120,10 @@ def require_legal(machine: Machine, path: str) -> None:
 
 
 def open_to_read(machine: Machine, path: str, share: str = "rwd") -> Path:
-    """Return where a file lies that may be opened for reading; File.OpenRead shares reading only.
+    """Return the real path of a file to open for reading. File.OpenRead shares only reading.
 
-    Raises: CmdletError
+    Raises:
+        CmdletError: the .NET exception.
     """
     require_legal(machine, path)
     if machine.files.is_directory(path):
@@ -140,7 +141,7 @@ def open_to_read(machine: Machine, path: str, share: str = "rwd") -> Path:
 
 
 def write(machine: Machine, path: str, data: bytes) -> None:
-    """Write a file whole: FileMode.Create, which shares nothing. Raises CmdletError."""
+    """Write a whole file with FileMode.Create and no sharing. Raises CmdletError."""
     require_legal(machine, path)
     if machine.files.is_directory(path):
         raise denied(path)
@@ -155,7 +156,7 @@ def write(machine: Machine, path: str, data: bytes) -> None:
 
 
 def create_directory(machine: Machine, path: str, sddl: str | None = None) -> None:
-    """Directory.CreateDirectory: a folder and its parents. Raises CmdletError."""
+    """Simulate Directory.CreateDirectory: create a folder and its parents. Raises CmdletError."""
     require_legal(machine, path)
     if not machine.files.drive_exists(path):
         raise exception(NO_FOLDER, f"Could not find a part of the path '{path}'.")
@@ -169,21 +170,21 @@ def create_directory(machine: Machine, path: str, sddl: str | None = None) -> No
 
 
 def _require_folder(machine: Machine, *paths: str) -> None:
-    """Refuse paths that are too long for .NET Framework's methods of folders. Raises CmdletError."""
+    """Reject paths that are too long for .NET Framework's methods on folders. Raises CmdletError."""
     for path in paths:
         if not machine.windows.is_core and not path.startswith(LONG) and len(path) >= MAX_FOLDER:
             raise too_long()
 
 
 def add_parent(machine: Machine, path: str) -> None:
-    """Make the folder that a path lies in. Raises CmdletError."""
+    """Create the parent folder of a path. Raises CmdletError."""
     if not path or not is_rooted(path):
         raise exception(ARGUMENT, "The path is not of a legal form.")
     create_directory(machine, parent(path))
 
 
 def delete(machine: Machine, path: str) -> None:
-    """Delete a file as File.Delete does, which ignores a missing file. Raises CmdletError."""
+    """Simulate File.Delete, which ignores a missing file. Raises CmdletError."""
     require_legal(machine, path)
     if machine.files.is_directory(path):
         raise denied(path)
@@ -200,7 +201,7 @@ def delete(machine: Machine, path: str) -> None:
 
 
 def remove(machine: Machine, path: str) -> None:
-    """Remove-Item -Recurse -Force of what is there. Raises CmdletError."""
+    """Simulate Remove-Item -Recurse -Force on an existing item. Raises CmdletError."""
     if machine.processes.executing(path):
         raise denied(path)
     if machine.files.open.blocks_removal(path):
@@ -210,7 +211,7 @@ def remove(machine: Machine, path: str) -> None:
 
 
 def move_over(machine: Machine, path: str, destination: str) -> None:
-    """File.Replace where there is a file, which keeps its owner and list, else File.Move. Raises CmdletError.
+    """Simulate File.Replace for an existing file (which keeps owner and list), else File.Move. Raises CmdletError.
 
     https://learn.microsoft.com/windows/win32/api/winbase/nf-winbase-replacefilew
     """
@@ -219,7 +220,7 @@ def move_over(machine: Machine, path: str, destination: str) -> None:
     if not machine.files.is_file(path):
         raise denied(path) if replaces and machine.files.is_directory(path) else _missing(path)
     _require_clean(machine, path)
-    # ReplaceFile reads the replacement, too, and shares it with nobody.
+    # ReplaceFile also reads the replacement, without sharing.
     if machine.files.open.blocks(path, "rd", "") if replaces else machine.files.open.blocks(path, "d"):
         raise used(path)
     if replaces and (machine.files.open.blocks(destination, "rd") or machine.processes.executing(destination)):
@@ -232,15 +233,15 @@ def move_over(machine: Machine, path: str, destination: str) -> None:
         with as_exceptions(path):
             machine.files.replace(path, destination)
     except CmdletError as error:
-        # ReplaceFile and MoveFile do not say which of the two it was.
+        # ReplaceFile and MoveFile do not report which of the two paths it was.
         raise exception(DENIED, "Access to the path is denied.") if error.exception_type == DENIED else error from None
 
 
 def _require_clean(machine: Machine, path: str) -> None:
-    """Refuse what an antivirus has found (ERROR_VIRUS_INFECTED, 225)."""
+    """Reject files that the antivirus has found (ERROR_VIRUS_INFECTED, 225)."""
     if machine.files.open.is_infected(path):
-        said = "Operation did not complete successfully because the file contains a virus or potentially unwanted"
-        raise exception(IO, f"{said} software.")
+        message = "Operation did not complete successfully because the file contains a virus or potentially unwanted"
+        raise exception(IO, f"{message} software.")
 
 
 def _missing(path: str) -> CmdletError:
@@ -248,7 +249,7 @@ def _missing(path: str) -> CmdletError:
 
 
 def move(machine: Machine, path: str, destination: str) -> None:
-    """Move a file or folder as Directory.Move does, to a path where nothing exists. Raises CmdletError."""
+    """Move a file or folder to a path that does not exist, like Directory.Move. Raises CmdletError."""
     files = machine.files
     require_legal(machine, destination)
     _require_folder(machine, path, destination)
@@ -272,7 +273,7 @@ def move(machine: Machine, path: str, destination: str) -> None:
     try:
         files.move(path, destination)
     except PermissionError:
-        # Not the exception that all other methods throw: "We can't change it for backcomp."
+        # This differs from the exception of all other methods: "We can't change it for backcomp."
         # https://referencesource.microsoft.com/#mscorlib/system/io/directory.cs
         raise exception(IO, f"Access to the path '{path}' is denied.") from None
     except OSError as error:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The machine's link: whether it can be reached, and what closes its ports."""
+"""The machine's network connection: whether the machine is reachable, and what closes its ports."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from typing import Protocol
 
 
 class Ports(Protocol):
-    """What the transport lets a machine do to its network (`simulator.transport.host.NodePorts`)."""
+    """What a machine can do to its network in the transport (`simulator.transport.host.NodePorts`)."""
 
     def drop_link(self, seconds: float) -> None:
-        """Cut every connection and refuse new ones for this long; shells and commands live on."""
+        """Cut all connections and refuse new ones for a time. Shells and commands continue."""
 
     def close_ports(self, *, forget_shells: bool = True) -> None:
-        """The machine goes off."""
+        """Close the ports, because the machine goes off."""
 
     def open_ports(self) -> None:
-        """The machine is up again."""
+        """Open the ports, because the machine is up again."""
 
     def listeners_changed(self) -> None:
-        """Listeners of WinRM were made or removed."""
+        """Update the ports, because WinRM's listeners have changed."""
 
     def forget_shells(self) -> None:
-        """The WinRM service restarts."""
+        """Discard the shells, because the WinRM service restarts."""
 
 
 class Network:
-    """The network card of one machine. Without ports (in tests of the machine alone) it only remembers."""
+    """The network adapter of one machine. Without ports (in tests of the machine alone) it only stores its state."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -40,23 +40,23 @@ class Network:
         self.drops = 0
 
     def attach(self, ports: Ports) -> None:
-        """Take the transport's ports."""
+        """Store the transport's ports."""
         self._ports = ports
 
     @property
     def is_up(self) -> bool:
-        """Whether the machine can be reached (others on the node's network ask this too)."""
+        """Whether the machine is reachable, also for other servers on the node's network."""
         with self._lock:
             return self._powered and self._addressed and time.monotonic() >= self._down_until
 
     @property
     def is_linked(self) -> bool:
-        """Whether the card has a link; nobody finds the machine by it unless it has its address, too."""
+        """Whether the adapter has a link. The machine is reachable only if the adapter also has its address."""
         with self._lock:
             return self._powered and time.monotonic() >= self._down_until
 
     def drop_link(self, seconds: float = 0.0) -> None:
-        """Close every connection and refuse new ones for so many (real) seconds; returns at once."""
+        """Close all connections and refuse new ones for a number of (real) seconds. Returns at once."""
         with self._lock:
             self._down_until = max(self._down_until, time.monotonic() + seconds)
             self.drops += 1
@@ -64,7 +64,7 @@ class Network:
             self._ports.drop_link(seconds)
 
     def set_addressed(self, addressed: bool) -> None:
-        """Note whether the machine has its address: without it the ports are closed; shells and commands live on."""
+        """Set whether the machine has its address. Without it, the ports are closed; shells and commands continue."""
         with self._lock:
             changed, self._addressed = self._addressed != addressed, addressed
             powered, left = self._powered, self._down_until - time.monotonic()
@@ -84,7 +84,7 @@ class Network:
             self._ports.open_ports()
 
     def power_off(self) -> None:
-        """Close the ports; shells and their commands end."""
+        """Close the ports, and end all shells and their commands."""
         with self._lock:
             self._powered = False
         if self._ports:
@@ -100,11 +100,11 @@ class Network:
             self._ports.open_ports()
 
     def listeners_changed(self) -> None:
-        """Open and close ports as WinRM's listeners are now."""
+        """Open and close ports to match WinRM's listeners."""
         if self._ports:
             self._ports.listeners_changed()
 
     def forget_shells(self) -> None:
-        """End the shells (the WinRM service restarts)."""
+        """End the shells, because the WinRM service restarts."""
         if self._ports:
             self._ports.forget_shells()

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What cmdlets and programs take and give: objects, errors, bound parameters, invocations."""
+"""Input and output of cmdlets and programs: objects, errors, bound parameters, invocations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Enumeration:
-    """A value of a .NET enumeration: shown by its name, written by ConvertTo-Json as its number."""
+    """A value of a .NET enumeration. It is displayed as its name, and ConvertTo-Json writes its number."""
 
     name: str
     number: int
@@ -28,13 +28,13 @@ class Enumeration:
 
 @dataclass
 class PSObject:
-    """An object with properties (names are case-insensitive).
+    """An object with properties. Their names are case-insensitive.
 
     Args:
         type_name: the .NET type, e.g. `System.ServiceProcess.ServiceController`.
-        properties: name to value, in the order in which they are shown.
-        text: what the object becomes as a string; by default its type name, as .NET does it
-            (of a PSCustomObject: `@{name=value; …}`).
+        properties: values by name, in display order.
+        text: the object as a string; by default its type name, as in .NET
+            (`@{name=value; …}` for a PSCustomObject).
     """
 
     type_name: str
@@ -42,14 +42,14 @@ class PSObject:
     text: str | None = None
 
     def find(self, name: str) -> str | None:
-        """Return the property's name in its own case, or None."""
+        """Return the property's name with its own capitalization, or None."""
         if name in self.properties:
             return name
         wanted = name.casefold()
         return next((key for key in self.properties if key.casefold() == wanted), None)
 
     def get(self, name: str, default: object = None) -> object:
-        """Return a property's value, whatever the case of its name."""
+        """Return a property's value. The name is case-insensitive."""
         found = self.find(name)
         return default if found is None else self.properties[found]
 
@@ -70,7 +70,7 @@ class PSObject:
 
 
 class OrderedDictionary(dict[str, object]):
-    """A dictionary that keeps its order, as `[ordered]@{}` makes it; what the verbs of a batch return."""
+    """A dictionary that preserves order, like `[ordered]@{}`. The verbs of a batch return it."""
 
 
 CUSTOM_OBJECT = "System.Management.Automation.PSCustomObject"
@@ -82,24 +82,25 @@ def custom_object(**properties: object) -> PSObject:
 
 
 class Approximate(str):
-    """A message that is not known word for word."""
+    """A message whose exact wording is not known."""
 
     __slots__ = ()
 
 
 class CmdletError(Exception):
-    """A terminating error of a cmdlet, as PowerShell's error record shows it.
+    """A terminating error of a cmdlet, with the contents of PowerShell's error record.
 
     Args:
-        category: name of the ErrorCategory, e.g. `ObjectNotFound`.
-        error_id: the error's id; the command's own half (`,Get-Service` or its .NET class) is added by the caller
-            unless there is a comma in it already.
+        category: the name of the ErrorCategory, e.g. `ObjectNotFound`.
+        error_id: the error's id. The caller appends the command's half (`,Get-Service` or its .NET class), unless the
+        id
+            already contains a comma.
         message: the exception's message.
-        exception_type: full name of the .NET exception.
+        exception_type: the full name of the .NET exception.
 
-    A script may know more of it: the object it is about, the command that wrote it, the exception inside the exception,
-    the exception object that was thrown, and whether it ends the whole script (`throw`, `-ErrorAction Stop`);
-    `approximate` says that its message is not word for word Windows', or differs between versions of PowerShell.
+    Scripts set further fields: the target object, the command that wrote the error, the inner exception, the thrown
+    object, and whether the error ends the whole script (`throw`, `-ErrorAction Stop`). `approximate` means that the
+    message is not exactly that of Windows, or differs between versions of PowerShell.
     """
 
     target: object = None
@@ -125,7 +126,7 @@ class CmdletError(Exception):
 
 
 class NotModelled(CmdletError):
-    """The simulator does not know what Windows would do here."""
+    """The simulator does not know how Windows behaves here."""
 
     def __init__(self, what: str) -> None:
         super().__init__(
@@ -137,17 +138,18 @@ class NotModelled(CmdletError):
 
 
 class ProcessEndedError(BaseException):
-    """The process that runs this code has ended (killed, or the machine went down): unwind, touch nothing.
+    """The process that runs this code has ended (killed, or the machine went down): unwind without side effects.
 
-    A BaseException, so that no handler's `except Exception` keeps a dead process going.
+    It is a BaseException, so that no `except Exception` keeps a dead process running.
     """
 
 
 class Bound(Mapping[str, object]):
-    """The parameters of one cmdlet call after binding and conversion; names are case-insensitive.
+    """The parameters of one cmdlet call after binding and conversion. Their names are case-insensitive.
 
-    `pipeline` holds the input objects, `piped` says whether there is a pipeline; `stop` is set when the process ends;
-    warnings are collected in `warnings`.
+    `pipeline` contains the input objects, and `piped` says whether there is a pipeline. `stop` is set when the process
+    ends.
+    `warnings` collects the warnings.
     """
 
     def __init__(
@@ -197,12 +199,12 @@ class Bound(Mapping[str, object]):
         return bool(self.get(name, False))
 
     def number(self, name: str, default: int = 0) -> int:
-        """Return a whole-number parameter."""
+        """Return an integer parameter."""
         value = self.get(name)
         return value if isinstance(value, int) else default
 
     def write_error(self, error: CmdletError) -> None:
-        """Write a non-terminating error: what comes after it still runs unless the error action is Stop."""
+        """Write a non-terminating error. The cmdlet continues unless the error action is Stop."""
         self.errors.append(error)
 
     def warn(self, text: str) -> None:
@@ -211,10 +213,10 @@ class Bound(Mapping[str, object]):
 
 
 class ConsoleInput(Protocol):
-    """What a client types: a program that reads it waits for it."""
+    """The standard input from a client, on which a program waits."""
 
     def read(self, *, to_exit: bool) -> bytes:
-        """Return all of it up to its end, or up to a line that is `exit`; waits until that has come."""
+        """Read up to the end of the input, or up to a line that is `exit`. Waits until this has arrived."""
 
 
 @dataclass
@@ -223,15 +225,15 @@ class Invocation:
 
     Args:
         argv: the arguments, without the program.
-        stdin: what is written to its standard input before that is closed.
-        environment: its whole environment.
+        stdin: the whole standard input.
+        environment: the complete environment.
         directory: the current folder.
-        stop: set when the process must end; waiting programs wait on it.
-        program: path of the executable.
-        version: the version in the executable.
-        user: who runs it, e.g. `NT AUTHORITY\SYSTEM`.
-        logon: `batch` for a user's own logon on the machine (a scheduled task, become); else it is WinRM's.
-        command_line: the text after the program as it was given, for programs that parse it themselves.
+        stop: set when the process must end; programs that wait check it.
+        program: the path of the executable.
+        version: the version of the executable.
+        user: the user that runs it, e.g. `NT AUTHORITY\SYSTEM`.
+        logon: `batch` for a logon on the machine itself (a scheduled task, become), otherwise that of WinRM.
+        command_line: the raw text after the program, for programs that parse it themselves.
     """
 
     argv: list[str]
@@ -246,14 +248,14 @@ class Invocation:
     logon: str = ""
 
     def variable(self, name: str, default: str = "") -> str:
-        """Return an environment variable, whatever the case of its name."""
+        """Return an environment variable. The name is case-insensitive."""
         wanted = name.casefold()
         return next((value for key, value in self.environment.items() if key.casefold() == wanted), default)
 
 
 @dataclass(frozen=True)
 class ProgramResult:
-    """How a program ended: its exit code (as Windows reports it, unsigned or signed) and what it printed (text)."""
+    """The result of a program: its exit code (as Windows reports it, unsigned or signed) and its output as text."""
 
     exit_code: int = 0
     stdout: str = ""
@@ -261,25 +263,25 @@ class ProgramResult:
 
 
 class RunningService(Protocol):
-    """The process behind a started service."""
+    """The process of a started service."""
 
     @property
     def alive(self) -> bool:
-        """Whether it still runs."""
+        """Whether the process is running."""
 
     @property
     def exit_code(self) -> int:
-        """What it ended with; 0 while it runs."""
+        """The exit code; 0 while the process is running."""
 
     def stop(self) -> None:
-        """End it; returns when it has ended."""
+        """End the process, and return when it has ended."""
 
 
 class ServiceProgram(Protocol):
     """A program that can run as a service."""
 
     def start(self, machine: Machine, service: Service) -> RunningService:
-        """Start it; raises ServiceError if it does not come up."""
+        """Start the process. Raises ServiceError if it does not start."""
 
 
 Cmdlet = Callable[["Machine", Bound], Iterable[object]]
@@ -288,28 +290,28 @@ Program = Callable[["Machine", Invocation], ProgramResult]
 
 @dataclass
 class IdleService:
-    """A service's process that only waits to be stopped; the default of Windows' own services."""
+    """A service process that only waits to be stopped, which is the default for Windows' own services."""
 
     alive: bool = True
     exit_code: int = 0
 
     def stop(self) -> None:
-        """End it."""
+        """End the process."""
         self.alive = False
 
 
 @dataclass(frozen=True)
 class IdleServiceProgram:
-    """A service that does nothing which the simulator models."""
+    """A service without any behaviour that the simulator models."""
 
     def start(self, machine: Machine, service: Service) -> IdleService:
-        """Start it."""
+        """Start the process."""
         return IdleService()
 
 
 @dataclass(frozen=True)
 class ScriptBlock:
-    """A script block as a value: its tree (a `powershell.syntax.Block`) and its text."""
+    """A script block as a value: its syntax tree (a `powershell.syntax.Block`) and its text."""
 
     block: object
     text: str
@@ -326,7 +328,7 @@ class ErrorRecord(PSObject):
 
 
 def error_record(error: CmdletError) -> ErrorRecord:
-    """Return an error's record, the same one each time."""
+    """Return an error's record. All calls return the same object."""
     if error.record is None:
         error.record = _make_record(error)
     return error.record
@@ -366,7 +368,7 @@ def _make_record(error: CmdletError) -> ErrorRecord:
 
 
 def items(value: object) -> list[object]:
-    """Return a parameter's value as a list; nothing bound is an empty one."""
+    """Return a parameter's value as a list, which is empty if the parameter is not bound."""
     if value is None:
         return []
     return list(value) if isinstance(value, (list, tuple)) else [value]

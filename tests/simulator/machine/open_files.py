@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Files that processes hold open, and what these allow others to do meanwhile.
+"""Files that processes hold open, and what others may do with them in the meantime.
 
-Parameters of access and of share mode are letters: `r` reading, `w` writing, `d` deleting (which renaming is, too).
+Access and share modes are strings of letters: `r` for reading, `w` for writing, `d` for deleting and renaming.
 https://learn.microsoft.com/windows/win32/fileio/creating-and-opening-files
 """
 
@@ -22,11 +22,11 @@ class Handle:
     """An open file.
 
     Args:
-        path: its path; None after it was deleted or replaced.
-        access: what its holder may do.
-        share: what others may do meanwhile.
-        holder: the name of the process that has it open.
-        process: the process, whose end closes it; None where a context does.
+        path: the path of the file; None after the file was deleted or replaced.
+        access: what the holder may do.
+        share: what others may do at the same time.
+        holder: the name of the process that opened it.
+        process: the process whose end closes it; None if a context manager closes it.
     """
 
     path: str | None
@@ -46,13 +46,13 @@ class OpenFiles:
 
     @contextlib.contextmanager
     def hold(self, path: str, access: str, share: str, holder: str = "another process") -> Iterator[Handle]:
-        """Keep a file open as long as the context lasts.
+        """Hold a file open in a context.
 
         Args:
-            path: the file.
+            path: the path of the file.
             access: what the holder may do with it.
-            share: what others may do with it meanwhile.
-            holder: the name of the process, as Windows' Restart Manager tells it.
+            share: what others may do with it at the same time.
+            holder: the name of the process, as Windows' Restart Manager reports it.
         """
         handle = Handle(normalise(path).casefold(), frozenset(access), frozenset(share), holder)
         with self._lock:
@@ -64,54 +64,54 @@ class OpenFiles:
                 self._handles.remove(handle)
 
     def hold_until_end(self, path: str, access: str, share: str, process: Process) -> None:
-        """Keep a file open until a process ends; the arguments are those of `hold`."""
+        """Hold a file open until a process ends. The arguments are those of `hold`."""
         key = normalise(path).casefold()
         with self._lock:
             self._handles.append(Handle(key, frozenset(access), frozenset(share), process.name, process))
 
     def blocks(self, path: str, access: str, share: str = "rwd") -> bool:
-        """Return whether a handle of somebody else prevents a path from being opened.
+        """Return whether another handle prevents a file from being opened.
 
         Args:
-            path: the file.
-            access: what the caller wants to do with it.
-            share: what the caller would let others do.
+            path: the path of the file.
+            access: what the caller is going to do with it.
+            share: what the caller allows others to do.
         """
         key = normalise(path).casefold()
         wanted, shared = frozenset(access), frozenset(share)
         with self._lock:
             self._close_ended()
-            held = [handle for handle in self._handles if handle.path == key]
-        return any(not wanted <= handle.share or not handle.access <= shared for handle in held)
+            handles = [handle for handle in self._handles if handle.path == key]
+        return any(not wanted <= handle.share or not handle.access <= shared for handle in handles)
 
     def infected(self, path: str) -> None:
-        """Note that an antivirus lets nobody open a file."""
+        """Record that the antivirus blocks access to a file."""
         with self._lock:
             self._infected.add(normalise(path).casefold())
 
     def is_infected(self, path: str) -> bool:
-        """Return whether an antivirus lets nobody open a file."""
+        """Return whether the antivirus blocks access to a file."""
         return normalise(path).casefold() in self._infected
 
     def forget_infected(self, path: str) -> None:
-        """Note that an antivirus has taken a file away."""
+        """Record that the antivirus has removed a file."""
         with self._lock:
             self._infected.discard(normalise(path).casefold())
 
     def blocks_below(self, path: str) -> bool:
-        """Return whether a file below a folder is open, which prevents the folder from being renamed."""
+        """Return whether a file below a folder is open, which prevents renaming the folder."""
         return any(handle.path != normalise(path).casefold() for handle in self._within(path))
 
     def blocks_removal(self, path: str) -> bool:
-        """Return whether a file, or one below a folder, is open without sharing deletion."""
+        """Return whether a file, or any file below a folder, is open without sharing deletion."""
         return any("d" not in handle.share for handle in self._within(path))
 
     def holders(self, path: str) -> list[str]:
-        """Return the names of the processes that have a file, or one below a folder, open."""
+        """Return the names of the processes that hold a file, or any file below a folder, open."""
         return sorted({handle.holder for handle in self._within(path)})
 
     def _within(self, path: str) -> list[Handle]:
-        """Return the handles of a file, or of the files below a folder."""
+        """Return the handles of a file, or of all files below a folder."""
         start = normalise(path).casefold().rstrip("\\")
         with self._lock:
             self._close_ended()
@@ -122,9 +122,9 @@ class OpenFiles:
         self._handles = [handle for handle in self._handles if handle.process is None or handle.process.alive]
 
     def moved(self, path: str, destination: str) -> None:
-        """Follow a file or folder to its new name.
+        """Update the handles after a file or folder was renamed.
 
-        Its handles stay open under the new name. Handles of a file that was at the destination lose their path.
+        They stay open under the new name. Handles of a file that was replaced lose their path.
         """
         old, new = normalise(path).casefold(), normalise(destination).casefold()
         with self._lock:
@@ -135,7 +135,7 @@ class OpenFiles:
                     handle.path = new + handle.path[len(old) :]
 
     def deleted(self, path: str) -> None:
-        """Note that a file or folder is gone."""
+        """Update the handles after a file or folder was deleted."""
         gone = normalise(path).casefold()
         with self._lock:
             for handle in self._handles:

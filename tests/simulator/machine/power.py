@@ -22,9 +22,9 @@ class Power:
     """The power of one machine.
 
     Args:
-        registry: where Windows notes a pending reboot.
-        go_down, come_up: what the machine does when it stops and when it boots.
-        reboot_seconds: how long it is away (real seconds).
+        registry: the registry, where Windows records a pending reboot.
+        go_down, come_up: called when the machine stops and when it boots.
+        reboot_seconds: the duration of a reboot in real seconds.
         time_scale: real seconds per second of a scheduled shutdown's delay.
     """
 
@@ -47,18 +47,18 @@ class Power:
         self.state: State = "off"
         self.boot_time = datetime.now(UTC)
         self.boots = 0
-        # What the last shutdown was asked with; shown in the status.
+        # The delay of the last shutdown request, for the status.
         self.last_reason = ""
-        # Windows' seconds for which services hold up a shutdown that was asked for; all others go on meanwhile.
+        # Seconds of Windows' time by which services delay a requested shutdown, while everything else keeps running.
         self.held_up: Callable[[], float] = lambda: 0.0
 
     @property
     def pending_reboot(self) -> bool:
-        """Whether any of the three places says that a reboot is pending."""
+        """Whether any of the three places in the registry indicates a pending reboot."""
         return bool(self.pending_reasons())
 
     def pending_reasons(self) -> list[str]:
-        """Return why a reboot is pending: `features`, `updates`, `file renames`, `computer name`."""
+        """Return the reasons for a pending reboot: `features`, `updates`, `file renames`, `computer name`."""
         registry = self._registry
         names = r"HKLM:\SYSTEM\CurrentControlSet\Control\ComputerName"
         active = str(registry.data(f"{names}\\ActiveComputerName", "ComputerName", ""))
@@ -72,15 +72,15 @@ class Power:
         return [reason for reason, holds in reasons.items() if holds]
 
     def reboot(self, delay: float = 0.0, reason: str = "") -> None:
-        """Reboot after `delay` seconds of Windows' time; returns at once. Raises RuntimeError if one is scheduled."""
+        """Schedule a reboot in `delay` seconds of Windows' time. Raises RuntimeError if a shutdown is scheduled."""
         self._schedule(self._reboot, delay, reason)
 
     def shutdown(self, delay: float = 0.0, reason: str = "") -> None:
-        """Go off after `delay` seconds of Windows' time; returns at once. Raises RuntimeError if one is scheduled."""
+        """Schedule a power-off in `delay` seconds of Windows' time. Raises RuntimeError if a shutdown is scheduled."""
         self._schedule(self.power_off, delay, reason)
 
     def abort(self) -> bool:
-        """Forget a scheduled shutdown; returns whether there was one."""
+        """Cancel a scheduled shutdown. Returns whether there was one."""
         with self._lock:
             timer, self._timer = self._timer, None
         if timer:
@@ -88,7 +88,7 @@ class Power:
         return timer is not None
 
     def power_on(self) -> None:
-        """Boot, if the machine is off; returns when it is up."""
+        """Boot if the machine is off, and return when it is up."""
         with self._lock:
             if self.state == "on" or self._retired:
                 return
@@ -99,7 +99,7 @@ class Power:
             self.state = "on"
 
     def power_off(self) -> None:
-        """Go off now; returns when it is off."""
+        """Power off immediately, and return when the machine is off."""
         with self._lock:
             self._timer = None
             if self.state == "off":
@@ -109,14 +109,14 @@ class Power:
             self.state = "off"
 
     def retire(self) -> None:
-        """Go off for good: a reboot that is under way ends in a machine that stays off."""
+        """Power off for good. A reboot in progress ends with the machine off."""
         with self._lock:
             self._retired = True
             self.abort()
             self.power_off()
 
     def reset(self) -> None:
-        """Off and on again, now; returns when the machine is up."""
+        """Power off and on immediately, and return when the machine is up."""
         self._reboot()
 
     def _reboot(self) -> None:
@@ -129,7 +129,7 @@ class Power:
             if self._timer is not None:
                 raise RuntimeError("A system shutdown has already been scheduled.(1190)")
             self.last_reason = reason
-            # Even `/t 0` lets the answer of the command that asked for it out first.
+            # Even with `/t 0`, the response of the requesting command is sent first.
             timer = threading.Timer(max(0.1, (delay + self.held_up()) * self._time_scale), work)
             timer.daemon = True
             self._timer = timer

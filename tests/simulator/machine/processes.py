@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Processes: whatever runs on the machine runs in one, and ends with it."""
+"""Processes. Everything on the machine runs in one, and stops when it ends."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from simulator.machine.windows_paths import normalise
 
 
 class StopSignal(threading.Event):
-    """An event that also counts as set when its parent is: a process ends with the one that started it."""
+    """An event that is also set when its parent is set, so that a process ends with the one that started it."""
 
     def __init__(self, parent: threading.Event) -> None:
         super().__init__()
         self._parent = parent
 
     def is_set(self) -> bool:
-        """Whether it, or its parent, is set."""
+        """Return whether the signal or its parent is set."""
         return super().is_set() or self._parent.is_set()
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until it, or its parent, is set."""
+        """Wait until the signal or its parent is set."""
         end = None if timeout is None else time.monotonic() + timeout
         while not self.is_set():
             left = 0.05 if end is None else min(0.05, end - time.monotonic())
@@ -40,29 +40,29 @@ class StopSignal(threading.Event):
 
 @dataclass
 class Process:
-    """A process of the machine: `stop` is set when it must end (killed, or the machine went down)."""
+    """A process on the machine. `stop` is set when the process must end (killed, or the machine went down)."""
 
     id: int
     name: str
     user: str
     started: datetime
     image: str = ""
-    """Windows path of its executable; empty where the simulator has none."""
+    """The Windows path of its executable; empty if the simulator has none."""
     stop: threading.Event = field(default_factory=threading.Event)
     ended: threading.Event = field(default_factory=threading.Event)
 
     @property
     def alive(self) -> bool:
-        """Whether it runs."""
+        """Whether the process is running."""
         return not self.stop.is_set() and not self.ended.is_set()
 
     def check(self) -> None:
-        """Raise ProcessEndedError if it must end: called before everything that would change the machine."""
+        """Raise ProcessEndedError if the process must end. Called before every change to the machine."""
         if self.stop.is_set():
             raise ProcessEndedError
 
     def sleep(self, seconds: float) -> None:
-        """Wait; raises ProcessEndedError if it must end meanwhile."""
+        """Wait. Raises ProcessEndedError if the process must end in the meantime."""
         if self.stop.wait(max(0.0, seconds)):
             raise ProcessEndedError
 
@@ -71,7 +71,7 @@ class Processes:
     """The processes of one machine.
 
     Args:
-        acting: the tokens of its threads.
+        acting: the tokens of the machine's threads.
     """
 
     def __init__(self, acting: Acting) -> None:
@@ -81,20 +81,20 @@ class Processes:
         self._lock = threading.Lock()
 
     def begin(self, name: str, user: str, stop: threading.Event | None = None, image: str = "") -> Process:
-        """Enter a process that the calling thread runs itself; `end` it afterwards."""
+        """Register a process that the calling thread runs itself. The caller must `end` it."""
         with self._lock:
             process = Process(next(self._ids), name, user, datetime.now(UTC), image, stop or threading.Event())
             self._running[process.id] = process
         return process
 
     def end(self, process: Process) -> None:
-        """Note that a process has ended."""
+        """Record that a process has ended."""
         process.ended.set()
         with self._lock:
             self._running.pop(process.id, None)
 
     def detach(self, name: str, user: str, work: Callable[[Process], object]) -> Process:
-        """Run `work` in a process of its own, which survives the shell that started it, but no reboot."""
+        """Run `work` in a separate process. It survives the shell that started it, but not a reboot."""
         process = self.begin(name, user)
 
         def run() -> None:
@@ -121,9 +121,10 @@ class Processes:
             return [process for process in self._running.values() if process.alive]
 
     def executing(self, path: str) -> str | None:
-        """Return the executable, at a path or below it, of a running process.
+        """Return the executable of a running process, at a path or below it.
 
-        Windows lets it be renamed, but neither written to nor deleted: https://en.wikipedia.org/wiki/File_locking#In_Microsoft_Windows
+        Windows allows renaming it, but neither writing to it nor deleting it:
+        https://en.wikipedia.org/wiki/File_locking#In_Microsoft_Windows
         """
         wanted = normalise(path).casefold()
         for process in self.all():
@@ -133,7 +134,7 @@ class Processes:
         return None
 
     def moved(self, path: str, destination: str) -> None:
-        """Note that a file or folder has another name: processes that execute it go on under that."""
+        """Record that a file or folder was renamed. Processes that execute it use the new path."""
         old, new = normalise(path), normalise(destination)
         for process in self.all():
             if process.image.casefold() == old.casefold() or process.image.casefold().startswith(f"{old}\\".casefold()):
@@ -146,6 +147,6 @@ class Processes:
             self._running.pop(process.id, None)
 
     def kill_all(self) -> None:
-        """End every process, as a reboot does."""
+        """End all processes, as a reboot does."""
         for process in self.all():
             self.kill(process)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Finding and running programs: a name, a file on the node, its identity, the family's handler."""
+"""Finding and running programs: from a name to the file on the node, its identity, and the family's handler."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
 ACCESS_DENIED = 5
 SYSTEM = "NT AUTHORITY\\SYSTEM"
 BATCH_FILE = "batch file"
-"""The identity of a .cmd or .bat, which CreateProcess gives to cmd.exe."""
+"""The identity of a .cmd or .bat file, which CreateProcess runs with cmd.exe."""
 BATCH_ENDINGS = (".cmd", ".bat")
 
 
 class ProgramNotFoundError(Exception):
-    """There is no such program (Win32 error 2)."""
+    """The program does not exist (Win32 error 2)."""
 
 
 class NotExecutableError(Exception):
-    """The file is no program that Windows (or the simulator) can run (Win32 error 193)."""
+    """The file is not a program that Windows (or the simulator) can run (Win32 error 193)."""
 
 
 class ProgramTimeoutError(Exception):
-    """The program was killed because it took too long; `result` is what it had printed."""
+    """The program was killed at its time limit. `result` is its output up to then."""
 
     def __init__(self, result: ProgramResult) -> None:
         super().__init__("timeout")
@@ -48,7 +48,7 @@ class ProgramTimeoutError(Exception):
 
 @dataclass(frozen=True)
 class Found:
-    """A program on the node: its path, what it is, its version, and what runs it (None: it can only be a service)."""
+    """A program on the node. If `program` is None, it can only run as a service."""
 
     path: str
     identity: str
@@ -58,7 +58,7 @@ class Found:
 
 @contextmanager
 def _time_limit(seconds: float | None, signal: StopSignal) -> Iterator[threading.Event]:
-    """Stop a program after some seconds; the event is set if that happened."""
+    """Stop a program after a number of seconds. The event is set if that happened."""
     late = threading.Event()
 
     def kill() -> None:
@@ -83,7 +83,7 @@ class Programs:
         self._machine = machine
 
     def locate(self, name: str, environment: Mapping[str, str] | None = None, directory: str = "C:\\") -> str | None:
-        """Return the path of the file that a program's name means, as Windows searches for it, or None."""
+        """Return the path of the file that a program name refers to, in Windows' search order, or None."""
         files = self._machine.files
         text = name.strip('"')
         if "\\" in text or "/" in text or ":" in text:
@@ -91,7 +91,7 @@ class Programs:
             return next((path for path in (whole, f"{whole}.exe") if files.is_file(path)), None)
         variables = environment if environment is not None else self._machine.environment()
         path = next((value for key, value in variables.items() if key.casefold() == "path"), "")
-        # PATH comes from the caller's environment, but System32 is always searched by CreateProcess.
+        # PATH comes from the caller's environment, but CreateProcess always searches System32.
         folders = ["C:\\Windows\\System32", *(folder for folder in path.split(";") if folder)]
         names = (text,) if text.casefold().endswith(".exe") else (f"{text}.exe", text)
         for folder in folders:
@@ -101,9 +101,13 @@ class Programs:
         return None
 
     def find(self, name: str, environment: Mapping[str, str] | None = None, directory: str = "C:\\") -> Found:
-        """Return the program of a name or path.
+        """Return the program for a name or path.
 
-        Raises: ProgramNotFoundError, NotExecutableError, AccessDeniedError, NotModelled.
+        Raises:
+            ProgramNotFoundError: the program does not exist.
+            NotExecutableError: the file is not a program.
+            AccessDeniedError: a right is missing.
+            NotModelled: the simulator does not model it.
         """
         path = self.locate(name, environment, directory)
         if path is None and is_unmodelled(name):
@@ -112,7 +116,7 @@ class Programs:
             raise ProgramNotFoundError(name)
         self._machine.files.require(path, check.EXECUTE)
         if self._machine.files.open.is_infected(path):
-            raise NotModelled("how Windows refuses to start what an antivirus is about to take away")
+            raise NotModelled("the error for a program that an antivirus is about to remove")
         if path.casefold().endswith(BATCH_ENDINGS):
             return Found(path, BATCH_FILE, "", self._machine.families.program(BATCH_FILE))
         with self._machine.files.real(path).open("rb") as file:
@@ -135,20 +139,23 @@ class Programs:
         timeout: float | None = None,
         logon: str = "",
     ) -> ProgramResult:
-        """Run a program and return how it ended.
+        """Run a program, and return its result.
 
         Args:
             name: a name on PATH, or a path.
-            arguments: a list, or the text of a command line after the program.
-            environment: the whole environment; by default the machine's.
-            stop: ends it; the caller's process.
-            stdin: what it reads; of what a client types only those that read it take anything.
-            user: the account that runs it; by default SYSTEM, with the token of whoever runs it.
-            timeout: seconds after which it is killed.
+            arguments: a list, or the part of a command line after the program.
+            environment: the complete environment; by default that of the machine.
+            stop: the caller's process, which ends the program.
+            stdin: the standard input. Only programs that read it consume what a client types.
+            user: the account that runs it; by default SYSTEM, with the token of the caller.
+            timeout: the number of seconds after which it is killed.
             logon: `batch` if the user is not logged on over the network.
 
-        Raises: ProgramNotFoundError, NotExecutableError, ProgramTimeoutError; ProcessEndedError when `stop` is set at
-        the end.
+        Raises:
+            ProgramNotFoundError: the program does not exist.
+            NotExecutableError: the file is not a program.
+            ProgramTimeoutError: the time limit was exceeded.
+            ProcessEndedError: `stop` was set at the end.
         """
         variables = dict(environment) if environment is not None else self._machine.environment()
         found = self.find(name, variables, directory)
@@ -174,7 +181,7 @@ class Programs:
     def _finish(
         self, program: Program, invocation: Invocation, caller: threading.Event, late: threading.Event
     ) -> ProgramResult:
-        """Run a program to its end, be it its own, its time limit's, or its caller's."""
+        """Run a program until it ends by itself, at its time limit, or with its caller."""
         try:
             if caller.is_set():
                 raise ProcessEndedError
@@ -184,7 +191,8 @@ class Programs:
         except ProcessEndedError:
             if caller.is_set():
                 raise
-            # Only this program was ended (Stop-Process, taskkill): Windows reports what it was killed with.
+            # Only this program was ended (Stop-Process, taskkill). Windows reports the exit code that it was killed
+            # with.
             result = ProgramResult(1)
         if late.is_set():
             raise ProgramTimeoutError(result)
@@ -193,7 +201,7 @@ class Programs:
         return result
 
     def resolve_service(self, service: str, line: str) -> Resolved:
-        """Return what a service's command line starts."""
+        """Return the program that a service's command line starts."""
         files = self._machine.files
         program, rest = command_line.program_and_rest(line, files.is_file)
         argv = [program, *command_line.split(rest)]

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The private folder behind a drive: names whatever their case, sizes."""
+"""The private folder that contains a drive: case-insensitive names, sizes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def child(folder: Path, name: str) -> Path:
-    """Return a child by its name, whatever its case; a path that does not exist keeps the given case."""
+    """Return a child by its name, ignoring case. A path that does not exist keeps the given case."""
     exact = folder / name
     if exact.exists() or not folder.is_dir():
         return exact
@@ -18,7 +18,7 @@ def child(folder: Path, name: str) -> Path:
 
 
 def link_target(root: Path, place: Path) -> Path | None:
-    """Return where the links on a place lead to, below the root; None without links, or if they lead out of it."""
+    """Return the target of the links on a path, below the root; None without links, or if they lead out of the root."""
     at = root
     for part in place.relative_to(root).parts:
         at = at / part
@@ -29,7 +29,7 @@ def link_target(root: Path, place: Path) -> Path | None:
 
 
 def total_size(place: Path) -> int:
-    """Return the bytes of a file, or of all files below a folder."""
+    """Return the size of a file, or of all files below a folder."""
     if place.is_file():
         return place.stat().st_size
     total = 0
@@ -37,6 +37,6 @@ def total_size(place: Path) -> int:
         for name in names:
             try:
                 total += Path(folder, name).lstat().st_size
-            except FileNotFoundError:  # deleted by another thread while we looked
+            except FileNotFoundError:  # deleted by another thread in the meantime
                 continue
     return total

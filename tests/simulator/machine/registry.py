@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The registry: keys and values with their kinds, case-insensitive names, volatile keys."""
+"""The registry: keys, typed values, case-insensitive names, volatile keys."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ROOTS = {
 
 
 class RegistryDeniedError(PermissionError):
-    """ERROR_ACCESS_DENIED. `path` is the key that may not be written."""
+    """ERROR_ACCESS_DENIED. `path` is the key that the caller may not write."""
 
     def __init__(self, path: str) -> None:
         super().__init__(13, "Requested registry access is not allowed.")
@@ -41,7 +41,7 @@ class RegistryDeniedError(PermissionError):
 
 @dataclass(frozen=True)
 class Value:
-    """A registry value: `data` is a str, list of str (MultiString), int (DWord, QWord) or bytes; `kind` is of KINDS."""
+    """A registry value. `data` is str, list of str (MultiString), int (DWord, QWord) or bytes; `kind` is in KINDS."""
 
     data: object
     kind: str = "String"
@@ -56,7 +56,7 @@ class _Key:
 
 
 def split(path: str) -> list[str]:
-    r"""Return the names of a registry path, root first (`HKLM`); takes `HKLM:\`, `HKEY_LOCAL_MACHINE\`, `Registry::`.
+    r"""Split a registry path, root first (`HKLM`). Accepts `HKLM:\`, `HKEY_LOCAL_MACHINE\` and `Registry::`.
 
     Raises KeyError if the root does not exist.
     """
@@ -66,12 +66,12 @@ def split(path: str) -> list[str]:
     names = [name for name in text.split("\\") if name]
     root = _ROOTS.get(names[0].rstrip(":").casefold()) if names else None
     if root is None:
-        raise KeyError(f"no registry root in {path!r}")
+        raise KeyError(f"expected a registry path that starts with a root key, got {path!r}")
     return [root, *names[1:]]
 
 
 def is_registry_path(path: str) -> bool:
-    """Return whether a provider path means the registry and not a file."""
+    """Return whether a provider path refers to the registry rather than a file."""
     head = re.split(r"[\\/]", path.strip(), maxsplit=1)[0].casefold()
     return "registry::" in path.casefold() or head in {f"{name}:" for name in ("hklm", "hkcu", "hkcr", "hku", "hkcc")}
 
@@ -84,10 +84,10 @@ def full_name(path: str) -> str:
 
 
 class Registry:
-    """The registry of one machine. All paths as `split` takes them.
+    """The registry of one machine. All paths may have the forms that `split` accepts.
 
     Args:
-        acting: who acts, whom the keys' rights hold for; without it they hold for nobody.
+        acting: the user whose access to keys is checked; None disables access checks.
     """
 
     def __init__(self, acting: Acting | None = None) -> None:
@@ -96,7 +96,7 @@ class Registry:
         self._lock = threading.RLock()
 
     def is_right_below_a_hive(self, path: str) -> bool:
-        """Return whether a key would be a direct child of HKEY_LOCAL_MACHINE or HKEY_USERS, where nobody can make one.
+        """Return whether a key is a direct child of HKEY_LOCAL_MACHINE or HKEY_USERS, where no one can create keys.
 
         https://learn.microsoft.com/windows/win32/api/winreg/nf-winreg-regcreatekeyexw
         """
@@ -118,9 +118,10 @@ class Registry:
             return self._find(path) is not None
 
     def create_key(self, path: str, *, volatile: bool = False) -> bool:
-        """Make a key and its parents; a volatile one is gone after a reboot. Returns whether it was made.
+        """Create a key and its parents. A volatile key is gone after a reboot. Returns whether it was created.
 
-        Raises: RegistryDeniedError
+        Raises:
+            RegistryDeniedError: the caller may not write the key.
         """
         with self._lock:
             names = split(path)
@@ -138,7 +139,7 @@ class Registry:
             return made
 
     def delete_key(self, path: str) -> bool:
-        """Delete a key with all below it; returns whether it was there."""
+        """Delete a key and everything below it. Returns whether it existed."""
         with self._lock:
             names = split(path)
             self._require_write(names)
@@ -146,19 +147,19 @@ class Registry:
             return parent is not None and parent.subkeys.pop(names[-1].casefold(), None) is not None
 
     def get(self, path: str, name: str) -> Value | None:
-        """Return a value, or None. The key's default value has the name ``""``."""
+        """Return a value, or None. The key's default value has the name `""`."""
         with self._lock:
             key = self._find(path)
             found = key.values.get(name.casefold()) if key else None
             return found[1] if found else None
 
     def data(self, path: str, name: str, default: object = None) -> object:
-        """Return a value's data, or the default."""
+        """Return the data of a value, or the default."""
         value = self.get(path, name)
         return default if value is None else value.data
 
     def set(self, path: str, name: str, data: object, kind: str = "String") -> None:
-        """Write a value; its key is made. Raises ValueError for an unknown kind, RegistryDeniedError."""
+        """Write a value, creating its key if needed. Raises ValueError for an unknown kind, RegistryDeniedError."""
         if kind not in KINDS:
             raise ValueError(f"unknown kind of registry value: {kind}")
         with self._lock:
@@ -170,14 +171,14 @@ class Registry:
             key.values[name.casefold()] = (old[0] if old else name, Value(data, kind))
 
     def delete(self, path: str, name: str) -> bool:
-        """Delete a value; returns whether it was there. Raises RegistryDeniedError."""
+        """Delete a value. Returns whether it existed. Raises RegistryDeniedError."""
         with self._lock:
             self._require_write(split(path))
             key = self._find(path)
             return key is not None and key.values.pop(name.casefold(), None) is not None
 
     def _require_write(self, names: list[str]) -> None:
-        """Let only SYSTEM and administrators write what is not a user's own: Users read HKEY_LOCAL_MACHINE.
+        """Raise RegistryDeniedError unless the caller is SYSTEM, an administrator, or writes its own user's part.
 
         https://learn.microsoft.com/windows/win32/sysinfo/registry-key-security-and-access-rights
         """
@@ -186,39 +187,39 @@ class Registry:
             raise RegistryDeniedError("\\".join(names))
 
     def values(self, path: str) -> dict[str, Value]:
-        """Return the values of a key by their names; empty if there is no such key."""
+        """Return the values of a key by name; nothing if the key does not exist."""
         with self._lock:
             key = self._find(path)
             return dict(key.values.values()) if key else {}
 
     def subkeys(self, path: str) -> list[str]:
-        """Return the names of the keys below, in the order of a hive: by upper-case name; empty if there is no key."""
+        """Return the names of the subkeys, sorted like a hive by upper-case name; empty if the key does not exist."""
         with self._lock:
             key = self._find(path)
             return sorted((below.name for below in key.subkeys.values()), key=str.upper) if key else []
 
     def write(self, path: str, entries: Mapping[str, object]) -> None:
-        """Write several values: str as String, int as DWord, list as MultiString, bytes as Binary, a Value as it is."""
+        """Write values: str as String, int as DWord, list as MultiString, bytes as Binary, Value unchanged."""
         self.create_key(path)
         for name, entry in entries.items():
             value = entry if isinstance(entry, Value) else Value(entry, _kind(entry))
             self.set(path, name, value.data, value.kind)
 
     def walk(self, path: str) -> Iterator[tuple[str, str, Value]]:
-        """Yield (key path, value name, value) of everything below a key."""
+        """Yield (key path, value name, value) for everything below a key."""
         with self._lock:
             start = self._find(path)
             found = list(_walk("\\".join(split(path)), start)) if start else []
         yield from found
 
     def drop_volatile(self) -> None:
-        """Forget the volatile keys, as a reboot does."""
+        """Discard the volatile keys, as a reboot does."""
         with self._lock:
             for root in self._roots.values():
                 _drop_volatile(root)
 
     def copy_from(self, other: Registry) -> None:
-        """Become a copy of another registry."""
+        """Copy another registry."""
         with other._lock:
             self._roots = copy.deepcopy(other._roots)
 

@@ -35,11 +35,11 @@ ERRORS = {
 
 
 class ServiceError(Exception):
-    """A failure of the service control manager.
+    """An error of the service control manager.
 
     Args:
-        code: Win32 error code, e.g. 1060.
-        detail: what else is known, for the event log (and so for the status).
+        code: the Win32 error code, e.g. 1060.
+        detail: further details for the event log (and therefore for the status).
     """
 
     def __init__(self, code: int, detail: str = "") -> None:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What the service control manager knows of a service, and of its executable."""
+"""A service and its executable, as the service control manager sees them."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ State = Literal["Stopped", "StartPending", "StopPending", "Running"]
 
 @dataclass(frozen=True)
 class Service:
-    """A service's definition as the registry has it now, and its state.
+    """A service's current configuration in the registry, and its state.
 
     Args:
-        command_line: ImagePath with its variables expanded.
-        argv: the command line split by the Win32 rules, the program first.
+        command_line: ImagePath with expanded variables.
+        argv: the arguments of the command line by the Win32 rules, starting with the program.
         environment: the service's own variables (its `Environment` value).
-        dependencies: names of services that must run before it.
+        dependencies: the names of services that must run before this one.
     """
 
     name: str
@@ -41,13 +41,13 @@ class Service:
 
     @property
     def start_mode(self) -> str:
-        """`Boot`, `System`, `Automatic`, `Manual` or `Disabled`, as PowerShell says it."""
+        """The start mode in PowerShell's terms: `Boot`, `System`, `Automatic`, `Manual` or `Disabled`."""
         return ("Boot", "System", "Automatic", "Manual", "Disabled")[self.start]
 
 
 @dataclass(frozen=True)
 class Resolved:
-    """What a service's command line names: the executable and its arguments, or the error that Windows gives."""
+    """The executable and arguments of a service's command line, or the Windows error if it cannot be run."""
 
     argv: list[str]
     path: str

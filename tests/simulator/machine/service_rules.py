@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What the service control manager refuses in the definition of a service.
+"""Checks of the service control manager for a service's configuration.
 
-https://learn.microsoft.com/windows/win32/api/winsvc/nf-winsvc-createservicew lists the errors, and says that the start
-types boot and system are for drivers only.
+https://learn.microsoft.com/windows/win32/api/winsvc/nf-winsvc-createservicew lists the errors. It also says that only
+drivers may use the start types boot and system.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ INVALID_PARAMETER = 87
 INVALID_SERVICE_ACCOUNT = 1057
 CIRCULAR_DEPENDENCY = 1059
 DRIVER = 0x1 | 0x2 | 0x4 | 0x8
-"""Bits of a service's type that say that it is a driver."""
+"""Bits of a service's type that mark a driver."""
 # https://learn.microsoft.com/windows/win32/services/service-user-accounts
 BUILT_IN = frozenset(
     {
@@ -38,13 +38,14 @@ BUILT_IN = frozenset(
 
 
 def check(machine: Machine, name: str, entries: Mapping[str, object]) -> None:
-    """Check a definition before it is written.
+    """Check a configuration before it is written.
 
     Args:
-        name: the service's.
-        entries: the registry values that would be written; None removes one.
+        name: the name of the service.
+        entries: the registry values to write; None removes a value.
 
-    Raises: ServiceError.
+    Raises:
+        ServiceError: Windows rejects the configuration.
     """
 
     def number(value: str, default: int) -> int:
@@ -61,16 +62,16 @@ def check(machine: Machine, name: str, entries: Mapping[str, object]) -> None:
 
 
 def account_exists(machine: Machine, account: str, service: str) -> bool:
-    """Return whether there is an account that a service can run as; machines are in no domain."""
+    """Return whether an account exists that a service can run as. Machines belong to no domain."""
     wanted = account.casefold()
     if wanted in BUILT_IN:
         return True
     authority, separator, user = wanted.rpartition("\\")
     if authority == "nt service":
-        # Each service has an account of its name.
+        # Each service has an account with its name.
         return user == service.casefold() or machine.services.exists(user)
     if separator and user.endswith("$"):
-        # A managed account of a domain. Windows asks the domain for it, which the simulator does not have.
+        # A managed account of a domain. Windows checks it with the domain, which the simulator does not have.
         return True
     if separator and authority not in (".", machine.name.casefold()):
         return False
@@ -78,16 +79,16 @@ def account_exists(machine: Machine, account: str, service: str) -> bool:
 
 
 def is_administrator(machine: Machine, account: str) -> bool:
-    """Return whether a service's account has an administrator's rights: LocalSystem and administrators.
+    """Return whether a service's account has administrator rights, which LocalSystem and administrators have.
 
-    LocalService, NetworkService and the services' own accounts have a user's:
+    LocalService, NetworkService and the services' own accounts only have the rights of a user:
     https://learn.microsoft.com/windows/win32/services/localservice-account
     """
     return machine.acting.token_of(account).administrative
 
 
 def _needs(machine: Machine, names: object, service: str, seen: set[str]) -> bool:
-    """Return whether services need another one, by whatever way."""
+    """Return whether services depend on another one, directly or indirectly."""
     for name in map(str, names if isinstance(names, list) else ()):
         if name.casefold() == service:
             return True

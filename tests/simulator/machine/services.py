@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The service control manager: definitions in the registry, processes behind them, dependencies, recovery."""
+"""The service control manager: configuration in the registry, processes, dependencies, recovery."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class _Runtime:
 
 @dataclass
 class HungServices:
-    """Names (lower case) of services that do not come up: set by a fault."""
+    """The names (lower case) of services that a fault keeps from starting."""
 
     names: set[str] = field(default_factory=set)
 
@@ -59,8 +59,8 @@ class Services:
     """The service control manager of one machine.
 
     Args:
-        registry, processes: of the machine.
-        resolve: finds the program behind a command line for a service's name.
+        registry, processes: those of the machine.
+        resolve: finds the program for a service's name and command line.
         expand: expands `%NAME%` variables of the machine.
         time_scale: real seconds per second of recovery delays.
     """
@@ -85,12 +85,12 @@ class Services:
         self.events: list[str] = []
 
     def names(self) -> list[str]:
-        """Return the names of all Win32 services (drivers are none)."""
+        """Return the names of all Win32 services, which excludes drivers."""
         found = self._registry.subkeys(ROOT)
         return sorted((name for name in found if self._registry.get(f"{ROOT}\\{name}", "ImagePath")), key=str.casefold)
 
     def exists(self, name: str) -> bool:
-        """Return whether there is a service of that name."""
+        """Return whether a service with this name exists."""
         return self._registry.get(f"{ROOT}\\{name}", "ImagePath") is not None
 
     def get(self, name: str) -> Service | None:
@@ -124,9 +124,9 @@ class Services:
         )
 
     def create(self, name: str, image_path: str, **entries: object) -> None:
-        """Define a service. `entries` are registry values (`Start`, `DisplayName`, `DependOnService`, `ObjectName` …).
+        """Create a service. `entries` are registry values (`Start`, `DisplayName`, `DependOnService`, `ObjectName` …).
 
-        Raises ServiceError: 5, 1073 if it exists, or what `service_rules` says.
+        Raises ServiceError: 5, 1073 if it exists, or an error of `service_rules`.
         """
         with self._changing():
             if self.exists(name):
@@ -146,7 +146,7 @@ class Services:
             self._runtime[name.casefold()] = _Runtime()
 
     def configure(self, name: str, **entries: object) -> None:
-        """Change values of a definition; None removes one.
+        """Change values of a configuration; None removes a value.
 
         Raises ServiceError: 5, 87, 1057, 1059, 1060, 1072.
         """
@@ -161,7 +161,7 @@ class Services:
                     self._registry.write(f"{ROOT}\\{name}", {value: kept})
 
     def delete(self, name: str) -> None:
-        """Delete a service; one that runs goes when it stops. Raises ServiceError: 5, 1060, 1072."""
+        """Delete a service. A running one is deleted when it stops. Raises ServiceError: 5, 1060, 1072."""
         with self._changing():
             self._require(name)
             if self._state(name).state == "Running":
@@ -170,18 +170,18 @@ class Services:
                 self._forget(name)
 
     def start(self, name: str, *, arguments: list[str] | None = None) -> None:
-        """Start a service and first what it depends on; returns when it runs.
+        """Start a service after its dependencies, and return when it is running.
 
-        Raises ServiceError: 5, 1060, 1056, 1058, 1075, 1068, 2, 193, 1053, or what its program says.
+        Raises ServiceError: 5, 1060, 1056, 1058, 1075, 1068, 2, 193, 1053, or an error of its program.
         """
         with self._changing():
             self._require(name)
             self._start(name, ())
 
     def stop(self, name: str, *, force: bool = False) -> None:
-        """Stop a service; `force` stops what depends on it first.
+        """Stop a service. `force` first stops the services that depend on it.
 
-        Raises ServiceError: 5, 1060, 1062, 1051, or 1053 if it does not obey.
+        Raises ServiceError: 5, 1060, 1062, 1051, or 1053 if it does not respond.
         """
         with self._changing():
             self._require(name)
@@ -206,7 +206,7 @@ class Services:
         return found
 
     def crash(self, name: str) -> None:
-        """End a service's process as if it had crashed: recovery does its part. Raises ServiceError: 1060, 1062."""
+        """End a service's process as in a crash, so that recovery applies. Raises ServiceError: 1060, 1062."""
         with self._lock:
             self._require(name)
             runtime = self._state(name)
@@ -216,7 +216,7 @@ class Services:
             self._crashed(name, runtime)
 
     def boot(self) -> None:
-        """Start the automatic services, the delayed ones last; one that fails is noted and the others go on."""
+        """Start the automatic services, delayed ones last. A failure is logged, and the others still start."""
         with self._lock:
             self._runtime = {name: _Runtime() for name in self._runtime}
             services = [service for name in self.names() if (service := self.get(name)) and service.start <= 2]
@@ -230,7 +230,7 @@ class Services:
             self._watch()
 
     def halt(self) -> None:
-        """Stop everything, as a shutdown does."""
+        """Stop all services, as a shutdown does."""
         if self._watcher:
             self._watcher.set()
         with self._lock:
@@ -267,7 +267,7 @@ class Services:
             self.events.append(f"The {service.name} service failed to start: {ERRORS.get(found.error)}")
             raise ServiceError(found.error, found.path)
         if found.program is None or self._hangs(service.name):
-            # It runs, but never reports to the service control manager.
+            # It is running, but does not report to the service control manager.
             raise ServiceError(1053, found.path)
         runtime.state = "StartPending"
         runtime.process = self._processes.begin(
@@ -288,7 +288,7 @@ class Services:
         runtime.state = "Running"
 
     def _run(self, found: Resolved, program: ServiceProgram, service: Service) -> RunningService:
-        """Start a program, which ends before it reports to the service manager where it may not read its files."""
+        """Start a program. It ends before it reports to the service control manager if it may not read its files."""
         try:
             self.machine.files.require(found.path, check.EXECUTE)
         except PermissionError:
@@ -300,14 +300,14 @@ class Services:
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
-        """Only SYSTEM and administrators may change, start and stop services.
+        """Allow only SYSTEM and administrators to change, start and stop services.
 
         https://learn.microsoft.com/windows/win32/services/service-security-and-access-rights
         """
         token = self.machine.acting.token
         if token is not None and not token.administrative:
             raise ServiceError(5)
-        # What the service manager writes into the registry, it writes itself.
+        # The service control manager itself writes to the registry, so the caller's rights do not matter.
         with self._lock, self.machine.acting.as_windows():
             yield
 
@@ -322,7 +322,7 @@ class Services:
             try:
                 running.stop()
             except ServiceError:
-                # It did not obey, and goes on as it was.
+                # It did not respond, and keeps running.
                 runtime.state, runtime.running, runtime.process = "Running", running, process
                 raise
         if process:
@@ -333,7 +333,7 @@ class Services:
             self._forget(name)
 
     def _watch(self) -> None:
-        """Look for services whose process ended by itself."""
+        """Find services whose process has ended by itself."""
         stop = threading.Event()
         self._watcher = stop
 
@@ -357,7 +357,7 @@ class Services:
         self._recover(name, runtime)
 
     def _recover(self, name: str, runtime: _Runtime) -> None:
-        """Do what FailureActions says for this failure."""
+        """Run the action of FailureActions for this failure."""
         action, delay = failure_action(
             self._registry.data(f"{ROOT}\\{name}", "FailureActions"), max(0, runtime.failures - 1)
         )

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a running command stands in: its machine, process, user, environment and current folder."""
+"""The context of a running command: its machine, process, user, environment and current folder."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from simulator.machine.processes import Process
 
 @dataclass
 class Session:
-    """The surroundings of a command.
+    """The context of a command.
 
     Args:
         user: an account name, or `SYSTEM`.
-        environment: of the process; changes stay in it.
+        environment: the variables of the process. Changes affect only this process.
         directory: the current folder.
         logon: `batch` if the user is not logged on over the network (become).
     """
@@ -30,30 +30,30 @@ class Session:
     logon: str = ""
 
     def __post_init__(self) -> None:
-        """Fill in what the machine gives every process of the user."""
+        """Add the variables that the machine sets for all processes of the user."""
         self.environment = {**self.machine.user_environment(self.user), **self.environment}
         self.directory = self.directory or self.variable("USERPROFILE", "C:\\")
 
     def variable(self, name: str, default: str = "") -> str:
-        """Return an environment variable, whatever the case of its name."""
+        """Return an environment variable. The name is case-insensitive."""
         wanted = name.casefold()
         return next((value for key, value in self.environment.items() if key.casefold() == wanted), default)
 
     def expand(self, text: str) -> str:
-        """Return a text with `%NAME%` replaced."""
+        """Return a text with all `%NAME%` replaced."""
         from simulator.machine.command_line import expand
 
         return expand(text, self.environment)
 
     def absolute(self, path: str) -> str:
-        """Return a file path made absolute by the current folder."""
+        """Return the absolute path for a file path that may be relative to the current folder."""
         text = path.replace("/", "\\")
         if text[1:2] == ":" or text.startswith("\\"):
             return text
         return f"{self.directory.rstrip(chr(92))}\\{text}" if text not in (".", "") else self.directory
 
     def run_program(self, name: str, arguments: list[str] | str, stdin: bytes | ConsoleInput = b"") -> ProgramResult:
-        """Run a program here. Raises as `Programs.run`."""
+        """Run a program in this context. Raises the errors of `Programs.run`."""
         return self.machine.programs.run(
             name,
             arguments,

@@ -10,20 +10,20 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Settings:
-    """What the fleet file says of a machine.
+    """The settings of a machine in the fleet file.
 
     Args:
-        name: its first computer name.
-        address: the address that it answers on (one of 127.0.0.0/8).
+        name: the first computer name.
+        address: the IP address (one of 127.0.0.0/8).
         windows: a key of `versions.VERSIONS`.
         user, password: the administrator's account.
-        disk_gb: size of drive C:.
-        memory_mb, processors: what the machine has.
-        reboot_seconds: how long it is away during a reboot (real seconds).
-        feature_seconds: how long the installation of a feature takes (real seconds).
+        disk_gb: the size of drive C:.
+        memory_mb, processors: the hardware.
+        reboot_seconds: the duration of a reboot (real seconds).
+        feature_seconds: the duration of the installation of a feature (real seconds).
         time_scale: real seconds per second of Windows' own delays (service recovery, scheduled shutdown).
-        powershell: the version of PowerShell that modules run in; empty: the Windows PowerShell in the box.
-        options: everything else in the node's entry, for families.
+        powershell: the version of PowerShell that runs modules; by default the included Windows PowerShell.
+        options: all other keys of the node's entry, for the families.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Settings:
 
     @classmethod
     def read(cls, entry: Mapping[str, object]) -> Settings:
-        """Make settings of a fleet file's entry; unknown keys become options. Raises ValueError for a wrong type."""
+        """Read an entry of a fleet file. Unknown keys become options. Raises ValueError for a wrong type."""
         known: dict[str, object] = {}
         options: dict[str, object] = {}
         kinds = {name: kind for name, kind in cls.__annotations__.items() if name != "options"}
@@ -53,7 +53,7 @@ class Settings:
             elif kind == "str":
                 known[name] = str(value)
             elif isinstance(value, bool) or not isinstance(value, (int, float)):
-                raise ValueError(f"{name} of a node must be a number, not {value!r}")
+                raise ValueError(f"expected a number as the {name} of a node, got {value!r}")
             else:
                 known[name] = int(value) if kind == "int" else float(value)
         if missing := {"name", "address"} - known.keys():

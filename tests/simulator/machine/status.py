@@ -18,7 +18,7 @@ LIMIT = 2000
 
 
 def describe(machine: Machine) -> dict[str, object]:
-    """Return everything that tests and curious people look at."""
+    """Return the part of the machine's state that tests and users inspect."""
     found: dict[str, object] = {
         "hostname": machine.host_name,
         "computer_name": machine.name,
@@ -41,8 +41,8 @@ def describe(machine: Machine) -> dict[str, object]:
         "elevations": list(machine.part(Elevations).runs),
         "processes": [{"id": process.id, "name": process.name} for process in machine.processes.all()],
     }
-    for name, look in machine.families.status.items():
-        found[name] = look(machine)
+    for name, describe_part in machine.families.status.items():
+        found[name] = describe_part(machine)
     return found
 
 
@@ -76,13 +76,13 @@ def _file(machine: Machine, entry: Entry) -> Mapping[str, object]:
     try:
         with machine.files.real(entry.path).open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
-    except FileNotFoundError:  # deleted meanwhile
+    except FileNotFoundError:  # deleted in the meantime
         digest = ""
     return {"size": entry.size, "sha256": digest}
 
 
 def changed_values(machine: Machine) -> dict[str, dict[str, Any]]:
-    """Return the registry values that a fresh machine does not have, by key and name, but for the services'."""
+    """Return the registry values that a fresh machine does not have, by key and name, except those of services."""
     fresh = machine.fresh_registry
     found: dict[str, dict[str, Any]] = {}
     for path, name, value in machine.registry.walk("HKLM"):

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""How PowerShell turns values into text."""
+"""Conversion of values to text as in PowerShell."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from simulator.machine.objects import Enumeration, OrderedDictionary, PSObject
 
 
 def to_text(value: object) -> str:
-    """Return the text that PowerShell gives a value in a string ("$value")."""
+    """Return the text of a value in a PowerShell string ("$value")."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -24,7 +24,7 @@ def to_text(value: object) -> str:
     if isinstance(value, timedelta):
         return timespan_text(value)
     if isinstance(value, (list, tuple)):
-        # A list in a list is not unrolled.
+        # A list within a list is not expanded.
         inner = (list, tuple, bytes, bytearray)
         return " ".join(type_text(item) if isinstance(item, inner) else to_text(item) for item in value)
     if isinstance(value, (bytes, bytearray)):
@@ -37,7 +37,7 @@ def to_text(value: object) -> str:
 
 
 def type_text(value: object) -> str:
-    """Return the name of a collection's type, which is what .NET's own ToString gives."""
+    """Return the name of a collection's type, which is the result of .NET's ToString."""
     if isinstance(value, OrderedDictionary):
         return "System.Collections.Specialized.OrderedDictionary"
     if isinstance(value, dict):
@@ -46,7 +46,7 @@ def type_text(value: object) -> str:
 
 
 def member_text(value: object) -> str:
-    """Return the text of a property inside the text of a PSCustomObject: collections by their type, objects empty.
+    """Return the text of a property in the text of a PSCustomObject: the type for collections, nothing for objects.
 
     PSObject.ToString with recurse: false; https://github.com/PowerShell/PowerShell/issues/6163
     """
@@ -58,7 +58,7 @@ def member_text(value: object) -> str:
 
 
 def double_text(value: float) -> str:
-    """Return a double as .NET writes it: an exponent from 1E+15 and below 1E-05, of two digits at least."""
+    """Return a double as .NET writes it: exponents from 1E+15 and below 1E-05, with at least two digits."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):
@@ -76,12 +76,12 @@ def double_text(value: float) -> str:
 
 
 def utf16_length(text: str) -> int:
-    """Return the length of a text as .NET counts it."""
+    """Return the length of a text in .NET, which counts UTF-16 code units."""
     return len(text.encode("utf-16-le")) // 2
 
 
 def utf16_slice(text: str, start: int | None, end: int | None) -> str:
-    """Return a part of a text by .NET's positions; half a character becomes U+FFFD."""
+    """Return a part of a text between .NET positions. Half of a surrogate pair becomes U+FFFD."""
     data = text.encode("utf-16-le")
     part = data[slice(*(None if at is None else 2 * at for at in (start, end)))]
     return part.decode("utf-16-le", "replace")

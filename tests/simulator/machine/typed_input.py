@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Which programs read what a client types (WinRS with a console as standard input), and so wait for it."""
+"""Programs that read typed input (WinRS with a console as the standard input), and therefore wait for it."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from simulator.machine.objects import ConsoleInput, ProgramResult
 
 
 def typed(console: ConsoleInput, program: str, argv: Sequence[str]) -> bytes | ProgramResult:
-    """Return what a program takes from its console, or a refusal.
+    """Return the input that a program reads from its console, or an error result.
 
     Args:
-        program: its file name.
-        argv: its arguments.
+        program: the file name of the program.
+        argv: the arguments of the program.
     """
     name = program.casefold()
     words = [word.casefold() for word in argv]
     if name == "cmd.exe" and not any(word.startswith(("/c", "/k")) for word in words):
-        # What of its prompts and of the typed lines lands in its output is not known.
+        # It is not known how its output combines prompts and typed lines.
         return ProgramResult(255, "", "the simulator does not model a cmd.exe that reads from a console\r\n")
     if name == "powershell.exe" and words and words[-1] == "-":
         return console.read(to_exit=True)

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The versions of Windows Server that a machine can be.
+"""The versions of Windows Server that can be simulated.
 
-Build numbers: https://learn.microsoft.com/windows/release-health/windows-server-release-info (each with an update of
-2024).
+Build numbers (each with an update from 2024):
+https://learn.microsoft.com/windows/release-health/windows-server-release-info.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ class WindowsVersion:
 
     Args:
         key: `2019`, `2022`, `2025` or `insider`.
-        contract: which version of Microsoft's reference holds for it: `2019`, `2022` or `2025`.
-        build: its build number.
+        contract: the version of Microsoft's reference that applies to it: `2019`, `2022` or `2025`.
+        build: the build number.
         ubr: the update build revision (the fourth part of the version).
-        product: its name in the registry (ProductName).
-        display: its DisplayVersion in the registry; empty where that does not exist.
-        powershell: the version of its PowerShell: the Windows PowerShell in the box, or another that is set up.
-        curl: the version of the curl.exe in the box (before later cumulative updates).
+        product: the ProductName in the registry.
+        display: the DisplayVersion in the registry; empty if the value does not exist.
+        powershell: the version of PowerShell: the included Windows PowerShell, or the one in the settings.
+        curl: the version of the included curl.exe (before later cumulative updates).
     """
 
     key: str
@@ -37,12 +37,12 @@ class WindowsVersion:
 
     @property
     def full(self) -> str:
-        """`10.0.20348.2849`."""
+        """The full version, such as `10.0.20348.2849`."""
         return f"10.0.{self.build}.{self.ubr}"
 
     @property
     def is_core(self) -> bool:
-        """Whether its PowerShell is not the Windows PowerShell in the box (5.1) but PowerShell 7."""
+        """Whether modules run in PowerShell 7 instead of the included Windows PowerShell (5.1)."""
         return not self.powershell.startswith("5.")
 
 

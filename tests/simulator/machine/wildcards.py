@@ -11,7 +11,7 @@ from simulator.machine.objects import CmdletError
 
 
 def matches(pattern: str, text: str) -> bool:
-    """Return whether a text matches a PowerShell wildcard pattern (`*`, `?`, `[a-c]`), whatever its case."""
+    """Return whether a text matches a PowerShell wildcard pattern (`*`, `?`, `[a-c]`), ignoring case."""
     parts = re.split(r"(\[[^\]]+\]|\*|\?|`.)", pattern)
     expression = "".join(
         ".*" if part == "*" else "." if part == "?" else part if part.startswith("[") else re.escape(part.lstrip("`"))
@@ -31,5 +31,5 @@ def any_match(patterns: Iterable[str], text: str) -> bool:
 
 
 def has_wildcard(text: str) -> bool:
-    """Return whether a name is a pattern."""
+    """Return whether a name contains wildcards."""
     return any(char in text for char in "*?[")

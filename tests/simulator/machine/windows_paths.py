@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Windows' rules for paths, as text.
+"""Windows' rules for the syntax of paths.
 
 https://learn.microsoft.com/windows/win32/fileio/naming-a-file
 """
@@ -11,27 +11,27 @@ import re
 from pathlib import PureWindowsPath
 
 LONG = "\\\\?\\"
-"""The prefix that turns off the limit of a path's length."""
+"""The prefix that disables the limit on a path's length."""
 MAX_PATH = 260
-"""The shortest length that .NET Framework refuses for a path without the prefix.
+"""The shortest length at which .NET Framework rejects a path without the prefix.
 
 https://learn.microsoft.com/windows/win32/fileio/maximum-file-path-limitation
 """
 MAX_FOLDER = 248
-"""The shortest length of a folder's path that .NET Framework neither creates nor moves.
+"""The shortest length at which .NET Framework refuses to create or move a folder.
 
-A file with an 8.3 name has to fit into a folder.
+The limit is lower because a file with an 8.3 name must fit into a folder.
 
 Directory.CreateDirectory and Directory.Move: https://referencesource.microsoft.com/#mscorlib/system/io/directory.cs
 """
 MAX_NAME = 255
 _ILLEGAL = re.compile(r'[<>"|?*\x00-\x1f]')
 _DEVICE = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[1-9\u00b9\u00b2\u00b3])(?:\..*)?", re.IGNORECASE)
-"""Names of devices; digits may be superscript. With the prefix \\\\?\\ they are ordinary names."""
+"""Names of devices. Their digits may be superscript. With the prefix \\\\?\\ they are normal names."""
 
 
 def normalise(path: str) -> str:
-    """Return a Windows path in one form: backslashes, upper-case drive, no `.` or `..`, no backslash at the end."""
+    """Return the normal form of a path: backslashes, upper-case drive, no `.` or `..`, no trailing backslash."""
     text = path.strip().strip('"').replace("/", "\\")
     for prefix in (LONG, "Microsoft.PowerShell.Core\\FileSystem::", "FileSystem::"):
         if text.casefold().startswith(prefix.casefold()):
@@ -44,30 +44,30 @@ def normalise(path: str) -> str:
         if part == "..":
             parts = parts[:-1]
         elif part != ".":
-            # Windows drops trailing dots and spaces of every name.
+            # Windows removes trailing dots and spaces from every name.
             parts.append(part.rstrip(". ") or part)
     return pure.drive.upper() + "\\" + "\\".join(parts)
 
 
 def ancestry(normal: str) -> list[str]:
-    """Return the folders from below the drive down to a path in normal form, and the path."""
+    """Return the folders on a normalized path, without the drive, and the path itself."""
     parts = normal[3:].split("\\")
     return [normal[:3] + "\\".join(parts[:count]) for count in range(1, len(parts) + 1)]
 
 
 def parent(path: str) -> str:
-    """Return the folder that a path lies in; a drive lies in itself."""
+    """Return the parent folder of a path. The parent of a drive is the drive itself."""
     normal = normalise(path)
     return normal[:3] if normal.count("\\") < 2 else normal.rpartition("\\")[0]
 
 
 def is_rooted(path: str) -> bool:
-    """Return whether a path says more than a name: Path.GetDirectoryName gives an empty text for a mere name."""
+    """Return whether a path is more than a name. For a mere name Path.GetDirectoryName returns an empty text."""
     return bool(re.search(r"[\\/:]", path))
 
 
 def is_on_share(path: str) -> bool:
-    r"""Return whether a path is on a share of a server (`\\SERVER\SHARE\...`)."""
+    r"""Return whether a path is on a server's share (`\\SERVER\SHARE\...`)."""
     slashed = path.replace("/", "\\")
     if slashed.startswith((LONG, "\\\\.\\")):
         return slashed.casefold().startswith(f"{LONG}unc\\")
@@ -75,7 +75,7 @@ def is_on_share(path: str) -> bool:
 
 
 def root(path: str) -> str:
-    """Return the root of a path as .NET compares them: a prefix is a part of it."""
+    """Return the root of a path as .NET compares it, which includes a prefix."""
     prefix = LONG if path.startswith(LONG) else ""
     return (prefix + normalise(path)[:3]).casefold()
 
@@ -86,9 +86,9 @@ def is_too_long(path: str) -> bool:
 
 
 def is_illegal(path: str) -> bool:
-    """Return whether no file can have the path.
+    """Return whether a path is invalid.
 
-    The reasons: forbidden characters, the name of a device, or a name that is too long.
+    The reasons are invalid characters, the name of a device, and a name that is too long.
     """
     text = path.removeprefix(LONG)
     names = re.split(r"[\\/]", text)

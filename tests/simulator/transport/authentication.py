@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Who is at the other end of a connection: Basic per request, NTLM (raw or in SPNEGO) per connection.
+"""Authentication of connections: Basic for each request, NTLM (raw or in SPNEGO) for each connection.
 
-NTLM seals the messages of a connection without TLS ([MS-WSMV] 2.2.9.1): multipart/encrypted, one part each.
+Without TLS, NTLM encrypts the messages ([MS-WSMV] 2.2.9.1) as multipart/encrypted with one part each.
 """
 
 from __future__ import annotations
@@ -31,33 +31,33 @@ SPNEGO_ENCRYPTED = "application/HTTP-SPNEGO-session-encrypted"
 BOUNDARY = b"--Encrypted Boundary"
 ENCRYPTED_TYPE = f'multipart/encrypted;protocol="{SPNEGO_ENCRYPTED}";boundary="Encrypted Boundary"'
 _LENGTH = re.compile(rb"Length=(\d+)")
-# pyspnego's acceptor knows accounts by a file that a variable of the process names; nodes have different accounts.
+# pyspnego's acceptor reads accounts from a file that an environment variable names; nodes have different accounts.
 _USER_FILE_LOCK = threading.Lock()
 
 
 class DecryptionError(Exception):
-    """A sealed message does not belong to this connection."""
+    """An encrypted message does not belong to this connection."""
 
 
 @dataclass(frozen=True)
 class Logon:
-    """The outcome of looking at a request: a user, or the answer that asks for (more) credentials."""
+    """The result of checking a request: a user, or the response that requests (more) credentials."""
 
     user: str | None = None
     response: HttpResponse | None = None
     headers: tuple[tuple[str, str], ...] = ()
     failed: bool = False
-    """Whether credentials were complete and wrong: Windows counts that against the account's lockout threshold."""
+    """Whether the credentials were complete and wrong. Windows counts this towards the account's lockout threshold."""
 
 
 class ConnectionLogon:
-    """Authentication state of one connection.
+    """The authentication state of one connection.
 
     Args:
-        accounts: gives those of the node, asked at each logon.
+        accounts: returns the accounts of the node; called for each logon.
         computer_name: a domain that clients may put before the account.
-        settings: gives what the node takes, asked at each request.
-        secure: whether the connection is within TLS.
+        settings: returns the WinRM settings of the node; called for each request.
+        secure: whether the connection uses TLS.
     """
 
     def __init__(
@@ -77,16 +77,16 @@ class ConnectionLogon:
 
     @property
     def takes_plain(self) -> bool:
-        """Whether messages may come unsealed: within TLS, or where AllowUnencrypted says so."""
+        """Whether messages may be unencrypted: with TLS, or if AllowUnencrypted is set."""
         return self._secure or self._settings().allow_unencrypted
 
     @property
     def _takes_basic(self) -> bool:
-        # Basic has nothing to seal messages with: masterzen/winrm#75, diyan/pywinrm#93.
+        # Basic authentication cannot encrypt messages: masterzen/winrm#75, diyan/pywinrm#93.
         return self._settings().basic and self.takes_plain
 
     def check(self, request: HttpRequest) -> Logon:
-        """Look at a request's Authorization header."""
+        """Check the Authorization header of a request."""
         scheme, _, credentials = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() == "basic":
             user = self._check_basic(credentials) if self._takes_basic else None
@@ -96,21 +96,21 @@ class ConnectionLogon:
         return Logon(self._user) if self._user else self._refused()
 
     def _refused(self, *, failed: bool = False) -> Logon:
-        """The answer to wrong or missing credentials: it names what the node takes."""
+        """Return the response to wrong or missing credentials, which lists the accepted authentication schemes."""
         schemes = [NEGOTIATE] * self._settings().negotiate + [BASIC] * self._takes_basic
         headers = tuple(("WWW-Authenticate", scheme) for scheme in schemes)
         return Logon(response=HttpResponse(401, headers=headers), failed=failed)
 
     def decrypt(self, body: bytes) -> bytes:
-        """Return the envelope of a sealed message.
+        """Return the envelope in an encrypted message.
 
         Raises:
-            DecryptionError: sealed for another connection, or tampered with.
+            DecryptionError: it was encrypted for another connection, or modified.
         """
         head, mark, sealed = body.partition(b"\tContent-Type: application/octet-stream\r\n")
         length = _LENGTH.search(head)
         if self._user is None or self._context is None or not mark or length is None or len(sealed) < 4:
-            raise DecryptionError("no sealed message, or nobody logged on")
+            raise DecryptionError("not an encrypted message, or no user is logged on")
         sealed = sealed.removesuffix(BOUNDARY + b"--\r\n")
         signature_end = 4 + struct.unpack("<i", sealed[:4])[0]
         try:
@@ -122,7 +122,7 @@ class ConnectionLogon:
         return message
 
     def encrypt(self, message: bytes) -> bytes:
-        """Return the body of a sealed answer."""
+        """Return the body of an encrypted response."""
         header, data, padding = self._context.wrap_winrm(message)
         length = len(message) + padding
         head = (
@@ -141,7 +141,7 @@ class ConnectionLogon:
         try:
             name, _, password = data.decode().partition(":")
         except UnicodeDecodeError:
-            # requests encodes str so.
+            # requests encodes str like this.
             name, _, password = data.decode("latin-1").partition(":")
         found = self._account(name)
         if found is None or found[1].password != password:
@@ -193,7 +193,7 @@ class ConnectionLogon:
                     os.environ["NTLM_USER_FILE"] = before
 
     def _user_file(self) -> str:
-        """Return the accounts in smbpasswd's format: hashes, since a password may have any character."""
+        """Return the accounts in the format of smbpasswd, with hashes because passwords may contain any character."""
         lines = []
         for name, account in self._accounts().items():
             if account.password_expired or account.disabled:

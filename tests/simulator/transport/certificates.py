@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A self-signed certificate for a whole fleet: every node's address and name is in it."""
+"""A self-signed certificate for a whole fleet, with the addresses and names of all nodes."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ VALID_DAYS = 30
 
 @dataclass(frozen=True)
 class FleetCertificate:
-    """Files of a certificate (PEM; clients may trust it as a CA) and its key."""
+    """The files of a certificate (PEM; clients may trust it as a CA) and of its key."""
 
     certificate: Path
     key: Path
 
     def server_context(self) -> ssl.SSLContext:
-        """Return a TLS context that serves this certificate; one is enough for all nodes."""
+        """Return a TLS context for this certificate. All nodes can share it."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.load_cert_chain(self.certificate, self.key)
@@ -34,15 +34,15 @@ class FleetCertificate:
 
 
 def make_fleet_certificate(folder: Path, addresses: Iterable[str], names: Iterable[str] = ()) -> FleetCertificate:
-    """Make a key and a self-signed certificate.
+    """Create a key and a self-signed certificate.
 
     Args:
-        folder: where `fleet.pem` and `fleet.key` go; made if missing.
-        addresses: IP addresses of the nodes.
-        names: host names of the nodes.
+        folder: the folder for `fleet.pem` and `fleet.key`, which is created if it is missing.
+        addresses: the IP addresses of the nodes.
+        names: the host names of the nodes.
 
     Returns:
-        The files' names. The certificate is a CA of its own, so that clients can be told to trust it.
+        The names of the files. The certificate is its own CA, so that clients can be configured to trust it.
     """
     key, subject = new_key(), named("Simulated fleet")
     now = datetime.datetime.now(datetime.UTC)

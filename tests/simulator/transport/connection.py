@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""One client's connection to a node: requests in, answers out, faults in between."""
+"""One client's connection to a node: requests, responses and faults."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ AFTER = ("after", "during", "silence_after")
 
 
 class CutError(Exception):
-    """The connection is to be closed without an answer."""
+    """The connection must be closed without a response."""
 
 
 @dataclass(frozen=True)
@@ -39,13 +39,13 @@ class NodeParts:
 
 
 class NodeConnection:
-    """Serves one connection until the client goes, or a fault cuts it.
+    """Serves one connection until the client disconnects, or a fault cuts it.
 
     Args:
-        parts: of the node.
+        parts: the shared parts of the node.
         http: the connection.
-        client_address: IP address.
-        secure: whether it is within TLS.
+        client_address: the IP address of the client.
+        secure: whether the connection uses TLS.
     """
 
     def __init__(self, parts: NodeParts, http: HttpConnection, client_address: str, *, secure: bool) -> None:
@@ -56,7 +56,7 @@ class NodeConnection:
         self._is_new = True
 
     def serve(self) -> None:
-        """Answer requests until the end."""
+        """Respond to requests until the connection ends."""
         try:
             while (request := self._http.read_request()) is not None:
                 if request.path.startswith(PREFIX):
@@ -87,12 +87,12 @@ class NodeConnection:
             self._http.send(logon.response or HttpResponse(401))
             return
         if not request.body:
-            # Clients log on with an empty request before they seal the first message.
+            # Clients log on with an empty request before they encrypt the first message.
             self._http.send(HttpResponse(200, headers=logon.headers))
             return
         sealed = request.headers.get("content-type", "").lower().startswith("multipart/encrypted")
         if not sealed and not self._logon.takes_plain:
-            # diyan/pywinrm#129 and #208: the right credentials, and still no more than this.
+            # diyan/pywinrm#129 and #208: Windows returns no more than this even with valid credentials.
             self._http.send(HttpResponse(500))
             return
         try:
@@ -107,7 +107,7 @@ class NodeConnection:
         self, request: WsmanRequest, size: int, user: str, sealed: bool, headers: tuple[tuple[str, str], ...]
     ) -> None:
         self._parts.counters.add(wsman_requests=1)
-        # The event of before the fault: a fault set later has another.
+        # The event from before the fault. A fault that is set later has another event.
         released = self._parts.faults.released
         fault = self._parts.faults.next(request.verb)
         if fault is not None:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What tests and the demo ask a node itself, beside WinRM: GET /simulator/status, POST /simulator/..."""
+"""Control requests of tests and the demo to a node, in addition to WinRM: GET /simulator/status, POST /simulator/..."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PREFIX = "/simulator/"
 
 
 class Control:
-    """Answers control requests of one node. They need no credentials and count nowhere."""
+    """Handles control requests to one node. They need no credentials, and are not counted."""
 
     def __init__(
         self, host: Host, ports: NodePorts, counters: Counters, faults: FaultPlan, service: WinrmService
@@ -30,11 +30,11 @@ class Control:
         self._service = service
 
     def handle(self, request: HttpRequest, respond: Callable[[HttpResponse], None]) -> None:
-        """Answer a request whose path begins with PREFIX.
+        """Handle a request whose path begins with PREFIX.
 
         Args:
-            request: of a client.
-            respond: sends the answer. What breaks the very connection happens after it.
+            request: the request of a client.
+            respond: sends the response. It is called before anything that breaks the connection.
         """
         path = request.path.partition("?")[0].removeprefix(PREFIX)
         if request.method == "GET":
@@ -45,7 +45,7 @@ class Control:
             self._post(path, request.body, respond)
 
     def status(self) -> dict[str, object]:
-        """Return what the host says of itself, with counters, open shells and faults to come."""
+        """Return the status of the host, with counters, open shells and pending faults."""
         return {
             **self._host.status(),
             "counters": self._counters.snapshot(),
@@ -54,7 +54,7 @@ class Control:
         }
 
     def set_fault(self, fault: Fault) -> Callable[[], None] | None:
-        """Set a fault; for one of request 0, return what is to happen now."""
+        """Set a fault. For one with request 0, return the function that makes it happen now."""
         if fault.request > 0:
             self._faults.add(fault)
             return None
@@ -86,7 +86,7 @@ class Control:
         actions: list[Callable[[], None] | None] = []
         for item in data if isinstance(data, list) else [data]:
             if not isinstance(item, Mapping) or not isinstance(item.get("kind"), str):
-                raise ValueError("a fault is an object with a kind")
+                raise ValueError("expected a fault as an object with the key kind")
             ours = item["kind"] in KINDS
             actions.append(self.set_fault(Fault.from_json(item)) if ours else self._host.set_fault(item))
         return [action for action in actions if action is not None]

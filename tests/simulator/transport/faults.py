@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Faults of a node's network, to the request: what happens to the N-th WSMan request from now on."""
+"""Faults of a node's network, which affect the N-th WSMan request from now on."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ REQUEST_NEVER = 0
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault to come.
+    """A pending fault.
 
     Args:
         kind: one of KINDS.
-        request: which request it hits, counted from 1 and from the moment it was set; 0 (with `link_down` and
-            `shell_gone` only): at once, without waiting for a request.
-        action: count only requests of this WSMan verb (Create, Command, Send, Receive, Signal, Delete).
-        count: how many requests in a row it hits.
+        request: the request that it affects, counted from 1 when the fault is set. With 0 (for `link_down` and
+            `shell_gone` only) it happens at once, without a request.
+        action: count only requests with this WSMan verb (Create, Command, Send, Receive, Signal, Delete).
+        count: the number of consecutive requests that it affects.
         seconds: see KINDS.
-        callback: called in the connection's thread when it hits (programmatic use only).
+        callback: called in the connection's thread when the fault happens (programmatic use only).
     """
 
     kind: str
@@ -46,17 +46,17 @@ class Fault:
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            raise ValueError(f"unknown fault {self.kind!r}; known: {', '.join(KINDS)}")
+            raise ValueError(f"expected one of the kinds of faults {', '.join(KINDS)}, got {self.kind!r}")
         if self.request < 0 or self.count < 1 or self.seconds < 0:
-            raise ValueError("request and seconds are not negative, count is at least 1")
+            raise ValueError("expected request and seconds of at least 0, and count of at least 1")
         if self.request == REQUEST_NEVER and self.kind not in ("link_down", "shell_gone"):
-            raise ValueError(f"{self.kind} needs a request from 1 on")
+            raise ValueError(f"{self.kind}: expected request of at least 1")
         if self.seconds == 0.0:
             object.__setattr__(self, "seconds", DEFAULT_SECONDS.get(self.kind, 0.0))
 
     @classmethod
     def from_json(cls, data: Mapping[str, object]) -> Fault:
-        """Read a fault of POST /simulator/faults.
+        """Parse the fault of a POST /simulator/faults request.
 
         Raises:
             ValueError: unknown keys or values of a wrong type.
@@ -70,38 +70,38 @@ class Fault:
         }
         for key, value in data.items():
             if key not in known or not isinstance(value, known[key]) or isinstance(value, bool):
-                raise ValueError(f"{key}={value!r} is not a property of a fault")
+                raise ValueError(f"unknown property or wrong type in a fault: {key}={value!r}")
         return cls(**data)  # type: ignore[arg-type]
 
 
 class FaultPlan:
-    """The faults that a node has before it. Safe for threads."""
+    """The pending faults of a node. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._faults: list[Fault] = []
-        # Silence ends with it, so that a stopped node does not keep threads for two minutes.
+        # Ends delayed responses, so that a stopped node does not keep threads for two minutes.
         self.released = threading.Event()
 
     def add(self, fault: Fault) -> None:
-        """Add a fault; its count of requests begins now."""
+        """Add a fault. Its count of requests begins now."""
         with self._lock:
             self._faults.append(fault)
 
     def clear(self) -> None:
-        """Forget all faults, and end the silences under way."""
+        """Remove all faults, and end all delays in progress."""
         with self._lock:
             self._faults.clear()
         self.release()
 
     def release(self) -> None:
-        """End the silences under way."""
+        """End all delays in progress."""
         with self._lock:
             released, self.released = self.released, threading.Event()
         released.set()
 
     def pending(self) -> list[dict[str, object]]:
-        """Return the faults to come, for GET /simulator/status."""
+        """Return the pending faults, for GET /simulator/status."""
         with self._lock:
             return [
                 {"kind": fault.kind, "request": fault.request, "action": fault.action, "count": fault.count}
@@ -109,7 +109,7 @@ class FaultPlan:
             ]
 
     def next(self, verb: str) -> Fault | None:
-        """Count a request; return the fault that hits it. If several do, the one set first wins."""
+        """Count a request, and return the fault that affects it, or the first one if there are several."""
         hit: Fault | None = None
         left: list[Fault] = []
         with self._lock:

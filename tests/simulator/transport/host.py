@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The agreement between the transport (this package) and the machine it gives a network to (`simulator.machine`).
+"""The interface between the transport (this package) and the machine (`simulator.machine`).
 
-The transport calls a `Host`; a `Host` calls back on the `NodePorts` it was attached to. That is all they share.
+The transport calls a `Host`, and a `Host` calls the `NodePorts` that it was attached to. They share nothing else.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ class Account:
     """A local account that may log on over the network.
 
     Args:
-        password: in clear text; NTLM's hash is computed from it.
-        password_expired: Windows then refuses the logon (HTTP 401), with the right password as with a wrong one.
-        disabled: as above.
+        password: the password in clear text, from which the NTLM hash is computed.
+        password_expired: Windows then refuses every logon (HTTP 401), even with the right password.
+        disabled: has the same effect.
     """
 
     password: str
@@ -30,13 +30,14 @@ class Account:
 
 @dataclass(frozen=True)
 class WinrmSettings:
-    """What winrm/config says of who may speak to the machine, and how.
+    """The settings in winrm/config that control who may access the machine, and how.
 
     Args:
-        transports: `HTTP`, `HTTPS`: those that have a listener which can answer.
-        basic, negotiate: of winrm/config/service/auth.
-        allow_unencrypted: of winrm/config/service: whether plain messages are taken without TLS.
-        certificate: of the HTTPS listener with its private key, in PEM; empty: the fleet's certificate is served.
+        transports: `HTTP`, `HTTPS`: those with a listener that works.
+        basic, negotiate: the settings in winrm/config/service/auth.
+        allow_unencrypted: the setting in winrm/config/service: whether unencrypted messages are accepted without TLS.
+        certificate: the HTTPS listener's certificate and private key, in PEM; if empty, the fleet's certificate is
+        used.
     """
 
     transports: frozenset[str] = frozenset(("HTTP", "HTTPS"))
@@ -47,26 +48,26 @@ class WinrmSettings:
 
 
 class ConsoleInput(Protocol):
-    """What a client types while a command runs."""
+    """The input that a client types while a command runs."""
 
     def read(self, *, to_exit: bool) -> bytes:
-        """Return all of it up to its end, or up to a line that is `exit`; waits until that has come."""
+        """Read up to the end of the input, or up to a line that is `exit`. Waits until this has arrived."""
 
 
 @dataclass(frozen=True)
 class Execution:
-    """One remote command while it runs.
+    """A remote command that is running.
 
     Args:
-        id: the WinRS command's or PSRP pipeline's identifier.
-        shell_id: of the WinRS shell or runspace pool it runs in. Runspaces keep their state as long as their pool.
-        user: account name as the host spells it.
+        id: the identifier of the WinRS command or PSRP pipeline.
+        shell_id: the identifier of the WinRS shell or runspace pool. Runspaces keep their state as long as their pool.
+        user: the account name as the host spells it.
         kind: `process` (WinRS) or `script` (PSRP).
-        environment: variables that the client set for a WinRS shell.
-        working_directory: of a WinRS shell, if the client named one.
-        console: of a WinRS command whose standard input is no pipe: what the client types.
-        stopped: set when the client terminated the command, deleted its shell, or the node lost power. A slow command
-            polls or waits on it, and returns soon after; its result is then thrown away.
+        environment: the variables that the client set for a WinRS shell.
+        working_directory: the folder of a WinRS shell, if the client set one.
+        console: the typed input of a WinRS command whose standard input is not a pipe.
+        stopped: set when the client terminated the command or deleted its shell, or the node lost power. A slow command
+            polls it or waits on it, and returns soon after. Its result is then discarded.
     """
 
     id: str
@@ -81,7 +82,7 @@ class Execution:
 
 @dataclass(frozen=True)
 class ProcessResult:
-    """What a WinRS command left behind: its streams (bytes, as the process wrote them) and its exit code."""
+    """The result of a WinRS command: its output (bytes, as the process wrote them) and its exit code."""
 
     stdout: bytes = b""
     stderr: bytes = b""
@@ -93,10 +94,10 @@ class PipelineCommand:
     """One command of a PSRP pipeline.
 
     Args:
-        text: the script, or the command's name.
+        text: the script, or the name of the command.
         is_script: whether `text` is a script.
-        arguments: (parameter name or None, value) in the order given.
-        ends_statement: whether the next command begins a statement of its own.
+        arguments: (parameter name or None, value) in the given order.
+        ends_statement: whether the next command starts a new statement.
     """
 
     text: str
@@ -107,14 +108,14 @@ class PipelineCommand:
 
 @dataclass(frozen=True)
 class Pipeline:
-    """What a PSRP client asks for: commands, and the objects piped into the first (None: no input at all)."""
+    """The request of a PSRP client: commands, and the input objects of the first one (None: no input at all)."""
 
     commands: tuple[PipelineCommand, ...]
     input: tuple[object, ...] | None = None
 
     @property
     def script(self) -> str:
-        """Text of the first command: the script, wherever a client sends a single script (as Ansible does)."""
+        """The text of the first command, which is the script if the client sends a single script (as Ansible does)."""
         return self.commands[0].text
 
 
@@ -123,13 +124,13 @@ class ScriptError:
     """An error record of a pipeline.
 
     Args:
-        message: the exception's message.
+        message: the message of the exception.
         category: a name of System.Management.Automation.ErrorCategory, such as `ObjectNotFound`.
-        fully_qualified_error_id: such as `CommandNotFoundException`.
-        exception: .NET type of the exception.
-        activity: what ran, usually the command's name.
-        reason: short name of the exception's type.
-        target_name, target_type: of the target object.
+        fully_qualified_error_id: the id, such as `CommandNotFoundException`.
+        exception: the .NET type of the exception.
+        activity: the operation, usually the name of the command.
+        reason: the short name of the exception's type.
+        target_name, target_type: name and type of the target object.
         position: `InvocationInfo.PositionMessage`.
         command_name: `InvocationInfo.MyCommand`.
         stack_trace: `ScriptStackTrace`.
@@ -153,10 +154,10 @@ class Information:
     """A record of the information stream.
 
     Args:
-        user, computer: who wrote it, and where.
-        shown: whether the client's host shows it.
+        user, computer: the user and computer that wrote it.
+        shown: whether the client's host displays it.
         from_host: whether Write-Host wrote it.
-        newline: whether a line ends after it.
+        newline: whether it ends a line.
     """
 
     text: str
@@ -169,14 +170,15 @@ class Information:
 
 @dataclass(frozen=True)
 class ScriptResult:
-    """What a pipeline left behind.
+    """The result of a pipeline.
 
     Args:
-        output: objects as psrpcore serializes them: str, int, bool, None, list, dict, bytes, or psrpcore's own types.
-        errors: non-terminating error records.
-        exit_code: argument of `exit`, which reaches the client as the host call SetShouldExit; None without `exit`.
-        failure: the terminating error; the pipeline's state is then Failed.
-        warnings, verbose, debug, information: records of these streams.
+        output: objects that psrpcore can serialize: str, int, bool, None, list, dict, bytes, or psrpcore's own types.
+        errors: the non-terminating error records.
+        exit_code: the argument of `exit`, which is sent to the client as the host call SetShouldExit; None without
+        `exit`.
+        failure: the terminating error, with which the pipeline's state becomes Failed.
+        warnings, verbose, debug, information: the records of these streams.
     """
 
     output: Sequence[object] = ()
@@ -190,61 +192,61 @@ class ScriptResult:
 
 
 class NodePorts(Protocol):
-    """What a host may do to its own network and shells. Safe to call from any thread, also from inside a command."""
+    """What a host may do to its own network and shells. Thread-safe, also from inside a command."""
 
     def drop_link(self, seconds: float) -> None:
-        """Cut all connections and refuse new ones for this long; shells and commands live on. Returns at once."""
+        """Cut all connections and refuse new ones for a time. Shells and commands continue. Returns at once."""
 
     def close_ports(self, *, forget_shells: bool = True) -> None:
-        """The node goes off (reboot, shutdown): ports close, connections break, shells end and commands are stopped."""
+        """Handle a shutdown or reboot: close ports, cut connections, end shells and stop commands."""
 
     def open_ports(self) -> None:
-        """The node is up again: listen on the same ports as before."""
+        """Listen on the same ports as before, because the node is up again."""
 
     def listeners_changed(self) -> None:
-        """Listeners of WinRM were made or removed: ports open, or close with the connections that came in there."""
+        """Open and close ports after a change of WinRM's listeners. Closing a port cuts its connections."""
 
     def forget_shells(self) -> None:
-        """The WinRM service restarts: shells end and commands are stopped, connections stay."""
+        """Handle a restart of the WinRM service: shells end and commands are stopped, connections stay."""
 
 
 class Host(Protocol):
-    """What a simulated machine offers to the transport. Every method may be called from many threads at once."""
+    """The interface of a simulated machine for the transport. Every method may be called from many threads at once."""
 
     @property
     def name(self) -> str:
-        """The computer's name: `Machine` in faults."""
+        """The computer's name, which is `Machine` in WSMan faults."""
 
     def attach(self, ports: NodePorts) -> None:
-        """Take the node's network. Called once, before the ports open."""
+        """Store the node's network ports. Called once, before the ports open."""
 
     def accounts(self) -> Mapping[str, Account]:
-        """Account names (compared without case) and what is needed to log on. Asked at every logon."""
+        """Return the accounts that may log on, by name (case-insensitive). Called for every logon."""
 
     def winrm(self) -> WinrmSettings:
-        """What winrm/config says. Asked when ports open, and of every request."""
+        """Return the settings in winrm/config. Called when ports open, and for every request."""
 
     def run_process(self, command_line: str, stdin: bytes, execution: Execution) -> ProcessResult:
-        """Run a WinRS command line with its whole standard input. Runs in a thread of its own and may block."""
+        """Run a WinRS command line with its whole standard input. Runs in its own thread and may block."""
 
     def run_script(self, pipeline: Pipeline, execution: Execution) -> ScriptResult:
-        """Run a PSRP pipeline with its whole input. Runs in a thread of its own and may block."""
+        """Run a PSRP pipeline with its whole input. Runs in its own thread and may block."""
 
     def shell_closed(self, shell_id: str) -> None:
-        """A shell or runspace pool ended (deleted, or forgotten): drop the state kept for it."""
+        """Discard the state of a shell or runspace pool that has ended (deleted, or lost)."""
 
     def set_fault(self, fault: Mapping[str, object]) -> Callable[[], None] | None:
-        """Take a fault of POST /simulator/faults whose `kind` is not one of the transport's.
+        """Inject a fault of POST /simulator/faults whose `kind` is not one of the transport's.
 
         Returns:
-            What is to happen once the request is answered: whatever breaks its connection, such as a reboot.
+            A function to call after the response, for anything that breaks the connection, such as a reboot.
 
         Raises:
-            ValueError: the host does not know it; its text is the answer.
+            ValueError: the host does not know the kind. The text is the response.
         """
 
     def status(self) -> dict[str, object]:
-        """What GET /simulator/status says of the machine: JSON values.
+        """Return the machine's state for GET /simulator/status, as JSON values.
 
         The transport adds its own keys: `counters`, `open_shells`, `pending_faults`.
         """

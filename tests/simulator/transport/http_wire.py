@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""As much HTTP/1.1 as WinRM clients speak, over one socket.
+"""The subset of HTTP/1.1 that WinRM clients use, over one socket.
 
-A module of its own rather than http.server: faults cut an answer in the middle, and NTLM logs on the connection.
+It does not use http.server, because faults cut responses in the middle, and NTLM authenticates the connection.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ REASONS = {
 
 
 class BadRequestError(Exception):
-    """The client sent something that is not HTTP, or too much of it."""
+    """The client sent something that is not HTTP, or too much data."""
 
 
 @dataclass(frozen=True)
 class HttpRequest:
-    """A request; header names in lower case, `size` in bytes on the wire."""
+    """A request with header names in lower case and its `size` in bytes, headers included."""
 
     method: str
     path: str
@@ -46,7 +46,7 @@ class HttpRequest:
 
 @dataclass(frozen=True)
 class HttpResponse:
-    """An answer; `headers` are (name, value) pairs, since WWW-Authenticate comes more than once."""
+    """A response. `headers` are (name, value) pairs, because WWW-Authenticate may occur more than once."""
 
     status: int
     body: bytes = b""
@@ -67,8 +67,8 @@ class HttpConnection:
     """One client's connection.
 
     Args:
-        stream: a connected socket, TLS or plain.
-        counters: get the bytes that came and went for requests that `count`.
+        stream: a connected socket, with or without TLS.
+        counters: receive the numbers of bytes of requests that `count`.
     """
 
     def __init__(self, stream: socket.socket, counters: Counters) -> None:
@@ -77,10 +77,10 @@ class HttpConnection:
         self._buffer = bytearray()
 
     def read_request(self) -> HttpRequest | None:
-        """Return the next request, or None when the client has gone.
+        """Return the next request, or None if the client has disconnected.
 
         Raises:
-            BadRequestError: what came is not HTTP.
+            BadRequestError: the received data is not HTTP.
         """
         try:
             head = self._read_head()
@@ -100,7 +100,7 @@ class HttpConnection:
         return HttpRequest(method, path, headers, body, len(head) + 4 + length)
 
     def send(self, response: HttpResponse, *, counted: bool = True) -> None:
-        """Send an answer whole; a client that has gone is no error."""
+        """Send a whole response. A client that has disconnected is no error."""
         data = response.pack()
         if counted:
             self._counters.add(bytes_out=len(data))
@@ -108,23 +108,23 @@ class HttpConnection:
             self._socket.sendall(data)
 
     def send_half(self, response: HttpResponse) -> None:
-        """Send the first half of an answer, then break the connection."""
+        """Send the first half of a response, then cut the connection."""
         data = response.pack()
         with contextlib.suppress(OSError):
             self._socket.sendall(data[: len(data) // 2])
         self.close()
 
     def close(self) -> None:
-        """End the connection. Only the thread that reads it may do so: a closed descriptor is soon somebody else's."""
+        """Close the connection. Only its reading thread may do so, because a closed descriptor is soon reused."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         with contextlib.suppress(OSError):
             self._socket.close()
 
     def cut(self) -> None:
-        """Break the connection from any thread; a thread blocked in it wakes and closes it."""
+        """Cut the connection from any thread. A thread that is blocked in it wakes up and closes it."""
         with contextlib.suppress(OSError):
-            # The plain socket's method: that of a TLS socket would drop the TLS state under the reading thread.
+            # Use the plain socket's method. That of a TLS socket would discard the TLS state under the reading thread.
             socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
 
     def _read_head(self) -> bytes | None:

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a command line asks PowerShell to do: `PowerShell -NoProfile ... -EncodedCommand xxx`.
+"""Parsing a command line of PowerShell: `PowerShell -NoProfile ... -EncodedCommand xxx`.
 
-Rules: CommandLineToArgvW for the words; about_PowerShell_exe (5.1) for the parameters, and for how short they may be
-the CommandLineParameterParser of the PowerShell/PowerShell repository.
+The rules are those of CommandLineToArgvW for words, about_PowerShell_exe (5.1) for parameters, and
+CommandLineParameterParser of the PowerShell/PowerShell repository for their abbreviations.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import ntpath
 from dataclasses import dataclass
 
 PROGRAMS = ("powershell", "powershell.exe", "pwsh", "pwsh.exe")
-# Parameters of powershell.exe and the shortest form it takes, in the order in which it tries them.
+# The parameters of powershell.exe with their shortest abbreviations, in the order in which it checks them.
 SWITCHES = {
     "help": "h",
     "noexit": "noe",
@@ -35,7 +35,7 @@ VALUES = {
     "windowstyle": "w",
     "workingdirectory": "wo",
 }
-# What to run; all that follows belongs to it.
+# Parameters that select what to run. Everything after them belongs to them.
 ENDINGS = {"file": "f", "command": "c", "encodedcommand": "e"}
 ALIASES = {
     "?": "help",
@@ -50,15 +50,15 @@ ALIASES = {
 
 @dataclass(frozen=True)
 class PowerShellCommandLine:
-    """A PowerShell command line, read.
+    """A parsed PowerShell command line.
 
     Args:
-        script: text of -Command or -EncodedCommand; None with -File, or when the script comes on standard input.
-        file: path of -File.
-        arguments: of -File, after the path.
-        switches: names without dash, in lower case and whole: noprofile, noninteractive, nologo...
-        options: values by whole lower-case name: executionpolicy, inputformat, outputformat...
-        reads_stdin: whether the script itself comes on standard input (`-Command -`, or nothing to run at all).
+        script: the text of -Command or -EncodedCommand; None with -File, or if standard input contains the script.
+        file: the path of -File.
+        arguments: the arguments after the path of -File.
+        switches: full names without the dash, in lower case: noprofile, noninteractive, nologo...
+        options: values by full lower-case name: executionpolicy, inputformat, outputformat...
+        reads_stdin: whether standard input contains the script (`-Command -`, or no other script).
     """
 
     script: str | None
@@ -70,13 +70,13 @@ class PowerShellCommandLine:
 
 
 def parse_command_line(line: str) -> PowerShellCommandLine | None:
-    """Read a command line.
+    """Parse a command line.
 
     Returns:
-        What it asks for; None if its program is not PowerShell.
+        The parsed command line; None if the program is not PowerShell.
 
     Raises:
-        ValueError: a parameter that PowerShell does not have, without its value, or a script that is not base64.
+        ValueError: unknown parameter, missing value, or a script that is not valid base64.
     """
     words = split_words(line)
     if not words or ntpath.basename(words[0]).lower() not in PROGRAMS:
@@ -92,7 +92,7 @@ def parse_command_line(line: str) -> PowerShellCommandLine | None:
             position += 1
         elif name in VALUES:
             if position + 1 == len(words):
-                raise ValueError(f"{word} without a value")
+                raise ValueError(f"expected a value after {word}")
             options[name] = words[position + 1]
             position += 2
         else:
@@ -102,12 +102,12 @@ def parse_command_line(line: str) -> PowerShellCommandLine | None:
 
 
 def encode_command(script: str) -> str:
-    """Return a script as -EncodedCommand takes it: base64 of UTF-16."""
+    """Return a script in the form that -EncodedCommand takes: base64 of UTF-16."""
     return base64.b64encode(script.encode("utf-16-le")).decode()
 
 
 def split_words(line: str) -> list[str]:
-    """Split a command line as CommandLineToArgvW does: quotes group, backslashes escape only before a quote."""
+    """Split a command line as CommandLineToArgvW does: quotes group, and backslashes escape only before a quote."""
     words: list[str] = []
     word: list[str] | None = None
     quoted = False
@@ -140,7 +140,7 @@ def split_words(line: str) -> list[str]:
 
 
 def _parameter(word: str) -> str | None:
-    """Return a parameter's whole name, or None if the word is none (then it begins the command)."""
+    """Return the full name of a parameter, or None for a word that is not a parameter and so begins the command."""
     if len(word) < 2 or word[0] not in "-/\u2013\u2014\u2015":
         return None
     given = word[1:].lstrip("-").lower()
@@ -151,13 +151,13 @@ def _parameter(word: str) -> str | None:
             return name
     if word[0] == "/":
         return None
-    raise ValueError(f"PowerShell has no parameter {word}")
+    raise ValueError(f"unknown parameter of PowerShell: {word}")
 
 
 def _ending(name: str, rest: list[str], switches: frozenset[str], options: dict[str, str]) -> PowerShellCommandLine:
     if name == "file":
         if not rest:
-            raise ValueError("-File without a path")
+            raise ValueError("expected a path after -File")
         reads = rest[0] == "-"
         return PowerShellCommandLine(None, None if reads else rest[0], tuple(rest[1:]), switches, options, reads)
     if name == "encodedcommand":

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""PSRP runspace pools over WSMan: psrpcore speaks the protocol, this module carries its payloads and runs pipelines."""
+"""PSRP runspace pools over WSMan: psrpcore implements the protocol, this module runs the pipelines."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ from simulator.transport.wsman import WsmanRequest
 
 log = logging.getLogger(__name__)
 
-# Bytes: what PowerShell cuts its messages into.
+# The size in bytes of PowerShell's message fragments.
 FRAGMENT_SIZE = 32768
 PS_VERSION = "5.1.20348.2849"
 
 
 @dataclass
 class RunningPipeline:
-    """A pipeline of a pool: what came in, and what waits to go out."""
+    """A pipeline of a pool, with its input and the output that was not sent yet."""
 
     pipeline: ServerPipeline
     execution: Execution
@@ -77,7 +77,7 @@ class PsrpPool(Shell):
             self._take_in(base64.b64decode(creation.text or ""), None)
 
     def command(self, request: WsmanRequest) -> str:
-        """Begin a pipeline, whose first fragment is the command's argument."""
+        """Start a pipeline. The argument of the command is its first fragment."""
         line = request.find("CommandLine")
         arguments = request.find("CommandLine/Arguments")
         if line is None or arguments is None:
@@ -92,13 +92,13 @@ class PsrpPool(Shell):
         return f"<rsp:CommandResponse><rsp:CommandId>{command_id}</rsp:CommandId></rsp:CommandResponse>"
 
     def send(self, request: WsmanRequest) -> None:
-        """Take further fragments, of a pipeline or of the pool."""
+        """Process further fragments of a pipeline or of the pool."""
         command_id, data, _ = input_stream(request)
         with self.changed:
             self._take_in(data, self._pipeline(command_id) if command_id else None)
 
     def signal(self, request: WsmanRequest) -> None:
-        """Stop a pipeline that runs, and forget it."""
+        """Stop a running pipeline, and remove it."""
         command_id, _ = signal_code(request)
         with self.changed:
             running = self._pipeline(command_id)
@@ -109,7 +109,7 @@ class PsrpPool(Shell):
             self.changed.notify_all()
 
     def receive(self, request: WsmanRequest) -> bytes:
-        """Wait for fragments of a pipeline, or of the pool."""
+        """Wait for output fragments of a pipeline or of the pool."""
         command_id = desired_command(request)
         with self.changed:
             running = self._pipeline(command_id) if command_id else None
@@ -166,8 +166,8 @@ class PsrpPool(Shell):
     def _start(self, running: RunningPipeline) -> None:
         if running.request is None or running.pipeline.state != PSInvocationState.NotStarted:
             return
-        # Not start(), which tells the client: PowerShell tells it final states only (ServerPowerShellDriver of
-        # PowerShell/PowerShell), and one message more would now and then be one Receive more.
+        # start() would notify the client. PowerShell only sends final states (ServerPowerShellDriver of
+        # PowerShell/PowerShell), and an additional message would sometimes cause an additional Receive.
         running.pipeline._change_state(PSInvocationState.Running, emit=False)
         request = running.request
         if running.takes_input:
@@ -181,7 +181,7 @@ class PsrpPool(Shell):
         try:
             result = self.context.host.run_script(request, running.execution)
         except Exception as error:
-            # The client must see an error of the simulator, and the pipeline must end.
+            # The client must see errors of the simulator, and the pipeline must end.
             log.exception("pipeline %s", running.execution.id)
             failure = ScriptError(f"simulator: {type(error).__name__}: {error}", fully_qualified_error_id="Simulator")
             result = ScriptResult(failure=failure)
@@ -201,7 +201,7 @@ class PsrpPool(Shell):
             self._move_out()
 
     def _move_out(self) -> None:
-        """Sort what psrpcore has to say to the pipelines and the pool, in fragments, and wake who waits for it."""
+        """Assign psrpcore's output to the pipelines and the pool, in fragments, and wake the waiting requests."""
         while (payload := self._pool.data_to_send(FRAGMENT_SIZE)) is not None:
             running = self._pipelines.get(str(payload.pipeline_id).upper()) if payload.pipeline_id else None
             (running.outgoing if running else self._outgoing).append(payload.data)
@@ -213,7 +213,7 @@ def _not_serialized(error: Exception) -> ScriptResult:
 
 
 def _take_fragments(outgoing: deque[bytes], limit: int) -> bytes:
-    """Take whole payloads up to a number of bytes, but at least one."""
+    """Remove and return whole payloads up to a number of bytes, but at least one."""
     taken = bytearray(outgoing.popleft())
     while outgoing and len(taken) + len(outgoing[0]) <= limit:
         taken += outgoing.popleft()

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Between the host's plain values and psrpcore's PSRP messages."""
+"""Conversion between the host's plain values and psrpcore's PSRP messages."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _INFORMATIONAL = ["System.Management.Automation.InformationalRecord", "System.Ob
 
 
 def read_pipeline(pipeline: Any) -> Pipeline:
-    """Return what a client asks for, from psrpcore's PowerShell."""
+    """Return the request of a client from psrpcore's PowerShell object."""
     return Pipeline(
         tuple(
             PipelineCommand(
@@ -48,12 +48,12 @@ def read_pipeline(pipeline: Any) -> Pipeline:
 
 
 def read_metadata_request(request: Any) -> Pipeline:
-    """Return what implicit remoting asks for, from psrpcore's GetMetadata: PowerShell runs Get-Command for it."""
+    """Return the request of implicit remoting from psrpcore's GetMetadata. PowerShell runs Get-Command for it."""
     return Pipeline((PipelineCommand("Get-Command", False, (("Name", plain_value(request.name)),)),))
 
 
 def plain_value(value: Any) -> object:
-    """Return psrpcore's subclasses of str, int and the like as the plain values that they are; others unchanged."""
+    """Convert psrpcore's subclasses of str, int and the like to plain values. Other values are returned unchanged."""
     if isinstance(value, bool):
         return value
     kinds: tuple[Any, ...] = (str, bytes, int, float)
@@ -66,7 +66,7 @@ def plain_value(value: Any) -> object:
 
 
 def write_result(pipeline: ServerPipeline, result: ScriptResult) -> None:
-    """Write what a script left behind, and end the pipeline: Completed, or Failed with its terminating error."""
+    """Write the result of a script, and end the pipeline as Completed, or as Failed with its terminating error."""
     for text in result.verbose:
         _write_record(pipeline, VerboseRecord, PSRPMessageType.VerboseRecord, text)
     for text in result.debug:
@@ -91,12 +91,12 @@ def write_result(pipeline: ServerPipeline, result: ScriptResult) -> None:
     if result.failure is None:
         pipeline.complete()
     else:
-        # psrpcore has no public way to fail a pipeline (stop() always says PipelineStopped).
+        # psrpcore has no public method to fail a pipeline (stop() always results in PipelineStopped).
         pipeline._change_state(PSInvocationState.Failed, error=_error_record(result.failure))
 
 
 def _write_record(pipeline: ServerPipeline, kind: Any, message_type: PSRPMessageType, text: str) -> None:
-    """Write a record of a stream together with its text, which psrpcore's own methods leave out."""
+    """Write a record of a stream with its text, which psrpcore's own methods omit."""
     record = kind.ToPSObjectForRemoting(kind(Message=text))
     record.PSObject.type_names = [f"System.Management.Automation.{kind.__name__}", *_INFORMATIONAL]
     record.PSObject.to_string = text
@@ -104,10 +104,10 @@ def _write_record(pipeline: ServerPipeline, kind: Any, message_type: PSRPMessage
 
 
 def _write_information(pipeline: ServerPipeline, record: Information) -> None:
-    """Write a record of the information stream, and let the client's host show it.
+    """Write a record of the information stream, and send it to the client's host.
 
-    MshCommandRuntime.WriteInformation of PowerShell/PowerShell: unless the preference is Ignore the record goes into
-    the stream; Write-Host's, and any other if the preference is Continue, goes to the host as well.
+    As in MshCommandRuntime.WriteInformation of PowerShell/PowerShell, the record goes to the stream unless the
+    preference is Ignore. Records of Write-Host, and all others if the preference is Continue, also go to the host.
     """
     place: dict[str, Any] = {"user": record.user, "computer": record.computer, "process_id": 0, "native_thread_id": 0}
     if record.from_host:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The network of one node: its address, its two ports, and everybody connected to them."""
+"""The network of one node: its address, its two ports, and all connections to them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HTTPS_PORT = 5986
 BACKLOG = 64
 TLS_HANDSHAKE_SECONDS = 10.0
 
-# Socket, transport it came in by (`HTTP`, `HTTPS`), client's IP address.
+# Called with a socket, the transport of its port (`HTTP`, `HTTPS`), and the client's IP address.
 _Accepted = Callable[[socket.socket, str, str], None]
 
 
@@ -35,11 +35,11 @@ class NodeServer:
 
     Args:
         address: the node's own loopback address, such as 127.10.0.1.
-        host: the machine behind it.
-        tls: context with the fleet's certificate; without it there is no HTTPS port.
-        http_port, https_port: 0 picks a free one, kept until the server is dropped.
-        max_envelope_size: bytes of the largest request that is accepted.
-        max_shells_per_user: shells and runspace pools that a user may have open.
+        host: the machine.
+        tls: the context with the fleet's certificate; without it there is no HTTPS port.
+        http_port, https_port: 0 picks a free port, which stays the same for the life of the server.
+        max_envelope_size: the size limit for requests in bytes.
+        max_shells_per_user: the maximum number of open shells and runspace pools per user.
     """
 
     def __init__(
@@ -86,23 +86,23 @@ class NodeServer:
         """Open the ports.
 
         Raises:
-            OSError: the address or a port is taken.
+            OSError: the address or a port is already in use.
         """
         self.open_ports()
 
     def stop(self) -> None:
-        """Close everything for good."""
+        """Close everything permanently."""
         self.close_ports()
 
     def open_ports(self) -> None:
-        """Listen; the link is up. Nothing happens if it does already."""
+        """Listen, because the link is up. Does nothing if the ports are already open."""
         with self._lock:
             self._powered = True
             self._cancel_link_timer()
             self._listen()
 
     def close_ports(self, *, forget_shells: bool = True) -> None:
-        """Stop listening and break all connections; by default the node is off, so its shells end too."""
+        """Stop listening and cut all connections. By default the node is off, so its shells end, too."""
         with self._lock:
             self._powered = False
             self._cancel_link_timer()
@@ -111,7 +111,7 @@ class NodeServer:
             self.service.forget_shells()
 
     def drop_link(self, seconds: float) -> None:
-        """Take the link down and bring it back by itself after this many seconds."""
+        """Take the link down, and bring it up again automatically after this many seconds."""
         with self._lock:
             if not self._powered:
                 return
@@ -122,7 +122,7 @@ class NodeServer:
             self._link_timer.start()
 
     def forget_shells(self) -> None:
-        """End all shells; connections stay."""
+        """End all shells. Connections stay."""
         self.service.forget_shells()
 
     def set_fault(self, fault: Fault) -> None:
@@ -132,23 +132,23 @@ class NodeServer:
             action()
 
     def status(self) -> dict[str, object]:
-        """Return what GET /simulator/status answers."""
+        """Return the response to GET /simulator/status."""
         return self._control.status()
 
     def listeners_changed(self) -> None:
-        """Open and close ports as WinRM's listeners are now, unless the node is off or its link is down."""
+        """Open and close ports to match WinRM's listeners, unless the node is off or its link is down."""
         with self._lock:
             if self._listening:
                 self._listen()
 
     @property
     def is_listening(self) -> bool:
-        """Whether a port is open right now."""
+        """Return whether a port is open."""
         with self._lock:
             return bool(self._listeners)
 
     def _listen(self) -> None:
-        """Have a port open for each of WinRM's listeners, and no other. Called with the lock held."""
+        """Open a port for each of WinRM's listeners, and close all others. The caller must hold the lock."""
         wanted = self._host.winrm().transports - (set() if self._tls else {"HTTPS"})
         for transport in self._listeners.keys() - wanted:
             self._listeners.pop(transport).close()
@@ -169,7 +169,7 @@ class NodeServer:
             raise
 
     def _cut(self) -> None:
-        """Close the ports and break the connections. Called with the lock held."""
+        """Close the ports and cut the connections. The caller must hold the lock."""
         self._listening = False
         for listener in self._listeners.values():
             listener.close()
@@ -190,7 +190,7 @@ class NodeServer:
             self._link_timer = None
 
     def _accepted(self, client: socket.socket, transport: str, peer: str) -> None:
-        """Serve a new connection in a thread of its own. Called by the listeners' threads."""
+        """Serve a new connection in its own thread. Called by the listeners' threads."""
         threading.Thread(
             target=self._serve, args=(client, transport, peer), name=f"winrm-{self.address}", daemon=True
         ).start()
@@ -219,7 +219,7 @@ class NodeServer:
                 self._connections.pop(connection, None)
 
     def _context(self, default: ssl.SSLContext) -> ssl.SSLContext:
-        """Return the TLS context of the listener's own certificate, or the default where it has none."""
+        """Return the TLS context of the listener's own certificate, or the default if it has none."""
         certificate = self._host.winrm().certificate
         if not certificate:
             return default
@@ -229,7 +229,7 @@ class NodeServer:
 
 
 class _Listener:
-    """The listening socket of one of a node's transports, and the thread that accepts from it."""
+    """The listening socket of one of a node's transports, and the thread that accepts connections."""
 
     def __init__(self, address: str, port: int, transport: str, accepted: _Accepted) -> None:
         self._accepted = accepted
@@ -244,7 +244,7 @@ class _Listener:
         self._thread.start()
 
     def close(self) -> None:
-        """Close the port; it is closed when this returns."""
+        """Close the port, and return when it is closed."""
         self._wake.send(b"x")
         self._thread.join()
 

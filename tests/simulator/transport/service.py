@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The WinRM service of one node: its shells, and which of them a request is for."""
+"""The WinRM service of one node: its shells, and dispatching requests to them."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ POWERSHELL_CONFIGURATIONS = ("microsoft.powershell", "microsoft.powershell32", "
 
 
 class WinrmService:
-    """Answers envelopes.
+    """Handles WSMan envelopes.
 
     Args:
         host: the machine.
-        counters: of the node.
-        max_envelope_size: in bytes; MaxEnvelopeSizekb of winrm/config is 500 by default.
-        max_shells_per_user: of winrm/config/winrs.
+        counters: the counters of the node.
+        max_envelope_size: the size limit in bytes; the default of MaxEnvelopeSizekb in winrm/config is 500.
+        max_shells_per_user: the limit in winrm/config/winrs.
     """
 
     def __init__(
@@ -45,24 +45,24 @@ class WinrmService:
         self._shells: dict[str, WinrsShell | PsrpPool] = {}
 
     def parse(self, envelope: bytes) -> WsmanRequest:
-        """Read an envelope.
+        """Parse an envelope.
 
         Raises:
-            ValueError: not an envelope.
+            ValueError: the data is not an envelope.
         """
         return wsman.parse_request(envelope, self.max_envelope_size)
 
     def handle(self, request: WsmanRequest, size: int, user: str, client_address: str) -> tuple[int, bytes]:
-        """Answer a request.
+        """Handle a request.
 
         Args:
-            request: as parsed.
-            size: of its envelope, in bytes.
-            user: who is logged on.
-            client_address: IP address.
+            request: the parsed request.
+            size: the size of its envelope in bytes.
+            user: the user who is logged on.
+            client_address: the IP address of the client.
 
         Returns:
-            HTTP status and envelope.
+            The HTTP status and the envelope of the response.
         """
         try:
             if size > self.max_envelope_size:
@@ -79,7 +79,7 @@ class WinrmService:
         return 500, wsman.fault_envelope(fault, self._host.name, request.message_id)
 
     def forget_shells(self) -> None:
-        """End all shells, as when the service restarts."""
+        """End all shells, as at a restart of the service."""
         with self._lock:
             shells = list(self._shells.values())
             self._shells.clear()
@@ -146,7 +146,7 @@ class WinrmService:
         return self._shell(request, user).receive(request)
 
     def _get(self, request: WsmanRequest, user: str, _client_address: str) -> bytes:
-        """Answer what pypsrp asks for: the service's limits, and whether a shell is alive."""
+        """Handle Get requests, which pypsrp sends for the service's limits, and to check whether a shell exists."""
         if request.resource_uri == wsman.CONFIG:
             size = self.max_envelope_size // 1024
             body = (

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What WinRS shells and PSRP runspace pools have in common: an owner, an age, and Receive requests that wait."""
+"""The common part of WinRS shells and PSRP runspace pools: owner, age, and waiting Receive requests."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from simulator.transport.counters import Counters
 from simulator.transport.host import Host
 from simulator.transport.wsman import WsmanRequest
 
-# Seconds; IdleTimeoutms of winrm/config/winrs is 7200000 by default.
+# In seconds; the default of IdleTimeoutms in winrm/config/winrs is 7200000.
 IDLE_TIMEOUT = 7200.0
-# Bytes of an answer to Receive that are not its streams.
+# The number of bytes in a Receive response in addition to the streams.
 ENVELOPE_OVERHEAD = 4096
 STATE = wsman.SHELL + "/CommandState/"
 
 
 @dataclass(frozen=True)
 class ShellContext:
-    """What a shell needs of its node: whose host it is on, what counts, and who opened it."""
+    """The context of a shell: its host, the counters, and the user who opened it."""
 
     host: Host
     counters: Counters
@@ -34,12 +34,12 @@ class ShellContext:
 
 
 class Shell(ABC):
-    """A shell on one node. `changed` guards all state and wakes waiting Receives.
+    """A shell on one node. `changed` protects all state, and wakes waiting Receive requests.
 
     Args:
-        shell_id: upper-case UUID.
-        resource_uri: of its kind.
-        context: where it runs.
+        shell_id: an upper-case UUID.
+        resource_uri: the URI of its kind of shell.
+        context: the context of the shell.
     """
 
     def __init__(self, shell_id: str, resource_uri: str, context: ShellContext) -> None:
@@ -55,26 +55,26 @@ class Shell(ABC):
 
     @abstractmethod
     def command(self, request: WsmanRequest) -> str:
-        """Begin a command; return the body of the answer."""
+        """Start a command, and return the body of the response."""
 
     @abstractmethod
     def send(self, request: WsmanRequest) -> None:
-        """Take input."""
+        """Process input."""
 
     @abstractmethod
     def signal(self, request: WsmanRequest) -> None:
-        """Stop or forget a command."""
+        """Stop or remove a command."""
 
     @abstractmethod
     def receive(self, request: WsmanRequest) -> bytes:
-        """Wait for output and return the whole answer."""
+        """Wait for output, and return the whole response."""
 
     @abstractmethod
     def stop_all(self) -> None:
-        """Stop all commands: the shell is going. Called with `changed` held."""
+        """Stop all commands, because the shell ends. The caller must hold `changed`."""
 
     def close(self) -> None:
-        """End the shell: commands are stopped, waiting requests aborted. More than once does no harm."""
+        """End the shell: stop its commands, and abort waiting requests. Further calls have no effect."""
         with self.changed:
             if self.closed:
                 return
@@ -84,38 +84,38 @@ class Shell(ABC):
         self.context.host.shell_closed(self.id)
 
     def require_open(self) -> None:
-        """Refuse a shell that was closed after it was found. Called with `changed` held.
+        """Raise an error if the shell was closed in the meantime. The caller must hold `changed`.
 
         Raises:
-            WsmanFaultError: it is closed.
+            WsmanFaultError: the shell is closed.
         """
         if self.closed:
             raise wsman.shell_not_found(self.id)
 
     def touch(self) -> None:
-        """Note that somebody asked for something."""
+        """Record a use of the shell."""
         self.last_used = time.monotonic()
 
     def is_idle(self) -> bool:
-        """Whether nobody has asked for anything in IDLE_TIMEOUT."""
+        """Return whether the shell was not used for IDLE_TIMEOUT."""
         return time.monotonic() - self.last_used > IDLE_TIMEOUT
 
     def receive_when(
         self, request: WsmanRequest, command_id: str, take: Callable[[], str | None], finished: Callable[[], bool]
     ) -> bytes:
-        """Wait until there is something to give, and return the whole answer.
+        """Wait until there is output, and return the whole response.
 
         Args:
-            request: the Receive.
-            command_id: whose output it is; empty for the shell's own.
-            take: with `changed` held, the body of the answer, or None while there is none.
-            finished: whether the command is unknown by now.
+            request: the Receive request.
+            command_id: the command whose output is requested; empty for the shell's own.
+            take: returns the body of the response, or None if there is no output. Called while `changed` is held.
+            finished: returns whether the command does not exist any more.
 
-        A Receive whose answer was lost may be sent again (same message id) and gets the same answer. A second one for
-        the same command takes over from the first, whose client has gone.
+        After a lost response, a client may repeat a Receive (with the same message id) and gets the same response. A
+        second Receive for the same command replaces the first, whose client has disconnected.
 
         Raises:
-            WsmanFaultError: nothing came in time; the shell or command went away; another Receive took over.
+            WsmanFaultError: no output in time, the shell or command has ended, or another Receive replaced this one.
         """
         deadline = time.monotonic() + request.operation_timeout
         with self.changed:
@@ -141,35 +141,35 @@ class Shell(ABC):
             return result
 
     def forget_receiver(self, command_id: str) -> None:
-        """Drop what is kept for a command's lost answers. Called with `changed` held."""
+        """Remove what is stored to repeat a command's responses. The caller must hold `changed`."""
         self._receivers.pop(command_id, None)
         self._last_answers.pop(command_id, None)
 
     def describe(self) -> dict[str, object]:
-        """What GET /simulator/status says of this shell."""
+        """Return the shell's state for GET /simulator/status."""
         return {"id": self.id, "user": self.user, "kind": "psrp" if "powershell" in self.resource_uri else "winrs"}
 
 
 def stream_xml(name: str, data: bytes, command_id: str = "", *, end: bool = False) -> str:
-    """Write a Stream element of an answer to Receive."""
+    """Return the Stream element of a Receive response."""
     attributes = f' CommandId="{command_id}"' if command_id else ""
     attributes += ' End="true"' if end else ""
     return f'<rsp:Stream Name="{name}"{attributes}>{base64.b64encode(data).decode()}</rsp:Stream>'
 
 
 def state_xml(command_id: str, state: str, exit_code: int | None = None) -> str:
-    """Write a CommandState element: `Running` or `Done`, the latter with an exit code."""
+    """Return a CommandState element: `Running`, or `Done` with an exit code."""
     code = "" if exit_code is None else f"<rsp:ExitCode>{exit_code}</rsp:ExitCode>"
     return f'<rsp:CommandState CommandId="{command_id}" State="{STATE}{state}">{code}</rsp:CommandState>'
 
 
 def payload_limit(request: WsmanRequest) -> int:
-    """Return how many bytes of streams fit into the answer (they travel in base64)."""
+    """Return the number of bytes of streams that fit into the response (in base64)."""
     return max(request.max_envelope_size - ENVELOPE_OVERHEAD, wsman.MIN_ENVELOPE // 2) * 3 // 4
 
 
 def input_stream(request: WsmanRequest) -> tuple[str, bytes, bool]:
-    """Return a Send's command id (empty for the shell), its bytes, and whether the stream ends with them."""
+    """Return a Send's command id (empty for the shell), its data, and whether the stream ends with it."""
     stream = request.find("Send/Stream")
     if stream is None:
         raise wsman.invalid_parameter("Send without a Stream.")
@@ -181,7 +181,7 @@ def input_stream(request: WsmanRequest) -> tuple[str, bytes, bool]:
 
 
 def signal_code(request: WsmanRequest) -> tuple[str, str]:
-    """Return a Signal's command id and the last part of its code, in lower case: ctrl_c, ctrl_break, terminate."""
+    """Return a Signal's command id and the last part of its code in lower case: ctrl_c, ctrl_break, terminate."""
     signal = request.find("Signal")
     code = request.find("Signal/Code")
     if signal is None or code is None:
@@ -190,6 +190,6 @@ def signal_code(request: WsmanRequest) -> tuple[str, str]:
 
 
 def desired_command(request: WsmanRequest) -> str:
-    """Return the command id of a Receive, empty for the shell's own streams."""
+    """Return the command id of a Receive; empty for the shell's own streams."""
     desired = request.find("Receive/DesiredStream")
     return "" if desired is None else (desired.get("CommandId") or "").upper()

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""WinRS shells: command lines with a standard input, two output streams and an exit code ([MS-WSMV] 3.1.4)."""
+"""WinRS shells: command lines with standard input, two output streams and an exit code ([MS-WSMV] 3.1.4)."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from simulator.transport.wsman import WsmanRequest
 
 log = logging.getLogger(__name__)
 
-# STATUS_CONTROL_C_EXIT: what a console process that ctrl_c ended leaves behind.
+# STATUS_CONTROL_C_EXIT: the exit code of a console process that ctrl_c ended.
 CONTROL_C_EXIT = 0xC000013A - (1 << 32)
 
 
 class Console:
-    """What a client types for a command whose standard input is a console."""
+    """The input that a client types for a command whose standard input is a console."""
 
     def __init__(self, changed: threading.Condition) -> None:
         self._changed = changed
@@ -39,13 +39,13 @@ class Console:
         self.stopped = threading.Event()
 
     def add(self, data: bytes, *, end: bool) -> None:
-        """Take a piece. The caller holds the lock."""
+        """Add input. The caller must hold the lock."""
         self._typed += data
         self._ended = self._ended or end or b"\x1a" in data
         self._changed.notify_all()
 
     def read(self, *, to_exit: bool) -> bytes:
-        """Return all of it up to its end, or up to a line that is `exit`; waits until that has come."""
+        """Read up to the end of the input, or up to a line that is `exit`. Waits until this has arrived."""
         with self._changed:
             while not self._ended and not self.stopped.is_set():
                 lines = [line.strip().lower() for line in bytes(self._typed).splitlines()]
@@ -57,7 +57,7 @@ class Console:
 
 @dataclass
 class Command:
-    """A command of a shell: what it was given, and what it has not handed out yet."""
+    """A command of a shell, with its input and the output that was not sent yet."""
 
     line: str
     execution: Execution
@@ -82,7 +82,7 @@ class WinrsShell(Shell):
         self._commands: dict[str, Command] = {}
 
     def command(self, request: WsmanRequest) -> str:
-        """Begin a command: at once, or at the end of its input if that is a pipe (WINRS_CONSOLEMODE_STDIN false)."""
+        """Start a command: at once, or after its input if that is a pipe (WINRS_CONSOLEMODE_STDIN false)."""
         line = request.find("CommandLine")
         program = request.find("CommandLine/Command")
         if line is None or program is None:
@@ -104,7 +104,7 @@ class WinrsShell(Shell):
         return f"<rsp:CommandResponse><rsp:CommandId>{command_id}</rsp:CommandId></rsp:CommandResponse>"
 
     def send(self, request: WsmanRequest) -> None:
-        """Take a piece of standard input: the end of a pipe starts the command, a console's is read while it runs."""
+        """Process standard input. The end of a pipe starts the command. A console is read while the command runs."""
         command_id, data, end = input_stream(request)
         with self.changed:
             command = self._command(command_id)
@@ -116,7 +116,7 @@ class WinrsShell(Shell):
                 command.console.add(data, end=end)
 
     def signal(self, request: WsmanRequest) -> None:
-        """End a command; `terminate` forgets it too."""
+        """End a command. `terminate` also removes it."""
         command_id, code = signal_code(request)
         with self.changed:
             command = self._command(command_id)
@@ -129,7 +129,7 @@ class WinrsShell(Shell):
             self.changed.notify_all()
 
     def receive(self, request: WsmanRequest) -> bytes:
-        """Wait for output of a command; its exit code comes with the last of it."""
+        """Wait for output of a command. Its exit code comes with the last output."""
         command_id = desired_command(request)
         with self.changed:
             command = self._command(command_id)
@@ -160,7 +160,7 @@ class WinrsShell(Shell):
         try:
             result = self.context.host.run_process(command.line, stdin, command.execution)
         except Exception as error:
-            # The client must see an error of the simulator, and the command must end.
+            # The client must see errors of the simulator, and the command must end.
             log.exception("command %s", command.execution.id)
             result = ProcessResult(stderr=f"simulator: {type(error).__name__}: {error}\r\n".encode(), exit_code=255)
         with self.changed:

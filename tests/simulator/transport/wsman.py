@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""WS-Management envelopes: what a request says, and how answers and faults are written.
+"""WS-Management envelopes: parsing requests, and writing responses and faults.
 
-Sources: [MS-WSMV] (actions, shells, faults), DMTF DSP0226 (headers), wsmerror.h (fault codes), and what pywinrm 0.5 and
-pypsrp 0.9 send and read.
+Sources: [MS-WSMV] (actions, shells, faults), DMTF DSP0226 (headers), wsmerror.h (fault codes), and the messages of
+pywinrm 0.5 and pypsrp 0.9.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ANONYMOUS = "http://schemas.xmlsoap.org/ws/2004/08/addressing/role/anonymous"
 CMD_RESOURCE = SHELL + "/cmd"
 POWERSHELL_RESOURCE = "http://schemas.microsoft.com/powershell/"
 
-# Seconds; MaxTimeoutms of winrm/config is 60000 by default.
+# In seconds; the default of MaxTimeoutms in winrm/config is 60000.
 MAX_TIMEOUT = 60.0
 MIN_ENVELOPE = 8192
 
@@ -47,14 +47,14 @@ _DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:([\d.]+)S)?)?"
 
 
 class WsmanFaultError(Exception):
-    """A request is answered with a SOAP fault.
+    """An error that is sent as a SOAP fault.
 
     Args:
-        code: of WSManFault.
-        subcode: of SOAP, such as `w:InvalidSelectors`.
-        message: of WSManFault.
-        reason: of SOAP; the message, unless Windows has two texts.
-        sender: whether the client is to blame.
+        code: the code of WSManFault.
+        subcode: the SOAP subcode, such as `w:InvalidSelectors`.
+        message: the message of WSManFault.
+        reason: the SOAP reason; the message, unless Windows uses another text.
+        sender: whether the client caused the error.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class WsmanFaultError(Exception):
 
 @dataclass(frozen=True)
 class WsmanRequest:
-    """What an envelope asks for. `operation_timeout` in seconds, `max_envelope_size` in bytes."""
+    """The request in an envelope. `operation_timeout` is in seconds, `max_envelope_size` in bytes."""
 
     action: str
     resource_uri: str
@@ -87,19 +87,19 @@ class WsmanRequest:
         return self.action.rpartition("/")[2]
 
     def find(self, path: str) -> ET.Element | None:
-        """Return an element of the body by its path in the shell's namespace, such as `Send/Stream`."""
+        """Return an element of the body by its path in the namespace of shells, such as `Send/Stream`."""
         return self.body.find("/".join(f"{{{SHELL}}}{part}" for part in path.split("/")))
 
 
 def parse_request(data: bytes, max_envelope_size: int) -> WsmanRequest:
-    """Read an envelope.
+    """Parse an envelope.
 
     Args:
-        data: the envelope as it came.
-        max_envelope_size: the server's limit in bytes, which the client's is cut to.
+        data: the received envelope.
+        max_envelope_size: the server's limit in bytes, which also limits the client's value.
 
     Raises:
-        ValueError: not a SOAP envelope.
+        ValueError: the data is not a SOAP envelope.
     """
     try:
         root = ET.fromstring(data)
@@ -130,7 +130,7 @@ def parse_request(data: bytes, max_envelope_size: int) -> WsmanRequest:
 
 
 def parse_duration(text: str, default: float) -> float:
-    """Return the seconds of an xs:duration such as PT20S or PT1M, or the default if it is none."""
+    """Return the seconds of an xs:duration such as PT20S or PT1M, or the default if it is invalid."""
     match = _DURATION.fullmatch(text)
     if match is None or not any(match.groups()):
         return default
@@ -139,7 +139,7 @@ def parse_duration(text: str, default: float) -> float:
 
 
 def envelope(action: str, body: str, relates_to: str) -> bytes:
-    """Write an answer: its action, its body (XML whose prefixes are those below) and the request's message id."""
+    """Write an envelope: its action, its body (XML with the prefixes below) and the request's message id."""
     return (
         f'<s:Envelope xml:lang="en-US" xmlns:s="{SOAP}" xmlns:a="{ADDRESSING}" xmlns:x="{TRANSFER}" xmlns:w="{WSMAN}"'
         f' xmlns:rsp="{SHELL}" xmlns:p="{MS_WSMAN}"><s:Header><a:Action>{escape(action)}</a:Action>'
@@ -149,12 +149,12 @@ def envelope(action: str, body: str, relates_to: str) -> bytes:
 
 
 def answer(request: WsmanRequest, body: str = "") -> bytes:
-    """Write the answer to a request: its action is the request's with `Response`."""
+    """Write the response to a request. Its action is that of the request with the suffix `Response`."""
     return envelope(f"{request.action}Response", body, request.message_id)
 
 
 def fault_envelope(fault: WsmanFaultError, machine: str, relates_to: str) -> bytes:
-    """Write a fault, as the WinRM service of `machine` does."""
+    """Write a fault like the WinRM service of `machine`."""
     role = "Sender" if fault.sender else "Receiver"
     body = (
         f"<s:Fault><s:Code><s:Value>s:{role}</s:Value><s:Subcode><s:Value>{escape(fault.subcode)}</s:Value></s:Subcode>"
@@ -167,7 +167,7 @@ def fault_envelope(fault: WsmanFaultError, machine: str, relates_to: str) -> byt
 
 
 def shell_not_found(shell_id: str) -> WsmanFaultError:
-    """The fault for a shell that does not exist (any more)."""
+    """Return the fault for a shell that does not exist (any more)."""
     return WsmanFaultError(
         UNEXPECTED_SELECTORS,
         "w:InvalidSelectors",
@@ -180,7 +180,7 @@ def shell_not_found(shell_id: str) -> WsmanFaultError:
 
 
 def command_not_found() -> WsmanFaultError:
-    """The fault for a command that does not exist (any more) in a shell that does."""
+    """Return the fault for a command that does not exist (any more) in an existing shell."""
     return WsmanFaultError(
         UNEXPECTED_SELECTORS,
         "w:InvalidSelectors",
@@ -192,7 +192,7 @@ def command_not_found() -> WsmanFaultError:
 
 
 def operation_timed_out() -> WsmanFaultError:
-    """The fault for a Receive that had nothing to give within its OperationTimeout; clients ask again."""
+    """Return the fault for a Receive without output within its OperationTimeout. Clients repeat the request."""
     return WsmanFaultError(
         OPERATION_TIMED_OUT,
         "w:TimedOut",
@@ -202,7 +202,7 @@ def operation_timed_out() -> WsmanFaultError:
 
 
 def operation_aborted() -> WsmanFaultError:
-    """The fault for a request whose shell or command went away, or was taken over, while it waited."""
+    """Return the fault for a waiting request whose shell or command has ended, or that was replaced."""
     return WsmanFaultError(
         OPERATION_ABORTED,
         "w:InternalError",
@@ -212,7 +212,7 @@ def operation_aborted() -> WsmanFaultError:
 
 
 def envelope_too_large() -> WsmanFaultError:
-    """The fault for a request above MaxEnvelopeSizekb."""
+    """Return the fault for a request above MaxEnvelopeSizekb."""
     return WsmanFaultError(
         MAX_ENVELOPE_SIZE,
         "w:EncodingLimit",
@@ -222,7 +222,7 @@ def envelope_too_large() -> WsmanFaultError:
 
 
 def shell_quota_exceeded(quota: int) -> WsmanFaultError:
-    """The fault for one shell more than MaxShellsPerUser."""
+    """Return the fault for exceeding MaxShellsPerUser."""
     return WsmanFaultError(
         QUOTA_MAX_SHELLS,
         "w:QuotaLimit",
@@ -232,7 +232,7 @@ def shell_quota_exceeded(quota: int) -> WsmanFaultError:
 
 
 def resource_not_found(resource_uri: str) -> WsmanFaultError:
-    """The fault for a resource this service does not have."""
+    """Return the fault for a resource that this service does not have."""
     return WsmanFaultError(
         RESOURCE_NOT_FOUND,
         "w:InvalidResourceURI",
@@ -242,7 +242,7 @@ def resource_not_found(resource_uri: str) -> WsmanFaultError:
 
 
 def invalid_action(action: str) -> WsmanFaultError:
-    """The fault for an action this service does not know."""
+    """Return the fault for an unknown action."""
     return WsmanFaultError(
         INVALID_ACTION,
         "a:ActionNotSupported",
@@ -251,10 +251,10 @@ def invalid_action(action: str) -> WsmanFaultError:
 
 
 def internal_error(detail: str) -> WsmanFaultError:
-    """The fault for an error of the simulator itself."""
+    """Return the fault for an error of the simulator itself."""
     return WsmanFaultError(INTERNAL_ERROR, "w:InternalError", f"An internal error occurred. {detail}", sender=False)
 
 
 def invalid_parameter(detail: str) -> WsmanFaultError:
-    """The fault for a request that lacks something or contradicts itself."""
+    """Return the fault for an incomplete or inconsistent request."""
     return WsmanFaultError(INVALID_PARAMETER, "w:InvalidParameter", f"The parameter is incorrect. {detail}")

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What several families need: CIM objects and the errors of CIM cmdlets."""
+"""CIM objects and errors of CIM cmdlets, which several families need."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from simulator.machine.objects import Bound, CmdletError, PSObject, items
 
 
 def objects(bound: Bound, *parameters: str) -> list[PSObject]:
-    """Return the objects that came by a parameter or through the pipeline."""
+    """Return the objects from a parameter or from the pipeline."""
     found = [item for name in parameters for item in items(bound.get(name))] or list(bound.pipeline)
     return [item for item in found if isinstance(item, PSObject)]
 
 
 class CimInstance(PSObject):
-    """A CIM instance: it also knows its class, which it does not list among its properties."""
+    """A CIM instance. It knows its class, which is not one of its listed properties."""
 
     def get(self, name: str, default: object = None) -> object:
-        """Return a property's value; `CimClass` has the class's name."""
+        """Return a property's value. `CimClass` contains the name of the class."""
         if name.casefold() == "cimclass" and self.find(name) is None:
             kind = "Microsoft.Management.Infrastructure.CimClass"
             return PSObject(kind, {"CimClassName": class_of(self)}, class_of(self))
@@ -27,7 +27,7 @@ class CimInstance(PSObject):
 def cim(
     class_name: str, properties: dict[str, object], namespace: str = "root/cimv2", text: str | None = None
 ) -> PSObject:
-    """Return a CIM instance; `text` is what its ToString() gives, by default the class name."""
+    """Return a CIM instance. `text` is the result of its ToString(), by default the class name."""
     type_name = f"Microsoft.Management.Infrastructure.CimInstance#{namespace}/{class_name}"
     return CimInstance(type_name, properties, text or class_name)
 
@@ -38,7 +38,7 @@ def class_of(item: PSObject) -> str:
 
 
 def no_cim_object(class_name: str, key: str, value: str, command: str) -> CmdletError:
-    """Return the error of a CDXML cmdlet that found nothing for a name without wildcards."""
+    """Return the error of a CDXML cmdlet that found no object for a name without wildcards."""
     return CmdletError(
         "ObjectNotFound",
         f"CmdletizationQuery_NotFound_{key},{command}",
@@ -49,5 +49,5 @@ def no_cim_object(class_name: str, key: str, value: str, command: str) -> Cmdlet
 
 
 def not_found(message: str, error_id: str, exception: str = "System.Exception") -> CmdletError:
-    """Return an error of the category ObjectNotFound."""
+    """Return an error with the category ObjectNotFound."""
     return CmdletError("ObjectNotFound", error_id, message, exception)

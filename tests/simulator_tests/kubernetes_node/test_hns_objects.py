@@ -283,10 +283,10 @@ def test_scenes_can_be_set_from_outside(make_node: Callable[..., Node]) -> None:
     assert [item["Name"] for item in listed(node, "Get-HnsNetwork")] == ["vxlan0", "nat", "lab"]
     assert len(listed(node, "Get-HnsEndpoint")) == 1 + 3 + 2 + 1
     for fault, said in (
-        ({"scene": "weave"}, "unknown scene: weave; known: flannel-host-gw"),
+        ({"scene": "weave"}, "expected one of the scenes flannel-host-gw.* got weave"),
         ({"scene": "azure", "walking": 1}, "unknown parameter of a scene: walking"),
-        ({"scene": "azure", "running": "many"}, "running of a scene must be of type int"),
-        ({"network": "x", "type": "Token Ring"}, "unknown type of network"),
+        ({"scene": "azure", "running": "many"}, "expected the type int for running of a scene"),
+        ({"network": "x", "type": "Token Ring"}, "expected one of the types of networks"),
     ):
         with pytest.raises(ValueError, match=said):
             scene(**fault)

@@ -158,8 +158,8 @@ def test_async_dies_with_the_machine(session: Session) -> None:
     ("lines", "message"),
     [
         (["{}"], "four NULs"),
-        (["nope", "\0\0\0\0", "{}"], "no JSON"),
-        (['{"name": "other", "script": "param()"}', "\0\0\0\0", "{}"], "not exec_wrapper"),
+        (["nope", "\0\0\0\0", "{}"], "not valid JSON"),
+        (['{"name": "other", "script": "param()"}', "\0\0\0\0", "{}"], "expected exec_wrapper"),
         ([EXEC_WRAPPER, "\0\0\0\0", '{"actions": []}'], "no action"),
         ([EXEC_WRAPPER, "\0\0\0\0", '{"actions": [{"name": "x.ps1"}]}'], "Could not find"),
     ],

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What README.md tells people to type does what it says, and what it links to is there."""
+"""The commands in README.md do what it says, and its links have targets."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PAGES = subprocess.run(["git", "ls-files", "*.md"], cwd=ROOT, capture_output=Tru
 def test_the_script_for_a_server_opens_winrm_with_a_certificate_that_clients_can_check(tmp_path: Path) -> None:
     machine = Machine(Settings.read({"name": "plain", "address": "127.0.0.13"}), tmp_path / "machine")
     machine.power_on()
-    # A simulated server comes with all of it; Windows does not.
+    # A simulated server has all of this, unlike Windows.
     for certificate in certificate_store.certificates(machine, "My"):
         certificate_store.remove(machine, "My", certificate_store.thumbprint(certificate))
     machine.registry.delete_key(winrm_settings.KEY)

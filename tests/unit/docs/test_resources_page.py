@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""docs/resources.md is what docs/generate_resources.py makes of the types."""
+"""docs/resources.md is the output of docs/generate_resources.py for the types."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""docs/variables.md is what docs/generate_variables.py makes of the roles and playbooks."""
+"""docs/variables.md is the output of docs/generate_variables.py for the roles and playbooks."""
 
 from __future__ import annotations
 

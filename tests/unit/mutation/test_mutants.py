@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Which changes the mutation run makes of Python, YAML, Jinja and PowerShell."""
+"""The changes that the mutation run makes to Python, YAML, Jinja and PowerShell."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mutation import jinja_mutants, powershell_mutants, python_mutants, sources,
 
 
 def changes(path: str, text: str) -> set[str]:
-    """The whole texts that the mutants of a text make of it."""
+    """Return the complete texts of all mutants of a text."""
     return {mutant.apply(text) for mutant in sources.find(path, text)}
 
 

@@ -65,7 +65,7 @@ def test_variables_of_a_function_are_no_names_for_others() -> None:
 def test_lines_are_found_again_after_a_change() -> None:
     before = "a\nb\nc\nd\n"
     assert moved_lines(before, before) == {1: {1}, 2: {2}, 3: {3}, 4: {4}}
-    # A changed line was itself, or one beside it; a new line has the lines around it.
+    # A changed line was itself or an adjacent one. A new line has the lines around it.
     assert moved_lines(before, "a\nB\nc\nd\n")[2] == {1, 2, 3}
     assert moved_lines(before, "a\nb\nnew\nc\nd\n") == {1: {1}, 2: {2}, 3: {2, 3}, 4: {3}, 5: {4}}
     assert moved_lines(before, "new\na\nc\n") == {1: {1}, 2: {1}, 3: {3}}
@@ -80,7 +80,7 @@ ROLE = "roles/cni/tasks/main.yml"
 
 
 def recorded() -> LineMap:
-    """Return a map of two test files; one test of the first fails."""
+    """Return a map with two test files. One test in the first fails."""
     line_map = LineMap()
     times = {f"{TEST_A}::slow": 2.0, f"{TEST_A}::limit": 0.1, f"{TEST_A}::red": 0.1, f"{TEST_A}::area": 0.1}
     reached = {A: {"": [1, 6, 12, 13, 15], f"{TEST_A}::slow": [7, 8], f"{TEST_A}::limit": [7, 9]}}
@@ -122,7 +122,7 @@ def mutant(path: str, line: int) -> Mutant:
 
 def test_tests_that_run_the_line_come_first_and_fast_ones_before_slow_ones(line_map: LineMap) -> None:
     selection = Selection(line_map, TEXTS, 60)
-    # Those of the file's own test file follow, because they may use what a cached function made.
+    # The tests in the file's own test file follow, because they may use results of a cached function.
     assert selection.tests_of(mutant(A, 7), PYTHON) == [f"{TEST_A}::limit", f"{TEST_A}::area", f"{TEST_A}::slow"]
     assert selection.tests_of(mutant(A, 8), PYTHON) == [f"{TEST_A}::limit", f"{TEST_A}::area", f"{TEST_A}::slow"]
     assert selection.tests_of(mutant(B, 5), PYTHON) == [f"{TEST_B}::known"]
@@ -172,7 +172,7 @@ def test_a_test_file_is_recorded_again_when_it_or_its_helpers_change_or_import_a
     assert changed() == []
     assert changed(tests__unit__helper="x = 1") == ["tests/unit/test_a.py"]
     assert changed(tests__unit__test_b="x = 1") == ["tests/unit/test_b.py"]
-    # The map finds the lines of a changed source again.
+    # The map still finds the lines after a change of the source.
     assert changed(plugins__a="x = 1") == []
     assert changed(plugins__b="") == ["tests/unit/test_a.py"]
     assert mapping.stale(LineMap(), keys()) == ["tests/unit/test_a.py", "tests/unit/test_b.py"]
@@ -239,7 +239,7 @@ def test_lines_and_files_are_recorded_for_each_test(tmp_path: Path) -> None:
         assert run.by_test.keys() == {f"test_a.py::test_{name}" for name in ("thread", "role", "red")}
         chosen = server.run(Job(("test_a.py",), only=("test_a.py::test_role", "test_a.py::test_thread")))
         assert list(chosen.by_test) == ["test_a.py::test_role", "test_a.py::test_thread"]
-        # A mutant may change the parameters of tests, and with them their names.
+        # A mutant may change the parameters of tests, and so their names.
         gone = server.run(Job(("test_a.py",), only=("test_a.py::test_role[1]",)))
         assert list(gone.by_test) == [f"test_a.py::test_{name}" for name in ("thread", "role", "red")]
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Which mutants are tried, which test files run for them, and what their outcome is."""
+"""Which mutants are tried, which test files run for them, and their results."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from mutation.sources import AREAS, PYTHON, YAML
 from mutation.trying import Trial, Worker, judge
 
 UNREACHED = Path(__file__).parents[2] / "mutation/unreached.txt"
-"""Files that no test of their area reaches; tests/integration has tests of them."""
+"""Files that no test of their area reaches. They have tests in tests/integration."""
 DIFF = """\
 diff --git a/plugins/a.py b/plugins/a.py
 --- a/plugins/a.py
@@ -123,12 +123,12 @@ def test_the_nearest_test_files_come_first() -> None:
     assert reach.tests_of(service, PYTHON, 10) == tests
     assert reach.tests_of(service, PYTHON, 2) == tests[:2]
     assert reach.tests_of("plugins/plugin_utils/resources/_base.py", PYTHON, 1) == [tests[1]]
-    # It is nearer by its folder.
+    # Its folder is nearer.
     assert reach.tests_of("plugins/plugin_utils/file.py", PYTHON, 10) == [
         "tests/unit/plugins/plugin_utils/test_b.py",
         "tests/unit/test_b.py",
     ]
-    # What every test loads tells nothing.
+    # A file that every test loads is no evidence.
     assert reach.tests_of("plugins/plugin_utils/alone.py", PYTHON, 10) == []
 
 
@@ -151,7 +151,7 @@ def test_a_role_is_read_by_tests_that_name_it_or_its_users() -> None:
 
 
 def test_every_pattern_of_an_area_names_files(repository: Path) -> None:
-    # A file that is moved would leave its area without a word.
+    # Otherwise, a file that is moved would silently leave its area.
     patterns = [pattern for area in AREAS.values() for pattern in area.files]
     files = workplace.files_of(repository)
     assert [pattern for pattern in patterns if not fnmatch.filter(files, pattern)] == []
@@ -260,7 +260,7 @@ def test_a_test_that_also_fails_without_the_mutant_kills_nothing(
 
 
 class Scripted(Server):
-    """Gives runs that are prepared, and keeps the jobs."""
+    """Returns prepared runs, and records the jobs."""
 
     def __init__(self, *runs: Run) -> None:
         self.runs = list(runs)
@@ -314,7 +314,7 @@ def test_the_time_limit_is_five_times_what_the_tests_take_without_a_mutant() -> 
     runner.judge(["test_a.py", "test_b.py"])
     runner.red(["test_b.py"])
     runner.judge(["test_c.py::a"])
-    # Two seconds more for pytest, and two for each test file.
+    # Two seconds for pytest, and two for each test file.
     assert [job.limit for job in server.jobs] == [None, 70, 230, 170, 120]
     assert scripted(seconds=7).limit([]) == 10
 

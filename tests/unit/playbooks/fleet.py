@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The machines and the cluster of the rehearsals, as modules tell of them."""
+"""The machines and the cluster of rehearsals, as modules report them."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ PODS = [
 
 
 def facts(name: str, **more: t.Any) -> dict[str, t.Any]:
-    """Return what a machine says of itself: by default it is prepared, and no node.
+    """Return the report of a machine: by default it is prepared, and not a node.
 
     Args:
         name: the node's name.
-        more: what is not usual.
+        more: values that differ from the default.
     """
     usual = {
         "computer_name": name.upper(),
@@ -40,11 +40,11 @@ def facts(name: str, **more: t.Any) -> dict[str, t.Any]:
 
 
 def member(number: int, **more: t.Any) -> dict[str, t.Any]:
-    """Return what the cluster says of a node: by default it is Ready and runs Windows.
+    """Return the cluster's data about a node: by default it is Ready and runs Windows.
 
     Args:
-        number: makes its addresses.
-        more: what is not usual.
+        number: determines its addresses.
+        more: values that differ from the default.
     """
     usual = {
         "version": "v1.36.1",
@@ -65,7 +65,7 @@ LINUX = {"version": "v1.36.3", "ready": True, "os": "linux", "addresses": ["10.0
 
 
 def cluster(**nodes: dict[str, t.Any]) -> dict[str, t.Any]:
-    """Return what cluster_info says of a cluster with these Windows nodes; underscores in names stand for dashes."""
+    """Return cluster_info's result for a cluster with these Windows nodes. Underscores in names stand for dashes."""
     return {
         "api_server": "lb.cluster.local:6443",
         "node_version": "1.36.3",
@@ -82,7 +82,7 @@ def cluster(**nodes: dict[str, t.Any]) -> dict[str, t.Any]:
 
 
 def daemon_set(name: str, revision: str) -> dict[str, t.Any]:
-    """Return what was applied of a DaemonSet."""
+    """Return the applied part of a DaemonSet."""
     labels = {"app": name, "winkube.node/revision": revision}
     return {"result": {"kind": "DaemonSet", "spec": {"template": {"metadata": {"labels": labels}}}}}
 
@@ -101,7 +101,7 @@ TOLD: dict[str, t.Any] = {
     "join_info@live": facts("win-live", joined=True, cni=NETWORK),
     "Converge the node@new": {"changed": True, "rebooted": True, "clock_skew": 0.2},
     "Converge the node@docker": {"changed": True, "rebooted": True},
-    # Once before it is drained, and once after.
+    # Once before it is drained, and once after that.
     "Converge the node@live": [DEFERRED, {"changed": True, "rebooted": True}],
     "Read the tokens of flannel and kube-proxy where they are services": {
         "tokens": {"kube-flannel/flannel-windows": "token 1"}

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Rehearsed runs of the playbooks beside site.yml, and of roles that are used alone."""
+"""Rehearsed runs of all playbooks except site.yml, and of roles that are used alone."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ LOOSE = {"allow_unsupported_windows": True, "allowed_code_policies": ["site"]}
 
 
 def images() -> dict[str, Rehearsal]:
-    """Return runs that make images and bundles, and join machines that were started from images."""
+    """Return runs that build images and bundles, and join machines from images."""
     builders = {"image_builders": ["win1"], "node_windows": ["win2"]}
     build = Rehearsal("build_image.yml", PLAIN, groups=builders, variables={"kube_version": "v1.36.3"})
     push = {**BUNDLE_VARIABLES, "bundle_push": True, **LOOSE, **PROXY}
-    # One with Docker comes first, and the other one leaves its runtime to the default.
+    # A host with Docker comes first. The other one uses the default runtime.
     plain = {name: value for name, value in HOSTS["new"].items() if name != "container_runtime"}
     new = {"docker": HOSTS["docker"], "new": plain}
     return {
@@ -84,7 +84,7 @@ def images() -> dict[str, Rehearsal]:
 
 
 def looks() -> dict[str, Rehearsal]:
-    """Return runs that only look, or change little."""
+    """Return runs that only read, or change little."""
     both = {"live": HOSTS["live"], "docker": HOSTS["docker"]}
     drift = {
         "drift_report": {
@@ -250,7 +250,7 @@ def patches() -> dict[str, Rehearsal]:
 
 
 def roles() -> dict[str, Rehearsal]:
-    """Return runs of plays that use roles alone."""
+    """Return runs of plays that use a role alone."""
 
     def play(*names: str, tasks_from: str = "main") -> list[dict[str, t.Any]]:
         tasks = [

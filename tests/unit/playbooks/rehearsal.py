@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Runs a playbook with the real Ansible in this process. Modules do nothing: a script says what they return.
+"""Runs a playbook with the real Ansible in this process. Modules do nothing, and return the results of a script.
 
-Ansible itself reads the playbook, chooses tasks by tags, evaluates conditions, loops and blocks, and templates the
-arguments. Only modules that would touch something outside of the run are replaced.
+Ansible itself reads the playbook, selects tasks by tags, evaluates conditions, loops and blocks, and templates the
+arguments. Only modules that would have an effect outside of the run are replaced.
 """
 
 from __future__ import annotations
@@ -39,16 +39,18 @@ from ansible.vars.manager import VariableManager
 
 ROOT = Path(__file__).resolve().parents[3]
 REAL = {"add_host", "assert", "debug", "fail", "include_role", "include_tasks", "set_fact", "validate_argument_spec"}
-"""Modules of ansible.builtin that run as they are: they only change what the run knows."""
+"""Modules of ansible.builtin that really run, because they only change the state of the run."""
 
 NOTED = {"add_host": "add_host", "set_fact": "ansible_facts", "debug": "msg"}
-"""Of the results of these modules, what is told."""
+"""The part of these modules' results that is recorded."""
 BAD = {"failed", "ignored", "unreachable"}
 
 Result = Mapping[str, t.Any]
 Told = Mapping[str, t.Any]
-"""What modules return: a result, or a list of results for one call after the other, by the name of the task or module,
-with `@host` behind it if it is of this host only. A result with `unreachable` is a lost connection."""
+"""The results of modules: a result, or a list of results for consecutive calls, by the name of the task or module.
+
+`@host` after the name limits it to this host. A result with `unreachable` is a lost connection.
+"""
 
 
 @dataclass(frozen=True)
@@ -57,12 +59,12 @@ class Call:
 
     Attributes:
         uuid: Ansible's id of the task.
-        task: its name.
-        module: the module, without the name of this collection.
-        host: the host that the task runs for.
-        delegate: the host that it runs on instead, if any.
-        checks: whether it only looks.
-        arguments: what the module is told; of set_fact what it notes, of assert and the like what comes of it.
+        task: the name of the task.
+        module: the name of the module, without that of this collection.
+        host: the host of the task.
+        delegate: the host that the task is delegated to, if any.
+        checks: whether the task runs in check mode.
+        arguments: the arguments of the module; for set_fact the facts, for assert and similar modules the result.
     """
 
     uuid: str
@@ -76,16 +78,16 @@ class Call:
 
 @dataclass
 class Rehearsal:
-    """A playbook, the hosts that it runs on, and what they answer.
+    """A playbook, the hosts that it runs on, and the results of modules.
 
     Attributes:
-        playbook: its path below playbooks/, or a playbook as data.
+        playbook: its path in playbooks/, or a playbook as data.
         hosts: the variables of each host.
-        told: what modules return.
-        variables: extra variables, as of `-e`.
-        groups: hosts of each group; the default is all hosts in node_windows.
-        tags: as of `--tags`.
-        skip_tags: as of `--skip-tags`.
+        told: the results of modules.
+        variables: extra variables, as for `-e`.
+        groups: the hosts of each group; the default is all hosts in node_windows.
+        tags: the value of `--tags`.
+        skip_tags: the value of `--skip-tags`.
         checks: whether this is a dry run.
     """
 
@@ -100,24 +102,24 @@ class Rehearsal:
 
 
 class Listener(t.Protocol):
-    """Is told what happens in a run."""
+    """Is notified of the events of a run."""
 
     def play(self, name: str) -> None:
-        """A play, or the next batch of its hosts, begins."""
+        """Handle the start of a play, or of the next batch of its hosts."""
 
     def called(self, call: Call) -> None:
-        """A module is called."""
+        """Handle the call of a module."""
 
     def ended(self, call: Call, status: str, message: str) -> None:
-        """A task has ended on a host, perhaps without a call; with a message if it failed."""
+        """Handle the end of a task on a host, perhaps without a call. If it failed, there is a message."""
 
 
 def run(rehearsal: Rehearsal, listener: Listener, folder: Path) -> int:
     """Run a playbook, and return the exit status of ansible-playbook.
 
     Args:
-        rehearsal: what is run.
-        listener: is told what happens.
+        rehearsal: the run.
+        listener: is notified of the events.
         folder: an empty folder for files of this run.
     """
     loader = DataLoader()
@@ -127,7 +129,7 @@ def run(rehearsal: Rehearsal, listener: Listener, folder: Path) -> int:
     callback._init_callback_methods()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(context, "CLIARGS", _options(rehearsal))
-        # It keeps the options of the first run of a process.
+        # Ansible keeps the options of the first run in a process.
         patch.setattr(load_options_vars, "options_vars", None, raising=False)
         patch.setattr(strategy, "WorkerProcess", _Inline)
         patch.setattr(TaskQueueManager, "load_callbacks", lambda _manager: None)
@@ -137,9 +139,9 @@ def run(rehearsal: Rehearsal, listener: Listener, folder: Path) -> int:
         resources = plugins.lookup_loader.get("winkube.node.node_resources", class_only=True)
         patch.setattr(resources, "run", _resources)
         patch.setattr(jinja2.Environment, "compile", _compile)
-        # Ansible copies the files of roles whenever they are imported: texts need no copies.
+        # Ansible copies the data of roles at every import, but strings need no copies.
         patch.setitem(copy._deepcopy_dispatch, _datatag._AnsibleTaggedStr, lambda text, _memo: text)
-        # What a user has in the environment is no part of the golden files.
+        # The user's environment must not affect the golden files.
         patch.setenv("PWD", "/rehearsal")
         patch.delenv("KUBECONFIG", raising=False)
         variables = VariableManager(loader=loader, inventory=inventory)
@@ -154,7 +156,7 @@ _COMPILE = jinja2.Environment.compile
 
 
 def _compile(environment: t.Any, source: t.Any, *arguments: t.Any, **keywords: t.Any) -> t.Any:
-    """Compile each template once: a run has an environment for each task, each of which would do it again."""
+    """Compile each template once. A run has an environment for each task, which would compile it again."""
     if not isinstance(source, str):
         return _COMPILE(environment, source, *arguments, **keywords)
     key = (type(environment), str(source), arguments, tuple(sorted(keywords.items())))
@@ -164,12 +166,12 @@ def _compile(environment: t.Any, source: t.Any, *arguments: t.Any, **keywords: t
 
 
 def _resources(_lookup: t.Any, terms: t.Sequence[str], **_more: t.Any) -> list[list[dict[str, str]]]:
-    """Stand for the resources of roles: what they are is a matter of other tests."""
+    """Replace the resources of roles, which other tests cover."""
     return [[{"resources_of": str(role)}] for role in terms]
 
 
 def _trusted(value: t.Any) -> t.Any:
-    """Return data whose texts Ansible may template, as it does with those of an inventory."""
+    """Mark the texts in some data as trusted for templating, as Ansible does for an inventory."""
     if isinstance(value, str):
         return trust_as_template(value)
     if isinstance(value, Mapping):
@@ -208,13 +210,13 @@ def _playbook(rehearsal: Rehearsal, folder: Path) -> Path:
 
 
 class _Inline(WorkerProcess):  # type: ignore[misc]  # ansible ships no type information
-    """A worker that does its task at once, in this process."""
+    """A worker that runs its task immediately in this process."""
 
     def start(self) -> None:
-        # What a process of its own would have: a task that it may change.
+        # Like a separate process, it gets its own task, which it may change.
         self._task = self._task.copy(exclude_tasks=True)
         self._host = copy.copy(self._host)
-        # `_run` reads these streams when the task is done.
+        # `_run` reads these streams after the task.
         streams = contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO())
         with streams[0], streams[1], _task.TaskContext(self._task):
             self._run()
@@ -232,7 +234,7 @@ def _local(executor: t.Any, _variables: t.Any, _templar: t.Any, _name: str) -> t
 
 
 def _chooser(told: Told, listener: Listener) -> t.Callable[..., tuple[t.Any, None]]:
-    """Return what replaces Ansible's choice of the plugin that runs a task."""
+    """Return a replacement for Ansible's selection of the plugin that runs a task."""
     original = task_executor.TaskExecutor._get_action_handler_with_module_context
     left = {name: list(value) for name, value in told.items() if isinstance(value, list)}
 
@@ -258,13 +260,13 @@ def _module_of(task: t.Any) -> str:
 
 
 class _Plugin:
-    """Stands for the plugin of a module, or goes before it.
+    """Replaces the plugin of a module, or runs before it.
 
     Args:
         executor: runs the task.
-        listener: is told of the call.
-        answer: what the module returns.
-        handler: the real plugin, of modules that run as they are.
+        listener: is notified of the call.
+        answer: the result of the module.
+        handler: the real plugin, for modules that really run.
     """
 
     _requires_connection = False
@@ -295,11 +297,11 @@ class _Plugin:
         return call
 
     def cleanup(self, force: bool = False) -> None:
-        """Nothing is left behind."""
+        """Do nothing, because nothing is left behind."""
 
 
 class _Callback(CallbackBase):  # type: ignore[misc]  # ansible ships no type information
-    """Tells the listener what happens."""
+    """Notifies the listener of events."""
 
     CALLBACK_VERSION = 2.0
     CALLBACK_TYPE = "stdout"

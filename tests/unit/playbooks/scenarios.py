@@ -33,7 +33,7 @@ SETTINGS = {
     "allowed_code_policies": ["site"],
     "hns_cleanup_containerd_namespaces": ["site"],
 }
-"""What the other runs leave to its default."""
+"""A variable for which all other runs use the default."""
 
 
 def site() -> dict[str, Rehearsal]:
@@ -57,7 +57,7 @@ def site() -> dict[str, Rehearsal]:
 
 
 def trouble() -> dict[str, Rehearsal]:
-    """Return runs of site.yml in which something fails."""
+    """Return runs of site.yml with failures."""
     run = replace(SITE, variables={**KUBECONFIG, **SETTINGS})
 
     def told(**more: t.Any) -> Rehearsal:
@@ -103,7 +103,7 @@ def trouble() -> dict[str, Rehearsal]:
                 MAINTAINED: {"nodes": {"win-live": {"reason": "kubelet stopped"}}, "waiting": ["win-live"]},
             },
         ),
-        # Its machine is new, and its node is still there.
+        # The machine is new, and its old node still exists.
         "rejoin": replace(
             run,
             hosts={"new": HOSTS["new"]},
@@ -130,7 +130,7 @@ def trouble() -> dict[str, Rehearsal]:
 
 
 def network() -> dict[str, Rehearsal]:
-    """Return runs of site.yml on a live node that gets another network."""
+    """Return runs of site.yml on a live node whose network changes."""
     other = {"plugin": "flannel", "backend": "vxlan", "network": "flannel.4096"}
     hosts = {"live": HOSTS["live"]}
     told = {

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The plays of a playbook as Ansible reads them: every task of the roles that it imports, with its keywords.
+"""The plays of a playbook as Ansible parses them: every task of the imported roles, with its keywords.
 
-What tasks tell their modules, and under which conditions they run, is seen in rehearsals instead (trace.py).
+Rehearsals (trace.py) cover the arguments of modules, and the conditions of tasks.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FLAGS = (
     "run_once",
     "throttle",
 )
-# What Ansible takes where a task says nothing.
+# Ansible's defaults for the keywords of tasks.
 USUAL: dict[str, object] = {
     "async_val": 0,
     "delay": 5,
@@ -44,11 +44,11 @@ USUAL: dict[str, object] = {
 
 
 CONSTANT = ("changed_when", "failed_when")
-"""Keywords that are shown if they are not expressions."""
+"""Keywords that are included if they are constant."""
 
 
 def of(playbook: Path) -> str:
-    """Return the plays of a playbook: a line for each task, and one for the tags of the tasks that follow."""
+    """Return the plays of a playbook, with a line for each task, and one for the tags of the following tasks."""
     loader = DataLoader()
     inventory = InventoryManager(loader, ["localhost,"])
     found = Playbook.load(str(playbook), VariableManager(loader=loader, inventory=inventory), loader)
@@ -56,7 +56,7 @@ def of(playbook: Path) -> str:
     for play in found.get_plays():
         lines += ["", f"# {play.get_name()}", *_keywords(play, PLAY), f"gather_facts: {play.gather_facts}"]
         tags = ""
-        # The first blocks and the last ones only run handlers.
+        # The first and the last blocks only run handlers.
         for line, of_task in (found for block in play.compile() for found in _of_block(block, "")):
             if of_task is not None and of_task != tags:
                 tags = of_task
@@ -73,7 +73,7 @@ def _keywords(found: t.Any, names: tuple[str, ...]) -> Iterator[str]:
 
 
 def _of_block(block: t.Any, indent: str) -> Iterator[tuple[str, str | None]]:
-    """Yield the lines of a block, those of tasks with the task's tags."""
+    """Yield the lines of a block, with the tags for tasks."""
     for part in ("block", "rescue", "always"):
         tasks = getattr(block, part)
         if not tasks:

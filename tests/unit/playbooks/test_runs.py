@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What playbooks and roles do, run by run, is what the golden files say: all but site.yml (test_site_runs.py)."""
+"""The runs of playbooks and roles match the golden files: all except site.yml (test_site_runs.py)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What site.yml does, run by run, is what the golden files say."""
+"""The runs of site.yml match the golden files."""
 
 from __future__ import annotations
 

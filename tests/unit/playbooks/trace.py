@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a run does, as a text that people can read and compare: every call of a module, and what came of it."""
+"""A run as a readable and comparable text: every call of a module, and its result."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from unit.playbooks.rehearsal import Call, Rehearsal, run
 
 WIDTH = 250
 TIMES = {"started", "finished"}
-"""Notes of when something happened."""
+"""Keys with times."""
 
 
 @dataclass
@@ -24,7 +24,7 @@ class _Task:
 
 
 class Trace:
-    """Notes what happens in a run."""
+    """Records the events of a run."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
@@ -39,20 +39,20 @@ class Trace:
 
     def ended(self, call: Call, status: str, message: str) -> None:
         if message and call.uuid not in self._tasks:
-            # It has failed before its module was called.
+            # It has failed before the call of its module.
             self.called(call)
         if call.uuid in self._tasks:
             self._tasks[call.uuid].ended[call.host] = f"{status}: {message}" if message else status
 
     def text(self, status: int) -> str:
-        """Return all that happened.
+        """Return all events.
 
         Args:
             status: the exit status of the run.
         """
         self._flush()
         text = "\n".join([*self._lines, f"# exit status {status}"]) + "\n"
-        # Ansible's own words, which differ from version to version.
+        # Ansible's own message, which differs between versions.
         return text.replace("Task failed: ", "").replace("Action failed: ", "")
 
     def _flush(self) -> None:
@@ -65,7 +65,7 @@ def of(rehearsal: Rehearsal, folder: Path) -> str:
     """Run a playbook, and return its trace.
 
     Args:
-        rehearsal: what is run.
+        rehearsal: the run.
         folder: an empty folder for files of this run.
     """
     trace = Trace()
@@ -74,7 +74,7 @@ def of(rehearsal: Rehearsal, folder: Path) -> str:
 
 
 def _of_task(task: _Task) -> list[str]:
-    """Return the lines of a task: its name, and its calls. Hosts with the same call share its lines."""
+    """Return the lines of a task: its name and its calls. Hosts with the same call share the lines."""
     first = task.calls[0]
     alike: dict[str, list[str]] = {}
     for call in task.calls:
@@ -95,7 +95,7 @@ def _data(arguments: dict[str, t.Any]) -> str:
 
 
 def _short(name: str, value: t.Any) -> t.Any:
-    """Return a value without what other golden files hold, and without the time of the run."""
+    """Return a value without the content of other golden files, and without times."""
     if name == "definition" and isinstance(value, list):
         # tests/golden/manifests.
         return [_object(one) for one in value if one]

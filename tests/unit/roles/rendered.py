@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The files that the roles write, rendered from their variables: per version, network mode and container runtime."""
+"""The files that the roles write, rendered from their variables: by version, network mode and container runtime."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PROXY = {"http_proxy": "http://proxy.example:3128", "no_proxy": "localhost,10.0.
 
 
 def node(runtime: str = "containerd", **variables: t.Any) -> Templar:
-    """What templates see on the host `win1`, which is about to join as the node of that name."""
+    """Return what templates see on the host `win1`, which is going to join as the node with that name."""
     return templar(
         OF_A_NODE,
         {
@@ -56,26 +56,26 @@ def node(runtime: str = "containerd", **variables: t.Any) -> Templar:
 
 
 def resources(found: Templar, expression: str) -> list[dict[str, t.Any]]:
-    """The resources that an expression lists, without what Ansible notes of them."""
+    """Return the resources in an expression, without Ansible's own marks."""
     listed: list[dict[str, t.Any]] = json.loads(json.dumps(value(found, expression)))
     return listed
 
 
 def content(found: Templar, variable: str, name: str) -> str:
-    """The content of a file by the end of its path, of the resources that a role's variable lists."""
+    """Return the contents of a file by the end of its path, from the resources in a role's variable."""
     files = [one for one in resources(found, variable) if one["type"] == "File" and one["name"].endswith(name)]
     (text,) = [one["content"] for one in files]
     return str(text)
 
 
 def of_role(found: Templar, role: str, name: str) -> dict[str, t.Any]:
-    """The resource of a name that a role has."""
+    """Return a role's resource with this name."""
     (one,) = [one for one in resources(found, f"{role}_resources") if one.get("name") == name]
     return one
 
 
 def runtimes() -> dict[str, str]:
-    """What the container runtimes read."""
+    """Return the files that the container runtimes read."""
     found = {
         f"containerd/{version}.toml": content(
             node(container_runtime_containerd_version=version), "container_runtime_resources", "config.toml"
@@ -100,7 +100,7 @@ def runtimes() -> dict[str, str]:
 
 
 def kubelet() -> dict[str, str]:
-    """The kubelet's drop-in and its command line."""
+    """Return the kubelet's drop-in and its command line."""
     found = {
         f"kubelet/{runtime}/50-windows.conf": content(node(runtime), "kubernetes_node_resources", "50-windows.conf")
         for runtime in RUNTIMES
@@ -121,7 +121,7 @@ def _lines(lines: t.Iterable[str]) -> str:
 
 
 def _nssm_arguments(found: Templar, variable: str, service: str) -> str:
-    """The command line of a program that nssm runs."""
+    """Return the command line of a program that nssm runs."""
     (line,) = [
         one["value"]
         for one in resources(found, variable)
@@ -131,7 +131,7 @@ def _nssm_arguments(found: Templar, variable: str, service: str) -> str:
 
 
 def network() -> dict[str, str]:
-    """kube-proxy, flannel and the CNI plugins, per mode and runtime."""
+    """Return the files of kube-proxy, flannel and the CNI plugins, by mode and runtime."""
     found = {}
     for backend in BACKENDS:
         for runtime in RUNTIMES:
@@ -147,13 +147,13 @@ def network() -> dict[str, str]:
         found[f"network/{backend}/net-conf.json"] = value(known, "cni_net_conf | to_nice_json(indent=2)") + "\n"
     known = node(cni_flannel_backend="vxlan")
     (reserved,) = [one for one in resources(known, "node_join_resources") if "\\networks\\" in str(one.get("name"))]
-    # As JSON, which shows the file's line ends.
+    # As JSON, which shows the file's line endings.
     found["network/vxlan/reserved-address.json"] = json.dumps(reserved, indent=2) + "\n"
     return found
 
 
 def manifests() -> dict[str, str]:
-    """What role cni applies in the cluster."""
+    """Return what the role cni applies in the cluster."""
     found = {}
     images = {
         "cni_flannel_image": "registry.example/flannel:1",
@@ -177,7 +177,7 @@ def _manifests(found: Templar, definition: str) -> str:
 
 
 def joins() -> dict[str, str]:
-    """kubeadm's JoinConfiguration, and the kubeconfig by which it may find the cluster."""
+    """Return kubeadm's JoinConfiguration, and the kubeconfig with which it may find the cluster."""
     found = {}
     full = {
         "node_join_node_taints": [{"key": "os", "value": "windows", "effect": "NoSchedule"}],

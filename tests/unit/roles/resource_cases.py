@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Hosts whose resources are compared with golden files: what their inventory says, and which roles they have."""
+"""Hosts whose resources are compared with golden files: their inventory, and their roles."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HOST: Mapping[str, t.Any] = {
     "ansible_play_hosts": ["win1"],
     "ansible_play_hosts_all": ["win1"],
     "ansible_search_path": [str(ROLES / "cni")],
-    # They are many, and a test of their own compares them.
+    # There are many, and a separate test compares them.
     "windows_settings_registry_fixes": False,
     "node_join_cluster": rendered.CLUSTER,
     "node_join_info": {"computer_name": "WIN1", "joined": False, "cni": {}},
@@ -145,15 +145,15 @@ CASES: Mapping[str, tuple[tuple[str, ...], Mapping[str, t.Any]]] = {
     "docker-cached": (("image_cache",), {**CACHED, **DOCKER}),
     "former-services": (("node_join",), FORMER),
 }
-"""The roles and the variables of a host, by the name of its golden files."""
+"""The roles and the variables of each host, by the names of their golden files."""
 
 
 def variables(given: Mapping[str, t.Any], without: str = "") -> Variables:
-    """Return the variables of a host: those given, those of HOST, and the roles' defaults.
+    """Return the variables of a host: the given ones, those of HOST, and the roles' defaults.
 
     Args:
-        given: they go before all others.
-        without: a variable of HOST that is left to its default.
+        given: variables that take precedence over all others.
+        without: a variable of HOST for which the default is used.
     """
     host = {name: value for name, value in HOST.items() if name != without}
     found = templar(WITH_RESOURCES, {**host, "kube_version": "v1.36.3", **given})
@@ -161,7 +161,7 @@ def variables(given: Mapping[str, t.Any], without: str = "") -> Variables:
 
 
 def of_host(case: str) -> dict[str, str]:
-    """Return the resources of each role of a host as YAML, by the name of their golden file.
+    """Return the resources of each role of a host in YAML, by the name of their golden file.
 
     Args:
         case: one of CASES.

@@ -18,7 +18,7 @@ ROLES = pathlib.Path(__file__).resolve().parents[3] / "roles"
 
 
 def templar(roles: t.Iterable[str], variables: t.Mapping[str, t.Any]) -> Templar:
-    """What templates see: defaults and variables of some roles, and above them those of the host."""
+    """Return what templates see: defaults and variables of some roles, overridden by those of the host."""
     if AnsibleCollectionConfig.collection_finder is None:
         init_plugin_loader()
     known: dict[str, t.Any] = {}
@@ -30,29 +30,29 @@ def templar(roles: t.Iterable[str], variables: t.Mapping[str, t.Any]) -> Templar
 
 @functools.cache
 def _loaded(path: pathlib.Path) -> dict[str, t.Any]:
-    """A file of variables, as templates that are trusted; read once, since nothing changes what it holds."""
+    """Return a file of variables as trusted templates. It is read once, because its content does not change."""
     found: dict[str, t.Any] = DataLoader().load_from_file(str(path), trusted_as_template=True)
     return found
 
 
 def value(found: Templar, expression: str) -> t.Any:
-    """What an expression comes to."""
+    """Return the value of an expression."""
     return found.template(trust_as_template("{{ " + expression + " }}"))
 
 
 def holds(found: Templar, conditions: str | list[str]) -> bool:
-    """Whether the conditions of a task hold, all of them where there is a list."""
+    """Return whether the conditions of a task are true; a list of them must all be true."""
     listed = [conditions] if isinstance(conditions, str) else conditions
     return all(bool(value(found, condition)) for condition in listed)
 
 
 def rendered(found: Templar, text: str) -> t.Any:
-    """What a text with templates comes to, such as an argument of a task."""
+    """Return a text after templating, such as an argument of a task."""
     return found.template(trust_as_template(text))
 
 
 def every_task(items: t.Iterable[dict[str, t.Any]], **inherited: t.Any) -> t.Iterator[dict[str, t.Any]]:
-    """The tasks of a list and of its blocks, each with the keywords that it has from them."""
+    """Yield the tasks in a list and in its blocks, with the keywords that they inherit."""
     for item in items:
         parts = [part for part in ("block", "rescue", "always") if part in item]
         if not parts:
@@ -63,6 +63,6 @@ def every_task(items: t.Iterable[dict[str, t.Any]], **inherited: t.Any) -> t.Ite
 
 
 def task(role: str, tasks: str, name: str = "") -> dict[str, t.Any]:
-    """A task of a role: the first of a file, or the one of a name."""
+    """Return a task of a role: the first one in a file, or the one with a name."""
     found: list[dict[str, t.Any]] = yaml.safe_load((ROLES / role / "tasks" / tasks).read_text(encoding="utf-8"))
     return next(item for item in every_task(found) if not name or item["name"] == name)

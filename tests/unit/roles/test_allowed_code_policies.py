@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a site allows of its code policies reaches every task that would stop because of them."""
+"""The code policies that a site allows are passed to every task that checks them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FILES = sorted([*ROLES.glob("*/tasks/*.yml"), *(ROLES.parent / "playbooks").rglo
 
 
 def tasks(found: t.Any) -> t.Iterator[dict[str, t.Any]]:
-    """All tasks of a file, those in plays and blocks too."""
+    """Yield all tasks in a file, including those in plays and blocks."""
     for item in found or ():
         yield item
         for key in ("pre_tasks", "tasks", "post_tasks", "block", "rescue", "always"):

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""When what cluster_info said at the beginning is enough, and the cluster is not asked again."""
+"""When the first result of cluster_info is sufficient, and the cluster is not queried again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def facts(host: str, *, joined: bool = True) -> dict[str, t.Any]:
 
 
 def untouched(**variables: t.Any) -> bool:
-    """Whether a node's host notes that nothing was changed."""
+    """Return whether a node's host has recorded that nothing was changed."""
     arguments = task(
         "node_join", "converge.yml", "Note which nodes are waited for later, and on which nothing was changed"
     )
@@ -29,7 +29,7 @@ def untouched(**variables: t.Any) -> bool:
 
 
 def waits(hosts: t.Mapping[str, t.Mapping[str, t.Any]], cluster: t.Mapping[str, t.Any] = READY) -> bool:
-    """Whether the run waits for its nodes; hosts that are not there have failed."""
+    """Return whether the run waits for its nodes. Hosts that are missing have failed."""
     about = {host: {"node_join_info": facts(host), "node_join_later": False, **more} for host, more in hosts.items()}
     variables = {
         "hostvars": {host: about.get(host, {}) for host in HOSTS},
@@ -76,7 +76,7 @@ def test_a_machine_that_joins_is_not_untouched() -> None:
     assert not untouched(node_join_info=facts("one", joined=False))
 
 
-# They change nothing, or only what others have changed (deleted tokens of nodes that join, a guard's end).
+# They change nothing, or only what others have changed (deleted tokens of joining nodes, a guard's end).
 READERS = {
     "ansible.builtin.assert",
     "ansible.builtin.async_status",
@@ -91,9 +91,9 @@ READERS = {
 FOLLOWERS = {
     "Approve the nodes' certificates meanwhile",
     "Delete the bootstrap tokens",
-    # Its machine joins, and so is not untouched.
+    # The machine joins, so it is not unchanged.
     "Delete the node of a machine that joins anew",
-    # Files for the resources that `Converge the node` then makes.
+    # Files for the resources that `Converge the node` then creates.
     "Push what the node lacks of the bundle",
     "See that the static address is there",
 }
@@ -105,7 +105,7 @@ FILES = {
 
 
 def flat(tasks: t.Iterable[dict[str, t.Any]]) -> t.Iterator[dict[str, t.Any]]:
-    """Tasks, with those of blocks."""
+    """Yield tasks, including those in blocks."""
     for one in tasks:
         for part in ("block", "rescue", "always"):
             yield from flat(one.get(part, []))
@@ -114,7 +114,7 @@ def flat(tasks: t.Iterable[dict[str, t.Any]]) -> t.Iterator[dict[str, t.Any]]:
 
 
 def changing() -> t.Iterator[tuple[str, str]]:
-    """The tasks of the join that may change something, with the name of what they register."""
+    """Yield the tasks of the join that may change something, with the names that they register."""
     for role, files in FILES.items():
         for name in files:
             for one in flat(yaml.safe_load((ROLES / role / "tasks" / name).read_text(encoding="utf-8"))):
@@ -151,7 +151,7 @@ def test_who_cordoned_a_live_node_is_known_from_the_beginning(node: dict[str, t.
 
 
 def surveys(*states: t.Mapping[str, t.Any]) -> bool:
-    """Whether the cluster is asked about the nodes of hosts with these notes."""
+    """Return whether the cluster is queried for the nodes of hosts with these facts."""
     hosts = {state["host"]: {"node_maintenance_state": state} for state in states}
     variables = {"hostvars": {**hosts, "other": {}}, "ansible_play_hosts_all": [*hosts, "other"]}
     condition = task("node_maintenance", "inspect.yml", "Look at the nodes in the cluster")["when"]

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What is asked of the API server beforehand is what the roles do in the cluster."""
+"""The access that is checked beforehand matches what the roles do in the cluster."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OBJECT = re.compile(
 
 
 def objects(*templates: str) -> set[tuple[str, str, str]]:
-    """Resource, namespace and name of each object in some templates of role cni."""
+    """Return resource, namespace and name of each object in some templates of the role cni."""
     texts = [(ROLES / "cni" / "templates" / name).read_text(encoding="utf-8") for name in templates]
     found = [match for text in texts for match in _OBJECT.findall(text)]
     assert len(found) == sum(len(re.findall(r"^kind: (?!Config$)", text, re.MULTILINE)) for text in texts)
@@ -40,7 +40,7 @@ def test_every_object_that_is_applied_is_asked_for(purpose: str, templates: tupl
 
 
 def purposes(runtimes: t.Mapping[str, str], **variables: t.Any) -> set[str]:
-    """What a run over hosts with these runtimes asks for."""
+    """Return the access that a run on hosts with these runtimes checks."""
     hosts = {host: {"container_runtime": runtime} if runtime else {} for host, runtime in runtimes.items()}
     known = {"ansible_play_hosts": list(hosts), "hostvars": hosts, **variables}
     return set(value(templar(["container_runtime", "cni", "node_join"], known), "node_join_purposes"))

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What node_join's check.yml gives to cluster_check, by the roles' defaults and an inventory's variables."""
+"""The arguments of cluster_check in node_join's check.yml, from the roles' defaults and an inventory's variables."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CLUSTER: dict[str, t.Any] = {
 
 
 def check(cluster: t.Mapping[str, t.Any] | None = None, **variables: t.Any) -> dict[str, t.Any]:
-    """What comes of the task for a host with these variables."""
+    """Return the result of the task for a host with these variables."""
     arguments = task("node_join", "check.yml", "Compare the variables with the cluster")["winkube.node.cluster_check"]
     magic = {"inventory_hostname": "win1", "ansible_host": "10.3.0.4", "groups": {}, "hostvars": {}}
     known = templar(ROLES, {**magic, "node_join_cluster": {**CLUSTER, **(cluster or {})}, **variables})

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The defaults of roles are those that argument specifications and READMEs document."""
+"""The roles' defaults match their argument specifications and READMEs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def options(role: str) -> dict[str, t.Any]:
 
 
 def constant(value: object) -> tuple[object] | None:
-    """The value that a variable has without others, in a tuple; None for a template of other variables."""
+    """Return a variable's value in a tuple; None for a template that reads other variables."""
     if "{{" not in str(value):
         return (value,)
     shared = _SHARED.fullmatch(str(value))
@@ -50,9 +50,9 @@ def test_the_argument_specification_has_every_variable_with_its_default(role: st
     assert set(found) <= set(specified)
     constants = {name: value[0] for name, given in found.items() if (value := constant(given)) is not None}
     stated = stated_defaults(specified)
-    # Ansible makes a text of a number where the option is a text.
+    # Ansible converts a number to text if the option is text.
     assert stated == {name: as_stated(constants[name], stated[name]) for name in stated}
-    # Null is what a missing default means, and templates that read other variables have none.
+    # A missing default means null, and templates that read other variables have none.
     unstated = {name for name, value in constants.items() if value is not None and "{{" not in str(found[name])}
     assert unstated <= set(stated)
 

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Programs accept the golden files: the real program where KUBEBUILDER_ASSETS has it, else its contract decides.
+"""Programs accept the golden files: the real program if it is in KUBEBUILDER_ASSETS, else its contract.
 
-The manifests are checked by a real API server: tests/simulator_tests/cluster/test_golden_manifests.py.
+A real API server checks the manifests: tests/simulator_tests/cluster/test_golden_manifests.py.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from simulator.kubernetes_node.programs import configuration, contracts, flags
 from simulator.machine.machine import Machine
 from simulator.machine.settings import Settings
 
-# One worker: the last test looks at what the others read.
+# One worker, because the last test checks what the others have read.
 pytestmark = pytest.mark.xdist_group("golden_accepted")
 KUBERNETES = tuple(contracts.load("kubernetes")["versions"])
 OLD = tuple(version for version in KUBERNETES if not contracts.at_least(f"{version}.0", "1.34"))
@@ -44,7 +44,7 @@ JOINS = ("containerd", "docker", "full", "own-endpoint")
 
 
 class Golden:
-    """Reads golden files, and keeps which."""
+    """Reads golden files, and records their names."""
 
     def __init__(self) -> None:
         self.read: set[str] = set()
@@ -57,12 +57,12 @@ class Golden:
 
 @pytest.fixture(scope="module")
 def golden() -> Golden:
-    """The reader of all tests of this module."""
+    """Return the reader that all tests of this module share."""
     return Golden()
 
 
 def program(name: str) -> Path:
-    """A real program, or the test is skipped."""
+    """Return the path of a real program, or skip the test."""
     found = Path(os.environ.get("KUBEBUILDER_ASSETS") or "/nonexistent") / name
     if not found.exists():
         pytest.skip(f"KUBEBUILDER_ASSETS names no folder with {name}")
@@ -70,7 +70,7 @@ def program(name: str) -> Path:
 
 
 def kubeadm_objects_to(name: str, texts: t.Iterable[str], folder: Path) -> str:
-    """What a real kubeadm says against configuration files; empty: nothing."""
+    """Return a real kubeadm's errors for configuration files; empty if it accepts them."""
     found = ""
     for text in texts:
         file = folder / "configuration.yaml"
@@ -108,7 +108,7 @@ def test_the_real_containerd_takes_it(version: str) -> None:
 
 
 def of_a_cluster(text: str, name: str) -> str:
-    """The configuration of a component, beside that of a cluster: alone kubeadm passes over it."""
+    """Return the configuration of a component together with that of a cluster, without which kubeadm ignores it."""
     api_version = "v1beta3" if name == KUBEADM[0] else "v1beta4"
     version = name.rpartition("-")[2] if "-" in name else "1.37.1"
     head = {
@@ -121,7 +121,7 @@ def of_a_cluster(text: str, name: str) -> str:
 
 @pytest.mark.parametrize("name", KUBEADM)
 def test_the_real_kubeadm_takes_what_kubelet_and_kube_proxy_read(name: str, tmp_path: Path, golden: Golden) -> None:
-    # kubeadm decodes the configuration of these two strictly, as it does its own.
+    # kubeadm decodes the configuration of these two in strict mode, like its own.
     assert kubeadm_objects_to(name, [of_a_cluster(golden(file), name) for file in COMPONENTS], tmp_path) == ""
     wrong = [golden(COMPONENTS[0]).replace("resolvConf", "resolveConf"), golden(COMPONENTS[-1]).replace("DSR", "Dsr")]
     found = kubeadm_objects_to(name, [of_a_cluster(text, name) for text in wrong], tmp_path)
@@ -159,7 +159,7 @@ def test_kubelet_and_kube_log_runner_know_every_flag(file: str, versions: t.Sequ
 
 @pytest.mark.parametrize(("api", "name"), [("v1beta3", KUBEADM[0]), *(("v1beta4", name) for name in KUBEADM[1:])])
 def test_the_real_kubeadm_takes_the_join(api: str, name: str, tmp_path: Path, golden: Golden) -> None:
-    # It wants the kubeconfig that says where the cluster is to be there.
+    # It requires that the kubeconfig for discovery exists at this path.
     here = str(comparison.path("kubeadm/discovery.json"))
     texts = [
         golden(f"kubeadm/{api}/{join}.yaml").replace("/ProgramData/winkube/discovery.conf", here) for join in JOINS
@@ -222,7 +222,8 @@ def test_containerd_pulls_from_where_hosts_toml_says(
         assert found[0].ca == (rf"{place}\ca-8d92501b8557.pem",)
 
 
-# What the plugins pass to HNS. API version 2: microsoft/hcsshim hcn/hcnpolicy.go (OutboundNatPolicySetting,
+# The arguments that the plugins pass to HNS. API version 2: microsoft/hcsshim hcn/hcnpolicy.go
+# (OutboundNatPolicySetting,
 # SDNRoutePolicySetting); version 1: internal/hns/hnspolicy.go (OutboundNatPolicy, OutboundEncap: ROUTE).
 POLICIES: dict[int, dict[str, set[str]]] = {
     2: {"OutBoundNAT": {"Exceptions"}, "SDNROUTE": {"DestinationPrefix", "NeedEncap"}},
@@ -292,16 +293,17 @@ def test_kubeadm_finds_the_cluster_in_its_file(machine: Machine, golden: Golden)
             discovery.discover(machine, wanted, 0, lambda _seconds: True)
         return str(raised.value)
 
-    # There is no such server: kubeadm has read the file when it tries to reach it.
+    # The server does not exist: kubeadm has read the file when it tries to connect.
     assert problem(text).startswith("couldn't validate the identity of the API Server")
     named = text.replace('"name": ""', '"name": "a"')
     assert "does not have an unnamed Cluster" in problem(named)
 
 
 def test_host_local_takes_the_reserved_address_for_taken(golden: Golden) -> None:
-    """Of containernetworking/plugins: plugins/ipam/host-local/backend/disk/backend.go.
+    """See plugins/ipam/host-local/backend/disk/backend.go of containernetworking/plugins.
 
-    A file with the name of the address, in a folder with the name of the network; in it the container, CRLF, the card.
+    The file has the name of the address, in a folder with the name of the network. It contains the container, CRLF and
+    adapter.
     """
     file = json.loads(golden("network/vxlan/reserved-address.json"))
     folder, _, address = file["name"].rpartition("\\")

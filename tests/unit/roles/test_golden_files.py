@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The files that the roles write are, byte for byte, the golden files."""
+"""The files that the roles write equal the golden files, byte for byte."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def folder(name: str) -> str:
 def test_what_is_rendered_is_the_golden_file(area: Callable[[], dict[str, str]]) -> None:
     texts = area()
     assert comparison.compare(texts) == ""
-    # Nor does one stay that nobody renders any more.
+    # A file that is no longer rendered must be removed.
     assert {name for name in comparison.recorded() if folder(name) in AREAS[area]} == set(texts)
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The resources of each role are, for some hosts, the golden files."""
+"""The resources of each role equal the golden files, for some hosts."""
 
 from __future__ import annotations
 

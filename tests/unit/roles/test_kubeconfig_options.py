@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Every task that talks to a cluster uses the kubeconfig and the context that the user chose."""
+"""Every task that accesses a cluster uses the user's kubeconfig and context."""
 
 from __future__ import annotations
 

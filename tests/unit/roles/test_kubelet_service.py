@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The kubelet's service as the role kubernetes_node has it."""
+"""The kubelet's service in the role kubernetes_node."""
 
 from __future__ import annotations
 

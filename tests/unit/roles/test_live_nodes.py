@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Which machines the role node_join takes for live nodes, and what it refuses to do to them."""
+"""Which machines are live nodes for the role node_join, and what it refuses to do to them."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def said(expression: str, **variables: t.Any) -> t.Any:
     ("variables", "live"),
     [
         ({**JOINED, "node_join_cluster": KNOWN}, True),
-        # The cluster knows no such node: it runs no pods of this cluster.
+        # The cluster does not have this node, so it runs no pods of the cluster.
         ({**JOINED, "node_join_cluster": UNKNOWN}, False),
-        # Nobody could be asked: what says that it has joined is spared.
+        # The cluster could not be queried, so a machine that reports a join is spared.
         (JOINED, True),
         ({**JOINED, "node_join_cluster": {"skipped": True}}, True),
         ({**PLAIN, "node_join_cluster": KNOWN}, False),
@@ -78,7 +78,7 @@ DEFERRED = {"deferred": [{"name": "Hyper-V"}]}
 
 
 def pods(*revisions: str) -> dict[str, t.Any]:
-    """What the cluster said of the node, on which pods of these revisions run."""
+    """Return the cluster's data about the node, on which pods with these revisions run."""
     found = [{"namespace": "kube-system", "name": f"pod-{one}", "revision": one} for one in revisions]
     return {"node_join_cluster": {"nodes": {"win1": {"network_pods": found}}}}
 
@@ -90,11 +90,11 @@ def pods(*revisions: str) -> dict[str, t.Any]:
         ({"node_prepare_converged": {"deferred": []}, "node_join_converged": {"deferred": []}}, False),
         ({"node_prepare_converged": DEFERRED}, True),
         ({"node_prepare_converged": {"skipped": True}, "node_join_converged": DEFERRED}, True),
-        # Another network, where the join is part of the run.
+        # Another network, with the join as part of the run.
         ({"node_join_info": {"cni": {**SAME, "network": "flannel.4096"}}, "node_join_converged": {}}, True),
         ({"node_join_info": {"cni": {**SAME, "network": "flannel.4096"}}}, False),
         ({"node_join_info": {"cni": SAME}, "node_join_converged": {}}, False),
-        # A pod of the network that was made of a former DaemonSet.
+        # A pod of the network from an earlier DaemonSet.
         ({"cni_revisions": ["a", "b"], "node_join_converged": {}, **pods("a", "b")}, False),
         ({"cni_revisions": ["a", "b"], "node_join_converged": {}, **pods("a", "z")}, True),
         ({"cni_revisions": ["a", "b"], "node_join_converged": {}, **pods("a", "")}, True),
@@ -112,7 +112,7 @@ def test_what_is_left_to_do_on_a_drained_node(variables: dict[str, t.Any], left:
         (True, ["10.0.0.9"], True, True),
         (True, ["10.0.0.1"], True, False),
         (True, ["10.0.0.9"], False, False),
-        # The inventory itself names the node.
+        # The inventory itself sets the node's name.
         (False, ["10.0.0.9"], True, False),
     ],
 )
@@ -141,7 +141,7 @@ def test_no_node_is_drained_by_a_machines_own_word(
         ({"stage": "failed", "work": True}, False),
         ({"stage": "waiting", "work": True}, False),
         ({"stage": "waiting", "work": False}, True),
-        # Left cordoned by an earlier run, and still not Ready, or still waiting for its turn.
+        # An earlier run left it cordoned, and it is not Ready yet, or still waiting for its turn.
         ({"stage": "failed", "work": False, "ours": True}, False),
         ({"stage": "waiting", "work": False, "ours": True}, False),
     ],
@@ -163,7 +163,7 @@ def note(host: str, stage: str = "waiting", **more: t.Any) -> dict[str, t.Any]:
 
 
 FLEET = {
-    # A machine that is to join has no notes.
+    # A machine that has not joined has no such facts.
     "new": {},
     "done": note("done"),
     "work": note("work", work=True),
@@ -173,7 +173,7 @@ FLEET = {
 
 
 def chosen(name: str, **variables: t.Any) -> list[str]:
-    """The hosts that a task of choose.yml loops over; `gone` failed between the survey and now."""
+    """Return the hosts that a task of choose.yml loops over. `gone` failed after the survey."""
     play = {"ansible_play_hosts_all": [*FLEET], "ansible_play_hosts": [host for host in FLEET if host != "gone"]}
     found = templar(["node_maintenance"], {"hostvars": FLEET, "groups": {}, **play, **variables})
     return list(found.template(trust_as_template(task("node_maintenance", "select.yml", name)["loop"])))

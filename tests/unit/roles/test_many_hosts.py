@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Hundreds of hosts: what each of them looks up of the others does not grow with their number."""
+"""Hundreds of hosts: the number of variables that each host reads from others does not grow."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HOSTS = [f"win{number}" for number in range(1, 101)]
 
 
 class Inventory:
-    """Stands for Ansible's inventory and variable manager, and counts how often it is asked for a host's variables."""
+    """Replaces Ansible's inventory and variable manager, and counts the requests for a host's variables."""
 
     def __init__(self, variables: t.Mapping[str, t.Mapping[str, t.Any]]) -> None:
         self.hosts = variables
@@ -32,7 +32,7 @@ class Inventory:
 
 
 def seen(host: str, inventory: Inventory, *roles: str, **more: t.Any) -> Templar:
-    """What templates of some roles see on a host of a play with all of them."""
+    """Return what templates of some roles see on a host, in a play with all hosts."""
     magic = {"inventory_hostname": host, "ansible_play_hosts": HOSTS, "ansible_play_hosts_all": HOSTS}
     groups = {"node_windows": HOSTS, "all": HOSTS}
     own = {name: value for name, value in inventory.hosts[host].items() if name != "ansible_host"}
@@ -40,7 +40,7 @@ def seen(host: str, inventory: Inventory, *roles: str, **more: t.Any) -> Templar
 
 
 def runs(found: Templar, tasks: str) -> bool:
-    """Whether a host runs the first task of a file of the role cni."""
+    """Return whether a host runs the first task in a file of the role cni."""
     return bool(value(found, task("cni", tasks)["when"]))
 
 
@@ -77,7 +77,7 @@ def test_addresses_for_no_proxy_are_gathered_once() -> None:
     exceptions = value(known, "winkube_no_proxy").split(",")
     assert {"win1", "10.0.0.1", "win100", "10.0.0.100"} <= set(exceptions)
     assert inventory.asked == len(HOSTS)
-    # A role that is used alone has not gathered them, and knows them all the same.
+    # A role that is used alone has not collected them, but knows them anyway.
     alone = seen("win7", inventory, "windows_settings", **proxy)
     assert value(alone, "winkube_no_proxy").split(",") == exceptions
 

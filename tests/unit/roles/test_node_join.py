@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Where nodes find the control plane, by the variables of the role node_join."""
+"""Where nodes find the control plane, according to the variables of the role node_join."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CLUSTER = {
 
 
 def known(**variables: t.Any) -> Templar:
-    """What templates see on a host that is about to join."""
+    """Return what templates see on a host that is going to join."""
     facts = {"computer_name": "WIN1", "cni": {}}
     run = {"node_join_cluster": CLUSTER, "node_join_info": facts, "node_join_tokens": {"tokens": {"win1": "a.b"}}}
     return templar(ROLES, {"inventory_hostname": "win1", "groups": {}, "hostvars": {}, **run, **variables})
@@ -45,15 +45,15 @@ def test_a_node_joins_at_the_endpoint_that_the_cluster_names() -> None:
 def test_a_node_joins_at_the_endpoint_that_it_is_given() -> None:
     found = known(node_join_api_server="10.3.0.1:6443")
     (cluster,) = json.loads(value(found, "node_join_discovery"))["clusters"]
-    # kubeadm looks for the cluster without a name, or for a current context.
+    # kubeadm searches for the cluster without a name, or for a current context.
     assert cluster["name"] == ""
     assert cluster["cluster"]["server"] == "https://10.3.0.1:6443"
     assert cluster["cluster"]["certificate-authority-data"]
     discovery = yaml.safe_load(value(found, "node_join_configuration"))["discovery"]
     assert set(discovery) == {"file", "tlsBootstrapToken"}
-    # flannel and kube-proxy go there, too.
+    # flannel and kube-proxy use it, too.
     assert value(found, "cni_api_server") == "10.3.0.1:6443"
-    # The very endpoint of the cluster needs no file.
+    # The cluster's own endpoint needs no file.
     assert value(known(node_join_api_server=TOLD), "node_join_discovery") == ""
 
 
@@ -77,7 +77,7 @@ def test_a_clock_that_is_far_off_is_refused(skew: float, limit: int, accepted: b
         if "clock_skew" in str(one.get("ansible.builtin.assert", ""))
     )
     assert bool(value(found, check["that"])) is accepted
-    # A preparation that set the clock has the last word.
+    # If the preparation has set the clock, this decides.
     set_right = known(node_join_info=facts, node_prepare_converged={"clock_skew": 0.1})
     assert value(set_right, check["that"])
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""When the role node_maintenance goes on, when it stops, and what it tells the modules."""
+"""When the role node_maintenance continues and stops, and the arguments of its modules."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NOTES = {"host": "one", "node": "n-one", "stage": "worked", "work": True, "cordo
 
 
 def known(**variables: t.Any) -> Templar:
-    """What templates see on the host `one`, whose node is `n-one`."""
+    """Return what templates see on the host `one`, whose node is `n-one`."""
     fleet = {"one": {"node_maintenance_state": NOTES}}
     run = {"inventory_hostname": "one", "hostvars": fleet, "ansible_play_batch": ["one"], "ansible_check_mode": False}
     return templar(["node_maintenance"], {**run, "node_maintenance_state": NOTES, **variables})
@@ -39,7 +39,7 @@ def test_a_rollout_stops_when_more_nodes_have_failed_than_are_allowed(
 def test_pods_get_their_own_grace_period_unless_another_one_is_given(grace_period: object, argument: object) -> None:
     arguments = task("node_maintenance", "drain.yml", "Cordon and drain")["winkube.node.nodes_drain"]
     found = known(node_maintenance_grace_period=grace_period)
-    # The same text, with a value that can be seen in place of the one that leaves the argument out.
+    # The same text, with a visible value in place of the one that omits the argument.
     text = arguments["grace_period"].replace("omit", "'left out'")
     assert rendered(found, text) == argument
 

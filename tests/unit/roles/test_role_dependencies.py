@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Roles read variables of roles that come before them only."""
+"""Roles only read variables of earlier roles."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ ORDER = (
     "node_maintenance",
     "node_join",
 )
-"""The order of docs/architecture.md: a role may read variables of itself and of the roles before it."""
+"""The order in docs/architecture.md. A role may read its own variables and those of the roles before it."""
 SHARED = re.compile(r"^(winkube_\w+):", re.MULTILINE)
 
 
 def texts(role: Path) -> t.Iterator[tuple[Path, str]]:
-    """Give the YAML files and templates of a role without comments; argument specifications only describe."""
+    """Yield the YAML files and templates of a role without comments. Argument specifications are only descriptions."""
     for path in sorted([*role.rglob("*.yml"), *role.rglob("*.j2")]):
         if path.name != "argument_specs.yml":
             yield path, re.sub(r"^\s*#.*$", "", path.read_text("utf-8"), flags=re.MULTILINE)
@@ -39,7 +39,7 @@ def owner(name: str, roles: t.Iterable[str]) -> str | None:
 
 
 def references(role: Path, roles: t.Collection[str]) -> t.Iterator[tuple[str, str]]:
-    """Give the variables of other roles that a role reads, with their roles."""
+    """Yield the variables of other roles that a role reads, with their roles."""
     for _path, text in texts(role):
         for name in re.findall(r"\b[a-z][a-z0-9_]+\b", text):
             other = owner(name, roles)

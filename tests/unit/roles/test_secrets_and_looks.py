@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What holds for the tasks of all roles and playbooks: tokens reach no output, and plays that look change nothing."""
+"""Rules for the tasks of all roles and playbooks: tokens appear in no output, and read-only plays change nothing."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _NO_ARGUMENTS = ("name", "when", "register", "failed_when", "changed_when", "unt
 
 
 def files() -> list[pathlib.Path]:
-    """The files of tasks and the playbooks."""
+    """Return the task files and the playbooks."""
     return sorted([*ROLES.glob("*/tasks/**/*.yml"), *PLAYBOOKS.rglob("*.yml")])
 
 
 def tasks_of(path: pathlib.Path) -> t.Iterator[dict[str, t.Any]]:
-    """All tasks of a file; those of a playbook have no keyword of their play."""
+    """Yield all tasks in a file. Those in a playbook lack the keywords of their play."""
     items = yaml.safe_load(path.read_text(encoding="utf-8"))
     for item in items or ():
         sections = ("pre_tasks", "tasks", "post_tasks", "handlers")
@@ -32,7 +32,7 @@ def tasks_of(path: pathlib.Path) -> t.Iterator[dict[str, t.Any]]:
 
 
 def returns_tokens(path: pathlib.Path, task: dict[str, t.Any]) -> bool:
-    """Whether the result of a task holds a token: it makes or reads one, or applies a Secret, which it returns."""
+    """Return whether the result of a task contains a token: it creates, reads or applies one in a Secret."""
     if "winkube.node.service_account_tokens" in task:
         return True
     if "winkube.node.bootstrap_token" in task:
@@ -43,7 +43,7 @@ def returns_tokens(path: pathlib.Path, task: dict[str, t.Any]) -> bool:
 
 
 def takes_tokens(task: dict[str, t.Any]) -> bool:
-    """Whether the arguments of a module of Ansible's hold a token; those of ours know which of their options do."""
+    """Return whether a module of Ansible itself gets a token. The collection's modules hide their own."""
     arguments = {name: value for name, value in task.items() if name not in _NO_ARGUMENTS}
     own = any(name.startswith("winkube.node.") for name in arguments)
     return not own and bool(_HAS_TOKEN.search(str(arguments)))
@@ -54,7 +54,7 @@ def test_no_task_shows_a_token() -> None:
         (path, task) for path in files() for task in tasks_of(path) if returns_tokens(path, task) or takes_tokens(task)
     ]
     assert [f"{path.name}: {task['name']}" for path, task in found if task.get("no_log") is not True] == []
-    # Who moves or renames a task of these sees here whether it is still found.
+    # After a task is moved or renamed, this shows whether it is still found.
     assert {path.relative_to(ROLES.parent).as_posix() for path, _ in found} == {
         "playbooks/join_token.yml",
         "roles/cni/tasks/accounts.yml",
@@ -73,7 +73,7 @@ def test_the_file_with_a_token_is_for_its_owner_only() -> None:
     assert written["mode"] == "0600"
 
 
-# What changes no node: actions that only read, or work on the controller, and entry points of roles that do.
+# Work that changes no node: read-only actions, those on the controller, and read-only entry points of roles.
 _READS = {
     *("ansible.builtin.assert", "ansible.builtin.set_fact"),
     *(f"winkube.node.{name}" for name in ("known_tags", "preflight", "preflight_report", "winrm_certificate_info")),
@@ -85,7 +85,7 @@ _READS = {
 
 
 def work(task: dict[str, t.Any]) -> str:
-    """What a task does: its action, or the entry point of a role."""
+    """Return the work of a task: its action, or the entry point of a role."""
     action = next(name for name in task if "." in name)
     if action.endswith("_role"):
         return f"{task[action]['name']}/{task[action].get('tasks_from', 'main')}"

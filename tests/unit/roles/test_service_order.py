@@ -1,19 +1,19 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""In which order the roles stop services: what depends on another one comes first, or it would be stopped unasked."""
+"""The order in which the roles stop services: dependents come first, because they would be stopped implicitly."""
 
 from __future__ import annotations
 
 import pytest
 from unit.roles.rendered import node, resources
 
-# Lists of resources with services, or with archives whose programs services run.
+# Lists of resources with services, or with archives that contain services' programs.
 LISTS = {
     "containerd": ("container_runtime_resources", "kubernetes_node_resources"),
     "moby": (
         "container_runtime_resources",
         "kubernetes_node_resources",
-        # On an overlay flanneld and kube-proxy depend on each other the other way round.
+        # On an overlay network, flanneld and kube-proxy depend on each other in the opposite direction.
         "node_join_resources | selectattr('name', 'defined') | selectattr('name', 'eq', 'kube-proxy') | list",
     ),
 }

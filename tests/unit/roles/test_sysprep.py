@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What the role sysprep tells the module that generalizes a machine."""
+"""The arguments from the role sysprep to the module that generalizes a machine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from unit.roles.templates import ROLES, task, templar, value
 def test_every_variable_reaches_the_module() -> None:
     defaults = yaml.safe_load((ROLES / "sysprep" / "defaults" / "main.yml").read_text(encoding="utf-8"))
     arguments = task("sysprep", "main.yml")["winkube.node.sysprep"]
-    # A value that no default has: what is not passed on, or is fixed, would show.
+    # A value that no default has, to detect options that are not passed on, or are constant.
     shared = ("allow_unsupported_windows",)
     known = templar(["sysprep"], {name: f"the user's {name}" for name in (*defaults, *shared)})
     told = {name: value(known, str(text).strip()[2:-2]) for name, text in arguments.items()}

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a user writes of patches, as texts too, since -e name=value is one."""
+"""Users' settings for patches, also as text, because -e name=value is text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PLAYBOOK = templates.ROLES.parent / "playbooks" / "patch_nodes.yml"
 
 
 def _looking() -> dict[str, t.Any]:
-    """The task that looks at which patches a node lacks."""
+    """Return the task that determines which patches a node lacks."""
     plays = yaml.safe_load(PLAYBOOK.read_text(encoding="utf-8"))
     (block,) = (task for task in plays[0]["tasks"] if task["name"] == "See which patches a node lacks")
     found: dict[str, t.Any] = block["block"][0]

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Proxies on a simulated machine: what the role windows_settings set goes with the setting, what others set stays."""
+"""Proxies on a simulated machine: the role windows_settings removes its own settings, and keeps those of others."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def node(tmp_path: Path) -> Iterator[DirectNode]:
 
 
 def proxies(**variables: t.Any) -> list[dict[str, t.Any]]:
-    """The role's resources that concern proxies."""
+    """Return the role's resources for proxies."""
     found = templar(["windows_settings"], {"groups": {}, "hostvars": {}, **variables})
     listed = resources(found, "windows_settings_resources")
     return [one for one in listed if one["type"] == "WinHttpProxy" or str(one.get("name")).endswith("_PROXY")]

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Answers requests: authentication, authorization, then the resource or document that is asked for."""
+"""Handling requests: authentication, authorization, and then the requested resource or document."""
 
 from __future__ import annotations
 
@@ -38,11 +38,12 @@ class Api:
     def __init__(
         self, store: Store, tokens: ServiceAccountTokens, version: str, server: str, service_network: str
     ) -> None:
-        """Set it up on a store.
+        """Create the API for a store.
 
-        :param version: of Kubernetes, like "1.37.1".
-        :param server: HOST:PORT.
-        :param service_network: CIDR of service addresses.
+        Args:
+            version: the Kubernetes version, such as "1.37.1".
+            server: HOST:PORT.
+            service_network: the CIDR of service addresses.
         """
         self.store = store
         self.objects = Objects(store, ipaddress.IPv4Network(service_network))
@@ -54,9 +55,10 @@ class Api:
         self._server = server
 
     def handle(self, request: Request) -> Response:
-        """Answer a request of an authenticated user.
+        """Handle a request of an authenticated user.
 
-        :raises ApiError: for every answer that is a failure.
+        Raises:
+            ApiError: for every error response.
         """
         target = read_target(request.method, request.path, request.query)
         self._authorizer.require(request.user, target)
@@ -80,7 +82,7 @@ class Api:
         return self._object(kind, target, request)
 
     def _admit_approval(self, target: Target, request: Request) -> None:
-        """Let only those approve who may `approve` the signer: plugin/pkg/admission/certificates/approval."""
+        """Require the right to `approve` for the signer: plugin/pkg/admission/certificates/approval."""
         found = self.objects.read(type_of("certificatesigningrequests"), "", target.name)
         signer = found["spec"]["signerName"]
         for name in (signer, f"{signer.partition('/')[0]}/*"):

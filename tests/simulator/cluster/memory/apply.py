@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Server-side apply: merges what a manager applies, removes what it no longer applies, refuses conflicts.
+"""Server-side apply: merge a manager's configuration, remove what it no longer contains, and reject conflicts.
 
-Simpler than the real one (sigs.k8s.io/structured-merge-diff): only appliers own fields, not those who update.
+Unlike in the real one (sigs.k8s.io/structured-merge-diff), only appliers own fields, and not those who update.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .resources import Object
 
 Path = tuple[str, ...]
 
-# listMapKeys of k8s.io/api/*/types.go; ports are keyed by protocol as well.
+# listMapKeys of k8s.io/api/*/types.go. Ports are also identified by their protocol.
 _KEYS: dict[str, tuple[str, ...]] = {
     "conditions": ("type",),
     "containers": ("name",),
@@ -48,7 +48,7 @@ def _element(keys: tuple[str, ...], value: dict[str, Any]) -> str:
 
 
 def _paths(value: Any, path: Path = ()) -> Iterator[Path]:
-    """Yield the path of every leaf: of scalars, and of lists that are replaced as a whole."""
+    """Yield the path of every leaf: scalars, and lists that are replaced as a whole."""
     if not isinstance(value, dict) or not value:
         yield path
         return
@@ -64,7 +64,7 @@ def _paths(value: Any, path: Path = ()) -> Iterator[Path]:
 
 
 def _fields(paths: set[Path]) -> Object:
-    """Write paths in the format of FieldsV1."""
+    """Return paths in the format of FieldsV1."""
     root: Object = {}
     for path in sorted(paths):
         node = root
@@ -81,7 +81,7 @@ def _owned(fields: Object, path: Path = ()) -> Iterator[Path]:
 
 
 def _step(value: Any, part: str) -> tuple[Any, Callable[[], None]]:
-    """Return the child that a part of a path names, and how to remove it."""
+    """Return the child for a part of a path, and a function that removes it."""
     if part.startswith("f:"):
         if isinstance(value, dict) and part[2:] in value:
             return value[part[2:]], lambda: value.pop(part[2:])
@@ -100,12 +100,12 @@ def _lookup(value: Any, path: Path) -> Any:
 
 
 def _is_key(path: Path) -> bool:
-    """Tell whether a path names a field that identifies its list element."""
+    """Return whether a path is a field that identifies its list element."""
     return len(path) > 1 and path[-2].startswith("k:") and path[-1][2:] in json.loads(path[-2][2:])
 
 
 def _drop(obj: Object, path: Path) -> None:
-    """Remove a leaf; the key of a list element only together with the element, when nothing else is left of it."""
+    """Remove a leaf. The key of a list element is removed only with the element, if nothing else is left in it."""
     try:
         parent = _lookup(obj, path[:-1])
         _, remove = _step(parent, path[-1])
@@ -135,13 +135,18 @@ def _merge(target: Any, applied: Any, field: str = "") -> Any:
 def server_side_apply(live: Object | None, applied: Object, manager: str, force: bool, now: str) -> Object:
     """Apply a configuration.
 
-    :param live: the object as it is, or None.
-    :param applied: what the manager wants; it owns these fields afterwards.
-    :param manager: name of the field manager.
-    :param force: take fields over from other managers.
-    :param now: time for managedFields, RFC 3339.
-    :returns: the new object.
-    :raises ApiError: 409 with one cause per field that another manager applied with another value.
+    Args:
+        live: the current object, or None.
+        applied: the manager's configuration. The manager owns its fields afterwards.
+        manager: the name of the field manager.
+        force: whether to take over fields from other managers.
+        now: the time for managedFields (RFC 3339).
+
+    Returns:
+        The new object.
+
+    Raises:
+        ApiError: 409 with one cause for each field that another manager applied with another value.
     """
     before = live or {}
     entries = list(before.get("metadata", {}).get("managedFields") or [])
@@ -152,7 +157,7 @@ def server_side_apply(live: Object | None, applied: Object, manager: str, force:
         _refuse_conflicts(before, applied, new, others)
     result: Object = copy.deepcopy(_merge(before, applied))
     left = set(_owned(mine["fieldsV1"])) - new if mine else set()
-    for path in sorted(left, key=lambda one: (_is_key(one), -len(one), one)):  # keys last, inner ones first
+    for path in sorted(left, key=lambda one: (_is_key(one), -len(one), one)):  # keys come last, inner ones first
         if not any(path in set(_owned(one["fieldsV1"])) for one in others):
             _drop(result, path)
     lost = {path for path in new if not _same(before, applied, path)}

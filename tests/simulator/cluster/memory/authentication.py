@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Who is asking: client certificates, bootstrap tokens and tokens of service accounts."""
+"""Authenticating requests: client certificates, bootstrap tokens and tokens of service accounts."""
 
 from __future__ import annotations
 
@@ -38,9 +38,10 @@ def secret_values(secret: Object) -> dict[str, str]:
 
 
 def valid_bootstrap_token(secret: Object, usage: str) -> dict[str, str] | None:
-    """Return the values of a bootstrap token's secret when it may be used now for `usage`, else None.
+    """Return the values in a bootstrap token's secret if the token may now be used for `usage`, else None.
 
-    :param usage: "authentication" or "signing".
+    Args:
+        usage: "authentication" or "signing".
     """
     if secret.get("type") != BOOTSTRAP_SECRET or secret["metadata"].get("deletionTimestamp"):
         return None
@@ -53,7 +54,7 @@ def valid_bootstrap_token(secret: Object, usage: str) -> dict[str, str] | None:
 
 
 def token_expired(values: dict[str, str]) -> bool:
-    """Tell whether a bootstrap token's time is over; one whose time cannot be read counts as expired."""
+    """Return whether a bootstrap token has expired. An invalid time counts as expired."""
     if not values.get("expiration"):
         return False
     try:
@@ -85,13 +86,14 @@ class ServiceAccountTokens:
         pod: dict[str, str] | None = None,
         secret: dict[str, str] | None = None,
     ) -> str:
-        """Make a token.
+        """Create a token.
 
-        :param account: the service account.
-        :param audiences: empty for the API server itself.
-        :param seconds: how long it is valid.
-        :param pod: name and uid of the pod it is bound to.
-        :param secret: name and uid of the Secret that holds it: it is worth nothing without.
+        Args:
+            account: the service account.
+            audiences: the audiences; empty for the API server itself.
+            seconds: the validity of the token.
+            pod: name and uid of the pod that it is bound to.
+            secret: name and uid of the Secret that contains it, without which the token is invalid.
         """
         metadata, now = account["metadata"], int(time.time())
         reference = {"name": metadata["name"], "uid": metadata["uid"]}
@@ -116,7 +118,7 @@ class ServiceAccountTokens:
         return f"{signed}.{_encode(r.to_bytes(32, 'big') + s.to_bytes(32, 'big'))}"
 
     def claims(self, token: str) -> dict[str, Any] | None:
-        """Return what a valid token of ours says, else None."""
+        """Return the claims of a valid token from this issuer, else None."""
         try:
             header, payload, signature = token.split(".")
             raw = _decode(signature)
@@ -136,15 +138,18 @@ class Authenticator:
         self._store = store
         self._tokens = tokens
         self.ahead = datetime.timedelta()
-        """What the server's clock is ahead when it looks at client certificates."""
+        """By how much the server's clock is ahead when it checks client certificates."""
 
     def authenticate(self, certificate: bytes | None, authorization: str) -> User:
-        """Find the user.
+        """Return the user of a request.
 
-        :param certificate: the client's, DER, which TLS verified against the cluster's CA, but for its time: whoever
-            shows one that has expired has no valid credentials (k8s.io/apiserver authentication/request/x509).
-        :param authorization: the header, or empty.
-        :raises ApiError: 401, the credentials are wrong. Without any, the user is anonymous.
+        Args:
+            certificate: the client's certificate (DER). TLS verified it against the cluster's CA, except for its time.
+                An expired one is not a valid credential (k8s.io/apiserver authentication/request/x509).
+            authorization: the header, or empty.
+
+        Raises:
+            ApiError: 401 for wrong credentials. Without any, the user is anonymous.
         """
         if certificate:
             return _certificate_user(certificate, datetime.datetime.now(datetime.UTC) + self.ahead)
@@ -157,7 +162,7 @@ class Authenticator:
         return user
 
     def token_user(self, token: str) -> User | None:
-        """Return the user a bearer token stands for, or None."""
+        """Return the user for a bearer token, or None."""
         return self._bootstrap_user(token) or self._service_account_user(token)
 
     def _bootstrap_user(self, token: str) -> User | None:

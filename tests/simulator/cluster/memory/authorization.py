@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Who may do what: RBAC as its objects say, and the node authorizer for kubelets."""
+"""Authorization: RBAC with the objects in the store, and the node authorizer for kubelets."""
 
 from __future__ import annotations
 
@@ -12,27 +12,28 @@ from .requests import Target, User
 from .resources import Object
 from .store import Store
 
-# What plugin/pkg/auth/authorizer/node decides by itself, apart from the rules of the role system:node.
+# Resources that plugin/pkg/auth/authorizer/node decides itself, apart from the rules of the role system:node.
 _READ = ("get", "list", "watch")
 
 
 class Authorizer:
-    """Decides by the roles and bindings of the store; a kubelet has the rights of a node besides."""
+    """Authorizes by the roles and bindings in the store. Kubelets also have the rights of a node."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def require(self, user: User, target: Target) -> None:
-        """Let a request pass.
+        """Raise an error unless a request is allowed.
 
-        :raises ApiError: 403, nobody allows it.
+        Raises:
+            ApiError: 403 if no rule allows it.
         """
         allowed, reason = self.decide(user, target)
         if not allowed:
             raise _refusal(user, target, reason)
 
     def decide(self, user: User, target: Target) -> tuple[bool, str]:
-        """Tell whether a user may do something, and why not where there is a reason worth telling."""
+        """Return whether a user may do something, and a reason if there is a special one for the refusal."""
         if "system:masters" in user.groups:
             return True, ""
         reason = ""
@@ -62,7 +63,7 @@ class Authorizer:
         return (role or {}).get("rules") or []
 
     def _node_refusal(self, node: str, target: Target) -> str:
-        """Say why a kubelet may not touch what is not its own; empty when nothing speaks against it."""
+        """Return why a kubelet may not access an object that does not belong to its node; empty if it may."""
         own_only = f"node '{node}' cannot read '{target.name}', only its own Node object"
         if target.resource == "nodes" and target.verb in _READ:
             return "" if target.name == node else own_only

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""PodDisruptionBudgets: what they count, and what an eviction may do.
+"""PodDisruptionBudgets: their status, and checking evictions against them.
 
 k8s.io/kubernetes/pkg/controller/disruption and pkg/registry/core/pod/storage/eviction.go.
 """
@@ -19,13 +19,13 @@ _MULTIPLE = "This pod has more than one PodDisruptionBudget, which the eviction 
 
 
 def is_ready(pod: Object) -> bool:
-    """Tell whether a pod's Ready condition is true."""
+    """Return whether a pod's Ready condition is true."""
     conditions = pod.get("status", {}).get("conditions") or []
     return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
 
 
 def scaled(value: int | str | None, total: int, *, up: bool = True) -> int:
-    """Read a number or a percentage of `total`, rounded up or down."""
+    """Return a number or a percentage of `total`, rounded up or down."""
     if isinstance(value, str) and value.endswith("%"):
         share = int(value[:-1]) * total / 100
         return math.ceil(share) if up else math.floor(share)
@@ -33,18 +33,21 @@ def scaled(value: int | str | None, total: int, *, up: bool = True) -> int:
 
 
 def covers(budget: Object, pod: Object) -> bool:
-    """Tell whether a budget is about a pod."""
+    """Return whether a budget applies to a pod."""
     if budget["metadata"]["namespace"] != pod["metadata"]["namespace"]:
         return False
     return selector_matches(budget["spec"].get("selector"), pod["metadata"].get("labels") or {})
 
 
 def budget_status(budget: Object, pods: list[Object], desired_replicas: int) -> Object:
-    """Count what a budget allows now.
+    """Return the current status of a budget.
 
-    :param pods: those it covers.
-    :param desired_replicas: what the owners of these pods want together.
-    :returns: its status.
+    Args:
+        pods: the pods that it applies to.
+        desired_replicas: the sum of the desired replicas of these pods' owners.
+
+    Returns:
+        The status.
     """
     spec, generation = budget["spec"], budget["metadata"].get("generation", 1)
     before = budget.get("status", {})
@@ -84,17 +87,22 @@ def _conditions(before: Object, allowed: int, generation: int) -> list[Object]:
 
 
 def needs_no_budget(pod: Object) -> bool:
-    """Tell whether a pod may always be evicted: it does not run, or is going already."""
+    """Return whether a pod may always be evicted, because it is not running or is already being deleted."""
     phase = pod.get("status", {}).get("phase")
     return phase in ("Pending", "Succeeded", "Failed") or bool(pod["metadata"].get("deletionTimestamp"))
 
 
 def charge(budgets: list[Object], pod: Object) -> Object | None:
-    """Take one disruption of the budget that covers a pod.
+    """Use one disruption of the budget that applies to a pod.
 
-    :param budgets: those that cover it.
-    :returns: the budget's new status; None when none is to be changed.
-    :raises ApiError: 429 when it allows none, 500 for more than one budget.
+    Args:
+        budgets: the budgets that apply to the pod.
+
+    Returns:
+        The new status of the budget; None if no status changes.
+
+    Raises:
+        ApiError: 429 if it allows no disruption, 500 for more than one budget.
     """
     if needs_no_budget(pod) or not budgets:
         return None

@@ -29,7 +29,7 @@ def key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
 
 
 class Authority:
-    """A certificate authority that lives as long as the process."""
+    """A certificate authority that exists as long as the process."""
 
     def __init__(self, common_name: str) -> None:
         self._signer = Signer(named(common_name), new_key())
@@ -61,12 +61,15 @@ class Authority:
     ) -> bytes:
         """Sign a certificate.
 
-        :param name: the subject.
-        :param key: the public key, or the request that holds it.
-        :param usages: of `USAGES`.
-        :param alternative: subject alternative names.
-        :param lifetime: how long it is valid.
-        :returns: PEM.
+        Args:
+            name: the subject.
+            key: the public key, or a request that contains it.
+            usages: the usages out of `USAGES`.
+            alternative: the subject alternative names.
+            lifetime: the validity.
+
+        Returns:
+            The certificate in PEM.
         """
         public = key.public_key() if isinstance(key, x509.CertificateSigningRequest) else key
         issuer_key = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._signer.key.public_key())
@@ -84,17 +87,19 @@ class Authority:
         return certificate_pem(certificate)
 
     def client(self, common_name: str, organizations: Iterable[str]) -> tuple[bytes, bytes]:
-        """Make a client certificate.
+        """Return a client certificate.
 
-        :returns: certificate and key, PEM.
+        Returns:
+            Certificate and key in PEM.
         """
         key = new_key()
         return self.issue(named(common_name, organizations), key.public_key(), ["client auth"]), key_pem(key)
 
     def server(self, common_name: str, sans: Iterable[str]) -> tuple[bytes, bytes]:
-        """Make a server certificate for names and addresses.
+        """Return a server certificate for names and addresses.
 
-        :returns: certificate and key, PEM.
+        Returns:
+            Certificate and key in PEM.
         """
         key = new_key()
         certificate = self.issue(named(common_name), key.public_key(), ["server auth"], alternative_names(sans))

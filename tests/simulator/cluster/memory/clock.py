@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Times as the API writes and reads them."""
+"""Times in the formats of the API."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ import datetime
 
 
 def now() -> str:
-    """Return the current time as metadata holds it (RFC 3339, seconds)."""
+    """Return the current time in the format of metadata (RFC 3339, seconds)."""
     return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def parse(text: str) -> datetime.datetime:
-    """Read a time, with or without fractions of a second.
+    """Parse a time, with or without fractions of a second.
 
-    :raises ValueError: it is none.
+    Raises:
+        ValueError: the text is not a time.
     """
     return datetime.datetime.fromisoformat(text)
 
 
 def age(text: str | None) -> float:
-    """Return the seconds since `text`; infinite when there is none."""
+    """Return the seconds since `text`; infinite if it is empty."""
     if not text:
         return float("inf")
     return (datetime.datetime.now(datetime.UTC) - parse(text)).total_seconds()

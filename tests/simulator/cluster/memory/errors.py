@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Errors of the Kubernetes API: each is a `Status` object with the code, reason and message of the real server.
 
-Texts: k8s.io/apimachinery/pkg/api/errors/errors.go and k8s.io/apimachinery/pkg/util/validation/field/errors.go.
+The texts are those of k8s.io/apimachinery/pkg/api/errors/errors.go and pkg/util/validation/field/errors.go.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Cause:
-    """One field that is wrong: its path, the machine-readable reason and the text."""
+    """One invalid field: its path, the machine-readable reason and the text."""
 
     field: str
     reason: str
@@ -22,7 +22,7 @@ class Cause:
 
 
 class ApiError(Exception):
-    """An answer of the API that is not a success."""
+    """An error response of the API."""
 
     def __init__(self, code: int, reason: str, message: str, details: dict[str, Any] | None = None) -> None:
         super().__init__(message)
@@ -41,7 +41,7 @@ class ApiError(Exception):
 
 
 def qualified(plural: str, group: str) -> str:
-    """Name a resource as messages do: "pods", "daemonsets.apps"."""
+    """Return the name of a resource as in messages: "pods", "daemonsets.apps"."""
     return f"{plural}.{group}" if group else plural
 
 
@@ -50,32 +50,32 @@ def _details(plural: str, group: str, name: str) -> dict[str, Any]:
 
 
 def not_found(plural: str, group: str, name: str) -> ApiError:
-    """The object does not exist."""
+    """Return the error for an object that does not exist."""
     text = f'{qualified(plural, group)} "{name}" not found'
     return ApiError(404, "NotFound", text, _details(plural, group, name))
 
 
 def already_exists(plural: str, group: str, name: str) -> ApiError:
-    """An object of that name exists."""
+    """Return the error for an object whose name is in use."""
     text = f'{qualified(plural, group)} "{name}" already exists'
     return ApiError(409, "AlreadyExists", text, _details(plural, group, name))
 
 
 def conflict(plural: str, group: str, name: str, why: str = "") -> ApiError:
-    """The object changed since the client read it."""
+    """Return the error for an object that has changed since the client read it."""
     why = why or "the object has been modified; please apply your changes to the latest version and try again"
     text = f'Operation cannot be fulfilled on {qualified(plural, group)} "{name}": {why}'
     return ApiError(409, "Conflict", text, _details(plural, group, name))
 
 
 def forbidden(plural: str, group: str, name: str, why: str) -> ApiError:
-    """Not allowed, by authorization or by admission."""
+    """Return the error for a refusal by authorization or admission."""
     named = f'{qualified(plural, group)} "{name}"' if name else qualified(plural, group)
     return ApiError(403, "Forbidden", f"{named} is forbidden: {why}", _details(plural, group, name))
 
 
 def invalid(kind: str, group: str, name: str, causes: Sequence[Cause]) -> ApiError:
-    """The object does not pass validation."""
+    """Return the error for an object that is not valid."""
     texts = [f"{cause.field}: {cause.message}" for cause in causes]
     joined = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
     details = _details(kind, group, name)
@@ -84,48 +84,48 @@ def invalid(kind: str, group: str, name: str, causes: Sequence[Cause]) -> ApiErr
 
 
 def bad_request(message: str) -> ApiError:
-    """The request itself is malformed."""
+    """Return the error for a malformed request."""
     return ApiError(400, "BadRequest", message)
 
 
 def unauthorized() -> ApiError:
-    """The credentials are not valid."""
+    """Return the error for invalid credentials."""
     return ApiError(401, "Unauthorized", "Unauthorized")
 
 
 def method_not_allowed() -> ApiError:
-    """The resource has no such verb."""
+    """Return the error for a verb that the resource does not support."""
     return ApiError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {})
 
 
 def unsupported_media_type(found: str, accepted: Sequence[str]) -> ApiError:
-    """The body, or the patch, is of a type the server does not read."""
+    """Return the error for a body or patch with an unsupported media type."""
     text = f"the body of the request was in an unknown format - accepted media types include: {', '.join(accepted)}"
     return ApiError(415, "UnsupportedMediaType", f"{text} (not {found})", {})
 
 
 def expired(revision: int, oldest: int) -> ApiError:
-    """The watch starts too far in the past."""
+    """Return the error for a watch that starts too far in the past."""
     return ApiError(410, "Expired", f"too old resource version: {revision} ({oldest})")
 
 
 def required(field: str, detail: str = "") -> Cause:
-    """A field that must be set."""
+    """Return the cause for a missing required field."""
     return Cause(field, "FieldValueRequired", f"Required value: {detail}" if detail else "Required value")
 
 
 def wrong(field: str, value: object, detail: str) -> Cause:
-    """A value that is not allowed there."""
+    """Return the cause for an invalid value."""
     shown = f'"{value}"' if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else str(value)
     return Cause(field, "FieldValueInvalid", f"Invalid value: {shown}: {detail}")
 
 
 def unsupported(field: str, value: str, supported: Sequence[str]) -> Cause:
-    """A value that is not one of the known ones."""
+    """Return the cause for a value that is not one of the supported ones."""
     listed = ", ".join(f'"{one}"' for one in supported)
     return Cause(field, "FieldValueNotSupported", f'Unsupported value: "{value}": supported values: {listed}')
 
 
 def duplicate(field: str, value: str) -> Cause:
-    """A key that occurs twice."""
+    """Return the cause for a key that occurs twice."""
     return Cause(field, "FieldValueDuplicate", f'Duplicate value: "{value}"')

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""HTTPS in front of the API: TLS with optional client certificates, keep-alive, streamed watches."""
+"""HTTPS for the API: TLS with optional client certificates, keep-alive, streamed watches."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from .resources import Object
 
 _LOG = logging.getLogger(__name__)
 _SECONDS_IDLE = 120.0
-_NO_CHECK_TIME = 0x200000  # X509_V_FLAG_NO_CHECK_TIME, which ssl.VerifyFlags has no name for
+_NO_CHECK_TIME = 0x200000  # X509_V_FLAG_NO_CHECK_TIME, for which ssl.VerifyFlags has no name
 _SECONDS_HANDSHAKE = 10.0
 
 
 def server_context(certificate: Path, key: Path, ca: Path) -> ssl.SSLContext:
-    """Make the TLS settings: our certificate, and clients' checked against the cluster's CA when they send one."""
+    """Return the server's TLS context. A client's certificate is optional, and verified with the cluster's CA."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.load_cert_chain(certificate, key)
     context.load_verify_locations(ca)
     context.verify_mode = ssl.CERT_OPTIONAL
-    # Go's server verifies no client certificate: the authenticator does, and answers 401.
+    # Go's server does not check the validity period. The authenticator does, and responds with 401.
     context.verify_flags = ssl.VerifyFlags(context.verify_flags | _NO_CHECK_TIME)
     context.set_alpn_protocols(["http/1.1"])
     return context
@@ -44,7 +44,7 @@ def server_context(certificate: Path, key: Path, ca: Path) -> ssl.SSLContext:
 class _Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
-    wbufsize = -1  # one answer, one packet
+    wbufsize = -1  # one response, one packet
 
     def setup(self) -> None:
         self.request.settimeout(_SECONDS_HANDSHAKE)
@@ -53,7 +53,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         super().setup()
 
     def handle_any(self) -> None:
-        """Answer one request, whatever its method."""
+        """Handle one request with any method."""
         length = int(self.headers.get("Content-Length") or 0)
         body = self._chunked_body() if self.headers.get("Transfer-Encoding") == "chunked" else self.rfile.read(length)
         try:
@@ -123,7 +123,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.flush()
 
     def _client_left(self) -> bool:
-        """Tell whether the client closed its side; it sends nothing else while it watches."""
+        """Return whether the client has closed its side. It sends nothing else during a watch."""
         self.request.setblocking(False)
         try:
             return bool(self.request.recv(1) == b"")
@@ -144,7 +144,7 @@ def _retry_after(body: object) -> int:
 
 
 class ApiServer(HttpServer):
-    """The listening server of an API."""
+    """The server of an API."""
 
     def __init__(self, address: str, port: int, tls: ssl.SSLContext, api: Api) -> None:
         self.api = api
@@ -153,13 +153,13 @@ class ApiServer(HttpServer):
         super().__init__((address, port), _Handler, tls)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Note the connection, so that `close` can end it."""
+        """Record the connection, so that `close` can end it."""
         with self._connections_lock:
             self._connections.add(request)
         super().process_request(request, client_address)
 
     def shutdown_request(self, request: Any) -> None:
-        """Forget a connection that ends."""
+        """Remove a connection that ends."""
         with self._connections_lock:
             self._connections.discard(request)
         super().shutdown_request(request)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What `kubeadm init` leaves in a cluster: namespaces, roles, the data that joining nodes read, the add-ons."""
+"""The result of `kubeadm init` in a cluster: namespaces, roles, the data that joining nodes read, add-ons."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ _V1BETA4_SINCE = 31
 def objects(options: ClusterOptions, server: str, ca: str) -> Iterator[Object]:
     """Yield the objects of a new cluster, in the order in which they can be created.
 
-    :param options: of the cluster.
-    :param server: URL of the API server.
-    :param ca: the cluster's CA certificate, PEM.
+    Args:
+        options: the options of the cluster.
+        server: the URL of the API server.
+        ca: the cluster's CA certificate in PEM.
     """
     for name in NAMESPACES:
         yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
@@ -100,7 +101,7 @@ def _cluster_configuration(options: ClusterOptions, server: str) -> str:
 
 
 def _kubelet_configuration(options: ClusterOptions) -> str:
-    """Return what kubeadm 1.37.1 uploads, without the fields that are zero there (they differ between versions)."""
+    """Return the configuration that kubeadm 1.37.1 uploads, without its zero fields, which differ between versions."""
     dns = ipaddress.IPv4Network(options.service_cidr)[10]
     config = {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",

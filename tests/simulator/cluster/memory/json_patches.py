@@ -17,9 +17,10 @@ _GO_KINDS = {dict: "object", list: "array", str: "string", bool: "bool", int: "n
 
 
 def merge_patch(target: Any, patch: Any) -> Any:
-    """Apply a JSON merge patch; null removes a key.
+    """Apply a JSON merge patch. Null removes a key.
 
-    :returns: the new value; neither argument is changed.
+    Returns:
+        The new value. The arguments are not changed.
     """
     if not isinstance(patch, dict):
         return copy.deepcopy(patch)
@@ -35,9 +36,14 @@ def merge_patch(target: Any, patch: Any) -> Any:
 def json_patch(target: Any, operations: Any) -> Any:
     """Apply a JSON patch.
 
-    :param operations: the list of operations.
-    :returns: the new document; neither argument is changed.
-    :raises ApiError: 400 for a malformed patch, 422 when a path does not exist or a test fails.
+    Args:
+        operations: the list of operations.
+
+    Returns:
+        The new document.
+
+    Raises:
+        ApiError: 400 for a malformed patch, 422 if a path does not exist or a test fails.
     """
     _check(operations)
     document = copy.deepcopy(target)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Create, update, patch and delete objects, as the registry of kube-apiserver does."""
+"""Creating, updating, patching and deleting objects, like the registry of kube-apiserver."""
 
 from __future__ import annotations
 
@@ -26,20 +26,21 @@ _SYSTEM_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease"
 
 
 class Objects:
-    """All writing to the store on behalf of a user goes through here."""
+    """All writes to the store on behalf of users."""
 
     def __init__(self, store: Store, service_network: ipaddress.IPv4Network) -> None:
         self.store = store
         self._service_network = service_network
 
     def context(self, user: User) -> Context:
-        """Make what admission needs to know."""
+        """Return the context for admission."""
         return Context(self.store, self._service_network, user)
 
     def read(self, kind: ResourceType, namespace: str, name: str) -> Object:
-        """Return an object that the caller must not change.
+        """Return an object, which the caller must not change.
 
-        :raises ApiError: 404.
+        Raises:
+            ApiError: 404 if it does not exist.
         """
         found = self.store.peek(kind.plural, namespace, name)
         if found is None:
@@ -49,9 +50,12 @@ class Objects:
     def create(self, kind: ResourceType, namespace: str, obj: Object, user: User = SYSTEM, dry: bool = False) -> Object:
         """Create an object.
 
-        :param obj: what the client sent; it belongs to this method from here on.
-        :param dry: check only, store nothing.
-        :raises ApiError: it exists, is invalid, is not allowed or its namespace does not exist.
+        Args:
+            obj: the object from the client, which this method may change.
+            dry: only check, and store nothing.
+
+        Raises:
+            ApiError: it exists, is invalid, is not allowed, or its namespace does not exist.
         """
         with self.store.lock:
             metadata = self._new_metadata(kind, namespace, obj)
@@ -122,11 +126,14 @@ class Objects:
         subresource: str = "",
         dry: bool = False,
     ) -> Object:
-        """Change an object in one step.
+        """Change an object atomically.
 
-        :param change: receives a copy of the object and returns what it should be.
-        :param subresource: "status" (and "approval" …) writes the status only; empty, everything but it.
-        :raises ApiError: it does not exist, changed meanwhile, is invalid or not allowed.
+        Args:
+            change: gets a copy of the object, and returns the new object.
+            subresource: "status" (and "approval" …) writes only the status; empty writes everything else.
+
+        Raises:
+            ApiError: it does not exist, has changed in the meantime, is invalid or not allowed.
         """
         with self.store.lock:
             old = self.read(kind, namespace, name)
@@ -151,9 +158,10 @@ class Objects:
     def replace(
         self, kind: ResourceType, namespace: str, name: str, obj: Object, user: User, subresource: str, dry: bool
     ) -> tuple[Object, bool]:
-        """Update an object to what the client sent (PUT).
+        """Replace an object by the client's (PUT).
 
-        :returns: the object, and whether it was created.
+        Returns:
+            The object, and whether it was created.
         """
         sent = obj.get("metadata", {}).get("name", name)
         if sent != name:
@@ -167,11 +175,16 @@ class Objects:
     def delete(
         self, kind: ResourceType, namespace: str, name: str, options: Object, user: User = SYSTEM, dry: bool = False
     ) -> tuple[Object, bool]:
-        """Delete an object, or mark it for deletion when something has to happen first.
+        """Delete an object, or mark it for deletion if something has to happen first.
 
-        :param options: DeleteOptions (gracePeriodSeconds, preconditions, propagationPolicy).
-        :returns: the object's last state, and whether it is gone.
-        :raises ApiError: it does not exist, a precondition fails, or it is not allowed.
+        Args:
+            options: DeleteOptions (gracePeriodSeconds, preconditions, propagationPolicy).
+
+        Returns:
+            The object's last state, and whether it is gone.
+
+        Raises:
+            ApiError: it does not exist, a precondition fails, or the deletion is not allowed.
         """
         with self.store.lock:
             old = self.read(kind, namespace, name)
@@ -204,7 +217,7 @@ def _check_same(kind: ResourceType, old: Object, new: Object) -> None:
 
 
 def _keep(kind: ResourceType, old: Object, new: Object, subresource: str) -> Object:
-    """Return the new object with everything restored that this kind of write may not change."""
+    """Return the new object, with all fields restored that this kind of write must not change."""
     metadata = {key: value for key, value in new["metadata"].items() if key not in _KEPT and value is not None}
     metadata |= {key: old["metadata"][key] for key in ("name", *_KEPT) if key in old["metadata"]}
     metadata["resourceVersion"] = old["metadata"]["resourceVersion"]
@@ -227,7 +240,7 @@ def _check_preconditions(kind: ResourceType, old: Object, wanted: Object) -> Non
 
 
 def _grace(kind: ResourceType, old: Object, options: Object) -> int:
-    """Return the seconds a pod gets to stop; only one that runs on a node gets any."""
+    """Return a pod's grace period in seconds, which is 0 unless it runs on a node."""
     if kind.plural != "pods":
         return 0
     if not old["spec"].get("nodeName") or old.get("status", {}).get("phase") in ("Succeeded", "Failed"):

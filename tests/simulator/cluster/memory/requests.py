@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a request asks for, read from its method, path and query, as kube-apiserver's RequestInfo does."""
+"""Parsing a request from its method, path and query, like kube-apiserver's RequestInfo."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete
 
 @dataclass(frozen=True)
 class User:
-    """Who asks."""
+    """The user of a request."""
 
     name: str
     groups: tuple[str, ...] = ()
@@ -29,7 +29,7 @@ class User:
 
     @property
     def node(self) -> str:
-        """Name of the node this is the kubelet of, or empty."""
+        """The name of the node if the user is its kubelet; otherwise empty."""
         prefix = "system:node:"
         return self.name[len(prefix) :] if self.name.startswith(prefix) and "system:nodes" in self.groups else ""
 
@@ -46,18 +46,19 @@ class Request:
     user: User
 
     def flag(self, name: str) -> bool:
-        """Read a boolean of the query."""
+        """Return a boolean parameter of the query."""
         return self.query.get(name, "") in ("1", "true", "True")
 
     @property
     def dry_run(self) -> bool:
-        """Whether nothing may be stored."""
+        """Whether nothing must be stored."""
         return self.query.get("dryRun", "") == "All"
 
     def parse(self) -> Any:
-        """Read the body: JSON, or YAML where the content type says so.
+        """Parse the body, as JSON or, depending on the content type, as YAML.
 
-        :raises ApiError: 400, it is neither.
+        Raises:
+            ApiError: 400 for invalid content.
         """
         try:
             return yaml.safe_load(self.body) if "yaml" in self.content_type else json.loads(self.body)
@@ -65,9 +66,10 @@ class Request:
             raise bad_request(f"the object provided is unrecognized: {error}") from error
 
     def parse_object(self) -> Object:
-        """Read the body as an object.
+        """Parse the body as an object.
 
-        :raises ApiError: 400, it is none.
+        Raises:
+            ApiError: 400 if it is not an object.
         """
         body = self.parse()
         if not isinstance(body, dict) or not isinstance(body.get("metadata", {}), dict):
@@ -77,7 +79,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Target:
-    """What a request is about; `resource` is empty for paths that are no resources."""
+    """The target of a request. `resource` is empty for paths outside of the resources."""
 
     verb: str
     path: str
@@ -92,18 +94,19 @@ class Target:
 
 @dataclass(frozen=True)
 class Response:
-    """The answer: an object, text, or a stream of watch events."""
+    """The response: an object, text, or a stream of watch events."""
 
     code: int
     body: Object | str | Iterator[Object]
 
 
 def read_target(method: str, path: str, query: Mapping[str, str]) -> Target:
-    """Tell what a request is about.
+    """Return the target of a request.
 
-    :param method: of HTTP.
-    :param path: without the query.
-    :param query: its parameters.
+    Args:
+        method: the HTTP method.
+        path: the path without the query.
+        query: the parameters of the query.
     """
     parts = [part for part in path.split("/") if part]
     verb = _VERBS.get(method, method.lower())

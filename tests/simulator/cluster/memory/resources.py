@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The resource types the server knows, and the discovery documents that list them."""
+"""The resource types of the server, and the discovery documents that list them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SUBRESOURCE_KINDS = {
 
 @dataclass(frozen=True)
 class ResourceType:
-    """One resource: where it is served and what it can do."""
+    """One resource type: its path and its verbs."""
 
     group: str
     version: str
@@ -33,16 +33,16 @@ class ResourceType:
     subresources: tuple[str, ...] = ()
     verbs: tuple[str, ...] = _ALL_VERBS
     fields: tuple[str, ...] = ()
-    """Field selectors besides metadata.name and metadata.namespace."""
+    """Supported field selectors in addition to metadata.name and metadata.namespace."""
 
     @property
     def group_version(self) -> str:
-        """As in `apiVersion`: "v1", "apps/v1"."""
+        """The value of `apiVersion`: "v1", "apps/v1"."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
     def has_status(self) -> bool:
-        """Whether its status is written through a subresource only."""
+        """Whether its status is only written through a subresource."""
         return "status" in self.subresources
 
 
@@ -121,14 +121,15 @@ def _by_path() -> dict[tuple[str, str, str], ResourceType]:
 
 
 def find_type(group: str, version: str, plural: str) -> ResourceType | None:
-    """Look a resource up by its place in the URL."""
+    """Return the resource type for a path in the URL."""
     return _by_path().get((group, version, plural))
 
 
 def type_of(plural: str) -> ResourceType:
-    """Look a resource up by its plural alone, which is unique here.
+    """Return a resource type by its plural, which is unique here.
 
-    :raises KeyError: there is none.
+    Raises:
+        KeyError: it does not exist.
     """
     for one in TYPES:
         if one.plural == plural:
@@ -137,24 +138,24 @@ def type_of(plural: str) -> ResourceType:
 
 
 def type_of_kind(api_version: str, kind: str) -> ResourceType | None:
-    """Look a resource up by what an object says of itself."""
+    """Return a resource type by an object's apiVersion and kind."""
     return next((one for one in TYPES if (one.group_version, one.kind) == (api_version, kind)), None)
 
 
 def api_versions(server: str) -> Object:
-    """Return the answer to GET /api; `server` is HOST:PORT."""
+    """Return the response to GET /api. `server` is HOST:PORT."""
     addresses = [{"clientCIDR": "0.0.0.0/0", "serverAddress": server}]
     return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": addresses}
 
 
 def api_groups() -> Object:
-    """Return the answer to GET /apis."""
+    """Return the response to GET /apis."""
     names = dict.fromkeys((one.group, one.version) for one in TYPES if one.group)
     return {"kind": "APIGroupList", "apiVersion": "v1", "groups": [_group(name, version) for name, version in names]}
 
 
 def api_group(name: str) -> Object | None:
-    """Return the answer to GET /apis/NAME."""
+    """Return the response to GET /apis/NAME."""
     version = next((one.version for one in TYPES if one.group == name and name), None)
     return None if version is None else {"kind": "APIGroup", "apiVersion": "v1"} | _group(name, version)
 
@@ -165,7 +166,7 @@ def _group(name: str, version: str) -> Object:
 
 
 def api_resources(group: str, version: str) -> Object | None:
-    """Return the answer to GET /api/v1 or /apis/GROUP/VERSION."""
+    """Return the response to GET /api/v1 or /apis/GROUP/VERSION."""
     found = [one for one in TYPES if (one.group, one.version) == (group, version)]
     if not found:
         return None

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Questions to the API that store nothing: who am I, may I, whose token is this."""
+"""API requests that store nothing: the user's identity, its rights, the user of a token."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from .resources import Object, ResourceType
 
 
 class Reviews:
-    """Answers SelfSubjectReview, TokenReview, SelfSubjectAccessReview and SubjectAccessReview."""
+    """Handles SelfSubjectReview, TokenReview, SelfSubjectAccessReview and SubjectAccessReview."""
 
     def __init__(self, authenticator: Authenticator, authorizer: Authorizer) -> None:
         self._authenticator = authenticator
         self._authorizer = authorizer
 
     def answer(self, kind: ResourceType, request: Request) -> Response:
-        """Answer a review.
+        """Handle a review.
 
-        :param kind: which of them.
+        Args:
+            kind: the kind of the review.
         """
         body = request.parse_object()
         spec = body.get("spec") or {}

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Label selectors (both notations) and field selectors."""
+"""Label selectors (in both notations) and field selectors."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ def _requirement(text: str) -> tuple[str, str, list[str]]:
 
 
 def requirement_met(key: str, operator: str, values: list[str], labels: Mapping[str, str]) -> bool:
-    """Tell whether labels meet one requirement of a selector or of node affinity.
+    """Return whether labels match one requirement of a selector or of node affinity.
 
-    :param operator: In, NotIn, Exists, DoesNotExist, Gt or Lt.
+    Args:
+        operator: In, NotIn, Exists, DoesNotExist, Gt or Lt.
     """
     present, value = key in labels, labels.get(key, "")
     if operator in ("Gt", "Lt"):
@@ -48,16 +49,17 @@ def requirement_met(key: str, operator: str, values: list[str], labels: Mapping[
 
 
 def labels_match(selector: str, labels: Mapping[str, str]) -> bool:
-    """Tell whether labels meet a selector in text notation, like "a=b,c in (d,e),!f".
+    """Return whether labels match a selector in text notation, such as "a=b,c in (d,e),!f".
 
-    :raises ApiError: 400, it cannot be parsed.
+    Raises:
+        ApiError: 400 for an invalid selector.
     """
     parts = [part.strip() for part in re.split(r",(?![^(]*\))", selector) if part.strip()]
     return all(requirement_met(*_requirement(part), labels) for part in parts)
 
 
 def selector_matches(selector: Mapping[str, Any] | None, labels: Mapping[str, str]) -> bool:
-    """Tell whether labels meet a LabelSelector object; None matches nothing, an empty one everything."""
+    """Return whether labels match a LabelSelector object. None matches nothing, an empty one everything."""
     if selector is None:
         return False
     equal = all(labels.get(key) == value for key, value in (selector.get("matchLabels") or {}).items())
@@ -75,9 +77,10 @@ def _field(obj: Object, path: str) -> str:
 
 
 def fields_match(kind: ResourceType, selector: str, obj: Object) -> bool:
-    """Tell whether an object meets a field selector, like "spec.nodeName=a,status.phase!=Running".
+    """Return whether an object matches a field selector, such as "spec.nodeName=a,status.phase!=Running".
 
-    :raises ApiError: 400, it cannot be parsed or the type does not support the field.
+    Raises:
+        ApiError: 400 for an invalid selector, or a field that the type does not support.
     """
     for part in filter(None, (part.strip() for part in selector.split(","))):
         found = re.match(r"^([\w.]+)(==|=|!=)(.*)$", part)

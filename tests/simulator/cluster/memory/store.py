@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The objects, their revisions and the history that watches read. Stored objects are never changed in place."""
+"""The objects, their revisions, and the history for watches. Stored objects are never changed in place."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class Change:
-    """One change of one object; `before` or `after` is None when it was created or deleted."""
+    """A change of one object. `before` is None for a creation, `after` for a deletion."""
 
     revision: int
     before: Object | None
@@ -28,11 +28,11 @@ class Change:
 
 
 class Store:
-    """All objects by type, namespace and name; thread-safe."""
+    """All objects by type, namespace and name. Thread-safe."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
-        """Held by whoever reads, decides and writes in one step."""
+        """Held by callers that read, decide and write atomically."""
         self.changed = threading.Condition(self.lock)
         """Notified after each change, and when the store closes."""
         self.closed = False
@@ -43,7 +43,7 @@ class Store:
         self._changed_at = dict.fromkeys(self._objects, _FIRST_REVISION)
 
     def peek(self, plural: str, namespace: str, name: str) -> Object | None:
-        """Return an object that the caller must not change, or None."""
+        """Return an object, which the caller must not change, or None."""
         with self.lock:
             return self._objects[plural].get((namespace, name))
 
@@ -52,22 +52,24 @@ class Store:
         return copy.deepcopy(self.peek(plural, namespace, name))
 
     def peek_all(self, plural: str, namespace: str = "") -> list[Object]:
-        """Return the objects of a type, sorted, which the caller must not change.
+        """Return the objects of a type, sorted. The caller must not change them.
 
-        :param namespace: only those of this one; empty for all.
+        Args:
+            namespace: the namespace; empty for all.
         """
         with self.lock:
             items = sorted(self._objects[plural].items())
         return [one for (where, _), one in items if not namespace or where == namespace]
 
     def changed_at(self, plural: str) -> int:
-        """Return the revision of the last change of any object of this type."""
+        """Return the revision of the last change of any object of a type."""
         return self._changed_at[plural]
 
     def put(self, plural: str, obj: Object) -> Object:
-        """Write an object; it belongs to the store from here on.
+        """Write an object, which the caller must not change afterwards.
 
-        :returns: the same object, with its new resourceVersion.
+        Returns:
+            The same object, with its new resourceVersion.
         """
         with self.lock:
             metadata = obj["metadata"]
@@ -82,7 +84,8 @@ class Store:
     def remove(self, plural: str, namespace: str, name: str) -> Object:
         """Delete an object.
 
-        :returns: its last state, with the revision of the deletion.
+        Returns:
+            Its last state, with the revision of the deletion.
         """
         with self.lock:
             before = self._objects[plural].pop((namespace, name))
@@ -102,7 +105,8 @@ class Store:
     def changes_after(self, kind: ResourceType, revision: int) -> list[Change]:
         """Return the changes of a type after `revision`.
 
-        :raises ApiError: 410, the history does not reach back that far.
+        Raises:
+            ApiError: 410 if the history does not go back that far.
         """
         with self.lock:
             if revision < self._dropped[kind.plural]:
@@ -115,7 +119,7 @@ class Store:
             return newer[::-1]
 
     def wait(self, after: int, seconds: float) -> None:
-        """Wait for a change after revision `after`, for the end of the store, or for the time to pass."""
+        """Wait for a change after the revision `after`, for the end of the store, or for the time limit."""
         with self.changed:
             self.changed.wait_for(lambda: self.closed or self.revision > after, seconds)
 

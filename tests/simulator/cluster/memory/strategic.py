@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Strategic merge patch: lists of objects are merged by a key that the API's types declare.
 
-Keys are the `patchMergeKey` tags of k8s.io/api/*/types.go. Lists without one (tolerations, taints, args …) are
-replaced as a whole, as the real server does.
+The keys are the `patchMergeKey` tags in k8s.io/api/*/types.go. Lists without one (tolerations, taints, args …) are
+replaced as a whole, as in the real server.
 """
 
 from __future__ import annotations
@@ -38,9 +38,10 @@ _ORDER, _DELETE_VALUES, _RETAIN = "$setElementOrder/", "$deleteFromPrimitiveList
 
 
 def merge_key(field: str, elements: Sequence[Any]) -> str | None:
-    """Return the key by which the list `field` is merged, or None when it is replaced.
+    """Return the key by which the list `field` is merged, or None if the list is replaced.
 
-    :param elements: objects of the list: those of ports tell whose ports they are.
+    Args:
+        elements: the objects in the list, which are needed to distinguish lists of ports.
     """
     maps = [one for one in elements if isinstance(one, dict)]
     if not maps or len(maps) != len(elements):
@@ -49,17 +50,22 @@ def merge_key(field: str, elements: Sequence[Any]) -> str | None:
         return "containerPort" if any("containerPort" in one for one in maps) else "port"
     key = _MERGE_KEYS.get(field)
     if field == "addresses" and not all("type" in one for one in maps if "$patch" not in one):
-        return None  # of an Endpoints object, not of a node
+        return None  # in an Endpoints object, not in a node
     return key
 
 
 def strategic_merge(target: Any, patch: Any) -> Any:
     """Apply a strategic merge patch to an object.
 
-    :param target: the object, or any value for a patch that is not an object.
-    :param patch: the patch, with its directives ($patch, $setElementOrder, $deleteFromPrimitiveList, $retainKeys).
-    :returns: the new value; neither argument is changed.
-    :raises ApiError: 400 for an element without its merge key.
+    Args:
+        target: the object, or any value for a patch that is not an object.
+        patch: the patch with its directives ($patch, $setElementOrder, $deleteFromPrimitiveList, $retainKeys).
+
+    Returns:
+        The new value. The arguments are not changed.
+
+    Raises:
+        ApiError: 400 for an element without its merge key.
     """
     if not isinstance(patch, dict):
         return copy.deepcopy(patch)
@@ -116,7 +122,7 @@ def _apply_list_directives(result: dict[str, Any], patch: dict[str, Any]) -> Non
 
 
 def _ordered(field: str, elements: list[Any], order: list[Any]) -> list[Any]:
-    """Sort the listed elements as the patch says; others keep their place relative to what precedes them."""
+    """Sort the listed elements in the order of the patch. Others keep their place after the element before them."""
     key = merge_key(field, order)
     wanted = [one.get(key) for one in order] if key else order
     listed = [one for one in elements if (one.get(key) if key else one) in wanted]

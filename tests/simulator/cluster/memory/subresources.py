@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Requests that are about a part of an object, or make something of it: eviction, binding, token, scale."""
+"""Requests for a part of an object, or for an action on it: eviction, binding, token, scale."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SUCCESS: Object = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "statu
 
 
 class Subresources:
-    """Handles those that are not simply a write of the status."""
+    """Handles the subresources that do more than write the status."""
 
     def __init__(self, objects: Objects, tokens: ServiceAccountTokens) -> None:
         self._objects = objects
@@ -26,9 +26,10 @@ class Subresources:
         self._tokens = tokens
 
     def handle(self, kind: ResourceType, target: Target, request: Request) -> Response:
-        """Answer a request.
+        """Handle a request.
 
-        :raises ApiError: it is refused, or there is no such verb.
+        Raises:
+            ApiError: the request is rejected, or the verb is not supported.
         """
         name = f"{target.resource}/{target.subresource}"
         if request.method == "POST" and name == "pods/eviction":
@@ -95,9 +96,10 @@ class Subresources:
 
 
 def bind_pod(objects: Objects, namespace: str, name: str, node: str) -> None:
-    """Assign a pod to a node, as the scheduler does.
+    """Assign a pod to a node, like the scheduler.
 
-    :raises ApiError: 409, it is assigned already or is being deleted.
+    Raises:
+        ApiError: 409 if it is already assigned or is being deleted.
     """
     store = objects.store
     with store.lock:
@@ -131,5 +133,5 @@ def scale_of(obj: Object) -> Object:
 
 
 def scaled_object(live: Object, scale: Object) -> Object:
-    """Return a workload with the replicas of a Scale object."""
+    """Return a workload with the number of replicas in a Scale object."""
     return live | {"spec": live["spec"] | {"replicas": int(scale.get("spec", {}).get("replicas", 0))}}

@@ -17,7 +17,7 @@ _BOOKMARK_SECONDS = 30.0
 
 
 class Selection:
-    """The objects of a type that a list or watch is about."""
+    """The objects of a type that a list or watch selects."""
 
     def __init__(self, kind: ResourceType, namespace: str, name: str, query: Mapping[str, str]) -> None:
         self._kind = kind
@@ -27,7 +27,7 @@ class Selection:
         self._fields = query.get("fieldSelector", "")
 
     def has(self, obj: Object | None) -> bool:
-        """Tell whether an object belongs to it."""
+        """Return whether the selection contains an object."""
         if obj is None:
             return False
         metadata = obj["metadata"]
@@ -42,7 +42,7 @@ def list_objects(store: Store, kind: ResourceType, selection: Selection) -> Obje
     """Return the List object of a selection."""
     with store.lock:
         revision, found = store.revision, [one for one in store.peek_all(kind.plural) if selection.has(one)]
-    selection.has({"metadata": {"name": ""}})  # a selector that cannot be parsed is an error of an empty list too
+    selection.has({"metadata": {"name": ""}})  # an invalid selector is an error even if the list is empty
     items = [{key: value for key, value in one.items() if key not in ("kind", "apiVersion")} for one in found]
     return {
         "kind": f"{kind.kind}List",
@@ -53,12 +53,15 @@ def list_objects(store: Store, kind: ResourceType, selection: Selection) -> Obje
 
 
 def watch_objects(store: Store, kind: ResourceType, selection: Selection, query: Mapping[str, str]) -> Iterator[Object]:
-    """Yield watch events until the time given by the client, or the server, is over.
+    """Yield watch events up to the time limit of the client or the server.
 
-    An event without a type is a pause: nothing to send, but the caller should see whether the client is there.
+    An event without a type is a pause, in which the caller should check whether the client is still connected.
 
-    :param query: resourceVersion, timeoutSeconds, allowWatchBookmarks, sendInitialEvents.
-    :raises ApiError: 400 or 410 for a resourceVersion that is malformed or too old.
+    Args:
+        query: resourceVersion, timeoutSeconds, allowWatchBookmarks, sendInitialEvents.
+
+    Raises:
+        ApiError: 400 or 410 for a resourceVersion that is malformed or too old.
     """
     wanted = query.get("resourceVersion", "")
     if wanted and not wanted.isdigit():
@@ -68,7 +71,7 @@ def watch_objects(store: Store, kind: ResourceType, selection: Selection, query:
         revision = store.revision if initial else int(wanted)
         current = [one for one in store.peek_all(kind.plural) if selection.has(one)] if initial else []
         if not initial:
-            store.changes_after(kind, revision)  # refuses one that is too old before the answer begins
+            store.changes_after(kind, revision)  # raises an error before the response begins if it is too old
     seconds = float(query.get("timeoutSeconds") or _DEFAULT_SECONDS)
     return _events(store, kind, selection, query, current, revision, time.monotonic() + seconds)
 

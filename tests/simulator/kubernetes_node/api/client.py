@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The Kubernetes API as the programs of a node use it, over HTTPS, with what a kubeconfig says."""
+"""A client of the Kubernetes API for the programs of a node, over HTTPS, with the settings of a kubeconfig."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ JSON = "application/json"
 
 
 class ApiError(Exception):
-    """An answer that is none of success.
+    """An error response.
 
     Args:
-        status: of HTTP.
-        reason: of the Status object, e.g. `NotFound`.
+        status: the HTTP status.
+        reason: the reason in the Status object, e.g. `NotFound`.
     """
 
     def __init__(self, status: int, reason: str, message: str) -> None:
@@ -44,16 +44,16 @@ class ApiError(Exception):
 
 
 class KubeconfigError(Exception):
-    """A kubeconfig that cannot be used; the text is client-go's."""
+    """A kubeconfig that cannot be used. The text is that of client-go."""
 
 
 @dataclass(frozen=True)
 class Access:
-    """How to reach an API server: its URL, PEM texts, a token or the file of one.
+    """The access to an API server: its URL, PEM texts, and a token or the path of a token file.
 
     Args:
-        ca: certificates to trust; None trusts no one in particular (`insecure`: verifies nothing).
-        token_file: Windows path; read at each connection.
+        ca: the trusted certificates; None for the default ones (`insecure`: no verification).
+        token_file: a Windows path; the file is read for each connection.
     """
 
     server: str
@@ -66,7 +66,7 @@ class Access:
 
 
 def read_kubeconfig(machine: Machine, path: str) -> Access:
-    """Read a kubeconfig of the node; its relative paths begin at its folder. Raises KubeconfigError."""
+    """Parse a kubeconfig of the node, whose paths are relative to its folder. Raises KubeconfigError."""
     if not machine.files.is_file(path):
         raise KubeconfigError(f"stat {path}: The system cannot find the file specified.")
     try:
@@ -111,11 +111,11 @@ def _absolute(folder: str, path: str) -> str:
 
 
 class Client:
-    """One connection to an API server, kept open; safe for several threads, one request at a time.
+    """A persistent connection to an API server. It can be used by several threads, and sends one request at a time.
 
     Args:
-        machine: whose link must be up, whose names count, and whose token file is read.
-        timeout: seconds for an answer.
+        machine: the machine whose link, names and token file are used.
+        timeout: the time limit for a response, in seconds.
     """
 
     def __init__(self, machine: Machine, access: Access, timeout: float = 10.0) -> None:
@@ -136,7 +136,7 @@ class Client:
         return self.call("GET", path, query=query)
 
     def find(self, path: str, **query: str) -> dict[str, Any] | None:
-        """Read an object; None if there is none."""
+        """Read an object; None if it does not exist."""
         try:
             return self.get(path, **query)
         except ApiError as error:
@@ -196,7 +196,7 @@ class Client:
                 return answer.status, answer.read()
             except (http.client.HTTPException, OSError) as error:
                 self._drop()
-                # A connection that was kept may have been closed by the server meanwhile.
+                # The server may have closed a persistent connection in the meantime.
                 if fresh or attempt == 2 or isinstance(error, TimeoutError):
                     raise error if isinstance(error, OSError) else OSError(str(error) or "EOF") from error
         raise OSError("unreachable")
@@ -218,14 +218,14 @@ class Client:
         return self._connection
 
     def _check_time(self, connection: http.client.HTTPConnection) -> None:
-        """Refuse a server whose certificate is not valid by the machine's clock."""
+        """Reject a server whose certificate is not valid according to the machine's clock."""
         shown = clock.of_peer(connection.sock) if self._verifies else None  # type: ignore[arg-type]
         moment = self._machine.clock.now()
         if shown and not clock.is_valid(shown, moment):
             raise OSError(clock.go_text(shown, moment))
 
     def renew(self, access: Access) -> None:
-        """Go on with other credentials, over a new connection."""
+        """Continue with other credentials over a new connection."""
         with self._lock:
             self._drop()
             self.access = access
@@ -247,7 +247,7 @@ class Client:
 
 
 def _named(name: str, address: str, port: int, timeout: float, context: ssl.SSLContext) -> http.client.HTTPConnection:
-    """Return a connection to an address whose certificate is checked against a name."""
+    """Return a connection to an address whose certificate is checked against a given name."""
     connection = http.client.HTTPSConnection(name, port, timeout=timeout, context=context)
     create = connection._create_connection  # type: ignore[attr-defined]
 
@@ -268,7 +268,7 @@ def _context(access: Access) -> ssl.SSLContext:
         context.load_verify_locations(cadata=access.ca)
     if access.certificate:
         with tempfile.TemporaryDirectory() as folder:
-            # The ssl module reads files only; these live for a moment, in a folder of ours alone.
+            # The ssl module reads only files. These exist for a moment, in a private folder.
             pair = Path(folder, "pair.pem")
             pair.touch(mode=0o600)
             pair.write_text(access.certificate + "\n" + access.key)

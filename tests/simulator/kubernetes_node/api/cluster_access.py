@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""How a program on a node reaches the cluster: a kubeconfig, or the service account of its pod."""
+"""How a program on a node accesses the cluster: with a kubeconfig, or with the service account of its pod."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ _KUBELET = r"C:\etc\kubernetes\kubelet.conf"
 
 
 def reach(machine: Machine, access: Access) -> Access:
-    """Return an access as the node's network carries it.
+    """Return the access as it works on the node's network.
 
-    A service's address works only where kube-proxy has made its load balancer in HNS. Behind the API server's own
-    service stands its advertised address, which nothing routes to here: what the kubelet connects to stands for it.
+    The address of a service works only after kube-proxy has created its load balancer in HNS. The backend of the API
+    server's service is its advertised address, which is not routed here. The address that the kubelet uses replaces it.
 
-    Raises: OSError.
+    Raises:
+        OSError: the API server is not reachable.
     """
     host = access.server.split("://")[-1].split("/")[0].rpartition(":")[0] or access.server.split("://")[-1]
     if host.startswith("127.") or not _is_service(machine, host):
@@ -42,18 +43,20 @@ def reach(machine: Machine, access: Access) -> Access:
 
 
 def _is_service(machine: Machine, host: str) -> bool:
-    """Addresses that no machine here has (a fleet lives on 127.0.0.0/8) can only be services'."""
+    """Return whether an address belongs to a service: nodes have addresses in 127.0.0.0/8."""
     return host.replace(".", "").isdigit()
 
 
 def access_of(machine: Machine, run: Invocation, kubeconfig: str, server: str) -> Access:
-    """Return the access of a program.
+    """Return the access for a program.
 
     Args:
-        kubeconfig: path; empty: the pod's service account.
-        server: overrides the kubeconfig's; empty: does not.
+        kubeconfig: the path of a kubeconfig; if empty, the pod's service account is used.
+        server: replaces the URL in the kubeconfig; empty to keep it.
 
-    Raises: KubeconfigError, OSError.
+    Raises:
+        KubeconfigError: the kubeconfig cannot be used.
+        OSError: the API server is not reachable.
     """
     if kubeconfig:
         found = read_kubeconfig(machine, kubeconfig)

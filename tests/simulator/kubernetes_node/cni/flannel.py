@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """flanneld.exe: its command line, its HNS network (host-gw: L2Bridge, vxlan: Overlay), its subnet file.
 
-Flags: flannel-io/flannel main.go 0.28 (Go's flag package). What it does on Windows:
+Flags: flannel-io/flannel main.go 0.28 (Go's flag package). Behaviour on Windows:
 pkg/backend/hostgw/hostgw_windows.go and pkg/backend/vxlan/vxlan_windows.go.
 """
 
@@ -37,7 +37,7 @@ VNI, PORT = 4096, 4789
 
 
 class FlannelError(Exception):
-    """Why flanneld ends; the text is what it logs."""
+    """The reason why flanneld ends. The text is its log message."""
 
 
 class _UsageError(Exception):
@@ -46,7 +46,7 @@ class _UsageError(Exception):
 
 @dataclass(frozen=True)
 class Backend:
-    """The network that flannel makes."""
+    """The network that flannel creates."""
 
     name: str
     kind: str
@@ -54,7 +54,7 @@ class Backend:
 
 
 def parse(argv: list[str]) -> dict[str, str]:
-    """Read a command line as Go's flag package does. Raises an error whose text is Go's."""
+    """Parse a command line like Go's flag package. Raises an error with Go's message."""
     found: dict[str, str] = {}
     words = list(argv)
     while words:
@@ -74,7 +74,7 @@ def parse(argv: list[str]) -> dict[str, str]:
 
 
 def run(machine: Machine, invocation: Invocation) -> ProgramResult:
-    """flanneld.exe: runs until it is stopped."""
+    """Simulate flanneld.exe, which runs until it is stopped."""
     try:
         flags = parse(invocation.argv)
     except _UsageError as error:
@@ -117,7 +117,7 @@ def _start(machine: Machine, invocation: Invocation, flags: Mapping[str, str]) -
 
 
 def _wait_for_link(machine: Machine, invocation: Invocation) -> None:
-    """The new switch takes the card: flanneld waits until its address is back (hostgw_windows.go does so, too)."""
+    """Wait until the address is back after the new switch takes over the adapter (as hostgw_windows.go does)."""
     if invocation.stop.wait(0.5):
         raise FlannelError("stopped")
     while not machine.network.is_up:
@@ -155,8 +155,8 @@ def network_settings(machine: Machine, flags: Mapping[str, str]) -> dict[str, An
     """Return the contents of net-conf.json. Raises FlannelError."""
     path = drive(flags.get("net-config-path") or "/etc/kube-flannel/net-conf.json")
     if not machine.files.is_file(path):
-        said = f"failed to read net conf: open {path}: The system cannot find the file specified."
-        raise FlannelError(f"Failed to create SubnetManager: {said}")
+        message = f"failed to read net conf: open {path}: The system cannot find the file specified."
+        raise FlannelError(f"Failed to create SubnetManager: {message}")
     try:
         found = json.loads(machine.files.read_text(path))
         ipaddress.ip_network(found["Network"])
@@ -166,7 +166,7 @@ def network_settings(machine: Machine, flags: Mapping[str, str]) -> dict[str, An
 
 
 def backend_of(settings: Mapping[str, Any]) -> Backend:
-    """Return the network that net-conf.json describes. Raises FlannelError."""
+    """Return the network that is configured in net-conf.json. Raises FlannelError."""
     about = settings.get("Backend") or {}
     kind = str(about.get("Type") or "udp").lower()
     if kind == "host-gw":
@@ -192,7 +192,7 @@ def _subnet(node: Mapping[str, Any]) -> ipaddress.IPv4Network:
 
 
 def _network(machine: Machine, backend: Backend, subnet: ipaddress.IPv4Network) -> None:
-    """Make the HNS network, unless it is there as it should be; another of that name is made anew."""
+    """Create the HNS network, or replace one with the same name and other settings."""
     store = hns.store(machine)
     known = store.network_named(backend.name)
     if known and (known.kind, known.subnet) == (backend.kind, str(subnet)):
@@ -205,7 +205,7 @@ def _network(machine: Machine, backend: Backend, subnet: ipaddress.IPv4Network) 
     gateway = str(subnet[1])
     network = store.create_network(backend.name, backend.kind, str(subnet), gateway, backend.vni)
     if backend.kind == "L2Bridge":
-        # The host's own end of the bridge.
+        # The host's endpoint on the bridge.
         store.add_endpoint(f"{backend.name}_ep", network.id, str(subnet[2]))
 
 

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""kube-proxy.exe: its command line and configuration, and the load balancers it makes in HNS.
+"""kube-proxy.exe: its command line and configuration, and the load balancers that it creates in HNS.
 
-Flags and fields by contracts/kubernetes.json; what it does on Windows: kubernetes pkg/proxy/winkernel/proxier.go,
-whose messages these are. An unknown field is only logged: kube-proxy decodes once more, leniently
+Flags and fields are those of contracts/kubernetes.json. Behaviour and messages on Windows are those of kubernetes
+pkg/proxy/winkernel/proxier.go. An unknown field is only logged: kube-proxy decodes the file again in lenient mode
 (cmd/kube-proxy/app/options.go).
 """
 
@@ -34,19 +34,19 @@ if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
 KIND = "kubeproxy.config.k8s.io/v1alpha1 KubeProxyConfiguration"
-_SYNC = 5.0  # seconds between two looks at the cluster's services
-_LOOK = 1.0  # seconds between two looks at its configuration
-_AGAIN = 1.0  # seconds until it tries again after a failure
+_SYNC = 5.0  # seconds between two checks of the cluster's services
+_LOOK = 1.0  # seconds between two checks of its configuration
+_AGAIN = 1.0  # seconds until a retry after a failure
 _PROTOCOLS = {"TCP": 6, "UDP": 17}
 
 
 class ProxyError(Exception):
-    """Why kube-proxy ends; the text is its own."""
+    """The reason why kube-proxy ends. The text is its own message."""
 
 
 @dataclass
 class ProxySettings:
-    """What kube-proxy works with."""
+    """The settings of kube-proxy."""
 
     flags: Flags
     document: dict[str, Any] = field(default_factory=dict)
@@ -58,32 +58,32 @@ class ProxySettings:
 
     @property
     def service(self) -> bool:
-        """Whether it reports to the service manager."""
+        """Whether it runs as a Windows service."""
         return self.flags.on("windows-service") or bool(self.document.get("windowsRunAsService"))
 
     @property
     def network(self) -> str:
-        """The HNS network; empty: the environment's KUBE_NETWORK."""
+        """The HNS network; if empty, the environment variable KUBE_NETWORK."""
         return str(self._kernel("networkName") or self.flags.text("network-name"))
 
     @property
     def source_vip(self) -> str:
-        """The address that services on an overlay are reached from."""
+        """The source address for traffic to services on an overlay network."""
         return str(self._kernel("sourceVip") or self.flags.text("source-vip"))
 
     @property
     def dsr(self) -> bool:
-        """Direct server return."""
+        """Whether direct server return is enabled."""
         return bool(self._kernel("enableDSR")) or self.flags.on("enable-dsr")
 
     @property
     def kubeconfig(self) -> str:
-        """Empty: the pod's service account."""
+        """The path of the kubeconfig; if empty, the pod's service account is used."""
         return str((self.document.get("clientConnection") or {}).get("kubeconfig") or self.flags.text("kubeconfig"))
 
 
 def read(machine: Machine, argv: Sequence[str], version: str) -> ProxySettings:
-    """Read the command line and the configuration it names. Raises ProxyError."""
+    """Read the command line and the configuration file in it. Raises ProxyError."""
     try:
         flags, rest = parse(argv, contracts.flags("kube-proxy", version))
     except FlagError as error:
@@ -131,7 +131,7 @@ def _load(machine: Machine, path: str, settings: ProxySettings, version: str) ->
 
 
 class Proxy:
-    """A running kube-proxy; `run` returns when it is stopped, or raises ProxyError."""
+    """A running kube-proxy. `run` returns when it is stopped, or raises ProxyError."""
 
     def __init__(self, machine: Machine, invocation: Invocation, settings: ProxySettings) -> None:
         self._machine, self._invocation, self._settings = machine, invocation, settings
@@ -145,7 +145,7 @@ class Proxy:
         return self._machine.files.read_text(path) if path and self._machine.files.is_file(path) else ""
 
     def _watch(self, seconds: float) -> bool:
-        """Wait; True when it is stopped. It ends when its configuration changes: cmd/kube-proxy/app/options.go."""
+        """Wait; returns True when stopped. It ends if its configuration changes: cmd/kube-proxy/app/options.go."""
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
             if self._stop.wait(min(left, _LOOK)):
@@ -155,7 +155,7 @@ class Proxy:
         return False
 
     def run(self) -> None:
-        """Wait for the network, then keep the load balancers."""
+        """Wait for the network, then keep the load balancers up to date."""
         network = self._network()
         if network is None:
             return
@@ -201,7 +201,7 @@ class Proxy:
             store.add_endpoint("Ethernet", network.id, settings.source_vip)
 
     def _client(self) -> Client:
-        """Return a connection; the token it needs may come a moment later."""
+        """Return a connection. The token for it may appear a moment later."""
         while True:
             try:
                 access = cluster_access.access_of(
@@ -239,12 +239,12 @@ class Proxy:
         for item in store.endpoints():
             if item.address == address and item.network == network.id:
                 return item.id
-        # It names none of its endpoints (pkg/proxy/winkernel/hns.go), so HNS does.
+        # kube-proxy does not set the names of endpoints (pkg/proxy/winkernel/hns.go), so HNS chooses them.
         return store.add_endpoint("Ethernet", network.id, address, remote=True).id
 
 
 def policies(services: Sequence[Mapping[str, Any]], slices: Sequence[Mapping[str, Any]]) -> list[hns.PolicyList]:
-    """Return the load balancers of the cluster's services; `endpoints` are addresses yet."""
+    """Return the load balancers for the cluster's services. `endpoints` still contains addresses."""
     found: list[hns.PolicyList] = []
     for service in services:
         spec, metadata = service["spec"], service["metadata"]
@@ -285,7 +285,7 @@ def _targets(slices: Sequence[Mapping[str, Any]], port_name: str) -> list[tuple[
 
 
 def run(machine: Machine, invocation: Invocation) -> ProgramResult:
-    """kube-proxy.exe: runs until it is stopped."""
+    """Simulate kube-proxy.exe, which runs until it is stopped."""
     if any(word in ("--version", "--version=true") for word in invocation.argv):
         return ProgramResult(0, f"Kubernetes v{invocation.version}\n")
     try:
@@ -304,7 +304,7 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
 
 
 class _Running:
-    """The service's process."""
+    """The process of the service."""
 
     def __init__(self, machine: Machine, invocation: Invocation, settings: ProxySettings, stderr: Stderr) -> None:
         self.exit_code = 0
@@ -325,20 +325,20 @@ class _Running:
 
     @property
     def alive(self) -> bool:
-        """Whether it runs."""
+        """Whether the process is running."""
         return self._thread.is_alive()
 
     def stop(self) -> None:
-        """End it."""
+        """End the process."""
         self._invocation.stop.set()
         self._thread.join(2.0)
 
 
 class ProxyService:
-    """kube-proxy as a program of a service."""
+    """kube-proxy as a service program."""
 
     def start(self, machine: Machine, service: Service, stderr: Stderr = nowhere) -> RunningService:
-        """Start kube-proxy as a service; `stderr` is what started it, where that is not the service manager."""
+        """Start kube-proxy as a service. `stderr` is set if its parent is not the service control manager."""
         version = version_of(machine, service.argv[0])
         try:
             settings = read(machine, service.argv[1:], version)

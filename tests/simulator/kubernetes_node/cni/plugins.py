@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""CNI: which configuration containerd takes, whether its plugins are there, and what adding a pod does.
+"""CNI: the configuration that containerd loads, the availability of its plugins, and adding a pod to the network.
 
-Files: libcni's rules (names in order, `.conf`, `.conflist`, `.json`; the first `max_conf_num`). What the plugins do
-with HNS: https://github.com/containernetworking/plugins/tree/main/plugins/main/windows and flannel-io/cni-plugin.
+Files follow libcni's rules (names in order, `.conf`, `.conflist`, `.json`; the first `max_conf_num`). The plugins' use
+of HNS: https://github.com/containernetworking/plugins/tree/main/plugins/main/windows and flannel-io/cni-plugin.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SUBNET_FILE = r"C:\run\flannel\subnet.env"
 
 
 class CniError(Exception):
-    """CNI is not ready, or a plugin failed; the text is containerd's."""
+    """CNI is not ready, or a plugin failed. The text is that of containerd."""
 
 
 @dataclass
@@ -41,7 +41,7 @@ class NetworkConfig:
 
 
 def load(machine: Machine, conf_dir: str, bin_dirs: list[str]) -> NetworkConfig:
-    """Return the configuration that containerd takes. Raises CniError."""
+    """Return the configuration that containerd loads. Raises CniError."""
     if not machine.files.is_directory(conf_dir):
         raise CniError(f"no network config found in {conf_dir}: cni plugin not initialized")
     problem = ""
@@ -51,7 +51,7 @@ def load(machine: Machine, conf_dir: str, bin_dirs: list[str]) -> NetworkConfig:
         try:
             return _read(machine, entry.path, bin_dirs)
         except (ValueError, TypeError, KeyError) as error:
-            # containerd says so in its log and takes the next file.
+            # containerd logs the error, and continues with the next file.
             problem = f"failed to load CNI config file {entry.path}: {error}"
     raise CniError(problem or f"no network config found in {conf_dir}: cni plugin not initialized")
 
@@ -78,7 +78,7 @@ def _read(machine: Machine, path: str, bin_dirs: list[str]) -> NetworkConfig:
 
 
 def plugin_path(machine: Machine, name: str, bin_dirs: list[str]) -> str:
-    """Return the executable of a plugin. Raises CniError."""
+    """Return the path of a plugin's executable. Raises CniError."""
     for folder in bin_dirs:
         for path in (f"{folder}\\{name}.exe", f"{folder}\\{name}"):
             if machine.files.is_file(path):
@@ -87,7 +87,7 @@ def plugin_path(machine: Machine, name: str, bin_dirs: list[str]) -> str:
 
 
 def ready(machine: Machine, conf_dir: str, bin_dirs: list[str]) -> NetworkConfig:
-    """Return the configuration if pods can have a network. Raises CniError: what NetworkReady=false says."""
+    """Return the configuration if the network is ready. Raises CniError with the message of NetworkReady=false."""
     try:
         config = load(machine, conf_dir, bin_dirs)
     except CniError as error:
@@ -99,14 +99,14 @@ def ready(machine: Machine, conf_dir: str, bin_dirs: list[str]) -> NetworkConfig
 
 @dataclass(frozen=True)
 class Attachment:
-    """What a pod got: its address and its HNS endpoint."""
+    """The address and the HNS endpoint of a pod."""
 
     address: str
     endpoint: str
 
 
 def add(machine: Machine, config: NetworkConfig, sandbox: str, namespace: str) -> Attachment:
-    """Give a pod its network. Raises CniError, or hns.HnsError's text in one."""
+    """Add a pod to the network. Raises CniError, which may contain the text of an hns.HnsError."""
     plugin = config.plugins[0]
     plugin_path(machine, str(plugin["type"]), config.bin_dirs)
     if plugin["type"] == "flannel":
@@ -147,23 +147,23 @@ def add(machine: Machine, config: NetworkConfig, sandbox: str, namespace: str) -
 
 
 def endpoints_of(machine: Machine, sandbox: str) -> list[tuple[str, str]]:
-    """Return (address, name of the network) of the endpoints that a sandbox has."""
+    """Return the endpoints of a sandbox as (address, name of the network)."""
     store = hns.store(machine)
     names = {item.id: item.name for item in store.networks()}
     return [(item.address, names.get(item.network, "")) for item in store.endpoints_of(sandbox)]
 
 
 def endpoint_name(plugin: str, network: str, sandbox: str) -> str:
-    """Return what a plugin calls a pod's endpoint.
+    """Return the name that a plugin gives to a pod's endpoint.
 
-    win-bridge, win-overlay: containernetworking/plugins pkg/hns ConstructEndpointName; Calico does the same.
-    azure-vnet: the first 8 digits (Azure/azure-container-networking#283 shows one).
+    win-bridge, win-overlay, Calico: ConstructEndpointName in containernetworking/plugins pkg/hns.
+    azure-vnet: the first 8 digits of the id (Azure/azure-container-networking#283 shows one).
     """
     return f"{sandbox[:8]}-eth0" if plugin.startswith("azure") else f"{sandbox}_{network}"
 
 
 def remove(machine: Machine, config_name: str, sandbox: str) -> None:
-    """Take a pod's network away: its HNS endpoint, its namespace and its address. Raises CniError."""
+    """Remove a pod from the network: its HNS endpoint, namespace and address. Raises CniError."""
     store = hns.store(machine)
     for endpoint in store.endpoints_of(sandbox):
         try:
@@ -203,7 +203,7 @@ def _subnet(ipam: Mapping[str, Any]) -> str:
 
 
 def _allocate(machine: Machine, network: str, subnet: str, sandbox: str) -> str:
-    """Reserve an address as host-local does: a file of its name. .1 is the gateway, .2 the bridge's own endpoint."""
+    """Reserve an address in a file, like host-local. .1 is the gateway, .2 the endpoint of the bridge."""
     folder = f"{HOST_LOCAL}\\{network}"
     machine.files.make_directory(folder)
     taken = {entry.name for entry in machine.files.listing(folder)}
@@ -218,12 +218,12 @@ def _allocate(machine: Machine, network: str, subnet: str, sandbox: str) -> str:
 
 def _about(name: str) -> Program:
     def run(machine: Machine, invocation: Invocation) -> ProgramResult:
-        """What a plugin says when somebody calls it by hand."""
+        """Return the output of a plugin that is called manually."""
         command = invocation.variable("CNI_COMMAND")
         if command == "VERSION" or not command:
             supported = json.dumps({"cniVersion": VERSIONS[-1], "supportedVersions": list(VERSIONS)})
-            said = f"CNI {name} plugin v{invocation.version}\nCNI protocol versions supported: {', '.join(VERSIONS)}\n"
-            return ProgramResult(0, supported) if command else ProgramResult(0, "", said)
+            text = f"CNI {name} plugin v{invocation.version}\nCNI protocol versions supported: {', '.join(VERSIONS)}\n"
+            return ProgramResult(0, supported) if command else ProgramResult(0, "", text)
         error = {
             "code": 4,
             "msg": f"required env variables [CNI_CONTAINERID,CNI_NETNS,CNI_IFNAME,CNI_PATH] missing ({command})",

@@ -3,8 +3,8 @@
 r"""BuildKit under containerd: buildkitd.exe as a service, `buildctl.exe build` of a Dockerfile.
 
 Sources: moby/buildkit docs/windows.md, docs/buildkitd.toml.md, cmd/buildkitd/service_windows.go. On Windows its
-configuration is %ProgramData%\buildkitd\buildkitd.toml; it works with containerd only, by default in the namespace
-`buildkit`, and reads none of containerd's hosts.toml. Credentials are the client's (DOCKER_CONFIG).
+configuration is %ProgramData%\buildkitd\buildkitd.toml. It supports only containerd, uses the namespace `buildkit` by
+default, and does not read containerd's hosts.toml. Credentials are those of the client (DOCKER_CONFIG).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Buildkitd:
         self.namespace = namespace or str(config.get("worker", {}).get("containerd", {}).get("namespace", "buildkit"))
 
     def places(self, host: str) -> list[Endpoint]:
-        """Return where a registry's images are pulled from: its mirrors, then itself."""
+        """Return the endpoints to pull a registry's images from: its mirrors, then the registry itself."""
         tables = self.config.get("registry", {})
 
         def place(name: str, *, mirror: bool) -> Endpoint:
@@ -58,7 +58,7 @@ class Buildkitd:
 
 
 def _start(machine: Machine, argv: list[str], environment: Mapping[str, str]) -> Buildkitd:
-    """Read the command line and the configuration. Raises ServiceError."""
+    """Parse the command line and the configuration. Raises ServiceError."""
     given: dict[str, str] = {}
     words = list(argv)
     while words:
@@ -85,20 +85,20 @@ class _Running:
         listeners.open_pipe(machine, PIPE, server)
 
     def stop(self) -> None:
-        """End it."""
+        """End the process."""
         self.alive = False
         listeners.close_pipe(self._machine, PIPE, self._server)
 
 
 class _Service:
     def start(self, machine: Machine, service: Service) -> RunningService:
-        """Start buildkitd as a service; it finds out by itself that it is one."""
+        """Start buildkitd as a service. It detects by itself that it runs as a service."""
         environment = {**machine.environment(), **service.environment}
         return _Running(machine, _start(machine, list(service.argv[1:]), environment))
 
 
 def _buildctl(machine: Machine, invocation: Invocation) -> ProgramResult:
-    """buildctl.exe: `build` of a Dockerfile into an image."""
+    """Simulate buildctl.exe, with `build` of a Dockerfile into an image."""
     argv = list(invocation.argv)
     if argv == ["--version"]:
         return ProgramResult(0, f"buildctl github.com/moby/buildkit v{invocation.version}\n")
@@ -106,8 +106,8 @@ def _buildctl(machine: Machine, invocation: Invocation) -> ProgramResult:
         return ProgramResult(1, "", f"the simulator does not model buildctl {' '.join(argv[:1])}\n")
     server = listeners.behind(machine, PIPE)
     if not isinstance(server, Buildkitd):
-        said = 'open //./pipe/buildkitd: The system cannot find the file specified."'
-        return ProgramResult(1, "", f'error: listing workers: connection error: desc = "transport: {said}\n')
+        message = 'open //./pipe/buildkitd: The system cannot find the file specified."'
+        return ProgramResult(1, "", f'error: listing workers: connection error: desc = "transport: {message}\n')
     options: dict[str, dict[str, str]] = {"local": {}, "opt": {}, "output": {}}
     flat: dict[str, str] = {}
     while argv[1:]:
@@ -125,12 +125,12 @@ def _buildctl(machine: Machine, invocation: Invocation) -> ProgramResult:
     if flat.get("frontend") != "dockerfile.v0" or options["output"].get("type") != "image":
         return ProgramResult(1, "", "the simulator models buildctl build of a Dockerfile into an image only\n")
     try:
-        said = _build(server, invocation, options)
+        message = _build(server, invocation, options)
     except (BuildError, PullError, oci.ReferenceFormatError, FileNotFoundError) as error:
         return ProgramResult(1, "", f"error: failed to solve: {error}\n")
     except OSError as error:
         return ProgramResult(1, "", f"error: failed to solve: {error.strerror or error}\n")
-    return ProgramResult(0, "", said)
+    return ProgramResult(0, "", message)
 
 
 def _build(server: Buildkitd, invocation: Invocation, options: Mapping[str, Mapping[str, str]]) -> str:
@@ -150,7 +150,7 @@ def _build(server: Buildkitd, invocation: Invocation, options: Mapping[str, Mapp
         config = store.document(manifest["config"]["digest"])
         layers = [store.read(layer["digest"]) for layer in manifest.get("layers", [])]
         if known is None:
-            # What is built upon is content, and no name.
+            # Base images are stored as content without a name.
             store.delete(str(reference), server.namespace, collect=False)
         return config, layers
 
@@ -166,7 +166,7 @@ def _build(server: Buildkitd, invocation: Invocation, options: Mapping[str, Mapp
 
 
 def _keep(store: Any, namespace: str, name: str, built: Built) -> str:
-    """Write what was built into containerd's store, and unpack it. Returns its digest."""
+    """Write a build's result to containerd's store, and unpack it. Returns its digest."""
 
     def put(media_type: str, data: bytes) -> dict[str, Any]:
         described = oci.descriptor(media_type, data)
@@ -184,7 +184,7 @@ def _keep(store: Any, namespace: str, name: str, built: Built) -> str:
 
 
 def _credentials(invocation: Invocation, machine: Machine, host: str) -> str:
-    """Return `user:password` of the client's config.json."""
+    """Return the `user:password` from the client's config.json."""
     path = f"{invocation.variable('DOCKER_CONFIG')}\\config.json"
     if not machine.files.is_file(path):
         return ""

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-r"""BuildKit's Dockerfile frontend, as far as small images of Windows need it.
+r"""BuildKit's Dockerfile frontend, as far as small Windows images need it.
 
-https://docs.docker.com/reference/dockerfile/: FROM, ARG, COPY (of the context and of other stages), USER, ENV, LABEL,
-WORKDIR, ENTRYPOINT, CMD. To write below C:\ takes ContainerAdministrator (moby/buildkit#4731).
+https://docs.docker.com/reference/dockerfile/: FROM, ARG, COPY (from the context and other stages), USER, ENV, LABEL,
+WORKDIR, ENTRYPOINT, CMD. Writing to C:\ requires ContainerAdministrator (moby/buildkit#4731).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LISTS = {"ENTRYPOINT": "Entrypoint", "CMD": "Cmd"}
 
 
 class BuildError(Exception):
-    """A Dockerfile that cannot be built; the text is BuildKit's."""
+    """A Dockerfile that cannot be built. The text is that of BuildKit."""
 
 
 @dataclass
@@ -38,12 +38,12 @@ class Built:
 
 @dataclass(frozen=True)
 class Sources:
-    """Where a build takes things from.
+    """The sources of a build.
 
     Args:
         base: returns (configuration, layers) of an image by its name.
-        files: of the machine.
-        context: folder of the context.
+        files: the files of the machine.
+        context: the folder of the build context.
     """
 
     base: Callable[[str], tuple[dict[str, Any], list[bytes]]]
@@ -52,7 +52,7 @@ class Sources:
 
 
 def build(text: str, given: Mapping[str, str], sources: Sources) -> Built:
-    """Build a Dockerfile's last stage. Raises BuildError."""
+    """Build the last stage of a Dockerfile. Raises BuildError."""
     stages: list[Built] = []
     values: dict[str, str] = {}
     for word, rest in instructions(text):

@@ -1,9 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""containerd's configuration: read as the program of that version reads it, with its warnings and its errors.
+"""containerd's configuration, parsed like the program of that version does, with its warnings and errors.
 
-Which keys there are is what each version prints itself (contracts/containerd-default); keys below those tables that
-take names of the user's choice (runtimes, registry mirrors) are free. Messages: containerd 1.7.35 and 2.4.2, run.
+The known keys are those that each version prints itself (contracts/containerd-default). Below tables with names that
+the user chooses (runtimes, registry mirrors), all keys are allowed. Messages are from runs of containerd 1.7.35 and
+2.4.2.
 """
 
 from __future__ import annotations
@@ -20,23 +21,23 @@ from simulator.kubernetes_node.programs import contracts
 
 Table = dict[str, Any]
 
-# Tables whose keys are the user's: nothing below them can be unknown.
+# Tables whose keys the user chooses. No key below them is unknown.
 _FREE = re.compile(r"\.(runtimes|mirrors|configs|auths|headers|options|pod_annotations|timeouts|stream_processors)$")
 _NEVER_PRINTED = {"isolation", "runtime_engine", "runtime_root", "auth", "mirrors", "configs", "auths", "headers"}
 
 
 class ConfigError(Exception):
-    """A configuration that containerd refuses to start with; the text is containerd's."""
+    """A configuration with which containerd does not start. The text is that of containerd."""
 
 
 @dataclass
 class Config:
-    """A configuration as it works, in the terms of the newest version.
+    """The effective configuration, with the keys of the newest version.
 
     Args:
-        version: of the file.
-        tables: defaults with the file's settings over them, as `config dump` prints it.
-        warnings: lines of the log.
+        version: the version in the file.
+        tables: the defaults with the file's settings on top, as `config dump` prints them.
+        warnings: lines in the log.
     """
 
     version: int
@@ -45,7 +46,7 @@ class Config:
     minor: str = "2.4"
 
     def plugin(self, *names: str) -> Table:
-        """Return the first plugin's table that there is."""
+        """Return the table of the first plugin that exists."""
         plugins = self.tables.get("plugins", {})
         return next((plugins[name] for name in names if name in plugins), {})
 
@@ -55,40 +56,40 @@ class Config:
 
     @property
     def address(self) -> str:
-        """The named pipe."""
+        """The path of the named pipe."""
         server = self.plugin("io.containerd.server.v1.grpc")
         return str(server.get("address") or self.tables.get("grpc", {}).get("address", ""))
 
     @property
     def root(self) -> str:
-        """The folder of content and metadata."""
+        """The folder for content and metadata."""
         return str(self.tables.get("root") or r"C:\ProgramData\containerd\root")
 
     @property
     def state(self) -> str:
-        """The folder of what runs."""
+        """The folder for the state of running containers."""
         return str(self.tables.get("state") or r"C:\ProgramData\containerd\state")
 
     @property
     def sandbox_image(self) -> str:
-        """The pause image."""
+        """The name of the pause image."""
         pinned = self._images.get("pinned_images", {})
         return str(pinned.get("sandbox") or self._images.get("sandbox_image", ""))
 
     @property
     def registry_config_path(self) -> list[str]:
-        """The folders of hosts.toml (config_path may name several, with `;`)."""
+        """The folders with hosts.toml files (config_path may contain several, separated by `;`)."""
         text = str(self._images.get("registry", {}).get("config_path", ""))
         return [part for part in text.split(";") if part]
 
     @property
     def registry_mirrors(self) -> dict[str, list[str]]:
-        """The old way to name mirrors: `registry.mirrors.HOST.endpoint` (without config_path only)."""
+        """The mirrors in the old form, `registry.mirrors.HOST.endpoint` (only without config_path)."""
         mirrors = self._images.get("registry", {}).get("mirrors", {})
         return {host: [str(item) for item in about.get("endpoint", [])] for host, about in mirrors.items()}
 
     def credentials(self, host: str) -> str:
-        """Return `user:password` for a registry: `registry.configs.HOST.auth` (deprecated, yet there)."""
+        """Return the `user:password` for a registry, from `registry.configs.HOST.auth` (deprecated but supported)."""
         about = self._images.get("registry", {}).get("configs", {}).get(host, {}).get("auth", {})
         if about.get("auth"):
             return base64.b64decode(str(about["auth"])).decode()
@@ -96,32 +97,32 @@ class Config:
 
     @property
     def transfer_config_path(self) -> list[str]:
-        """The folders of hosts.toml for pulls through the transfer service (`ctr images pull` of 2.x)."""
+        """The folders with hosts.toml files for pulls by the transfer service (`ctr images pull` in 2.x)."""
         text = str(self.plugin("io.containerd.transfer.v1.local").get("config_path", ""))
         return [part for part in text.split(";") if part]
 
     @property
     def cni(self) -> Table:
-        """The table of CNI."""
+        """The table with the CNI settings."""
         runtime = self.plugin("io.containerd.cri.v1.runtime", "io.containerd.grpc.v1.cri")
         found: Table = runtime.get("cni", {})
         return found
 
     @property
     def cni_bin_dirs(self) -> list[str]:
-        """The folders of CNI plugins."""
+        """The folders with CNI plugins."""
         several = [str(item) for item in self.cni.get("bin_dirs", []) if item]
         single = str(self.cni.get("bin_dir") or "")
         return [single] if single else several
 
     @property
     def cni_conf_dir(self) -> str:
-        """The folder of CNI configurations."""
+        """The folder with CNI configurations."""
         return str(self.cni.get("conf_dir", ""))
 
 
 def default_text(version: str) -> str:
-    """Return what `containerd config default` prints."""
+    """Return the output of `containerd config default`."""
     minor = contracts.nearest("containerd", version)
     return (contracts.FOLDER / "containerd-default" / f"{minor}.toml").read_text(encoding="utf-8")
 
@@ -129,15 +130,16 @@ def default_text(version: str) -> str:
 def load(
     text: str | None, version: str, path: str, imported: Callable[[str], Mapping[str, str]] | None = None
 ) -> Config:
-    """Read a configuration.
+    """Parse a configuration.
 
     Args:
-        text: of the file; None if there is none.
-        version: of containerd.
-        path: of the file, for messages.
-        imported: finds the files of an import's pattern: path to text.
+        text: the contents of the file; None if it does not exist.
+        version: the version of containerd.
+        path: the path of the file, for messages.
+        imported: returns path and text of each file that matches an import's pattern.
 
-    Raises: ConfigError.
+    Raises:
+        ConfigError: containerd rejects the configuration.
     """
     minor = contracts.nearest("containerd", version)
     defaults = tomllib.loads(default_text(version))
@@ -167,14 +169,14 @@ def _parse(text: str, path: str, minor: str) -> Table:
     except tomllib.TOMLDecodeError as error:
         where = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
         row, column = (int(where[1]), int(where[2])) if where else (1, 1)
-        said = str(error).split(" (at")[0]
+        message = str(error).split(" (at")[0]
         if contracts.at_least(minor, "2.0"):
-            raise ConfigError(f"failed to unmarshal TOML at row {row} column {column}: toml: {said}") from error
-        raise ConfigError(f"failed to load TOML: {path}: ({row}, {column}): {said}") from error
+            raise ConfigError(f"failed to unmarshal TOML at row {row} column {column}: toml: {message}") from error
+        raise ConfigError(f"failed to load TOML: {path}: ({row}, {column}): {message}") from error
 
 
 def _apply(config: Config, document: Table, path: str) -> int:
-    """Put a file's settings over a configuration; returns the file's version."""
+    """Apply a file's settings to a configuration. Returns the file's version."""
     newest = int(tomllib.loads(default_text(f"{config.minor}.0"))["version"])
     version = int(document.get("version", 1))
     if version > newest:
@@ -205,12 +207,12 @@ def _apply(config: Config, document: Table, path: str) -> int:
         if name in config.tables["plugins"]:
             for key, value in table.items():
                 _merge(config, config.tables["plugins"][name], key, value, name, path, newest)
-        # The table of a plugin that does not exist is not looked at.
+        # The table of an unknown plugin is ignored.
     return version
 
 
 def _migrate(config: Config, plugins: Table, version: int, newest: int) -> Table:
-    """Turn the tables of an older version into those of this containerd."""
+    """Convert the tables of an older version to those of this containerd."""
     moved: Table = dict(plugins)
     cri = moved.get("io.containerd.grpc.v1.cri")
     if version < 3 <= newest and cri is not None:
@@ -226,7 +228,7 @@ def _migrate(config: Config, plugins: Table, version: int, newest: int) -> Table
 
 
 def _split_cri(config: Config, cri: Table) -> Table:
-    """Part the one table of CRI into the three that there are since 2.0."""
+    """Split the single table of CRI into the three tables that exist since 2.0."""
     known = config.tables["plugins"]
     names = ("io.containerd.cri.v1.images", "io.containerd.cri.v1.runtime", "io.containerd.grpc.v1.cri")
     images: Table = {}
@@ -274,7 +276,7 @@ def _merge(
 
 
 def _known_address(config: Config, here: str) -> bool:
-    """Old places that newer versions still read: [grpc] and [ttrpc] moved to plugins in version 4."""
+    """Return whether newer versions still read this old key: [grpc] and [ttrpc] moved to plugins in version 4."""
     top = here.split(".")[0]
     return top in ("grpc", "ttrpc", "metrics", "debug") and top not in ("debug",) and top not in config.tables
 
@@ -295,7 +297,7 @@ def _quoted(text: str) -> str:
 
 
 def dump(tables: Mapping[str, Any], prefix: tuple[str, ...] = ()) -> str:
-    """Return tables as TOML, as `containerd config dump` prints them."""
+    """Return tables in TOML, as `containerd config dump` prints them."""
     lines: list[str] = []
     inner: list[str] = []
     for key, value in tables.items():

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""ctr.exe: images, content, containers, tasks, namespaces, plugins; flags by contracts/containerd.json.
+"""ctr.exe: images, content, containers, tasks, namespaces, plugins. Flags are in contracts/containerd.json.
 
 It needs containerd's pipe.
 """
@@ -28,7 +28,7 @@ _ADDRESS = "\\\\.\\pipe\\containerd-containerd"
 
 
 def run(machine: Machine, invocation: Invocation) -> ProgramResult:
-    """ctr.exe."""
+    """Simulate ctr.exe."""
     try:
         line = cli.read("ctr", invocation.argv, invocation.version)
     except cli.UsageError as error:
@@ -46,14 +46,14 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
     address = line.text("address") or invocation.variable("CONTAINERD_ADDRESS") or _ADDRESS
     server = connect(machine, address)
     if server is None:
-        said = f"failed to dial {json.dumps(address)}: context deadline exceeded: connection error: desc = "
-        said += '"transport: error while dialing: '
-        return ProgramResult(1, "", f'ctr: {said}open {address}: The system cannot find the file specified."\n')
+        message = f"failed to dial {json.dumps(address)}: context deadline exceeded: connection error: desc = "
+        message += '"transport: error while dialing: '
+        return ProgramResult(1, "", f'ctr: {message}open {address}: The system cannot find the file specified."\n')
     try:
         found = Run(machine, invocation, line, server)
         printed = handler(found)
         warnings = "".join(
-            f'time="2026-11-21T00:00:00Z" level=warning msg={json.dumps(said)}\n' for said in found.warnings
+            f'time="2026-11-21T00:00:00Z" level=warning msg={json.dumps(message)}\n' for message in found.warnings
         )
         return ProgramResult(0, printed, warnings)
     except (CtrError, PullError, oci.ReferenceFormatError) as error:
@@ -78,7 +78,7 @@ def _tasks(run: Run) -> str:
         found = [
             (item.id, item.process.id) for item in run.server.containers() if item.process is not None and item.alive
         ]
-        # A sandbox is a task, too: its pause container.
+        # A sandbox is a task, too, because of its pause container.
         found += [(item.id, 4000 + 4 * place) for place, item in enumerate(run.server.sandboxes()) if item.ready]
     if run.line.on("quiet"):
         return "".join(f"{identity}\n" for identity, _ in found)
@@ -105,15 +105,15 @@ def _make_namespace(run: Run) -> str:
 
 
 def _remove_namespace(run: Run) -> str:
-    said = ""
+    message = ""
     for name in run.line.arguments:
         try:
             if not run.server.store.remove_namespace(name):
                 raise CtrError(f'unable to delete {name}: namespace "{name}": not found')
         except ValueError as error:
             raise CtrError(f"unable to delete {name}: {error}") from error
-        said += f"{name}\n"
-    return said
+        message += f"{name}\n"
+    return message
 
 
 def _version(run: Run) -> str:

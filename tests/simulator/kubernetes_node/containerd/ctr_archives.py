@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""ctr images export and import: archives of the OCI's layout, and Docker's (`manifest.json`).
+"""ctr images export and import, for archives with an OCI layout or with Docker's `manifest.json`.
 
-Sources: containerd cmd/ctr/commands/images/{export,import}.go, core/images/archive/{exporter,importer,reference}.go:
-names come from the annotation io.containerd.image.name, else from org.opencontainers.image.ref.name behind --base-name
-or `import-DATE`; what is named there is in the store before it is unpacked.
+Sources: containerd cmd/ctr/commands/images/{export,import}.go, core/images/archive/{exporter,importer,reference}.go.
+The name is the annotation io.containerd.image.name, or org.opencontainers.image.ref.name after --base-name or
+`import-DATE`. Names are added to the store before the image is unpacked.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _export(run: Run) -> str:
 
 
 def _write(run: Run, path: str, documents: Mapping[str, bytes], digests: list[str]) -> None:
-    """Write an archive piece by piece; a full disk leaves a part of it."""
+    """Write an archive in pieces. If the disk is full, a partial archive remains."""
     files, store = run.machine.files, run.server.store
     sizes = [files.real(store.blob_path(digest)).stat().st_size for digest in digests]
     files.write_bytes(path, b"")
@@ -110,7 +110,7 @@ def _import(run: Run) -> str:
 
 
 def _blobs(run: Run, store: ImageStore, archive: tarfile.TarFile) -> dict[str, bytes]:
-    """Put an archive's blobs into the store, and return its documents."""
+    """Add an archive's blobs to the store, and return its documents."""
     documents: dict[str, bytes] = {}
     for member in archive:
         run.alive()
@@ -143,7 +143,7 @@ def _pieces(content: IO[bytes]) -> Iterator[bytes]:
 
 
 def _named(run: Run, documents: Mapping[str, bytes]) -> list[Image]:
-    """Return the images that an archive names. Raises CtrError."""
+    """Return the images in an archive. Raises CtrError."""
     labels = {name: value for name, _, value in (item.partition("=") for item in run.line.flags.get("label", []))}
     try:
         entries: list[dict[str, Any]] = json.loads(documents.get("index.json", b"{}")).get("manifests", [])
@@ -169,7 +169,7 @@ def _today() -> str:
 
 
 def _unpacked(run: Run, image: Image) -> str:
-    """Unpack an image that was imported. Raises CtrError, PullError."""
+    """Unpack an imported image. Raises CtrError, PullError."""
     store = run.server.store
     found = store.manifest(image, build_of(run), run.server.exact)
     if run.line.on("no-unpack"):

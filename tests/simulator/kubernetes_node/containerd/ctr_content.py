@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""ctr content: blobs of the store, and what registries have.
+"""ctr content: blobs in the store and in registries.
 
-Source: containerd cmd/ctr/commands/content/{content,fetch}.go. `content fetch` always asks from ctr itself; it makes
-the image's name, and unpacks nothing.
+Source: containerd cmd/ctr/commands/content/{content,fetch}.go. For `content fetch`, ctr itself always downloads. The
+command adds the image's name, and does not unpack it.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _list(run: Run) -> str:
 
 
 def _human(size: float) -> str:
-    """Return a size as go-units' HumanSize prints it: `1.234kB`."""
+    """Return a size in the format of go-units' HumanSize: `1.234kB`."""
     for unit in ("B", "kB", "MB", "GB"):
         if size < 1000 or unit == "GB":
             return f"{size:.4g}{unit}"
@@ -79,13 +79,13 @@ def _get(run: Run) -> str:
 
 
 def _delete(run: Run) -> str:
-    said = ""
+    message = ""
     for digest in run.line.arguments:
         path = run.server.store.blob_path(digest)
         if run.machine.files.is_file(path):
             run.machine.files.delete(path)
-            said += f"{digest}\n"
-    return said
+            message += f"{digest}\n"
+    return message
 
 
 def _active(run: Run) -> str:

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""ctr images: what is there, pulls, pushes, names and labels.
+"""ctr images: listing, pulls, pushes, names and labels.
 
-`images pull` fetches in ctr itself up to 1.7 (its --hosts-dir, its environment's proxies) and, since 2.0, in
-containerd's transfer service unless --local is given (containerd cmd/ctr/commands/images/pull.go).
+Up to 1.7, `images pull` downloads in ctr itself (with its --hosts-dir and its environment's proxies). Since 2.0,
+containerd's transfer service does, unless --local is given (containerd cmd/ctr/commands/images/pull.go).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _list(run: Run) -> str:
 
 
 def _matches(image: Image, text: str) -> bool:
-    """Filters of containerd: `name==REF`, `name~=REGEX`, or a name alone."""
+    """Return whether an image matches a filter of containerd: `name==REF`, `name~=REGEX`, or just a name."""
     for operator in ("==", "~="):
         if operator in text:
             field, _, value = text.partition(operator)
@@ -65,7 +65,7 @@ def _pull(run: Run) -> str:
 
 
 def build_of(run: Run) -> int:
-    """Return the Windows build that is wanted: --platform's (`windows(10.0.17763)/amd64` since 2.0), or this one.
+    """Return the requested Windows build: --platform's (`windows(10.0.17763)/amd64` since 2.0), or this machine's.
 
     Raises CtrError.
     """
@@ -103,38 +103,38 @@ def _push(run: Run) -> str:
 def _tag(run: Run) -> str:
     source = run.image(run.argument(0, "please provide an image reference to tag from"))
     run.argument(1, "please provide an image reference to tag to")
-    said = ""
+    message = ""
     for name in run.line.arguments[1:]:
         if run.server.store.get(name, run.namespace) and not run.line.on("force"):
             raise CtrError(f'image "{name}": already exists')
         run.server.store.put(Image(name, source.target, dict(source.labels)), run.namespace)
-        said += f"{name}\n"
-    return said
+        message += f"{name}\n"
+    return message
 
 
 def _label(run: Run) -> str:
     image = run.image(run.argument(0, "please specify an image"))
     given = pairs(run.line.arguments[1:])
     labels = given if run.line.on("replace-all") else {**image.labels, **given}
-    # A label set to nothing is removed.
+    # A label with an empty value is removed.
     image.labels = {name: value for name, value in labels.items() if value}
     run.server.store.put(image, run.namespace)
     return ",".join(f"{name}={value}" for name, value in sorted(image.labels.items())) + "\n"
 
 
 def _delete(run: Run) -> str:
-    """Remove names; one that is not there is only a warning (cmd/ctr/commands/images/images.go)."""
-    said = ""
+    """Remove names. A missing name only causes a warning (cmd/ctr/commands/images/images.go)."""
+    message = ""
     for name in run.line.arguments:
         if run.server.store.delete(name, run.namespace, collect=run.line.on("sync")):
-            said += f"{name}\n"
+            message += f"{name}\n"
         else:
             run.warnings.append(f"{name}: image not found")
-    return said
+    return message
 
 
 def _check(run: Run) -> str:
-    """Say of each image what of it is there (cmd/ctr/commands/images/images.go; core/images Check)."""
+    """Print for each image which parts of it exist (cmd/ctr/commands/images/images.go; core/images Check)."""
     server, rows = run.server, [["REF", "TYPE", "DIGEST", "STATUS", "SIZE", "UNPACKED"]]
     wanted = run.line.arguments
     for image in server.store.images(run.namespace):
@@ -157,7 +157,7 @@ def _check(run: Run) -> str:
 
 
 def _inspect(run: Run) -> str:
-    """Print what is below a name, as far as it is in the store (cmd/ctr/commands/images/inspect.go, since 2.0).
+    """Print the tree below a name, as far as it is in the store (cmd/ctr/commands/images/inspect.go, since 2.0).
 
     Source: containerd pkg/display/manifest_printer.go.
     """
@@ -188,16 +188,16 @@ def _part(descriptor: Mapping[str, Any], prefix: str) -> str:
 
 
 def _prune(run: Run) -> str:
-    """Remove the images that no container uses (--all must be given: cmd/ctr/commands/images/images.go)."""
+    """Remove the images that no container uses (requires --all: cmd/ctr/commands/images/images.go)."""
     if not run.line.on("all"):
         raise CtrError("--all must be specified to prune unused images")
     used = {item.image for item in run.server.containers()} if run.namespace == K8S else set()
-    said = ""
+    message = ""
     for image in run.server.store.images(run.namespace):
         if image.name not in used:
             run.server.store.delete(image.name, run.namespace)
-            said += f"{image.name}\n"
-    return said
+            message += f"{image.name}\n"
+    return message
 
 
 COMMANDS: Mapping[str, Command] = {

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 
 class CtrError(Exception):
-    """A command that failed; the text follows `ctr: `."""
+    """A command that failed. The text is what follows `ctr: `."""
 
 
 class Run:
-    """One run of ctr with its connection."""
+    """One run of ctr with its connection to containerd."""
 
     def __init__(self, machine: Machine, invocation: Invocation, line: cli.CommandLine, server: Containerd) -> None:
         self.machine, self.invocation, self.line, self.server = machine, invocation, line, server
@@ -35,13 +35,13 @@ class Run:
         self.namespace = line.text("namespace") or invocation.variable("CONTAINERD_NAMESPACE") or "default"
 
     def argument(self, index: int, what: str) -> str:
-        """Return an argument that must be there."""
+        """Return a required argument."""
         if len(self.line.arguments) <= index:
             raise CtrError(what)
         return self.line.arguments[index]
 
     def image(self, name: str) -> Image:
-        """Return an image that must be there."""
+        """Return an image. Raises CtrError if it does not exist."""
         found = self.server.store.get(name, self.namespace)
         if found is None:
             raise CtrError(f'image "{name}": not found')
@@ -49,14 +49,14 @@ class Run:
 
     @property
     def transfers(self) -> bool:
-        """Whether containerd itself transfers (2.0; not with --local), not ctr."""
+        """Whether containerd transfers images (since 2.0, without --local), rather than ctr."""
         return contracts.at_least(self.server.version, "2.0") and not self.line.on("local")
 
     def places(self, reference: oci.Reference, *, own: bool = False) -> list[Endpoint]:
-        """Return where an image is pulled from or pushed to: by --hosts-dir, or containerd's transfer service's.
+        """Return the endpoints for pulls and pushes: from --hosts-dir, or those of containerd's transfer service.
 
         Args:
-            own: whether ctr asks itself, whatever the version (`content fetch`).
+            own: whether ctr itself downloads in all versions (`content fetch`).
         """
         line = self.line
         folders = [drive(line.text("hosts-dir"))] if line.text("hosts-dir") else []
@@ -68,13 +68,13 @@ class Run:
         return insecure(found) if line.on("skip-verify") else found
 
     def puller(self, *, own: bool = False) -> Puller:
-        """Return what fetches: with --user, and the proxies of the process that does it."""
+        """Return the client for downloads, with --user and the proxies of the downloading process."""
         environment = self.server.environment if self.transfers and not own else self.invocation.environment
         patient = contracts.at_least(self.server.version, "2.1")
         return Puller(self.machine, environment, self.line.text("user"), self.invocation.stop, patient=patient)
 
     def alive(self) -> None:
-        """Raise ProcessEndedError if the process must end."""
+        """Raise ProcessEndedError if the process has to end."""
         if self.invocation.stop.is_set():
             raise ProcessEndedError
 
@@ -83,7 +83,7 @@ Command = Callable[[Run], str]
 
 
 def parse(name: str) -> oci.Reference:
-    """Read a reference as ctr does. Raises CtrError."""
+    """Parse a reference as ctr does. Raises CtrError."""
     try:
         return oci.parse(name)
     except oci.ReferenceFormatError as error:
@@ -91,7 +91,7 @@ def parse(name: str) -> oci.Reference:
 
 
 def columns(rows: Sequence[Sequence[str]]) -> str:
-    """Lay out a table as Go's tabwriter does: one blank after the widest entry of each column but the last."""
+    """Format a table as Go's tabwriter does: each column but the last is one blank wider than its widest entry."""
     widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]) - 1)]
     lines = [
         " ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1]]) for row in rows
@@ -100,7 +100,7 @@ def columns(rows: Sequence[Sequence[str]]) -> str:
 
 
 def size_text(size: int) -> str:
-    """Return a size as containerd's progress package prints it: `1.2 MiB`."""
+    """Return a size in the format of containerd's progress package: `1.2 MiB`."""
     value = float(size)
     for unit in ("B", "KiB", "MiB", "GiB"):
         if value < 1024 or unit == "GiB":
@@ -110,5 +110,5 @@ def size_text(size: int) -> str:
 
 
 def pairs(items: Sequence[str]) -> dict[str, str]:
-    """Read `name=value` of a list."""
+    """Parse a list of `name=value`."""
     return {name: value for name, _, value in (item.partition("=") for item in items)}

@@ -2,9 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """containerd.exe: its command line, and the service.
 
-Flags by contracts/containerd.json; `--run-service` and `--service-name` are what `--register-service` writes
-(containerd cmd/containerd/command/service_windows.go; the first is hidden in --help). There, too: a service logs to
-`--log-file`, whose folder must exist, or to nobody.
+Flags are in contracts/containerd.json. `--register-service` writes `--run-service` (which --help does not show) and
+`--service-name` (containerd cmd/containerd/command/service_windows.go). As in that file, a service logs to
+`--log-file`,
+whose folder must exist; without it there is no log.
 """
 
 from __future__ import annotations
@@ -33,12 +34,12 @@ _HIDDEN = {"run-service": False, "service-name": True, "no-console": False}
 
 
 def load_config(machine: Machine, line: cli.CommandLine, version: str) -> Config:
-    """Read the configuration that a command line names; a missing file is no error. Raises ConfigError."""
+    """Read the configuration for a command line. A missing file is not an error. Raises ConfigError."""
     path = line.text("config", DEFAULT_CONFIG)
     named = "config" in line.flags
     text = machine.files.read_text(path) if machine.files.is_file(path) else None
     if text is None and named and line.command == "":
-        # The daemon ignores a missing file only at its default place.
+        # The daemon ignores a missing file only at the default path.
         raise ConfigError(f"open {path}: The system cannot find the file specified.")
     config = containerd_config.load(text, version, path, lambda pattern: _imports(machine, pattern))
     for name in ("root", "state"):
@@ -61,7 +62,7 @@ def _imports(machine: Machine, pattern: str) -> Mapping[str, str]:
 
 
 def run(machine: Machine, invocation: Invocation) -> ProgramResult:
-    """containerd.exe on a command line."""
+    """Run containerd.exe from a command line."""
     version = invocation.version
     try:
         line = cli.read("containerd", invocation.argv, version, _HIDDEN)
@@ -95,7 +96,7 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
 
 
 def _register(machine: Machine, invocation: Invocation, line: cli.CommandLine) -> ProgramResult:
-    """Write the service, as `--register-service` does; the other flags go into its command line."""
+    """Create the service for `--register-service`. The other flags become part of its command line."""
     words = [invocation.program, "--run-service"]
     for name in ("service-name", "log-file", "config", "address", "root", "state", "log-level"):
         if line.text(name):
@@ -127,7 +128,7 @@ def _foreground(machine: Machine, invocation: Invocation, line: cli.CommandLine)
 
 
 class _Running:
-    """The service's process."""
+    """The process of the service."""
 
     def __init__(self, machine: Machine, server: Containerd) -> None:
         self._machine, self._server = machine, server
@@ -136,7 +137,7 @@ class _Running:
         listeners.open_pipe(machine, server.config.address, server)
 
     def stop(self) -> None:
-        """End it; what runs in containers runs on."""
+        """End the process. Containers keep running."""
         self.alive = False
         listeners.close_pipe(self._machine, self._server.config.address, self._server)
 
@@ -145,7 +146,7 @@ class _Service:
     def start(self, machine: Machine, service: Service) -> RunningService:
         """Start containerd as a service.
 
-        It reports to the service manager only with --run-service, after it has read its configuration.
+        It reports to the service control manager only with --run-service, after it has read its configuration.
         """
         version = version_of(machine, service.argv[0])
         try:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""containerd while it runs: images and containers over its named pipe, as kubelet, ctr and crictl use them."""
+"""The running containerd: images and containers over its named pipe, for kubelet, ctr and crictl."""
 
 from __future__ import annotations
 
@@ -31,11 +31,12 @@ class Containerd(Runtime):
     """A running containerd.
 
     Args:
-        version: of its executable.
-        config: as it read it at its start.
-        environment: of its process: the machine's and the service's own.
-        account: that it runs as. The Host Compute Service is taken to serve administrators only; that follows from
-            how containerd and Docker are installed, no page of Microsoft's was found to say it.
+        version: the version of its executable.
+        config: the configuration at its start.
+        environment: the variables of its process: those of the machine and of the service.
+        account: the account that it runs as. The simulator assumes that the Host Compute Service accepts only
+        administrators.
+            This follows from the way containerd and Docker are installed; Microsoft does not document it.
     """
 
     kind = "containerd"
@@ -53,36 +54,37 @@ class Containerd(Runtime):
 
     @property
     def machine(self) -> Machine:
-        """The machine it runs on."""
+        """The machine that containerd runs on."""
         return self._machine
 
     @property
     def settings(self) -> Settings:
-        """Its configuration."""
+        """The settings that CRI clients see."""
         return Settings(self.config.sandbox_image, self.config.cni_conf_dir, self.config.cni_bin_dirs)
 
     @property
     def image_folder(self) -> str:
-        """The folder of unpacked images."""
+        """The folder with unpacked images."""
         return f"{self.config.root}\\io.containerd.snapshotter.v1.windows"
 
     @property
     def build(self) -> int:
-        """Windows' build, by which images are chosen."""
+        """The Windows build, by which images are selected."""
         return self._machine.windows.build
 
     @property
     def exact(self) -> bool:
-        """Whether only images of the very build fit (1.6)."""
+        """Whether images must have exactly this build (1.6)."""
         return not contracts.at_least(self.version, "1.7")
 
     # -- images
 
     def pull(self, name: str, credentials: str = "") -> Image:
-        """Pull an image as CRI does: mirrors of the registry's config_path, the service's proxies. Raises PullError.
+        """Pull an image as CRI does, with the mirrors of config_path and the service's proxies. Raises PullError.
 
         Args:
-            credentials: `user:password` of who asks (a pull secret, `crictl --creds`); else those of the configuration.
+            credentials: `user:password` of the client (a pull secret, `crictl --creds`); by default those in the
+            configuration.
         """
         reference = oci.parse(name, familiar=True)
         config = self.config
@@ -103,7 +105,7 @@ class Containerd(Runtime):
         return image
 
     def image(self, name: str) -> Image | None:
-        """Return an image that is in the store and fits this Windows."""
+        """Return an image in the store that runs on this version of Windows."""
         try:
             found = self.store.get(str(oci.parse(name, familiar=True)))
         except oci.ReferenceFormatError:
@@ -111,7 +113,7 @@ class Containerd(Runtime):
         return found if found and self.store.manifest(found, self.build, self.exact) else None
 
     def image_id(self, image: Image) -> str:
-        """Return an image's id: the digest of its configuration."""
+        """Return an image's id, which is the digest of its configuration."""
         found = self.store.manifest(image, self.build, self.exact)
         return str(found[1]["config"]["digest"]) if found else ""
 
@@ -122,11 +124,11 @@ class Containerd(Runtime):
     # -- pods
 
     def network(self) -> cni.NetworkConfig:
-        """Return the CNI configuration. Raises cni.CniError: why NetworkReady is false."""
+        """Return the CNI configuration. Raises cni.CniError with the reason for NetworkReady=false."""
         return cni.ready(self._machine, self.config.cni_conf_dir, self.config.cni_bin_dirs)
 
     def run_sandbox(self, pod: PodConfig) -> Sandbox:
-        """Make a pod's sandbox. Raises RuntimeFailure."""
+        """Create the sandbox of a pod. Raises RuntimeFailure."""
         if pod.host_process and not contracts.at_least(self.version, "1.6"):
             raise RuntimeFailure("HostProcess containers need containerd 1.6")
         image = self.config.sandbox_image
@@ -139,9 +141,9 @@ class Containerd(Runtime):
                 ) from error
         sandbox = Sandbox(shims.new_id(), pod.name, pod.namespace, pod.uid, attempt=pod.attempt)
         if not self._may_compute:
-            # microsoft/hcsshim#2017 has the text.
-            said = f"hcs::CreateComputeSystem {sandbox.id}: Access is denied.: unknown"
-            raise RuntimeFailure(f"failed to create containerd task: failed to create shim task: {said}")
+            # The text is from microsoft/hcsshim#2017.
+            message = f"hcs::CreateComputeSystem {sandbox.id}: Access is denied.: unknown"
+            raise RuntimeFailure(f"failed to create containerd task: failed to create shim task: {message}")
         known = shims.settle(self._machine)
         known.leases.add(sandbox.id)
         if pod.host_network:
@@ -157,14 +159,14 @@ class Containerd(Runtime):
         return sandbox
 
     def _join_network(self, sandbox: Sandbox) -> None:
-        """Give a sandbox its namespace and its endpoint. Raises cni.CniError."""
+        """Create the namespace and the endpoint of a sandbox. Raises cni.CniError."""
         network = self.network()
         netns = hns.new_id()
         sandbox.address = cni.add(self._machine, network, sandbox.id, netns).address
         sandbox.network, sandbox.netns = network.name, netns
 
     def stop_sandbox(self, sandbox: Sandbox) -> None:
-        """Stop a sandbox: its containers end, its network goes. Raises RuntimeFailure if CNI cannot take that away."""
+        """Stop a sandbox, its containers and its network. Raises RuntimeFailure if CNI cannot remove the network."""
         for container in self.containers(sandbox.id):
             shims.stop(self._machine, container)
         if sandbox.network:
@@ -177,7 +179,7 @@ class Containerd(Runtime):
         shims.stop_shim(self._machine, sandbox)
 
     def remove_sandbox(self, sandbox: Sandbox) -> None:
-        """Stop and remove a sandbox with its containers. Raises RuntimeFailure."""
+        """Stop and remove a sandbox and its containers. Raises RuntimeFailure."""
         self.stop_sandbox(sandbox)
         found = self._machine.part(shims.Shims)
         for container in self.containers(sandbox.id):
@@ -190,14 +192,14 @@ class Containerd(Runtime):
         return sorted(shims.settle(self._machine).sandboxes.values(), key=lambda item: item.created, reverse=True)
 
     def containers(self, sandbox: str = "") -> list[Container]:
-        """Return the containers (of a sandbox), newest first."""
+        """Return all containers, or those of a sandbox, newest first."""
         found = [item for item in shims.settle(self._machine).containers.values() if sandbox in ("", item.sandbox)]
         return sorted(found, key=lambda item: item.created, reverse=True)
 
     def run_container(
         self, sandbox: Sandbox, name: str, image: Image, command: Command, *, attempt: int, log: str
     ) -> Container:
-        """Make and start a container."""
+        """Create and start a container."""
         found = shims.settle(self._machine)
         container = Container(shims.new_id(), name, sandbox.id, image.name, self.image_id(image), attempt, log=log)
         found.containers[container.id] = container
@@ -209,7 +211,7 @@ class Containerd(Runtime):
         shims.stop(self._machine, container)
 
     def remove_container(self, container: Container) -> None:
-        """Remove a container, stopping it first."""
+        """Stop and remove a container."""
         shims.stop(self._machine, container)
         self._machine.part(shims.Shims).containers.pop(container.id, None)
 

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""crictl.exe: images, pods, containers and the state of the runtime, by CRI.
+"""crictl.exe: images, pods, containers and the state of the runtime, over CRI.
 
-Flags: kubernetes-sigs/cri-tools docs/crictl.md; its configuration is `.crictl.yaml` in the user's profile.
+Flags: kubernetes-sigs/cri-tools docs/crictl.md. Its configuration is `.crictl.yaml` in the user's profile.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class _Run:
 
 
 def run(machine: Machine, invocation: Invocation) -> ProgramResult:
-    """crictl.exe."""
+    """Simulate crictl.exe."""
     try:
         general, words = take(list(invocation.argv), GLOBAL)
         if general.keys() & {"version", "v"}:
@@ -82,9 +82,9 @@ def _connect(machine: Machine, invocation: Invocation, general: Mapping[str, str
     )
     server = connect(machine, endpoint)
     if server is None:
-        said = f'validate service connection: validate CRI v1 runtime API for endpoint "{endpoint}": rpc error: '
+        message = f'validate service connection: validate CRI v1 runtime API for endpoint "{endpoint}": rpc error: '
         raise CrictlError(
-            said + 'code = Unavailable desc = connection error: desc = "transport: Error while dialing: open : The '
+            message + 'code = Unavailable desc = connection error: desc = "transport: Error while dialing: open : The '
             "system "
             'find the file specified."'
         )
@@ -126,8 +126,8 @@ def _pull(run: _Run) -> str:
     try:
         image = run.server.pull(name, _credentials(run))
     except (PullError, oci.ReferenceFormatError, OSError) as error:
-        said = f'pulling image: failed to pull and unpack image "{name}": {error}'
-        raise CrictlError(said) from error
+        message = f'pulling image: failed to pull and unpack image "{name}": {error}'
+        raise CrictlError(message) from error
     return f"Image is up to date for {run.server.image_id(image)}\n"
 
 
@@ -136,7 +136,7 @@ def _credentials(run: _Run) -> str:
 
 
 def _remove_image(run: _Run) -> str:
-    said = ""
+    message = ""
     wanted = [item["id"] for item in crictl_views.all_images(run.server)] if run.on("all", "a") else run.arguments
     if run.on("prune"):
         used = {item.image_id for item in run.server.containers()}
@@ -152,8 +152,8 @@ def _remove_image(run: _Run) -> str:
                 raise CrictlError(
                     f'error of removing image "{name}": rpc error: code = Unknown desc = {error}'
                 ) from error
-        said += "".join(f"Deleted: {tag}\n" for tag in found["repoTags"])
-    return said
+        message += "".join(f"Deleted: {tag}\n" for tag in found["repoTags"])
+    return message
 
 
 def _filtered(run: _Run, found: list[Sandbox]) -> list[Sandbox]:
@@ -266,7 +266,7 @@ def _inspect(run: _Run) -> str:
 
 
 def _inspect_pod(run: _Run) -> str:
-    """One or several pods; without ids all that the filters leave, since 1.31 (kubernetes-sigs/cri-tools#1553)."""
+    """Inspect pods; without ids all that match the filters, since 1.31 (kubernetes-sigs/cri-tools#1553)."""
     sandboxes = run.server.sandboxes()
     if run.arguments:
         found = [_one(_Run(run.server, {}, [wanted]), sandboxes, "sandbox") for wanted in run.arguments]
@@ -286,8 +286,8 @@ def _info(run: _Run) -> str:
         run.server.network()
         conditions.append({"message": "", "reason": "", "status": True, "type": "NetworkReady"})
     except CniError as error:
-        said = run.server.network_problem(error)
-        conditions.append({"message": said, "reason": "NetworkPluginNotReady", "status": False, "type": "NetworkReady"})
+        text = run.server.network_problem(error)
+        conditions.append({"message": text, "reason": "NetworkPluginNotReady", "status": False, "type": "NetworkReady"})
     return json.dumps({"status": {"conditions": conditions}, "config": run.server.info()}, indent=2) + "\n"
 
 
@@ -306,12 +306,12 @@ def _version(run: _Run) -> str:
 
 
 def _stop(run: _Run) -> str:
-    said = ""
+    message = ""
     for wanted in run.arguments:
         item = _one(_Run(run.server, run.flags, [wanted]), run.server.containers(), "container")
         run.server.stop_container(item)
-        said += f"{wanted}\n"
-    return said
+        message += f"{wanted}\n"
+    return message
 
 
 def _remove(run: _Run) -> str:
@@ -324,15 +324,15 @@ def _remove(run: _Run) -> str:
 
 
 def _stop_pod(run: _Run) -> str:
-    said = ""
+    message = ""
     for wanted in run.arguments:
         item = _one(_Run(run.server, {}, [wanted]), run.server.sandboxes(), "sandbox")
         try:
             run.server.stop_sandbox(item)
         except RuntimeFailure as error:
             raise CrictlError(f'stopping the pod sandbox "{item.id}": rpc error: {error}') from error
-        said += f"Stopped sandbox {wanted}\n"
-    return said
+        message += f"Stopped sandbox {wanted}\n"
+    return message
 
 
 def _remove_pod(run: _Run) -> str:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""crictl's flags, by command: kubernetes-sigs/cri-tools docs/crictl.md."""
+"""crictl's flags by command: kubernetes-sigs/cri-tools docs/crictl.md."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 
 def _spell(text: str) -> dict[str, bool]:
-    """Return flags of a text: `name` is a switch, `name=` takes a value."""
+    """Return the flags in a text: `name` is a switch, `name=` takes a value."""
     return {word.rstrip("="): word.endswith("=") for word in text.split()}
 
 
@@ -39,11 +39,11 @@ ALIASES = {"image": "images", "img": "images", "sandboxes": "pods"}
 
 
 class CrictlError(Exception):
-    """A command that failed; the text is crictl's."""
+    """A command that failed. The text is that of crictl."""
 
 
 def take(words: list[str], known: Mapping[str, bool], anywhere: bool = False) -> tuple[dict[str, str], list[str]]:
-    """Return the flags and the arguments of a command line. Raises CrictlError for what is not known."""
+    """Return the flags and the arguments of a command line. Raises CrictlError for unknown flags."""
     found: dict[str, str] = {}
     rest: list[str] = []
     while words:

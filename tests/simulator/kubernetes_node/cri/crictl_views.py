@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What crictl shows: images, sandboxes and containers as CRI has them, and tables."""
+"""The output of crictl: images, sandboxes and containers in the form of CRI, and tables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from simulator.kubernetes_node.images.store import Image
 
 
 def image_view(server: Runtime, image: Image) -> dict[str, Any]:
-    """Return an image as CRI shows it: all names of one configuration together; one that is pinned pins it."""
+    """Return an image in the form of CRI: all names with one configuration, pinned if any of them is pinned."""
     identity = server.image_id(image)
     same = [item for item in server.store.images() if server.image_id(item) == identity]
     names = [item.name for item in same]
@@ -30,7 +30,7 @@ def image_view(server: Runtime, image: Image) -> dict[str, Any]:
 
 
 def all_images(server: Runtime) -> list[dict[str, Any]]:
-    """Return the images of the store, one for each configuration."""
+    """Return the images in the store, one for each configuration."""
     found: dict[str, dict[str, Any]] = {}
     for image in server.store.images():
         identity = server.image_id(image)
@@ -40,12 +40,12 @@ def all_images(server: Runtime) -> list[dict[str, Any]]:
 
 
 def nanos(moment: datetime | None) -> str:
-    """Return a time as CRI has it: nanoseconds since 1970."""
+    """Return a time in the form of CRI: nanoseconds since 1970."""
     return str(int(moment.timestamp() * 1e9)) if moment else "0"
 
 
 def sandbox_view(item: Sandbox) -> dict[str, Any]:
-    """Return a sandbox as CRI shows it."""
+    """Return a sandbox in the form of CRI."""
     return {
         "id": item.id,
         "metadata": {"name": item.pod, "uid": item.uid, "namespace": item.namespace, "attempt": item.attempt},
@@ -62,7 +62,7 @@ def sandbox_view(item: Sandbox) -> dict[str, Any]:
 
 
 def sandbox_status(item: Sandbox) -> dict[str, Any]:
-    """Return a sandbox with what `inspectp` adds: its address, its network namespace (pods on the host's have none)."""
+    """Return a sandbox for `inspectp`, with its address and network namespace (none for pods on the host's network)."""
     windows = {"network": {"networkNamespace": item.netns.lower()}} if item.netns else {}
     return {
         "status": {**sandbox_view(item), "network": {"additionalIps": [], "ip": item.address}},
@@ -77,7 +77,7 @@ def sandbox_status(item: Sandbox) -> dict[str, Any]:
 
 
 def container_view(item: Container, sandbox: Sandbox | None) -> dict[str, Any]:
-    """Return a container as CRI shows it."""
+    """Return a container in the form of CRI."""
     state = "CONTAINER_EXITED" if item.state == "RUNNING" and not item.alive else f"CONTAINER_{item.state}"
     labels = {"io.kubernetes.container.name": item.name}
     if sandbox:
@@ -101,7 +101,7 @@ def container_view(item: Container, sandbox: Sandbox | None) -> dict[str, Any]:
 
 
 def table(rows: list[list[str]]) -> str:
-    """Lay out a table as crictl does."""
+    """Format a table as crictl does."""
     widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
     return "".join(
         "   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() + "\n" for row in rows

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""CRI: what kubelet, kubeadm and crictl ask of a container runtime behind a pipe, whichever runtime it is.
+"""CRI: the interface that kubelet, kubeadm and crictl use to access any container runtime over a pipe.
 
-containerd answers on its own pipe (`containerd/runtime.py`); for Docker, cri-dockerd does (`docker/cri_dockerd.py`).
-dockerd's own pipe does not speak CRI. Since Kubernetes 1.24, the kubelet speaks nothing else.
+containerd serves it on its own pipe (`containerd/runtime.py`). For Docker, cri-dockerd does (`docker/cri_dockerd.py`),
+because dockerd's own pipe does not support CRI. Since Kubernetes 1.24, the kubelet supports only CRI.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 
 class RuntimeFailure(Exception):
-    """A request that the runtime refused; the text is its own."""
+    """A request that failed. The text is that of the runtime."""
 
 
 @dataclass(frozen=True)
 class PodConfig:
-    """What a sandbox is made of."""
+    """The configuration of a pod's sandbox."""
 
     name: str
     namespace: str
@@ -40,7 +40,7 @@ class PodConfig:
 
 @dataclass(frozen=True)
 class Settings:
-    """What `crictl info` shows of a runtime's configuration."""
+    """The settings of a runtime that `crictl info` shows."""
 
     sandbox_image: str
     cni_conf_dir: str
@@ -51,9 +51,9 @@ class Runtime(ABC):
     """A container runtime as its CRI clients see it.
 
     Attributes:
-        kind: as CRI's Version and node objects name it: `containerd`, `docker`.
-        version: of the runtime.
-        store: the container images.
+        kind: the name in CRI's Version and in node objects: `containerd`, `docker`.
+        version: the version of the runtime.
+        store: the store of container images.
     """
 
     kind: ClassVar[str]
@@ -63,36 +63,36 @@ class Runtime(ABC):
     @property
     @abstractmethod
     def machine(self) -> Machine:
-        """The machine it runs on."""
+        """The machine that the runtime runs on."""
 
     @property
     @abstractmethod
     def settings(self) -> Settings:
-        """Its configuration."""
+        """The settings that CRI clients see."""
 
     def problem(self) -> str:
-        """Return why RuntimeReady is false; empty if it is true."""
+        """Return the reason for RuntimeReady=false; empty if it is true."""
         return ""
 
     def network_problem(self, error: cni.CniError) -> str:
-        """Return the message of NetworkReady=false."""
+        """Return the message for NetworkReady=false."""
         return f"Network plugin returns error: {error}"
 
     @abstractmethod
     def network(self) -> cni.NetworkConfig:
-        """Return the CNI configuration. Raises cni.CniError: why NetworkReady is false."""
+        """Return the CNI configuration. Raises cni.CniError with the reason for NetworkReady=false."""
 
     @abstractmethod
     def pull(self, name: str, credentials: str = "") -> Image:
-        """Pull an image; `credentials` as `user:password`. Raises PullError."""
+        """Pull an image. `credentials` are `user:password`. Raises PullError."""
 
     @abstractmethod
     def image(self, name: str) -> Image | None:
-        """Return an image that is in the store and fits this Windows."""
+        """Return an image in the store that runs on this version of Windows."""
 
     @abstractmethod
     def image_id(self, image: Image) -> str:
-        """Return an image's id: the digest of its configuration."""
+        """Return an image's id, which is the digest of its configuration."""
 
     @abstractmethod
     def image_size(self, image: Image) -> int:
@@ -101,23 +101,23 @@ class Runtime(ABC):
     @property
     @abstractmethod
     def image_folder(self) -> str:
-        """The folder of unpacked images."""
+        """The folder with unpacked images."""
 
     def remove_image(self, name: str) -> None:
-        """Remove a name of an image. Raises RuntimeFailure."""
+        """Remove one name of an image. Raises RuntimeFailure."""
         self.store.delete(name)
 
     @abstractmethod
     def run_sandbox(self, pod: PodConfig) -> Sandbox:
-        """Make a pod's sandbox. Raises RuntimeFailure."""
+        """Create the sandbox of a pod. Raises RuntimeFailure."""
 
     @abstractmethod
     def stop_sandbox(self, sandbox: Sandbox) -> None:
-        """Stop a sandbox: its containers end, its network goes. Raises RuntimeFailure."""
+        """Stop a sandbox with its containers and its network. Raises RuntimeFailure."""
 
     @abstractmethod
     def remove_sandbox(self, sandbox: Sandbox) -> None:
-        """Stop and remove a sandbox with its containers. Raises RuntimeFailure."""
+        """Stop and remove a sandbox and its containers. Raises RuntimeFailure."""
 
     @abstractmethod
     def sandboxes(self) -> list[Sandbox]:
@@ -125,13 +125,13 @@ class Runtime(ABC):
 
     @abstractmethod
     def containers(self, sandbox: str = "") -> list[Container]:
-        """Return the containers (of a sandbox), newest first."""
+        """Return all containers, or those of a sandbox, newest first."""
 
     @abstractmethod
     def run_container(
         self, sandbox: Sandbox, name: str, image: Image, command: Command, *, attempt: int, log: str
     ) -> Container:
-        """Make and start a container. Raises RuntimeFailure."""
+        """Create and start a container. Raises RuntimeFailure."""
 
     @abstractmethod
     def stop_container(self, container: Container) -> None:
@@ -139,16 +139,16 @@ class Runtime(ABC):
 
     @abstractmethod
     def remove_container(self, container: Container) -> None:
-        """Remove a container, stopping it first."""
+        """Stop and remove a container."""
 
     def info(self) -> dict[str, Any]:
-        """Return what `crictl info` prints under `config`."""
+        """Return the value of `config` in the output of `crictl info`."""
         found = self.settings
         network = {"binDirs": list(found.cni_bin_dirs), "confDir": found.cni_conf_dir}
         return {"cni": network, "sandboxImage": found.sandbox_image}
 
 
 def connect(machine: Machine, address: str) -> Runtime | None:
-    """Return the runtime that answers CRI on a pipe, or None."""
+    """Return the runtime that serves CRI on a pipe, or None."""
     found = listeners.behind(machine, address)
     return found if isinstance(found, Runtime) else None

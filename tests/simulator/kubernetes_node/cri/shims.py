@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Sandboxes and containers of one machine, and the processes in them. They outlive containerd (its shims run on)."""
+"""Sandboxes and containers of one machine, and their processes. They outlive containerd, as its shims keep running."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def now() -> datetime:
 
 @dataclass
 class Sandbox:
-    """A pod's sandbox.
+    """The sandbox of a pod.
 
     Args:
-        network: the CNI configuration's name; empty for pods on the host's network.
-        netns: id of its network namespace in HNS.
+        network: the name of the CNI configuration; empty for pods on the host's network.
+        netns: the id of its network namespace in HNS.
     """
 
     id: str
@@ -51,12 +51,12 @@ class Sandbox:
     attempt: int = 0
     netns: str = ""
     shim: Process | None = None
-    """Runs from the sandbox's first moment to its last, and so keeps its executable from being replaced."""
+    """The process that runs as long as the sandbox exists, so that its executable cannot be replaced."""
 
 
 @dataclass
 class Container:
-    """A container and the process in it."""
+    """A container and its process."""
 
     id: str
     name: str
@@ -76,7 +76,7 @@ class Container:
 
     @property
     def alive(self) -> bool:
-        """Whether its process runs."""
+        """Whether the process is running."""
         return self.state == "RUNNING" and self.process is not None and self.process.alive
 
 
@@ -85,9 +85,10 @@ class Shims:
     """All sandboxes and containers, by id.
 
     Args:
-        leases: ids that containerd has a lease for: of sandboxes from the first moment of their making until they are
-            removed (containerd internal/cri/server/sandbox_run.go), before CRI lists them.
-        elsewhere: ids of containers that are not CRI's, by containerd's namespace: `nerdctl run`, BuildKit.
+        leases: the ids that containerd has a lease for: those of sandboxes from the beginning of their creation, before
+        CRI
+            lists them, until their removal (containerd internal/cri/server/sandbox_run.go).
+        elsewhere: ids of containers outside of CRI, by containerd's namespace: `nerdctl run`, BuildKit.
     """
 
     sandboxes: dict[str, Sandbox] = field(default_factory=dict)
@@ -96,20 +97,20 @@ class Shims:
     elsewhere: dict[str, list[str]] = field(default_factory=dict)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Shims:
-        """A machine that starts from this one's disk runs nothing."""
+        """Return no containers: a machine that starts from a copy of this one's disk runs none."""
         return Shims()
 
 
 @dataclass(frozen=True)
 class Command:
-    r"""What runs in a container.
+    r"""The command of a container.
 
     Args:
-        argv: the program and its arguments; empty: the image's own, which only waits.
-        environment: of the container alone.
-        mounts: folders of the host that it sees under other paths.
-        host_process: whether it runs on the host itself; others only wait to be stopped.
-        rootfs: where a HostProcess container's own files lie for it (`C:\hpc`).
+        argv: the program and its arguments; empty for that of the image, which only waits.
+        environment: the container's own variables.
+        mounts: folders of the host that are visible under other paths.
+        host_process: whether it runs on the host itself. Other containers only wait to be stopped.
+        rootfs: the folder in which a HostProcess container sees its own files (`C:\hpc`).
     """
 
     argv: tuple[str, ...] = ()
@@ -122,7 +123,7 @@ class Command:
 
 
 def start_shim(machine: Machine, sandbox: Sandbox) -> None:
-    """Start a sandbox's shim, which lies beside containerd (runtime v2: one for each pod)."""
+    """Start a sandbox's shim, whose executable is in containerd's folder (runtime v2: one for each pod)."""
     service = machine.services.get("containerd")
     image = f"{service.argv[0].rpartition(chr(92))[0]}\\{SHIM}" if service and service.argv else ""
     if machine.files.is_file(image):
@@ -137,12 +138,12 @@ def stop_shim(machine: Machine, sandbox: Sandbox) -> None:
 
 
 def new_id() -> str:
-    """Return the id of a sandbox or container: 64 hexadecimal digits."""
+    """Return an id for a sandbox or container: 64 hexadecimal digits."""
     return uuid.uuid4().hex + uuid.uuid4().hex
 
 
 def settle(machine: Machine) -> Shims:
-    """Return the shims, with what ended meanwhile (killed, or the machine rebooted) noted as such."""
+    """Return the shims, after recording those that have ended (killed, or lost in a reboot)."""
     shims = machine.part(Shims)
     for container in list(shims.containers.values()):
         if container.state == "RUNNING" and not container.alive:
@@ -155,7 +156,7 @@ def settle(machine: Machine) -> Shims:
 
 
 def _start_error(program: str, error: Exception) -> str:
-    """Return containerd's message about a program that Windows does not start."""
+    """Return containerd's message about a program that Windows cannot start."""
     if isinstance(error, NotExecutableError):
         return f"{program} is not a valid Win32 application."
     if isinstance(error, AccessDeniedError):
@@ -167,7 +168,7 @@ def _start_error(program: str, error: Exception) -> str:
 
 
 def start(machine: Machine, container: Container, command: Command, ended: Callable[[], None] = lambda: None) -> None:
-    """Start a container's process. One that cannot be started has exited with reason `StartError`."""
+    """Start a container's process. If that fails, the container has exited with reason `StartError`."""
     container.started = now()
     if not command.host_process or not command.argv:
         program = command.argv[0].rpartition("\\")[2] if command.argv else "container.exe"
@@ -217,7 +218,7 @@ def start(machine: Machine, container: Container, command: Command, ended: Calla
 
 
 def stop(machine: Machine, container: Container) -> None:
-    """End a container."""
+    """Stop a container."""
     if container.process is not None and container.state == "RUNNING":
         machine.processes.kill(container.process)
         _exit(container, 0xC000013A, "Error")
@@ -234,7 +235,7 @@ def _exit(container: Container, code: int, reason: str) -> None:
 
 
 def _view(machine: Machine, command: Command) -> Machine:
-    """Return the machine as a HostProcess container sees it: its volumes are mounted."""
+    """Return the machine as a HostProcess container sees it, with its volumes."""
     if not command.mounts:
         return machine
     view = copy.copy(machine)
@@ -263,4 +264,4 @@ def _write_log(machine: Machine, container: Container, result: ProgramResult) ->
         machine.files.make_directory(container.log.rpartition("\\")[0])
         machine.files.write_text(container.log, "".join(line + "\n" for line in lines))
     except OSError:
-        pass  # a full disk loses logs, no more
+        pass  # a full disk only loses logs

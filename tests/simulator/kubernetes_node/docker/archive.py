@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""docker save and load: archives with `manifest.json`, which from 25.0 on are an OCI layout, too.
+"""docker save and load, for archives with `manifest.json`, which since 25.0 are also an OCI layout.
 
-moby/moby image/tarexport/{load,save}.go: load reads `manifest.json` and nothing else, so an archive that is an OCI
-layout alone fails. What is saved has the layers' tars as they are unpacked.
+In moby/moby image/tarexport/{load,save}.go, load reads only `manifest.json`, so it fails for an archive with only an
+OCI layout. A saved archive contains the uncompressed tar files of the layers.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _TAR = "application/vnd.oci.image.layer.v1.tar"
 
 
 def save(images: DockerImages, wanted: Iterable[tuple[DockerImage, list[str]]], *, layout: bool) -> bytes:
-    """Return an archive of images with the tags to be saved of each.
+    """Return an archive of images, each with the tags to save.
 
     Args:
-        layout: whether it is an OCI layout, too.
+        layout: whether the archive is also an OCI layout.
     """
     members: dict[str, bytes] = {}
     legacy: list[dict[str, Any]] = []
@@ -71,7 +71,7 @@ def _tar(members: Mapping[str, bytes]) -> bytes:
 
 
 def load(images: DockerImages, archive: tarfile.TarFile) -> list[str]:
-    """Put an archive's images into the store; returns what docker prints. Raises DockerError, tarfile.TarError."""
+    """Add an archive's images to the store. Returns docker's output. Raises DockerError, tarfile.TarError."""
     known = {member.name.removeprefix("./"): member for member in archive if member.isfile()}
 
     def member(name: str) -> bytes:
@@ -85,7 +85,7 @@ def load(images: DockerImages, archive: tarfile.TarFile) -> list[str]:
         entries: list[dict[str, Any]] = json.loads(member("manifest.json"))
     except ValueError as error:
         raise DockerError(f"invalid character in manifest.json: {error}") from error
-    said: list[str] = []
+    message: list[str] = []
     for entry in entries:
         config = member(str(entry["Config"]))
         document = json.loads(config)
@@ -99,5 +99,5 @@ def load(images: DockerImages, archive: tarfile.TarFile) -> list[str]:
         if not all(tags):
             raise DockerError(f"invalid tag {entry['RepoTags']}")
         identity = images.write(config, [member(str(name)) for name in layers], tags)
-        said += [f"Loaded image: {familiar(tag)}" for tag in tags] or [f"Loaded image ID: {identity}"]
-    return said
+        message += [f"Loaded image: {familiar(tag)}" for tag in tags] or [f"Loaded image ID: {identity}"]
+    return message

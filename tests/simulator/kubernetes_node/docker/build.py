@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""docker build on Windows, by the daemon's own builder: enough of a Dockerfile for a pause image and its like.
+"""docker build on Windows with the daemon's own builder, sufficient for small images such as a pause image.
 
-https://docs.docker.com/reference/dockerfile/. FROM, ARG, ENV, LABEL, COPY and ADD of files in the context, WORKDIR,
-USER, SHELL, EXPOSE, STOPSIGNAL, ENTRYPOINT, CMD, and several stages. RUN is noted, and runs nothing.
+https://docs.docker.com/reference/dockerfile/. It supports FROM, ARG, ENV, LABEL, COPY and ADD of files in the context,
+WORKDIR, USER, SHELL, EXPOSE, STOPSIGNAL, ENTRYPOINT, CMD, and several stages. RUN is recorded, but runs nothing.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TEXTS = {"WORKDIR": "WorkingDir", "USER": "User", "STOPSIGNAL": "StopSignal"}
 
 @dataclass
 class _Stage:
-    """One FROM and what follows."""
+    """One FROM with the instructions that follow it."""
 
     config: dict[str, Any]
     layers: list[bytes]
@@ -37,7 +37,7 @@ class _Stage:
 
 
 def instructions(text: str) -> Iterator[tuple[str, str]]:
-    """Yield (instruction in capitals, the rest) of a Dockerfile. Raises UsageError."""
+    """Yield the instructions of a Dockerfile as (name in upper case, arguments). Raises UsageError."""
     escape = "\\"
     match = re.match(r"\s*#\s*escape\s*=\s*(\S)", text)
     if match:
@@ -61,7 +61,7 @@ def instructions(text: str) -> Iterator[tuple[str, str]]:
 
 
 def build(run: DockerRun) -> str:
-    """Build an image; returns what docker prints. Raises DockerError, UsageError, DiskFullError."""
+    """Build an image, and return docker's output. Raises DockerError, UsageError, DiskFullError."""
     if len(run.arguments) != 1:
         raise UsageError('"docker build" requires exactly 1 argument.')
     context = run.path(run.arguments[0]).rstrip("\\")
@@ -91,9 +91,9 @@ class _Build:
         self._stages: list[_Stage] = []
 
     def run(self, steps: list[tuple[str, str]], tags: list[str]) -> str:
-        said = ["Sending build context to Docker daemon  3.072kB"]
+        message = ["Sending build context to Docker daemon  3.072kB"]
         for number, (word, rest) in enumerate(steps, 1):
-            said.append(f"Step {number}/{len(steps)} : {word} {rest}")
+            message.append(f"Step {number}/{len(steps)} : {word} {rest}")
             self._step(word, rest, number)
         stage = self._stages[-1]
         settings = stage.config.setdefault("config", {})
@@ -107,9 +107,9 @@ class _Build:
             self._run.machine.files.write_text(self._run.path(self._run.text("iidfile")), identity)
         if self._run.on("q", "quiet"):
             return f"{identity}\n"
-        said += [f" ---> {identity[7:19]}", f"Successfully built {identity[7:19]}"]
-        said += [f"Successfully tagged {familiar(tag)}" for tag in tags]
-        return "".join(f"{line}\n" for line in said)
+        message += [f" ---> {identity[7:19]}", f"Successfully built {identity[7:19]}"]
+        message += [f"Successfully tagged {familiar(tag)}" for tag in tags]
+        return "".join(f"{line}\n" for line in message)
 
     def _step(self, word: str, rest: str, number: int) -> None:
         if word == "ARG":
@@ -242,7 +242,7 @@ class _Build:
 
 
 def member(layers: Sequence[bytes], path: str) -> bytes | None:
-    """Return a file that some layer has (`Files/pause.exe`), the topmost one's."""
+    """Return a file (such as `Files/pause.exe`) from the topmost layer that contains it."""
     for layer in reversed(layers):
         with tarfile.open(fileobj=io.BytesIO(layer)) as archive:
             found = next((item for item in archive if item.name == path and item.isfile()), None)
@@ -253,7 +253,7 @@ def member(layers: Sequence[bytes], path: str) -> bytes | None:
 
 
 def _words(rest: str) -> list[str]:
-    """Return the words of an instruction in JSON's or in the shell's form."""
+    """Return the words of an instruction in JSON or shell form."""
     if rest.startswith("["):
         try:
             return [str(item) for item in json.loads(rest)]

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""docker.exe's ways with its command line and its output: options by contracts/docker.json, Go's templates, tables.
+"""docker.exe's command line and output: options (contracts/docker.json), Go templates, tables.
 
-https://docs.docker.com/reference/cli/docker/. Of Go's templates `--format` knows `{{json .}}` and `{{.Field}}` with
+https://docs.docker.com/reference/cli/docker/. `--format` supports the Go templates `{{json .}}` and `{{.Field}}` with
 text around them.
 """
 
@@ -32,15 +32,15 @@ _ALIASES = {
 
 
 class UsageError(Exception):
-    """A command line that docker.exe refuses; the text is its own."""
+    """A command line that docker.exe rejects. The text is that of docker.exe."""
 
 
 class DockerRun:
-    """One run: its options, its arguments, the daemon.
+    """One run of docker.exe: its options, its arguments, the daemon.
 
     Attributes:
-        errors: what goes to standard error at the end, line by line; any of them makes the exit code 1.
-        invocation: of docker.exe; `configuration`: the folder of its config.json.
+        errors: the lines to write to standard error at the end. If there are any, the exit code is 1.
+        invocation, configuration: the invocation of docker.exe, and the folder of its config.json.
     """
 
     def __init__(
@@ -70,16 +70,16 @@ class DockerRun:
 
     @property
     def template(self) -> str:
-        """`--format`."""
+        """The value of `--format`."""
         return self.text("format", "f")
 
     def path(self, name: str) -> str:
-        """Return a path of the command line as a whole one."""
+        """Return the absolute path for a path on the command line."""
         text = name.replace("/", "\\")
         return text if ":" in text or text.startswith("\\") else f"{self.invocation.directory.rstrip(chr(92))}\\{text}"
 
     def each(self, act: Callable[[DockerContainer], None]) -> list[str]:
-        """Do something to every container that is named; returns the names for which it succeeded."""
+        """Apply a function to all named containers. Returns the names for which it succeeded."""
         done: list[str] = []
         for name in self.arguments:
             try:
@@ -91,7 +91,7 @@ class DockerRun:
 
 
 def command(words: list[str], known: Mapping[str, object]) -> tuple[str, list[str]]:
-    """Return a command by its own name, whatever alias was given, and the words behind it."""
+    """Return the main name of a command, which may be given by an alias, and the words after it."""
     two = " ".join(words[:2])
     for name in (two, "".join(words[:1])):
         found = _ALIASES.get(name, name)
@@ -101,7 +101,7 @@ def command(words: list[str], known: Mapping[str, object]) -> tuple[str, list[st
 
 
 def flags_of(name: str) -> dict[str, bool]:
-    """Return the options of a command, short ones too: name to whether it takes a value."""
+    """Return the options of a command, including short ones, each with whether it takes a value."""
     found: dict[str, bool] = {}
     for option, about in contracts.load("docker")["docker"][name].items():
         found[option] = about["type"] != "bool"
@@ -113,10 +113,10 @@ def flags_of(name: str) -> dict[str, bool]:
 def parse(
     words: list[str], known: Mapping[str, bool], *, anywhere: bool = True
 ) -> tuple[dict[str, list[str]], list[str]]:
-    """Read options and arguments as pflag does. Raises UsageError.
+    """Parse options and arguments like pflag. Raises UsageError.
 
     Args:
-        anywhere: whether options may follow arguments; else the rest is returned as it is.
+        anywhere: whether options may follow arguments. Otherwise, the rest is returned unparsed.
     """
     options: dict[str, list[str]] = {}
     arguments: list[str] = []
@@ -148,7 +148,7 @@ def parse(
 
 
 def render(template: str, fields: Mapping[str, object]) -> str:
-    """Return a template of Go's with its fields filled in."""
+    """Return a Go template with its fields filled in."""
     if template in ("json", "{{json .}}"):
         return json.dumps(fields)
 
@@ -157,7 +157,7 @@ def render(template: str, fields: Mapping[str, object]) -> str:
         for part in match[1].split("."):
             value = value.get(part, "<no value>") if isinstance(value, Mapping) else "<no value>"
         if match[0].startswith("{{json") or isinstance(value, bool):
-            return json.dumps(value)  # Go prints true and false as JSON does
+            return json.dumps(value)  # Go prints true and false like JSON
         if isinstance(value, list):
             return f"[{' '.join(map(str, value))}]"
         return str(value)
@@ -166,7 +166,7 @@ def render(template: str, fields: Mapping[str, object]) -> str:
 
 
 def rows(run: DockerRun, found: Sequence[Mapping[str, object]], head: Sequence[str], keys: Sequence[str]) -> str:
-    """Print a list: ids alone, by template, or as a table."""
+    """Print a list: only ids, with a template, or as a table."""
     from simulator.kubernetes_node.cri.crictl_views import table
 
     if run.on("q", "quiet"):

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""docker.exe's config.json: credentials by registry, as `docker login` writes and every pull and push reads them.
+"""docker.exe's config.json: credentials by registry, which `docker login` writes, and pulls and pushes read.
 
-https://docs.docker.com/reference/cli/docker/login/: without a credential store they stand there in base64; a store or
-helper that is named is a program `docker-credential-NAME` on PATH.
+https://docs.docker.com/reference/cli/docker/login/: without a credential store the file contains them in base64. A
+configured store or helper is a program `docker-credential-NAME` on PATH.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def read(run: DockerRun) -> dict[str, Any]:
 
 
 def of(run: DockerRun, host: str) -> str:
-    """Return `user:password` for a registry; empty if there are none. Raises UsageError."""
+    """Return the `user:password` for a registry; empty if there is none. Raises UsageError."""
     document = read(run)
     helper = (document.get("credHelpers") or {}).get(host) or document.get("credsStore")
     if helper:
@@ -54,7 +54,7 @@ def of(run: DockerRun, host: str) -> str:
 
 
 def write(run: DockerRun, host: str, credentials: str) -> None:
-    """Keep credentials for a registry, or forget them where there are none."""
+    """Store the credentials for a registry, or remove them if they are empty."""
     document = read(run)
     auths = document.setdefault("auths", {})
     if credentials:

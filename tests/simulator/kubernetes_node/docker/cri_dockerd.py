@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""cri-dockerd.exe: its command line, and CRI over its pipe, for which it makes Docker's containers.
+"""cri-dockerd.exe: its command line, and CRI over its pipe, which it implements with Docker containers.
 
-Flags by contracts/docker.json. It ends at once when dockerd does not answer, and it speaks to no service manager
-(Mirantis/cri-dockerd main.go, cmd/server.go, core/docker_service.go): on Windows something else has to run it, as
-nssm does. What a pod becomes: core/{naming,sandbox_run,sandbox_helpers,container_create}.go; why one on the host's
-network cannot start there: kubernetes-sigs/sig-windows-tools#88.
+Flags are in contracts/docker.json. It ends at once if dockerd does not respond, and does not support the service
+control manager (Mirantis/cri-dockerd main.go, cmd/server.go, core/docker_service.go), so on Windows it needs a wrapper
+such as nssm. Containers of a pod: core/{naming,sandbox_run,sandbox_helpers,container_create}.go. Pods on the host's
+network cannot start: kubernetes-sigs/sig-windows-tools#88.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _ATTEMPT, _LOG = "attempt", "io.kubernetes.container.logpath"
 
 
 def _pause(version: str) -> str:
-    """Return the sandbox image that a version has for its own: cmd/cri/options/options.go."""
+    """Return the default sandbox image of a version: cmd/cri/options/options.go."""
     return f"registry.k8s.io/pause:{'3.10' if dockerd_config.at_least(version, '0.3.16') else '3.9'}"
 
 
@@ -46,8 +46,8 @@ class CriDockerd(Runtime):
     """A running cri-dockerd.
 
     Args:
-        flags: its command line.
-        own_version: of cri-dockerd; CRI shows Docker's.
+        flags: the options of the command line.
+        own_version: the version of cri-dockerd. CRI shows that of Docker.
     """
 
     kind = "docker"
@@ -63,16 +63,16 @@ class CriDockerd(Runtime):
 
     @property
     def machine(self) -> Machine:
-        """The machine it runs on."""
+        """The machine that cri-dockerd runs on."""
         return self._machine
 
     @property
     def settings(self) -> Settings:
-        """Its configuration."""
+        """The settings that CRI clients see."""
         return self._settings
 
     def docker(self) -> Dockerd:
-        """Return the dockerd behind it. Raises RuntimeFailure."""
+        """Return the dockerd that it uses. Raises RuntimeFailure."""
         found = listeners.behind(self._machine, self.endpoint)
         if not isinstance(found, Dockerd):
             raise RuntimeFailure(
@@ -82,21 +82,21 @@ class CriDockerd(Runtime):
 
     @property
     def version(self) -> str:  # type: ignore[override]
-        """Docker's."""
+        """The version of Docker."""
         return self.docker().version
 
     @property
     def store(self) -> ImageStore:  # type: ignore[override]
-        """Docker's container images."""
+        """The container images of Docker."""
         return self.docker().images.store
 
     @property
     def image_folder(self) -> str:
-        """Docker's data-root."""
+        """Docker's data-root folder."""
         return self.docker().config.root
 
     def problem(self) -> str:
-        """Return why RuntimeReady is false."""
+        """Return the reason for RuntimeReady=false; empty if it is true."""
         try:
             self.docker()
         except RuntimeFailure as error:
@@ -104,9 +104,9 @@ class CriDockerd(Runtime):
         return ""
 
     def network_problem(self, error: cni.CniError) -> str:
-        """Return the message of NetworkReady=false."""
-        said = "cni config uninitialized" if "cni plugin not initialized" in str(error) else str(error)
-        return f"docker: network plugin is not ready: {said}"
+        """Return the message for NetworkReady=false."""
+        message = "cni config uninitialized" if "cni plugin not initialized" in str(error) else str(error)
+        return f"docker: network plugin is not ready: {message}"
 
     def network(self) -> cni.NetworkConfig:
         """Return the CNI configuration. Raises cni.CniError."""
@@ -123,7 +123,7 @@ class CriDockerd(Runtime):
             raise PullError(f"Error response from daemon: {error}") from error
 
     def image(self, name: str) -> Image | None:
-        """Return an image of Docker's store."""
+        """Return an image from Docker's store."""
         try:
             return self._image(self.docker().images.find(name))
         except (DockerError, RuntimeFailure):
@@ -143,7 +143,7 @@ class CriDockerd(Runtime):
         return next((item.size for item in self.docker().images.all() if item.id == self.image_id(image)), 0)
 
     def remove_image(self, name: str) -> None:
-        """Remove a name of an image. Raises RuntimeFailure."""
+        """Remove one name of an image. Raises RuntimeFailure."""
         server = self.docker()
         try:
             if server.images.store.get(name) is not None:
@@ -154,7 +154,7 @@ class CriDockerd(Runtime):
     # -- pods
 
     def run_sandbox(self, pod: PodConfig) -> Sandbox:
-        """Make a pod's sandbox, a container of the pause image. Raises RuntimeFailure."""
+        """Create the sandbox of a pod, which is a container of the pause image. Raises RuntimeFailure."""
         server = self.docker()
         image = self._settings.sandbox_image
         if self.image(image) is None:
@@ -176,7 +176,7 @@ class CriDockerd(Runtime):
         try:
             server.start(item)
         except DockerError as error:
-            server.remove(item, force=True)  # kubelet's garbage collection does so a little later
+            server.remove(item, force=True)  # kubelet's garbage collection does this a little later
             raise RuntimeFailure(
                 f'failed to start sandbox container for pod "{pod.name}": Error response from daemon: {error}'
             ) from error
@@ -188,20 +188,20 @@ class CriDockerd(Runtime):
         return sandbox
 
     def _set_up(self, server: Dockerd, item: DockerContainer, sandbox: Sandbox) -> None:
-        """Let CNI give a sandbox its network: no namespace, so that plugins attach the endpoint to the container."""
+        """Let CNI set up a sandbox's network. Without a namespace, plugins attach the endpoint to the container."""
         try:
             network = self.network()
             sandbox.address = cni.add(self._machine, network, item.id, "").address
             sandbox.network = network.name
         except cni.CniError as error:
-            said = f'networkPlugin cni failed to set up pod "{sandbox.pod}_{sandbox.namespace}" network: {error}'
+            message = f'networkPlugin cni failed to set up pod "{sandbox.pod}_{sandbox.namespace}" network: {error}'
             server.remove(item, force=True)
             raise RuntimeFailure(
-                f'failed to set up sandbox container "{item.id}" network for pod "{sandbox.pod}": {said}'
+                f'failed to set up sandbox container "{item.id}" network for pod "{sandbox.pod}": {message}'
             ) from error
 
     def stop_sandbox(self, sandbox: Sandbox) -> None:
-        """Stop a sandbox: its containers end, its network goes. Raises RuntimeFailure."""
+        """Stop a sandbox with its containers and its network. Raises RuntimeFailure."""
         server = self.docker()
         for container in self.containers(sandbox.id):
             self.stop_container(container)
@@ -218,7 +218,7 @@ class CriDockerd(Runtime):
             server.stop(item)
 
     def remove_sandbox(self, sandbox: Sandbox) -> None:
-        """Stop and remove a sandbox with its containers. Raises RuntimeFailure."""
+        """Stop and remove a sandbox and its containers. Raises RuntimeFailure."""
         server = self.docker()
         self.stop_sandbox(sandbox)
         for item in server.containers():
@@ -232,7 +232,7 @@ class CriDockerd(Runtime):
         return [self._sandbox(item) for item in found]
 
     def containers(self, sandbox: str = "") -> list[Container]:
-        """Return the containers (of a sandbox), newest first."""
+        """Return all containers, or those of a sandbox, newest first."""
         found = [item for item in self._all() if item.labels.get(_KIND) == "container"]
         return [self._container(item) for item in found if sandbox in ("", item.labels[_SANDBOX])]
 
@@ -240,14 +240,14 @@ class CriDockerd(Runtime):
         return self.docker().containers()
 
     def _sandbox(self, item: DockerContainer) -> Sandbox:
-        """Return a container of Docker's as CRI's sandbox: the same object each time, as it stands now."""
+        """Return the CRI sandbox for a Docker container. It is the same object each time, with the current state."""
         known = self._objects.get(item.id)
         if not isinstance(known, Sandbox):
             labels = item.labels
             known = Sandbox(item.id, labels[_POD], labels[_NAMESPACE], labels[_UID], attempt=int(labels[_ATTEMPT]))
             known.created = item.created
             endpoint = next(iter(cni.endpoints_of(self._machine, item.id)), None)
-            if endpoint:  # cri-dockerd was started again: what CNI gave is still there
+            if endpoint:  # after a restart of cri-dockerd, the results of CNI still exist
                 known.address, known.network = endpoint
             self._objects[item.id] = known
         known.ready = item.state == "running" and bool(item.process and item.process.alive)
@@ -270,7 +270,7 @@ class CriDockerd(Runtime):
     def run_container(
         self, sandbox: Sandbox, name: str, image: Image, command: Command, *, attempt: int, log: str
     ) -> Container:
-        """Make and start a container, in its sandbox's network. Raises RuntimeFailure."""
+        """Create and start a container in its sandbox's network. Raises RuntimeFailure."""
         server = self.docker()
         labels = {_POD: sandbox.pod, _NAMESPACE: sandbox.namespace, _UID: sandbox.uid, _KIND: "container", _NAME: name,
                   _SANDBOX: sandbox.id, _ATTEMPT: str(attempt), _LOG: log}  # fmt: skip
@@ -302,14 +302,14 @@ class CriDockerd(Runtime):
             self._container(item)
 
     def remove_container(self, container: Container) -> None:
-        """Remove a container, stopping it first."""
+        """Stop and remove a container."""
         for item in [known for known in self._all() if known.id == container.id]:
             self.docker().remove(item, force=True)
         self._objects.pop(container.id, None)
 
 
 def _clear_conflict(server: Dockerd, name: str) -> None:
-    """Remove a dead container that has the name of one to be made: the next attempt succeeds (sandbox_helpers.go)."""
+    """Remove a dead container with the name of a new one, so that the next attempt succeeds (sandbox_helpers.go)."""
     for item in server.containers():
         if item.name == name and not _runs(item):
             server.remove(item, force=False)
@@ -320,7 +320,7 @@ def _runs(item: DockerContainer) -> bool:
 
 
 def run(machine: Machine, invocation: Invocation) -> ProgramResult:
-    """cri-dockerd.exe: runs until it is stopped."""
+    """Simulate cri-dockerd.exe, which runs until it is stopped."""
     version = invocation.version
     try:
         flags, rest = parse(invocation.argv, dockerd_config.table(version, "cri-dockerd"))

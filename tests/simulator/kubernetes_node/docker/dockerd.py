@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""dockerd while it runs: its network `nat`, its container images, containers, and the endpoints of these.
+"""The running dockerd: its network `nat`, its container images, its containers and their endpoints.
 
-An endpoint is made when a container starts and removed when it stops (moby libnetwork/drivers/windows); one that was
-left, because the machine went down first, keeps its address from the container (moby/moby#47576). A container of the
-network `none` has none of dockerd's, one of `container:ID` has that container's.
+Starting a container creates an endpoint, and stopping it removes the endpoint (moby libnetwork/drivers/windows). If the
+machine goes down before that, the endpoint remains and occupies the container's address (moby/moby#47576). A container
+with the network `none` has no endpoint of dockerd; one with `container:ID` uses that container's endpoint.
 """
 
 from __future__ import annotations
@@ -33,20 +33,21 @@ if TYPE_CHECKING:
 __all__ = ["NAT", "PIPE", "DockerContainer", "DockerError", "DockerState", "Dockerd", "connect"]
 
 NAT, SUBNET, GATEWAY = "nat", "172.20.0.0/20", "172.20.0.1"
-_STABLE = 20348  # since this build, later Windows runs a container of an earlier one
+_STABLE = 20348  # from this build on, containers of an earlier build run on later versions
 State = Literal["created", "running", "exited"]
 
 
 @dataclass
 class DockerContainer:
-    """A container of Docker.
+    """A Docker container.
 
     Args:
-        network: name of its HNS network, `none`, or `container:ID`; `address` only if given by hand (`--ip`).
-        endpoint: its HNS endpoint while it runs.
-        image_id: of its image in the store; empty for one that tests made without.
-        program: what runs in it.
-        labels: of the container; cri-dockerd keeps a pod's names there.
+        network: the name of its HNS network, `none`, or `container:ID`.
+        address: the address, only if it was set manually (`--ip`).
+        endpoint: the HNS endpoint while it is running.
+        image_id: the id of its image in the store; empty for one that a test created without an image.
+        program: the program that runs in it.
+        labels: the labels of the container, in which cri-dockerd stores the names of a pod.
     """
 
     id: str
@@ -68,12 +69,12 @@ class DockerContainer:
 
 @dataclass
 class DockerState:
-    """The containers, by id; they outlive dockerd and the machine's reboots."""
+    """The containers, by id. They survive restarts of dockerd and of the machine."""
 
     containers: dict[str, DockerContainer] = field(default_factory=dict)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> DockerState:
-        """A machine that starts from this one's disk has none."""
+        """Return no containers: a machine that starts from a copy of this one's disk has none."""
         return DockerState()
 
 
@@ -81,10 +82,11 @@ class Dockerd:
     """A running dockerd.
 
     Args:
-        config: as it read it at its start.
-        environment: of its process: the machine's and the service's own.
+        config: the configuration at its start.
+        environment: the variables of its process: those of the machine and of the service.
 
-    Raises: DockerError: why it does not come up.
+    Raises:
+        DockerError: dockerd does not start; the text is the reason.
     """
 
     def __init__(
@@ -100,7 +102,7 @@ class Dockerd:
         self._state = machine.part(DockerState)
         for item in self._state.containers.values():
             if item.state == "running" and not (item.process and item.process.alive):
-                # It died with the machine; its endpoint, if it is still there, is nobody's now.
+                # It ended with the machine. If its endpoint still exists, it belongs to no container now.
                 item.state, item.exit_code, item.endpoint, item.process = "exited", 0x40010004, "", None
         self.images = DockerImages(machine, self.config.root)
         self._default_network()
@@ -116,7 +118,7 @@ class Dockerd:
         store.create_network(NAT, "NAT", str(subnet), str(subnet[1]), type_text="nat")
 
     def transfer(self, credentials: str = "", stop: threading.Event | None = None) -> Transfer:
-        """Return a pull or push: `credentials` as `user:password`, `stop` of the client that waits for it."""
+        """Return a pull or push. `credentials` are `user:password`, and `stop` is that of the waiting client."""
         return Transfer(self.machine, self.version, self.config, self._environment, credentials, stop)
 
     def pull(self, reference: oci.Reference, credentials: str = "", stop: threading.Event | None = None) -> Pulled:
@@ -124,7 +126,7 @@ class Dockerd:
         return self.transfer(credentials, stop).pull(self.images, reference)
 
     def users(self) -> dict[str, str]:
-        """Return the images that containers are of: id of the image to id of a container."""
+        """Return the images that containers use, as ids of images with the id of a container."""
         return {item.image_id: item.id for item in self._state.containers.values() if item.image_id}
 
     def containers(self) -> list[DockerContainer]:
@@ -132,7 +134,7 @@ class Dockerd:
         return sorted(self._state.containers.values(), key=lambda item: item.created, reverse=True)
 
     def find(self, name: str) -> DockerContainer:
-        """Return a container by its name or the beginning of its id. Raises DockerError."""
+        """Return a container by its name or the first digits of its id. Raises DockerError."""
         found = [item for item in self.containers() if item.name == name or item.id.startswith(name)]
         if not found:
             raise DockerError(f"No such container: {name}")
@@ -148,7 +150,7 @@ class Dockerd:
         program: str = "container.exe",
         labels: Mapping[str, str] | None = None,
     ) -> DockerContainer:
-        """Make a container, without starting it; its image may be missing for tests' sake. Raises DockerError."""
+        """Create a container without starting it. In tests, its image may be missing. Raises DockerError."""
         other = next((item for item in self.containers() if item.name == name), None)
         if other:
             raise DockerError(
@@ -183,7 +185,7 @@ class Dockerd:
         item.state, item.exit_code, item.started = "running", 0, datetime.now(UTC)
 
     def _connect(self, item: DockerContainer) -> str:
-        """Return the id of the endpoint that a container gets from dockerd; empty where that is another's affair."""
+        """Create a container's endpoint, and return its id; empty if the endpoint is not dockerd's responsibility."""
         if item.network.startswith("container:"):
             other = self.find(item.network.partition(":")[2])
             if other.state != "running":
@@ -197,30 +199,30 @@ class Dockerd:
             raise DockerError(f"network {item.network} not found")
         try:
             address = item.address or _free_address(store, network)
-            # It names none of its endpoints, so HNS does.
+            # dockerd does not set the names of its endpoints, so HNS chooses them.
             return store.add_endpoint("Ethernet", network.id, address, container=item.id).id
         except HnsError as error:
-            said = f"hnsCall failed in Win32: {error.said} (0x{error.code:x})"
+            message = f"hnsCall failed in Win32: {error.said} (0x{error.code:x})"
             raise DockerError(
                 f"failed to create endpoint {item.name} on network {item.network}: failed during "
-                f"hnsCallRawResponse: {said}"
+                f"hnsCallRawResponse: {message}"
             ) from error
 
     def stop(self, item: DockerContainer) -> None:
-        """Stop a container: its endpoint goes, if HNS still has it."""
+        """Stop a container, and remove its endpoint if it still exists in HNS."""
         if item.state != "running":
             return
         if item.process:
             self.machine.processes.kill(item.process)
         item.state, item.exit_code, item.process = "exited", 0x40010004, None
         item.finished = datetime.now(UTC)
-        # libnetwork goes on when HNS does not have the endpoint any more.
+        # libnetwork continues if the endpoint does not exist in HNS any more.
         with contextlib.suppress(HnsError):
             Store(self.machine).remove_endpoint(item.endpoint)
         item.endpoint = ""
 
     def remove(self, item: DockerContainer, *, force: bool) -> None:
-        """Remove a container. Raises DockerError if it runs, unless forced."""
+        """Remove a container. Raises DockerError if it is running, unless `force` is set."""
         if item.state == "running" and not force:
             raise DockerError(
                 f'cannot remove container "/{item.name}": container is running: stop the container before removing or '
@@ -241,6 +243,6 @@ def _free_address(store: Store, network: Network) -> str:
 
 
 def connect(machine: Machine) -> Dockerd | None:
-    """Return the dockerd that listens, or None."""
+    """Return the running dockerd, or None."""
     found = listeners.behind(machine, PIPE)
     return found if isinstance(found, Dockerd) else None

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""dockerd's configuration: its command line and daemon.json, and how the two refuse each other.
+"""dockerd's configuration: its command line and daemon.json, and conflicts between the two.
 
-moby/moby daemon/config/config.go (unknown keys, keys given twice) and daemon_windows.go; what is known, by version:
-contracts/docker.json.
+See moby/moby daemon/config/config.go (unknown keys, duplicate keys) and daemon_windows.go. The known keys by version
+are in contracts/docker.json.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ _LEVELS = ("debug", "info", "warn", "error", "fatal", "panic", "trace")
 
 
 class DockerdError(Exception):
-    """Why dockerd does not start; the text is its own."""
+    """The reason why dockerd does not start. The text is that of dockerd."""
 
 
 @dataclass(frozen=True)
 class DaemonConfig:
-    """What dockerd works with.
+    """The effective configuration of dockerd.
 
     Args:
-        root: data-root, a Windows path.
-        hosts: it listens there; `bridge` is `none` if it makes no network.
-        proxies: `http_proxy`, `https_proxy`, `no_proxy`, as far as they are configured.
-        mirrors: of Docker Hub, and of nothing else.
-        insecure: hosts (with a port, or without), or networks, whose TLS is not checked and that may speak plain HTTP.
+        root: the data-root, a Windows path.
+        hosts, bridge: the addresses to listen on, and the network; `none` if it creates no network.
+        proxies: the configured ones of `http_proxy`, `https_proxy` and `no_proxy`.
+        mirrors: mirrors of Docker Hub; other registries have none.
+        insecure: hosts (with or without a port) or networks for which TLS is not verified and plain HTTP is allowed.
     """
 
     root: str = PROGRAM_DATA
@@ -71,12 +71,12 @@ def _key(version: str) -> tuple[int, ...]:
 
 
 def at_least(version: str, other: str) -> bool:
-    """Return whether a version of Docker is another or a later one."""
+    """Return whether a version of Docker is at least another version."""
     return _key(version) >= _key(other)
 
 
 def read_flags(argv: Sequence[str], version: str) -> Flags:
-    """Read dockerd's command line. Raises DockerdError."""
+    """Parse dockerd's command line. Raises DockerdError."""
     try:
         flags, rest = parse(argv, table(version))
     except FlagError as error:
@@ -119,7 +119,7 @@ def _document(data: bytes, path: str) -> dict[str, Any]:
 
 
 def _flat(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keys as dockerd compares them with its flags: the members of an object, but of some, stand for it."""
+    """Return the keys as dockerd compares them with its flags. Most objects are replaced by their members."""
     about = contracts.load("docker")["daemon_json"]
     kept = (*about["file_only"], "log-opts", "default-network-opts", "runtimes", "default-ulimits")
     found: dict[str, Any] = {}
@@ -129,7 +129,7 @@ def _flat(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check(document: Mapping[str, Any], flags: Flags, version: str, path: str) -> None:
-    """Refuse what no flag stands for, and what stands in both places; then values of the wrong type."""
+    """Reject keys without a flag, and keys that are also given as a flag; then values of a wrong type."""
     known = table(version)
     keys = {str(about.get("key", name)): name for name, about in known.items()}
     flat = _flat(document)
@@ -164,7 +164,7 @@ _MAPS = ("log-opts", "default-network-opts", "features", "builder")
 
 
 def _check_type(key: str, value: Any, about: Mapping[str, Any]) -> None:
-    """Refuse a value that Go cannot unmarshal into its field; null it takes for any. Raises DockerdError."""
+    """Reject a value that Go cannot unmarshal into its field. Null is valid for all fields. Raises DockerdError."""
     if value is None:
         return
     kind, name = _TYPES.get("map" if key in _MAPS else str(about.get("type")), (object, ""))
@@ -193,7 +193,7 @@ def _merge(document: Mapping[str, Any], flags: Flags, version: str, path: str) -
     for url in mirrors:
         if not str(url).startswith(("http://", "https://")):
             raise DockerdError(f'invalid mirror: no scheme specified for "{url}": must use either https:// or http://')
-    # Only below `proxies`: beside the other keys they are known, and stand for nothing.
+    # Valid only in `proxies`. At the top level these keys are known, but correspond to no flag.
     own = document.get("proxies") or {}
     proxies = {name.replace("-", "_"): str(own.get(name) or flags.text(name)) for name in _PROXIES}
     hosts = tuple(PIPE if item in ("npipe://", "") else str(item) for item in several("host", "hosts"))

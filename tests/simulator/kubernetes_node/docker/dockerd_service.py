@@ -2,10 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """dockerd.exe: its command line, and the service.
 
-moby/moby cmd/dockerd/service_windows.go: `--register-service` makes a service of its own command line, started
-automatically and again a minute after a failure; what is wrong with flags or daemon.json ends it before it reports to
-the service manager, and stands in the event log. daemon_windows.go: without vmcompute.dll (the feature Containers) it
-does not start.
+moby/moby cmd/dockerd/service_windows.go: `--register-service` creates a service from its own command line, which starts
+automatically, and again one minute after a failure. With invalid flags or an invalid daemon.json it ends before it
+reports to the service control manager, and writes to the event log. daemon_windows.go: it does not start without
+vmcompute.dll (the feature Containers).
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
 _MINUTE = 60_000  # milliseconds
 _EVENTS = r"HKLM:\SYSTEM\CurrentControlSet\Services\EventLog\Application\{}"
-_INFO, _FATAL = (4, 1), (2, 4)  # level, number of the event: cmd/dockerd/winresources
+_INFO, _FATAL = (4, 1), (2, 4)  # level and id of the event: cmd/dockerd/winresources
 
 
 def start(machine: Machine, config: DaemonConfig, version: str, environment: Mapping[str, str]) -> Dockerd:
-    """Bring dockerd up. Raises DockerdError."""
+    """Start dockerd. Raises DockerdError."""
     if not machine.services.exists(HNS):
         raise DockerdError("failed to load vmcompute.dll, ensure that the Containers feature is installed")
     for host in config.hosts:
@@ -74,7 +74,7 @@ def _close(machine: Machine, server: Dockerd) -> None:
 
 
 def run(machine: Machine, invocation: Invocation) -> ProgramResult:
-    """dockerd.exe on a command line."""
+    """Run dockerd.exe from a command line."""
     version = invocation.version
     try:
         flags = dockerd_config.read_flags(invocation.argv, version)
@@ -127,7 +127,7 @@ def _unregister(machine: Machine, flags: Flags) -> ProgramResult:
 
 
 class _Running:
-    """The service's process."""
+    """The process of the service."""
 
     def __init__(self, machine: Machine, server: Dockerd) -> None:
         self._machine, self._server = machine, server
@@ -136,7 +136,7 @@ class _Running:
         _open(machine, server)
 
     def stop(self) -> None:
-        """End it, and the containers with it; a machine that goes down does not wait for their endpoints."""
+        """End the process and its containers. A machine that goes down does not remove their endpoints."""
         self.alive = False
         _close(self._machine, self._server)
         if self._machine.power.state != "going-down":
@@ -164,7 +164,7 @@ class _Service:
 
 
 def _log(machine: Machine, service: Service, kind: tuple[int, int], text: str) -> None:
-    """Write to the event log Application, in the name of the service: dockerd as a service has no other log."""
+    """Write to the Application event log as the service. As a service, dockerd has no other log."""
     event_log_store.write(machine, "Application", text, provider=service.name, level=kind[0], event_id=kind[1])
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A machine with Docker that has been in use: containers that run, and endpoints that others left. For tests."""
+"""A machine with Docker that has been in use, with running containers and leftover endpoints. For tests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ENVIRONMENT = r"HKLM:\SYSTEM\CurrentControlSet\Control\Session Manager\Environme
 
 @dataclass
 class DockerScene:
-    """What was put on a machine: endpoints of running containers, of removed ones, of stopped ones; names of these."""
+    """The endpoints of running, removed and stopped containers on a machine, and the names of the stopped ones."""
 
     running: list[str] = field(default_factory=list)
     stale: list[str] = field(default_factory=list)
@@ -52,14 +52,15 @@ def install(machine: Machine, version: str = "28.5.1") -> Dockerd:
 def populate(
     machine: Machine, *, running: int = 2, stale: int = 0, stopped: int = 0, network: str = NAT
 ) -> DockerScene:
-    """Put containers on a machine with Docker.
+    """Create containers on a machine with Docker.
 
     Args:
-        running: containers that run.
-        stale: endpoints of containers that are gone.
-        stopped: containers that exist and do not run, whose endpoints were left (moby/moby#47576); each has its
-            address by hand, so that it cannot start until the endpoint is gone.
-        network: of Docker's containers; it has to exist.
+        running: the number of running containers.
+        stale: the number of endpoints whose containers were removed.
+        stopped: the number of stopped containers with leftover endpoints (moby/moby#47576). Their addresses are set
+        manually,
+            so that they cannot start until the endpoint is removed.
+        network: the network of the containers, which must exist.
     """
     server = dockerd.connect(machine) or install(machine)
     store = Store(machine)
@@ -88,7 +89,7 @@ def populate(
 
 
 def _abandon(machine: Machine, item: DockerContainer) -> None:
-    """Let a container die without dockerd: what a sudden end of the machine does."""
+    """End a container without dockerd, as a sudden power-off of the machine does."""
     if item.process:
         machine.processes.kill(item.process)
     item.state, item.endpoint, item.process = "exited", "", None

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""docker.exe: container images, registries and what both take of the disk.
+"""docker.exe: container images, registries and their disk usage.
 
-https://docs.docker.com/reference/cli/docker/image/; docker/cli cli/command/formatter/image.go (columns and sizes).
+https://docs.docker.com/reference/cli/docker/image/ and docker/cli cli/command/formatter/image.go (columns and sizes).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _FULL = "write: There is not enough space on the disk."
 
 
 def size_text(size: int) -> str:
-    """Return a size as Docker prints it: three digits, by thousands (github.com/docker/go-units)."""
+    """Return a size in Docker's format: three digits, in powers of 1000 (github.com/docker/go-units)."""
     value = float(size)
     for unit in ("B", "kB", "MB", "GB"):
         if value < 1000:
@@ -60,12 +60,12 @@ def _pull(run: DockerRun) -> str:
     whole = familiar(normal(name))
     if run.on("q", "quiet"):
         return f"{whole}\n"
-    said = [f"{reference.digest or reference.tag}: Pulling from {reference.path}"]
+    message = [f"{reference.digest or reference.tag}: Pulling from {reference.path}"]
     for layer in pulled.layers:
         short = layer.removeprefix("sha256:")[:12]
-        said += [f"{short}: {step}" for step in ("Pulling fs layer", "Download complete", "Pull complete")]
+        message += [f"{short}: {step}" for step in ("Pulling fs layer", "Download complete", "Pull complete")]
     status = "Downloaded newer image for" if pulled.fresh else "Image is up to date for"
-    return "".join(f"{line}\n" for line in (*said, f"Digest: {pulled.digest}", f"Status: {status} {whole}", whole))
+    return "".join(f"{line}\n" for line in (*message, f"Digest: {pulled.digest}", f"Status: {status} {whole}", whole))
 
 
 def _push(run: DockerRun) -> str:
@@ -75,12 +75,12 @@ def _push(run: DockerRun) -> str:
     credentials = docker_credentials.of(run, reference.host)
     run.server.transfer(credentials, run.invocation.stop).push(run.server.images, image, reference)
     target = image.target
-    said = f"The push refers to repository [{familiar(f'{reference.host}/{reference.path}')}]\n"
-    return f"{said}{reference.tag}: digest: {target['digest']} size: {target.get('size', 0)}\n"
+    message = f"The push refers to repository [{familiar(f'{reference.host}/{reference.path}')}]\n"
+    return f"{message}{reference.tag}: digest: {target['digest']} size: {target.get('size', 0)}\n"
 
 
 def _listed(run: DockerRun, image: DockerImage) -> list[dict[str, object]]:
-    """Return the rows of an image: one for each tag, with its repository's digests where they are asked for."""
+    """Return the rows for an image: one for each tag, with the digests of its repository if they are requested."""
     about: dict[str, object] = {
         "Containers": "N/A",
         "CreatedAt": image.created,
@@ -188,13 +188,13 @@ def _tag(run: DockerRun) -> str:
 
 def _remove(run: DockerRun) -> str:
     _argument(run, "rmi")
-    said: list[str] = []
+    message: list[str] = []
     for name in run.arguments:
         try:
-            said += run.server.images.remove(name, force=run.on("f", "force"), used=run.server.users())
+            message += run.server.images.remove(name, force=run.on("f", "force"), used=run.server.users())
         except DockerError as error:
             run.errors.append(f"Error response from daemon: {error}")
-    return "".join(f"{line}\n" for line in said)
+    return "".join(f"{line}\n" for line in message)
 
 
 def _load(run: DockerRun) -> str:
@@ -209,14 +209,14 @@ def _load(run: DockerRun) -> str:
     source = files.real(run.path(path)).open("rb") if path else io.BytesIO(run.invocation.stdin)
     try:
         with source as raw, tarfile.open(fileobj=raw, mode="r:*") as archive:
-            said = docker_archive.load(run.server.images, archive)
+            message = docker_archive.load(run.server.images, archive)
     except (tarfile.TarError, EOFError) as error:
         raise DockerError("Error processing tar file(exit status 1): unexpected EOF") from error
     except DiskFullError as error:
         raise DockerError(f"Error processing tar file(exit status 1): {_FULL}") from error
     except ValueError as error:
         raise DockerError(f"Error processing tar file(exit status 1): {error}") from error
-    return "".join(f"{line}\n" for line in said)
+    return "".join(f"{line}\n" for line in message)
 
 
 def _save(run: DockerRun) -> str:
@@ -237,8 +237,8 @@ def _save(run: DockerRun) -> str:
 def _prune(run: DockerRun) -> str:
     if not run.on("f", "force") and run.invocation.stdin.strip().lower() not in (b"y", b"yes"):
         return "WARNING! This will remove all dangling images.\nAre you sure you want to continue? [y/N] "
-    said, won = run.server.images.prune(everything=run.on("a", "all"), used=run.server.users())
-    listed = "".join(f"{line}\n" for line in ("Deleted Images:", *said, "")) if said else ""
+    message, won = run.server.images.prune(everything=run.on("a", "all"), used=run.server.users())
+    listed = "".join(f"{line}\n" for line in ("Deleted Images:", *message, "")) if message else ""
     return f"{listed}Total reclaimed space: {size_text(won)}\n"
 
 
@@ -292,8 +292,8 @@ def _manifest(run: DockerRun) -> str:
     try:
         document, manifests = run.server.transfer(docker_credentials.of(run, reference.host)).manifests(reference)
     except DockerError as error:
-        said = f"no such manifest: {familiar(str(reference))}" if "not found" in str(error) else str(error)
-        raise UsageError(said) from error
+        message = f"no such manifest: {familiar(str(reference))}" if "not found" in str(error) else str(error)
+        raise UsageError(message) from error
     if not run.on("v", "verbose"):
         return json.dumps({key: value for key, value in document.items() if key != "digest"}, indent=3) + "\n"
     entries: list[dict[str, Any]] = list(document.get("manifests") or [])

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Docker's container images: a store of its own below data-root, by image id (the digest of the configuration).
+"""Docker's container images, in a store below data-root, by image id (the digest of the configuration).
 
-containerd's images are invisible to it, and its own to containerd. A name is a tag (`host/path:tag`) or what it was
-pulled as (`host/path@sha256:…`, the digest of the list if there was one); an image without any is dangling.
+The stores of Docker and containerd are separate. A name is a tag (`host/path:tag`) or a pulled digest
+(`host/path@sha256:…`, that of the image list if there is one). An image without a name is dangling.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from simulator.kubernetes_node.images.store import Image, ImageStore
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
-_ANY = 0  # the store keeps the manifest of one platform for each name: no build has to be chosen
+_ANY = 0  # the store contains one platform per name, so no build has to be selected
 
 
 class DockerError(Exception):
-    """dockerd refused; the text is its own."""
+    """dockerd rejected a request. The text is that of dockerd."""
 
 
 @dataclass
@@ -30,10 +30,10 @@ class DockerImage:
     """An image.
 
     Args:
-        id: `sha256:…`.
-        tags: whole names with tags; `digests`: names with a digest.
-        config: the image's configuration; `manifest`: its configuration and layers as descriptors.
-        size: in bytes.
+        id: the image id, `sha256:…`.
+        tags, digests: the full names with a tag, and those with a digest.
+        config, manifest: the image's configuration, and its configuration and layers as descriptors.
+        size: the size in bytes.
     """
 
     id: str
@@ -47,13 +47,13 @@ class DockerImage:
 
     @property
     def build(self) -> int:
-        """The Windows build it is for; 0 if it does not say."""
+        """The Windows build of the image; 0 if the image does not specify it."""
         parts = str(self.config.get("os.version", "")).split(".")
         return int(parts[2]) if len(parts) > 2 and parts[2].isdigit() else 0
 
 
 def familiar(name: str) -> str:
-    """Return a name as Docker shows it: without `docker.io/library/`."""
+    """Return a name as Docker shows it, without `docker.io/library/`."""
     return name.removeprefix("docker.io/library/").removeprefix("docker.io/")
 
 
@@ -61,7 +61,7 @@ class DockerImages:
     """The images of one dockerd.
 
     Args:
-        root: data-root.
+        root: the data-root.
     """
 
     def __init__(self, machine: Machine, root: str) -> None:
@@ -70,7 +70,7 @@ class DockerImages:
         machine.files.make_directory(f"{root}\\windowsfilter")
 
     def all(self) -> list[DockerImage]:
-        """Return the images, the newest first."""
+        """Return the images, newest first."""
         found: dict[str, DockerImage] = {}
         for item in self.store.images():
             pair = self.store.manifest(item, _ANY, exact=True)
@@ -89,7 +89,7 @@ class DockerImages:
         return sorted(found.values(), key=lambda image: image.created, reverse=True)
 
     def find(self, name: str) -> DockerImage:
-        """Return an image by a name, its id, or the beginning of its id. Raises DockerError."""
+        """Return an image by a name, its id, or the first digits of its id. Raises DockerError."""
         whole = normal(name)
         images = self.all()
         bare = name.removeprefix("sha256:")
@@ -102,14 +102,16 @@ class DockerImages:
         raise DockerError(f"No such image: {familiar(whole or name)}")
 
     def keep(self, identity: str, target: Mapping[str, Any], names: Iterable[str]) -> None:
-        """Write an image's names; those that another image had are taken from it."""
+        """Write the names of an image. If another image has one of them, that image loses it."""
         for name in (identity, *names):
             self.store.put(Image(name, dict(target)))
 
     def write(self, config: bytes, layers: Iterable[bytes], names: Iterable[str]) -> str:
-        """Keep an image that was loaded or built, from its configuration and layers; returns its id.
+        """Add an image that was loaded or built, from its configuration and layers. Returns its id.
 
-        Raises: DiskFullError; ValueError for a layer that is no archive.
+        Raises:
+            DiskFullError: the drive is full.
+            ValueError: a layer is not an archive.
         """
         described = [self._put(oci.LAYER, data) for data in layers]
         configured = self._put(oci.CONFIG, config)
@@ -125,15 +127,15 @@ class DockerImages:
         return described
 
     def layers(self, image: DockerImage) -> list[bytes]:
-        """Return an image's layers, compressed."""
+        """Return an image's layers in compressed form."""
         return [self.store.read(str(part["digest"])) for part in image.manifest.get("layers", [])]
 
     def config_bytes(self, image: DockerImage) -> bytes:
-        """Return an image's configuration as it was made: its digest is the id."""
+        """Return the original bytes of an image's configuration, whose digest is the id."""
         return self.store.read(image.id)
 
     def tag(self, source: str, name: str) -> None:
-        """Give an image one more name. Raises DockerError."""
+        """Add a name to an image. Raises DockerError."""
         image = self.find(source)
         whole = normal(name)
         if not whole or "@" in whole:
@@ -141,13 +143,16 @@ class DockerImages:
         self.store.put(Image(whole, image.target))
 
     def remove(self, name: str, *, force: bool, used: Mapping[str, str]) -> list[str]:
-        """Remove a name, and the image with its last one.
+        """Remove a name. Removing the last one also removes the image.
 
         Args:
-            used: ids of images to a container that uses each.
+            used: for the id of each image in use, a container that uses it.
 
-        Returns: what docker prints: `Untagged: …`, `Deleted: …`.
-        Raises: DockerError.
+        Returns:
+            Docker's output: `Untagged: …`, `Deleted: …`.
+
+        Raises:
+            DockerError: dockerd rejects the request.
         """
         image = self.find(name)
         whole = normal(name)
@@ -161,7 +166,7 @@ class DockerImages:
         going = known if by_id else [whole]
         left = [item for item in image.tags if item not in going]
         if not by_id and not left:
-            going = known  # with its last tag an image loses its digests, too
+            going = known  # with its last tag an image also loses its digests
         user = used.get(image.id)
         if user and not left and not force:
             what = "repository reference" if not by_id else "image"
@@ -169,33 +174,33 @@ class DockerImages:
                 f'conflict: unable to remove {what} "{familiar(whole or name)}" (must force) - container {user[:12]} '
                 f"is using its referenced image {image.id[7:19]}"
             )
-        said = [f"Untagged: {familiar(item)}" for item in going]
+        message = [f"Untagged: {familiar(item)}" for item in going]
         for item in going:
             self.store.delete(item)
         if not left and not user:
             self.store.delete(image.id)
-            said.append(f"Deleted: {image.id}")
-        return said
+            message.append(f"Deleted: {image.id}")
+        return message
 
     def prune(self, *, everything: bool, used: Iterable[str]) -> tuple[list[str], int]:
-        """Remove dangling images, or all that no container uses; returns what is printed, and the bytes won."""
-        said: list[str] = []
+        """Remove dangling images, or all unused ones. Returns the output, and the number of bytes freed."""
+        message: list[str] = []
         won = 0
         for image in self.all():
             if image.id in set(used) or (image.tags and not everything):
                 continue
-            said += [f"untagged: {familiar(item)}" for item in (*image.tags, *image.digests)]
+            message += [f"untagged: {familiar(item)}" for item in (*image.tags, *image.digests)]
             for item in (*image.tags, *image.digests, image.id):
                 self.store.delete(item)
-            said.append(f"deleted: {image.id}")
+            message.append(f"deleted: {image.id}")
             won += image.size
-        return said, won
+        return message, won
 
 
 def normal(name: str) -> str:
-    """Return a name in its whole form (`docker.io/library/x:latest`), without the tag where there is a digest, too.
+    """Return the full form of a name (`docker.io/library/x:latest`), without the tag if there is also a digest.
 
-    Empty if it cannot be a name.
+    Empty if the name is invalid.
     """
     try:
         found = oci.parse(name, familiar=True)

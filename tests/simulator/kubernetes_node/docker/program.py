@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""docker.exe: containers, networks, and what it says of itself; images are in image_commands.py.
+"""docker.exe: containers, networks, and system information. Images are in image_commands.py.
 
 https://docs.docker.com/reference/cli/docker/container/ls/
 """
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def run(machine: Machine, invocation: Invocation) -> ProgramResult:
-    """docker.exe."""
+    """Simulate docker.exe."""
     try:
         general, words = parse(list(invocation.argv), GLOBAL, anywhere=False)
     except UsageError as error:
@@ -68,11 +68,11 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
 
 
 def _unreachable(host: str) -> str:
-    said = "error during connect: this error may indicate that the docker daemon is not running: Get "
+    message = "error during connect: this error may indicate that the docker daemon is not running: Get "
     pipe = host.removeprefix("npipe:").lstrip("/")
     path = pipe.replace("/", "%2F")
     return (
-        f'{said}"http://%2F%2F{path}/v1.51/containers/json": open //{pipe}: The system cannot find the file '
+        f'{message}"http://%2F%2F{path}/v1.51/containers/json": open //{pipe}: The system cannot find the file '
         f"specified.\n"
     )
 

@@ -1,12 +1,12 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-r"""How dockerd pulls and pushes: where from, and which entry of a list it takes.
+r"""dockerd's pulls and pushes: the endpoints, and which entry of an image list is used.
 
-Mirrors stand for Docker Hub alone; a registry of insecure-registries, or on this host, is asked over TLS that is not
-checked, then over plain HTTP; `certs.d\HOST` (without the colon of a port) holds CAs:
+Mirrors apply only to Docker Hub. A registry in insecure-registries, or on this host, is accessed with unverified TLS,
+then with plain HTTP. `certs.d\HOST` (without the colon of a port) contains CAs:
 https://docs.docker.com/reference/cli/dockerd/, moby/moby registry/config.go and registry_windows.go.
-Entries: daemon/internal/distribution/pull_v2_windows.go up to 28 (any build that is not newer than the host's, its own
-first); since 29 containerd's rules (moby/moby#53397).
+Entries: up to 28, daemon/internal/distribution/pull_v2_windows.go (any build that is not newer than the host's, with
+its own first); since 29 the rules of containerd (moby/moby#53397).
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ CERTIFICATES = r"C:\ProgramData\docker\certs.d"
 
 @dataclass(frozen=True)
 class Pulled:
-    """What a pull did.
+    """The result of a pull.
 
     Args:
-        digest: of what the name means in the registry.
-        id: of the image.
-        fresh: whether anything was fetched.
-        layers: their digests.
+        digest: the digest of the name in the registry.
+        id: the id of the image.
+        fresh: whether anything was downloaded.
+        layers: the digests of the layers.
     """
 
     digest: str
@@ -49,7 +49,7 @@ class Pulled:
 
 
 def insecure(config: DaemonConfig, host: str) -> bool:
-    """Return whether a registry's TLS is not checked."""
+    """Return whether a registry's TLS certificate is not verified."""
     bare = host.rpartition(":")[0] if ":" in host else host
     for entry in ("127.0.0.0/8", "localhost", *config.insecure):
         if entry in (host, bare):
@@ -63,7 +63,7 @@ def insecure(config: DaemonConfig, host: str) -> bool:
 
 
 def places(machine: Machine, config: DaemonConfig, host: str) -> list[Endpoint]:
-    """Return where an image of a registry host (as in the image's name) is asked for, in order."""
+    """Return the endpoints for a registry host (as in the image's name), in order."""
     address = "registry-1.docker.io" if host == "docker.io" else host
     folder = f"{CERTIFICATES}\\{host.replace(':', '')}"
     ca: tuple[str, ...] = ()
@@ -77,7 +77,7 @@ def places(machine: Machine, config: DaemonConfig, host: str) -> list[Endpoint]:
 
 
 def choose(entries: list[dict[str, Any]], build: int, version: str) -> dict[str, Any] | None:
-    """Return the entry of a list that a version of dockerd takes on a build of Windows, or None."""
+    """Return the entry of an image list that a version of dockerd uses on a build of Windows, or None."""
     if at_least(version, "29"):
         return oci.best(entries, build, exact=False)
     fitting = [
@@ -96,12 +96,12 @@ def _build(platform: dict[str, Any]) -> int:
 
 
 class Transfer:
-    """One pull or push of dockerd's.
+    """One pull or push of dockerd.
 
     Args:
-        environment: of dockerd; proxies of its configuration come before it.
-        credentials: `user:password` that the client's configuration has for the registry; empty for none.
-        stop: set when dockerd ends, or its client.
+        environment: the variables of dockerd; the proxies in its configuration take precedence.
+        credentials: the `user:password` for the registry from the client's configuration; empty for none.
+        stop: set when dockerd or its client ends.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class Transfer:
         return RegistryClient(self._machine, self._environment, Access(self._credentials), self._stop)
 
     def answering(self, host: str) -> list[Endpoint]:
-        """Return the places of a registry; of an insecure one that which answers. Raises PullError if none does."""
+        """Return a registry's endpoints; for an insecure registry, only one that responds. Raises PullError."""
         found = places(self._machine, self._config, host)
         if not insecure(self._config, host):
             return found
@@ -139,7 +139,7 @@ class Transfer:
         raise problem
 
     def login(self, host: str) -> None:
-        """Ask a registry whether it knows the user. Raises DockerError."""
+        """Check the credentials with a registry. Raises DockerError."""
         try:
             place = self.answering(host)[-1]
             answer = self._client().ask(place, "GET", "", last=True)
@@ -174,7 +174,7 @@ class Transfer:
             raise _failure(error, name) from error
 
     def manifests(self, reference: oci.Reference) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-        """Return what a name means in the registry, and each manifest of it by digest. Raises DockerError."""
+        """Return the document for a name in the registry, and all its manifests by digest. Raises DockerError."""
         try:
             place = self.answering(reference.host)[-1:]
             _, digest = self._puller.resolve(place, reference)
@@ -188,8 +188,8 @@ class Transfer:
 
     def _take(self, images: DockerImages, name: oci.Reference, place: Endpoint, digest: str) -> Pulled:
         pinned = f"{name.host}/{name.path}@{digest}"
-        known, held = images.store.get(str(name)), images.store.get(pinned)
-        if known and held and known.target == held.target:
+        known, pinned_image = images.store.get(str(name)), images.store.get(pinned)
+        if known and pinned_image and known.target == pinned_image.target:
             return Pulled(digest, images.find(pinned).id, fresh=False)
         document = _document(self._puller.fetch([place], name, "manifests", digest)[1])
         build = self._machine.windows.build
@@ -208,7 +208,7 @@ class Transfer:
                     images.store, self._puller, [place], reference, PullOptions(taken, exact=True), self._alive
                 )
             except PullError:
-                # containerd's store names an image before it is unpacked, Docker's afterwards.
+                # containerd's store adds the name before an image is unpacked, Docker's store afterwards.
                 if before is None:
                     images.store.delete(str(reference))
                 raise
@@ -223,7 +223,7 @@ class Transfer:
             raise DockerError("context canceled")
 
     def _fits(self, place: Endpoint, name: oci.Reference, document: dict[str, Any]) -> int:
-        """Return the build of an image that stands in no list. Raises DockerError, PullError."""
+        """Return the build of an image that is not part of an image list. Raises DockerError, PullError."""
         _, data = self._puller.fetch([place], name, "blobs", str(document["config"]["digest"]))
         platform = _document(data)
         if platform.get("os") != "windows":
@@ -254,19 +254,19 @@ def _document(data: bytes) -> dict[str, Any]:
 
 
 def _failure(error: PullError, reference: oci.Reference) -> DockerError:
-    """Return what dockerd says of a failure."""
-    said = str(error).removeprefix(f'failed to resolve reference "{reference}": ')
+    """Return dockerd's error for a failure."""
+    message = str(error).removeprefix(f'failed to resolve reference "{reference}": ')
     name = familiar(f"{reference.host}/{reference.path}")
-    if f"{reference}: not found" in said or said.startswith("content at "):
+    if f"{reference}: not found" in message or message.startswith("content at "):
         return DockerError(f"manifest for {familiar(str(reference))} not found: manifest unknown: manifest unknown")
-    if "There is not enough space on the disk" in said:
+    if "There is not enough space on the disk" in message:
         return DockerError("failed to register layer: write: There is not enough space on the disk.")
-    if any(f"{status} {http.client.responses[status]}" in said for status in (401, 403)):
+    if any(f"{status} {http.client.responses[status]}" in message for status in (401, 403)):
         return DockerError(
             f"pull access denied for {name}, repository does not exist or may require 'docker login': denied: "
             f"requested access to the resource is denied"
         )
-    if "429 " in said:
+    if "429 " in message:
         return DockerError("toomanyrequests: You have reached your pull rate limit.")
-    # Go's client of dockerd names the request so.
-    return DockerError(said.replace("failed to do request: ", ""))
+    # dockerd's Go client adds this name to the error.
+    return DockerError(message.replace("failed to do request: ", ""))

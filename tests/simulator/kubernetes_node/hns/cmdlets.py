@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The Host Networking Service: its cmdlets, the service, what a boot does to it, its faults.
+"""The Host Networking Service: its cmdlets, its service, its state after a boot, its faults.
 
 Cmdlets: module HostNetworkingService (https://learn.microsoft.com/powershell/module/hostnetworkingservice).
 """
@@ -32,16 +32,16 @@ _CONTINUES = ("continue", "silentlycontinue", "ignore")
 
 
 def _failure(error: HnsError) -> CmdletError:
-    """Return HNS's refusal as the module writes it: the function, the number, and HNS's answer in JSON."""
+    """Return an error of HNS as the module writes it: the function, the number, and HNS's response in JSON."""
     answer = json.dumps({"Success": False, "Error": f"{error.said} ", "ErrorCode": error.code}, separators=(",", ":"))
     message = f"Hcn{error.function} -- HRESULT: {error.code}. Result: {answer}"
     return CmdletError("NotSpecified", "System.Exception", message, "System.Exception")
 
 
 def _guard(machine: Machine, bound: Bound) -> Store:
-    """Return HNS once it answers. Raises CmdletError."""
+    """Return the HNS store when HNS responds. Raises CmdletError."""
     if machine.services.get(SERVICE) is None:
-        # The module is there with the feature Containers (or Hyper-V), as the service is.
+        # Like the service, the module is part of the feature Containers (or Hyper-V).
         raise CmdletError(
             "ObjectNotFound",
             "CommandNotFoundException",
@@ -125,12 +125,12 @@ CMDLETS: Mapping[str, Cmdlet] = {
 
 @dataclass
 class _Running(IdleService):
-    """The service's process."""
+    """The process of the service."""
 
     machine: Machine | None = None
 
     def stop(self) -> None:
-        """End it; what belongs to pods is lost unless the whole machine goes down. Raises ServiceError if it hangs."""
+        """End the process. Unless the machine goes down, the objects of pods are lost. Raises ServiceError."""
         machine = self.machine
         if machine is not None and machine.power.state != "going-down":
             if not hang.service_may_stop(machine):
@@ -144,12 +144,12 @@ class _Running(IdleService):
 
 class _HnsService:
     def start(self, machine: Machine, service: Service) -> IdleService:
-        """Start it."""
+        """Start the service."""
         return _Running(machine=machine)
 
 
 def on_boot(machine: Machine) -> None:
-    """What HNS kept is there again; what hung does not hang any more."""
+    """Restore the persistent objects of HNS, and end all hangs."""
     state = machine.part(State)
     state.rebooted(keep_endpoints=machine.settings.option("hns_keeps_endpoints", True) is True)
     ports.restarted(machine, {*state.networks, *state.policies})

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A machine as a node that has been in use: programs and services, HNS networks, pods, and what vanished pods left.
+"""A machine as a node in use: programs and services, HNS networks, pods, and leftovers of vanished pods.
 
 For tests: `populate(machine, "flannel-host-gw", running=3, stale=2)` takes milliseconds, and the link stays up. The
-networks are as the CNI plugins make them: see `hns_networks`.
+networks are those that the CNI plugins create: see `networks`.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ CONFIG = r"""version = 2
 
 @dataclass
 class Scene:
-    """What was put on a machine: names of networks, ids of everything else.
+    """What was created on a machine: the names of networks, and the ids of everything else.
 
     Args:
-        running, stale, creating: endpoints of pods that run, that are gone, that are being made.
-        remote, host: endpoints of pods elsewhere, and of the host itself.
-        policies: policy lists over live endpoints only; `stale_policies`: over stale ones only, `mixed_policies`: over
-            both, `dangling_policies`: over endpoints that are gone.
-        orphans: namespaces without owner and without endpoints.
+        running, stale, creating: endpoints of pods that are running, gone, or being created.
+        remote, host: endpoints of pods on other nodes, and of the host itself.
+        policies, stale_policies: policy lists for live endpoints only, and for stale ones only.
+        mixed_policies, dangling_policies: policy lists for both kinds, and for endpoints that do not exist any more.
+        orphans: namespaces without owner and endpoints.
     """
 
     networks: list[str] = field(default_factory=list)
@@ -62,7 +62,7 @@ class Scene:
 def install(machine: Machine, *, containerd: str = "2.2.5", kubernetes: str = "1.34.2", flanneld: bool = False) -> None:
     """Install and start containerd, kubelet and kube-proxy as services, with ctr and crictl on PATH.
 
-    kubelet stands alone (without a cluster); kube-proxy and flanneld only wait to be stopped.
+    kubelet runs without a cluster. kube-proxy and flanneld only wait to be stopped.
     """
     for folder, names, version in (
         (CONTAINERD, ("containerd", "ctr"), containerd),
@@ -72,7 +72,7 @@ def install(machine: Machine, *, containerd: str = "2.2.5", kubernetes: str = "1
     ):
         machine.files.make_directory(folder)
         for name in names:
-            # One that only waits is a host of services to the simulator.
+            # The simulator treats a program that only waits as a host of services.
             machine.files.write_bytes(f"{folder}\\{name}.exe", make(name if version else "svchost", version or "1.0"))
     machine.files.write_text(r"C:\Program Files\containerd\config.toml", CONFIG)
     path = str(machine.registry.data(ENVIRONMENT, "Path", ""))
@@ -109,16 +109,17 @@ def populate(
     isolated: bool = False,
     name: str = "",
 ) -> Scene:
-    """Put the networks of a CNI plugin on a machine, with pods and with what pods left.
+    """Create the networks of a CNI plugin on a machine, with pods and leftovers of pods.
 
     Args:
-        scene: `flannel-host-gw`, `flannel-vxlan`, `calico` or `azure` (for Docker see `docker_fixtures`).
-        running, stale, creating, remote: how many endpoints of each kind.
+        scene: `flannel-host-gw`, `flannel-vxlan`, `calico` or `azure` (for Docker see `docker/fixtures.py`).
+        running, stale, creating, remote: the number of endpoints of each kind.
         stale_policies: by default one if there is a stale endpoint.
-        isolated: pods run under Hyper-V isolation: SharedContainers is empty.
-        name: of the network, if it is not the plugin's own (`vxlan0`).
+        isolated: whether pods use Hyper-V isolation, so that SharedContainers is empty.
+        name: the name of the network, if it is not the plugin's default (`vxlan0`).
 
-    Raises: KeyError for a scene that is not known.
+    Raises:
+        KeyError: the scene is unknown.
     """
     plan = SCENES[scene]
     if name:
@@ -150,12 +151,12 @@ def populate(
 
 
 def add_network(machine: Machine, name: str, kind: str, subnet: str = "", gateway: str = "") -> Network:
-    """Put one more network on a machine, one that an operator made: `add_network(machine, "lab", "Transparent")`."""
+    """Create another network on a machine, as an operator would: `add_network(machine, "lab", "Transparent")`."""
     return hns_networks.place(machine, Network(new_id(), name, kind, subnet, gateway))
 
 
 class _Builder:
-    """Puts one scene on a machine."""
+    """Creates a scene on a machine."""
 
     def __init__(self, machine: Machine, plan: Plan, *, isolated: bool) -> None:
         self._machine, self._plan, self._isolated = machine, plan, isolated
@@ -171,12 +172,12 @@ class _Builder:
         self.pods: list[tuple[str, str, str]] = []
 
     def host(self) -> None:
-        """Make the endpoints that the plugin or kube-proxy makes for the host itself."""
+        """Create the endpoints that the plugin or kube-proxy creates for the host itself."""
         for name in self._plan.host_endpoints:
             self.scene.host.append(self._endpoint(name).id)
 
     def pod(self, name: str) -> None:
-        """Make a pod that runs."""
+        """Create a running pod."""
         endpoint = self._owned(shims.new_id())
         sandbox = Sandbox(endpoint.container, name, "default", new_id().lower(), endpoint.address, self._plan.config)
         sandbox.netns = endpoint.namespace
@@ -190,7 +191,7 @@ class _Builder:
         self.scene.running.append(endpoint.id)
 
     def vanished(self, number: int) -> None:
-        """Leave what a pod left: three forms, by turns, as more or less of its end was noticed."""
+        """Create the leftovers of a pod. Three variants alternate, depending on how much of its end was noticed."""
         endpoint = self._owned(shims.new_id())
         namespace = self._state.namespaces[endpoint.namespace]
         if number % 3:
@@ -201,18 +202,18 @@ class _Builder:
         self.scene.stale.append(endpoint.id)
 
     def beginning(self) -> None:
-        """Begin a pod: containerd has its lease, HNS its namespace and endpoint, CRI does not list it yet."""
+        """Create a starting pod: it has a lease, an HNS namespace and an endpoint, but is not listed by CRI."""
         identity = shims.new_id()
         self._shims.leases.add(identity)
         self.scene.creating.append(self._owned(identity).id)
 
     def elsewhere(self, number: int) -> None:
-        """Make kube-proxy's endpoint of a pod on another node."""
+        """Create kube-proxy's endpoint for a pod on another node."""
         address = f"10.244.{200 + number // 250}.{1 + number % 250}"
         self.scene.remote.append(self._endpoint("Ethernet", address, remote=True).id)
 
     def policy(self, *endpoints: str) -> str:
-        """Make a load balancer over endpoints."""
+        """Create a load balancer for endpoints."""
         self._ports += 1
         vip = f"10.96.{self._ports // 250 % 250}.{1 + self._ports % 250}"
         dsr = self._network.kind == "Overlay"
@@ -223,7 +224,7 @@ class _Builder:
         return item.id
 
     def orphan(self) -> str:
-        """Leave a namespace behind that nothing is in."""
+        """Create a namespace that contains nothing."""
         item = Namespace(new_id())
         self._state.namespaces[item.id] = item
         return item.id

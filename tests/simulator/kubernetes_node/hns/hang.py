@@ -1,13 +1,13 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""An HNS that hangs (moby/moby#40699: cmdlets never end, and Ctrl+C does nothing): POST /simulator/faults.
+"""A hanging HNS (moby/moby#40699: cmdlets never end, and Ctrl+C has no effect): POST /simulator/faults.
 
 {"kind": "hns_hang", "until": "restart"}    every call hangs until the service restarts
-{"kind": "hns_hang", "until": "reboot"}     a restart of the service does not help, only one of the machine does
-{"kind": "hns_hang", "until": "reboot", "stop_fails": true}   nor does the service stop (Siemens-Healthineers/K2s#1468)
-{"kind": "hns_hang", "calls": 1}            the next call hangs until the service restarts, later ones do not
-{"kind": "hns_hang", …, "commands": ["Remove-HnsEndpoint"]}   only these cmdlets do (wildcards allowed)
-{"kind": "hns_hang", "value": false}        it is over; what hung goes on
+{"kind": "hns_hang", "until": "reboot"}     only a reboot helps, and not a restart of the service
+{"kind": "hns_hang", "until": "reboot", "stop_fails": true}   the service cannot stop (Siemens-Healthineers/K2s#1468)
+{"kind": "hns_hang", "calls": 1}            only the next call hangs until the service restarts
+{"kind": "hns_hang", …, "commands": ["Remove-HnsEndpoint"]}   only these cmdlets hang (wildcards allowed)
+{"kind": "hns_hang", "value": false}        ends the hang; calls that hung continue
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from simulator.machine.wildcards import any_match
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
-_LOOK = 0.05  # seconds between looks at whether it is over
+_LOOK = 0.05  # seconds between two checks for the end of the hang
 UNTIL = ("restart", "reboot")
 
 
 @dataclass
 class Hang:
-    """Whether HNS hangs.
+    """The state of the fault.
 
     Args:
-        until: what ends it: `restart`, `reboot`; empty: it does not hang.
-        calls: how many calls it takes; None: all.
+        until: the event that ends it: `restart`, `reboot`; empty if HNS does not hang.
+        calls: the number of calls that will hang; None for all.
         commands: patterns of the cmdlets that hang.
-        blocked: how many calls hang now.
-        ended: grows when a hang is over; what hung under an older number is released.
-        broken: up to this number, what hung fails: the service that it waited for is gone.
+        blocked: the number of calls that currently hang.
+        ended: incremented at the end of a hang, which releases the calls that began with a lower number.
+        broken: hanging calls up to this number fail, because the service that they waited for has ended.
     """
 
     until: str = ""
@@ -51,7 +51,7 @@ class Hang:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Hang:
-        """A machine that starts from this one's disk does not hang."""
+        """Return no hang: a machine that starts from a copy of this one's disk does not hang."""
         return Hang()
 
     def takes(self, command: str) -> bool:
@@ -64,7 +64,7 @@ class Hang:
             return True
 
     def over(self, *, broken: bool) -> None:
-        """End the hang; what hung fails if `broken`, else it goes on."""
+        """End the hang. Hanging calls fail if `broken` is set; otherwise they continue."""
         with self.lock:
             self.until = ""
             self.calls = None
@@ -74,13 +74,13 @@ class Hang:
 
 
 def hangs(machine: Machine) -> bool:
-    """Return whether HNS answers nobody (a hang of single calls or cmdlets leaves others alone)."""
+    """Return whether HNS responds to no call at all (and not only to single calls or cmdlets)."""
     hang = machine.part(Hang)
     return bool(hang.until) and hang.calls is None and "*" in hang.commands
 
 
 def wait(machine: Machine, command: str, stop: threading.Event) -> None:
-    """Return once HNS answers a cmdlet. Raises HnsError if the service went away meanwhile, ProcessEndedError."""
+    """Return when HNS responds to a cmdlet. Raises HnsError if the service ends in the meantime, ProcessEndedError."""
     hang = machine.part(Hang)
     if not hang.takes(command):
         return
@@ -99,31 +99,31 @@ def wait(machine: Machine, command: str, stop: threading.Event) -> None:
 
 
 def set_fault(machine: Machine, fault: Mapping[str, object]) -> None:
-    """Make HNS hang, or end it. Raises ValueError."""
+    """Start or end a hang of HNS. Raises ValueError."""
     hang = machine.part(Hang)
     if fault.get("value", True) is False:
         hang.over(broken=False)
         return
     until, calls, commands = str(fault.get("until") or "restart"), fault.get("calls"), fault.get("commands") or ["*"]
     if until not in UNTIL:
-        raise ValueError(f"hns_hang lasts until {' or '.join(UNTIL)}, not {until!r}")
+        raise ValueError(f"expected {' or '.join(UNTIL)} as until of hns_hang, got {until!r}")
     if calls is not None and (isinstance(calls, bool) or not isinstance(calls, int) or calls < 1):
-        raise ValueError(f"calls of hns_hang must be a number above 0, not {calls!r}")
+        raise ValueError(f"expected a number above 0 as calls of hns_hang, got {calls!r}")
     if not isinstance(commands, list):
-        raise ValueError("commands of hns_hang must be a list of cmdlets")
+        raise ValueError("expected a list of cmdlets as commands of hns_hang")
     with hang.lock:
         hang.until, hang.calls = until, calls
         hang.commands, hang.stop_fails = tuple(map(str, commands)), bool(fault.get("stop_fails"))
 
 
 def service_may_stop(machine: Machine) -> bool:
-    """Return whether the service obeys the service manager now."""
+    """Return whether the service responds to the service control manager."""
     hang = machine.part(Hang)
     return not (hang.until == "reboot" and hang.stop_fails)
 
 
 def service_stopped(machine: Machine) -> None:
-    """What waited for the service fails; a hang that a restart helps against is over."""
+    """Let the calls that wait for the service fail, and end a hang that lasts until a restart."""
     hang = machine.part(Hang)
     kept = hang.until if hang.until == "reboot" else ""
     hang.over(broken=True)
@@ -131,12 +131,12 @@ def service_stopped(machine: Machine) -> None:
 
 
 def machine_rebooted(machine: Machine) -> None:
-    """Every hang is over."""
+    """End every hang."""
     machine.part(Hang).over(broken=True)
 
 
 def status(machine: Machine) -> Mapping[str, object]:
-    """Return what the status page says."""
+    """Return the fault's state for the status page."""
     hang = machine.part(Hang)
     return {"until": hang.until, "calls": hang.calls, "commands": _list(hang.commands), "blocked": hang.blocked}
 

@@ -1,10 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The networks and files that CNI plugins leave on a node.
+"""The networks and files that CNI plugins create on a node.
 
-flannel: pkg/backend/hostgw and vxlan of flannel-io/flannel, host-local's store. Calico: its node-service.ps1 makes
-`External` first, so that later networks find a switch; dumps in kubernetes-sigs/sig-windows-tools#378. azure-vnet: the
-files that Azure/AgentBaker's cleanupnetwork.ps1 removes.
+flannel: pkg/backend/hostgw and vxlan of flannel-io/flannel, and the store of host-local. Calico: node-service.ps1
+creates
+`External` first, so that later networks find a switch (output in kubernetes-sigs/sig-windows-tools#378). azure-vnet:
+the files that cleanupnetwork.ps1 of Azure/AgentBaker removes.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ Pod = tuple[str, str, str]  # container, address, endpoint
 
 @dataclass(frozen=True)
 class Plan:
-    """What a plugin makes.
+    """What a plugin creates.
 
     Args:
-        plugin: the CNI plugin that makes pods' endpoints; `config` the CNI configuration's name.
-        network: the pods' network.
-        external: another network on the same card, made before.
-        host_endpoints: of the host itself; `Ethernet`: kube-proxy's source address on an overlay network.
-        routes: whether routes to other nodes' pods are on the host.
+        plugin, config: the CNI plugin that creates pods' endpoints, and the name of the CNI configuration.
+        network: the network of the pods.
+        external: another network on the same adapter, which is created first.
+        host_endpoints: endpoints of the host itself. `Ethernet` is kube-proxy's source address on an overlay network.
+        routes: whether the host has routes to pods on other nodes.
     """
 
     plugin: str
@@ -65,14 +66,14 @@ SCENES = {
 
 
 def addresses(subnet: str) -> Iterator[str]:
-    """Yield the addresses of a subnet for endpoints; the first is the gateway."""
+    """Yield the addresses of a subnet for endpoints. The first one is the gateway."""
     hosts = ipaddress.ip_network(subnet).hosts()
     next(hosts)
     return (str(item) for item in hosts)
 
 
 def place_all(machine: Machine, plan: Plan) -> list[Network]:
-    """Put a plan's networks on a machine, the pods' last."""
+    """Create a plan's networks on a machine, with that of the pods last."""
     found: list[Network] = []
     if plan.external:
         found.append(
@@ -89,7 +90,7 @@ def place_all(machine: Machine, plan: Plan) -> list[Network]:
 
 
 def place(machine: Machine, network: Network) -> Network:
-    """Put a network on a machine as if it had been there for long: the link is up, addresses set by hand are set."""
+    """Create a network on a machine as if it were old: the link is up, and manual addresses are set."""
     state = machine.part(State)
     others = list(state.networks.values())
     state.networks[network.id] = network
@@ -102,7 +103,7 @@ def place(machine: Machine, network: Network) -> Network:
 
 
 def write_files(machine: Machine, plan: Plan, pods: list[Pod]) -> None:
-    """Write the CNI configuration and the state that a plugin keeps of pods (vanished ones, too)."""
+    """Write the CNI configuration, and the state that a plugin stores about pods (including vanished ones)."""
     machine.files.make_directory(CONF_DIR)
     if plan.plugin.startswith("azure"):
         _azure(machine, plan, pods)

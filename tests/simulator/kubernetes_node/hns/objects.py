@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 
 EXTERNAL = ("L2Bridge", "Overlay", "Transparent", "L2Tunnel")
 SERVICE = "hns"
-# States of an endpoint.
+# The states of an endpoint.
 CREATED, ATTACHED, ATTACHED_SHARING, DETACHED = 1, 2, 3, 4
-# Flag of a network that is gone when HNS ends (containerd's nat networks have it).
+# The flag of a network that ends with HNS (such as containerd's nat networks).
 NON_PERSISTENT = 8
 
 UNSPECIFIED = 0x80004005
@@ -47,7 +47,7 @@ TEXTS = {
 
 
 class HnsError(Exception):
-    """HNS refused. Its text is that of callers by hcsshim: `hcnCreateEndpoint failed in Win32: … (0x803b002f)`."""
+    """An error of HNS. The text is that of hcsshim: `hcnCreateEndpoint failed in Win32: … (0x803b002f)`."""
 
     def __init__(self, function: str, code: int) -> None:
         self.function, self.code, self.said = function, code, TEXTS[code]
@@ -56,13 +56,13 @@ class HnsError(Exception):
 
 @dataclass
 class Network:
-    """A network of HNS.
+    """An HNS network.
 
     Args:
-        kind: NAT, L2Bridge, Overlay, Transparent, L2Tunnel.
-        adapter: the outside card that an external network takes.
-        flags: 8: not persistent.
-        type_text: the type as its maker spelled it, where that differs (Docker: `nat`).
+        kind: NAT, L2Bridge, Overlay, Transparent or L2Tunnel.
+        adapter: the physical adapter of an external network.
+        flags: 8 means not persistent.
+        type_text: the type with its creator's spelling, if that differs (Docker: `nat`).
     """
 
     id: str
@@ -77,7 +77,7 @@ class Network:
 
     @property
     def external(self) -> bool:
-        """Whether it holds the outside network card."""
+        """Whether it uses the physical network adapter."""
         return self.kind in EXTERNAL
 
 
@@ -86,11 +86,11 @@ class Endpoint:
     """An endpoint of a network.
 
     Args:
-        container: whose it is: the id of a sandbox or of a Docker container; empty for the host's own and remote ones.
-        namespace: the network namespace that it is in.
-        remote: of a pod on another node (kube-proxy makes them for load balancers).
-        state: CREATED to DETACHED.
-        shared: what SharedContainers shows; Hyper-V isolated containers are not in it (projectcalico/calico#8913).
+        container: the id of its sandbox or Docker container; empty for endpoints of the host and remote ones.
+        namespace: the network namespace that contains it.
+        remote: whether it belongs to a pod on another node (kube-proxy creates these for load balancers).
+        state: from CREATED to DETACHED.
+        shared: the value of SharedContainers, which lacks Hyper-V isolated containers (projectcalico/calico#8913).
     """
 
     id: str
@@ -107,7 +107,7 @@ class Endpoint:
 
 @dataclass
 class PolicyList:
-    """A load balancer of kube-proxy: a virtual address and port over endpoints (which may be gone by now)."""
+    """A load balancer of kube-proxy: a virtual address and port for endpoints (which may not exist any more)."""
 
     id: str
     vip: str
@@ -125,9 +125,9 @@ class Namespace:
     """A network namespace.
 
     Args:
-        containers: what is attached to it: ids, of which HNS shows 12 digits.
-        default: the host's own.
-        compartment: 0: it has none (what is left after a reboot).
+        containers: the ids of its containers, of which HNS shows 12 digits.
+        default: whether it is the host's own namespace.
+        compartment: 0 if it has none (the leftovers after a reboot).
     """
 
     id: str
@@ -139,7 +139,7 @@ class Namespace:
 
 @dataclass
 class State:
-    """What HNS knows, by upper-case id."""
+    """The objects of HNS, by upper-case id."""
 
     networks: dict[str, Network] = field(default_factory=dict)
     endpoints: dict[str, Endpoint] = field(default_factory=dict)
@@ -147,17 +147,17 @@ class State:
     namespaces: dict[str, Namespace] = field(default_factory=dict)
 
     def restarted(self) -> None:
-        """The service ended and began: networks stay, what belongs to pods is gone (projectcalico/calico#5164)."""
+        """Apply a restart of the service: networks stay, objects of pods are gone (projectcalico/calico#5164)."""
         self.endpoints.clear()
         self.policies.clear()
         self._leave_default()
         self._forget_fleeting()
 
     def rebooted(self, *, keep_endpoints: bool) -> None:
-        """The machine was off: compartments and containers are gone, the rest is as the registry has it.
+        """Apply a reboot: compartments and containers are gone, and the rest is restored from the registry.
 
-        Endpoints are still there after patching (moby/moby#47576); others saw them vanish (Google's
-        k8s-node-setup.psm1): `keep_endpoints`.
+        According to moby/moby#47576, endpoints still exist after patching (`keep_endpoints`). According to others, they
+        vanish (Google's k8s-node-setup.psm1).
         """
         self._forget_fleeting()
         if not keep_endpoints:

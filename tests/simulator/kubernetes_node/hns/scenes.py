@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Nodes that have been in use, from outside: POST /simulator/faults to a node that runs.
+"""Nodes in use, for tests from outside: POST /simulator/faults to a running node.
 
-{"kind": "hns_scene", "scene": "flannel-host-gw", "running": 3, "stale": 2}   `hns_fixtures.populate`, after `install`
-{"kind": "hns_scene", "scene": "docker", "running": 2, "stopped": 1}          `docker_fixtures.populate`
-{"kind": "hns_scene", "network": "lab", "type": "Transparent"}                one more network, an operator's
+{"kind": "hns_scene", "scene": "flannel-host-gw", "running": 3, "stale": 2}    `hns.fixtures.populate`, after `install`
+{"kind": "hns_scene", "scene": "docker", "running": 2, "stopped": 1}           `docker.fixtures.populate`
+{"kind": "hns_scene", "network": "lab", "type": "Transparent"}                 another network, as from an operator
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ TYPES = ("NAT", "L2Bridge", "Overlay", "Transparent", "L2Tunnel")
 
 
 def set_scene(machine: Machine, fault: Mapping[str, object]) -> None:
-    """Put a scene on a machine. Raises ValueError that says what is wrong."""
+    """Create a scene on a machine. Raises ValueError with the reason."""
     if machine.services.get("hns") is None:
-        raise ValueError("HNS is not there: the node needs the feature Containers")
+        raise ValueError("HNS does not exist: install the feature Containers on the node")
     given = {name: value for name, value in fault.items() if name not in ("kind", "machine", "scene")}
     if "network" in fault:
         _network(machine, given)
@@ -37,7 +37,7 @@ def set_scene(machine: Machine, fault: Mapping[str, object]) -> None:
         fixtures.populate(machine, **given)  # type: ignore[arg-type]
         return
     if scene not in SCENES:
-        raise ValueError(f"unknown scene: {scene}; known: {', '.join([*SCENES, 'docker'])}")
+        raise ValueError(f"expected one of the scenes {', '.join([*SCENES, 'docker'])}, got {scene}")
     _check(hns_fixtures.populate, given)
     if not machine.services.exists("containerd"):
         hns_fixtures.install(machine)
@@ -47,13 +47,13 @@ def set_scene(machine: Machine, fault: Mapping[str, object]) -> None:
 def _network(machine: Machine, given: Mapping[str, object]) -> None:
     kind = str(given.get("type", "Transparent"))
     if kind not in TYPES:
-        raise ValueError(f"unknown type of network: {kind}; known: {', '.join(TYPES)}")
+        raise ValueError(f"expected one of the types of networks {', '.join(TYPES)}, got {kind}")
     texts = [str(given.get(name, "")) for name in ("subnet", "gateway")]
     hns_fixtures.add_network(machine, str(given["network"]), kind, *texts)
 
 
 def _check(populate: Callable[..., object], given: Mapping[str, object]) -> None:
-    """Raise ValueError for a parameter that there is not, or of a wrong type."""
+    """Raise ValueError for an unknown parameter, or for a value of a wrong type."""
     known = inspect.signature(populate).parameters
     for name, value in given.items():
         if name not in known:
@@ -61,7 +61,7 @@ def _check(populate: Callable[..., object], given: Mapping[str, object]) -> None
         default = known[name].default
         wanted = int if default is None else type(default)
         if type(value) is not wanted:
-            raise ValueError(f"{name} of a scene must be of type {wanted.__name__}, not {value!r}")
+            raise ValueError(f"expected the type {wanted.__name__} for {name} of a scene, got {value!r}")
 
 
 FAULTS = {"hns_scene": set_scene}

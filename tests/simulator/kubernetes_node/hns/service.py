@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""HNS's objects of one machine: what can be done to them, and what that does to the rest."""
+"""HNS's objects on one machine: the operations on them, and their side effects."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ if TYPE_CHECKING:
 
 
 class Store:
-    """HNS's objects of one machine, with what changing them does to the link."""
+    """The HNS objects of one machine. Changes of networks affect the machine's link."""
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
         self._state = machine.part(State)
 
     def wake(self) -> None:
-        """Raise HnsError unless the service runs; Windows starts it when it is first asked (trigger start)."""
+        """Raise HnsError unless the service runs. Windows starts it at the first request (trigger start)."""
         service = self._machine.services.get(SERVICE)
         if service is not None and service.state == "Stopped" and service.start < 4:
             try:
@@ -58,7 +58,7 @@ class Store:
             self._state.namespaces[host.id] = host
 
     def require(self) -> None:
-        """As `wake`; callers other than cmdlets give up on an HNS that hangs. Raises HnsError."""
+        """Do the same as `wake`, but raise HnsError if HNS hangs, because only cmdlets wait for it."""
         self.wake()
         if hang.hangs(self._machine):
             raise HnsError("OpenService", TIMED_OUT)
@@ -76,11 +76,11 @@ class Store:
         return list(self._state.policies.values())
 
     def namespaces(self) -> list[Namespace]:
-        """Return the namespaces, the host's own among them."""
+        """Return the namespaces, including that of the host."""
         return list(self._state.namespaces.values())
 
     def network_named(self, name: str) -> Network | None:
-        """Return a network by its name, whatever its case."""
+        """Return a network by its name, which is case-insensitive."""
         return next((item for item in self.networks() if item.name.casefold() == name.casefold()), None)
 
     def endpoints_of(self, container: str) -> list[Endpoint]:
@@ -88,9 +88,9 @@ class Store:
         return [item for item in self.endpoints() if item.container == container]
 
     def connected(self, endpoint: Endpoint) -> bool:
-        """Return whether traffic reaches an endpoint: an older one with its address, even a remote one, takes it all.
+        """Return whether an endpoint gets traffic. An older endpoint with its address, even a remote one, gets it all.
 
-        microsoft/Windows-Containers#631.
+        See microsoft/Windows-Containers#631.
         """
         first = next(
             item for item in self.endpoints() if (item.network, item.address) == (endpoint.network, endpoint.address)
@@ -100,7 +100,7 @@ class Store:
     def create_network(
         self, name: str, kind: str, subnet: str = "", gateway: str = "", vni: int = 0, *, type_text: str = ""
     ) -> Network:
-        """Make a network. Raises HnsError."""
+        """Create a network. Raises HnsError."""
         self.require()
         if self.network_named(name):
             raise HnsError("CreateNetwork", NETWORK_ALREADY_EXISTS)
@@ -112,7 +112,7 @@ class Store:
         return network
 
     def remove_network(self, network_id: str) -> None:
-        """Remove a network. Raises HnsError if endpoints are left on it."""
+        """Remove a network. Raises HnsError if it still has endpoints."""
         self.require()
         network = self._state.networks.get(network_id.upper())
         if network is None:
@@ -126,10 +126,10 @@ class Store:
     def add_endpoint(
         self, name: str, network: str, address: str, *, container: str = "", namespace: str = "", remote: bool = False
     ) -> Endpoint:
-        """Make an endpoint. Raises HnsError.
+        """Create an endpoint. Raises HnsError.
 
-        Windows Server 2019 lets two have one address (kubernetes pkg/proxy/winkernel/hns.go says so); later ones do
-        not. None of them minds an address that a remote endpoint has.
+        On Windows Server 2019, two endpoints may have the same address (kubernetes pkg/proxy/winkernel/hns.go); on
+        later versions they may not. All versions allow the address of a remote endpoint.
         """
         self.require()
         if network not in self._state.networks:
@@ -155,7 +155,7 @@ class Store:
         return endpoint
 
     def remove_endpoint(self, endpoint_id: str) -> None:
-        """Remove an endpoint; policy lists go on pointing at it. Raises HnsError."""
+        """Remove an endpoint. Policy lists keep their references to it. Raises HnsError."""
         self.require()
         endpoint = self._state.endpoints.pop(endpoint_id.upper(), None)
         if endpoint is None:
@@ -166,11 +166,11 @@ class Store:
         switch.host_endpoint(self._machine, endpoint, present=False)
 
     def put_policy(self, policy: PolicyList) -> None:
-        """Make or replace a policy list. Raises HnsError."""
+        """Create or replace a policy list. Raises HnsError."""
         self.require()
         self._state.policies[policy.id] = policy
         if not policy.dsr:
-            # Without direct server return each load balancer takes a range of the host's ports for its own.
+            # Without direct server return, each load balancer reserves a range of the host's ports.
             ports.reserve(self._machine, policy.id)
 
     def remove_policy(self, policy_id: str) -> None:
@@ -195,15 +195,15 @@ class Store:
                 endpoint.namespace = ""
 
     def leave_namespace(self, namespace_id: str) -> None:
-        """Remove a namespace as containerd does when its sandbox stops; one that is gone is no error."""
+        """Remove a namespace as containerd does when its sandbox stops. A missing one is not an error."""
         self._state.namespaces.pop(namespace_id.upper(), None)
 
 
 def new_id() -> str:
-    """Return the id of a new object: an upper-case GUID."""
+    """Return an id for a new object: an upper-case GUID."""
     return str(uuid.uuid4()).upper()
 
 
 def store(machine: Machine) -> Store:
-    """Return HNS of a machine."""
+    """Return the HNS store of a machine."""
     return Store(machine)

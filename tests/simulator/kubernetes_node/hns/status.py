@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""HNS on the status page; faults: pods that go without a word to HNS, objects that it does not let go.
+"""HNS on the status page, and faults: pods that vanish without notice to HNS, and objects that cannot be removed.
 
-{"kind": "pods_vanish", "count": 2}   so many pods' sandboxes and containers are gone (none named: all), as after a
-                                      containerd that was killed and lost its state; their endpoints stay
-{"kind": "hns_refuses", "ids": [ID, …]}   these objects cannot be removed; an empty list takes it back
+{"kind": "pods_vanish", "count": 2}      removes this many pods' sandboxes and containers (default: all) but not their
+                                         endpoints, like a killed containerd that lost its state
+{"kind": "hns_refuses", "ids": [ID, …]}  these objects cannot be removed; an empty list ends the fault
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def describe(machine: Machine) -> object:
-    """Return HNS's objects; an endpoint is connected unless an older one has its address."""
+    """Return HNS's objects. An endpoint is connected unless an older one has the same address."""
     state = machine.part(State)
     networks = list(state.networks.values())
     names = {item.id: item.name for item in networks}
@@ -80,27 +80,27 @@ def _endpoint(item: Endpoint, names: Mapping[str, str], connected: bool) -> dict
 
 @dataclass
 class Refusals:
-    """Ids (in upper case) of objects that HNS does not remove."""
+    """The upper-case ids of objects that HNS does not remove."""
 
     ids: set[str] = field(default_factory=set)
 
 
 def refuse(machine: Machine, fault: Mapping[str, object]) -> None:
-    """Let objects stay whatever is asked. Raises ValueError."""
+    """Set the objects that cannot be removed. Raises ValueError."""
     ids = fault.get("ids")
     if not isinstance(ids, list):
-        raise ValueError("hns_refuses needs a list of ids")
+        raise ValueError("expected a list as the ids of hns_refuses")
     machine.part(Refusals).ids = {str(item).upper() for item in ids}
 
 
 def lose_pods(machine: Machine, fault: Mapping[str, object]) -> None:
-    """Take pods away without telling HNS or CNI. Raises ValueError."""
+    """Remove pods without notice to HNS or CNI. Raises ValueError."""
     found = shims.settle(machine)
     chosen = [item for item in found.sandboxes.values() if item.network]
     count = fault.get("count")
     if count is not None:
         if isinstance(count, bool) or not isinstance(count, int) or count < 0:
-            raise ValueError(f"count of pods_vanish must be a number, not {count!r}")
+            raise ValueError(f"expected a number as the count of pods_vanish, got {count!r}")
         chosen = chosen[:count]
     gone = {item.id for item in chosen}
     for container in [item for item in found.containers.values() if item.sandbox in gone]:

@@ -1,12 +1,12 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What networks and host endpoints of HNS do to the node's interfaces and to its link.
+"""The effects of HNS networks and host endpoints on the node's interfaces and its link.
 
-The first external network makes a virtual switch out of the outside card: `Ethernet` loses TCP/IP to
-`vEthernet (Ethernet)`. The last one that goes takes the switch away. Both times the link is down for
-`link_drop_seconds`, and an address that was set by hand is gone: the interface that has TCP/IP now asks DHCP
-(microsoft/SDN#498, ovn-kubernetes/ovn-kubernetes#2530). Reports name versions 2004 and 20H2; 1909 kept the address.
-The worst is modelled for all; `uplink: {loses: []}` (or `[appear]`, `[vanish]`) in the fleet file is a kinder server.
+The first external network creates a virtual switch on the physical adapter, and TCP/IP moves from `Ethernet` to
+`vEthernet (Ethernet)`. Removing the last one removes the switch. Both times the link is down for `link_drop_seconds`,
+and a manually set address is lost, because the interface that gets TCP/IP uses DHCP (microsoft/SDN#498,
+ovn-kubernetes/ovn-kubernetes#2530). Reports mention versions 2004 and 20H2, while 1909 kept the address. The worst case
+is modelled for all. `uplink: {loses: []}` (or `[appear]`, `[vanish]`) in the fleet file sets a better behaviour.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from simulator.windows.networking.network_state import (
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
-# Seconds until the switch takes the card: whoever made the network may be answered yet.
+# Seconds until the switch takes over the adapter, so that the caller may still get a response.
 _DELAY = 0.3
 _DESCRIPTION = "Hyper-V Virtual Ethernet Adapter"
 
 
 def appeared(machine: Machine, network: Network, others: Sequence[Network]) -> None:
-    """Do what a new network does."""
+    """Apply the effects of a new network."""
     if network.external and not _shared(network, others):
         make_switch(machine, network.adapter, keeps=not _loses(machine, "appear"))
         _drop(machine, _DELAY)
@@ -47,7 +47,7 @@ def appeared(machine: Machine, network: Network, others: Sequence[Network]) -> N
 
 
 def vanished(machine: Machine, network: Network, others: Sequence[Network]) -> None:
-    """Do what a network does that goes: at once, so that the answer to who removed it is lost."""
+    """Apply the effects of a removed network at once, so that the caller's response is lost."""
     if network.external and not _shared(network, others):
         _remove_switch(machine, network.adapter)
         _drop(machine, 0.0)
@@ -56,7 +56,7 @@ def vanished(machine: Machine, network: Network, others: Sequence[Network]) -> N
 
 
 def host_endpoint(machine: Machine, endpoint: Endpoint, *, present: bool) -> None:
-    """Show the interface that an endpoint of the host itself (`cbr0_ep`, `Calico_ep`) has on the host, or take it."""
+    """Add or remove the interface for an endpoint of the host itself (`cbr0_ep`, `Calico_ep`)."""
     if not endpoint.name.endswith("_ep"):
         return
     if present:
@@ -66,7 +66,7 @@ def host_endpoint(machine: Machine, endpoint: Endpoint, *, present: bool) -> Non
 
 
 def make_switch(machine: Machine, adapter: str, *, keeps: bool) -> None:
-    """Give TCP/IP of a card to a virtual switch's own interface; `keeps` what was set by hand, or loses it."""
+    """Move TCP/IP from an adapter to the interface of a virtual switch. `keeps`: whether manual settings are kept."""
     state = state_of(machine)
     card = state.interfaces[adapter]
     switch = replace(
@@ -88,7 +88,7 @@ def _remove_switch(machine: Machine, adapter: str) -> None:
 
 
 def _move(machine: Machine, state: NetworkState, before: Interface, after: Interface, *, keeps: bool) -> None:
-    """Move TCP/IP's settings from one interface to another; one with DHCP asks it, and keeps nothing else."""
+    """Move TCP/IP settings from one interface to another. One with DHCP requests an address and keeps nothing else."""
     after.addresses, after.dhcp = before.addresses, before.dhcp
     after.static_dns, after.lease_dns = before.static_dns, before.lease_dns
     before.addresses, before.static_dns, before.lease_dns = [], [], []
@@ -123,7 +123,7 @@ def _drop(machine: Machine, delay: float) -> None:
 
 
 def _shared(network: Network, others: Sequence[Network]) -> bool:
-    """Return whether another external network has the card: Calico's `External` is made for that reason."""
+    """Return whether another external network uses the adapter, for which Calico creates `External`."""
     return any(item.external and item.adapter == network.adapter for item in others)
 
 

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""HNS's objects as its cmdlets print them.
+"""HNS's objects in the form that its cmdlets print.
 
-Dumps that people posted: networks and endpoints of 2019 in projectcalico/calico#6996 and #4682, of 2022 in
+Sources are published outputs: networks and endpoints of 2019 in projectcalico/calico#6996 and #4682, of 2022 in
 microsoft/SDN#582 and kubernetes-sigs/sig-windows-tools#378, namespaces and policy lists in projectcalico/calico#8465
-and microsoft/Windows-Containers#485, Docker's endpoints in microsoft/Windows-Containers#563. IDs are in upper case, but
-for those of endpoints and all references since 2022.
+and microsoft/Windows-Containers#485, Docker's endpoints in microsoft/Windows-Containers#563. IDs are in upper case,
+except those of endpoints and all references since 2022.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from simulator.windows.networking.network_state import uplink
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
-# HNS's own version, major << 32 | minor. 2019: 9.2, 2022: 13.3, 2025: 15.4 (kubernetes/kubernetes#131466).
+# HNS's version as major << 32 | minor. 2019: 9.2, 2022: 13.3, 2025: 15.4 (kubernetes/kubernetes#131466).
 VERSIONS = {"2019": 9 << 32 | 2, "2022": 13 << 32 | 3, "2025": 15 << 32 | 4}
 _FILTERS = {
     "Microsoft Windows Filtering Platform": "E7C3B2F0-F3C5-48DF-AF2B-10FED6D72E7A",
@@ -32,11 +32,11 @@ _FILTERS = {
 
 
 class Views:
-    """The views of one machine's objects.
+    """The printed form of one machine's objects.
 
     Args:
-        networks: by id, so that an endpoint knows its network.
-        endpoints: all of them, so that a network knows how many it has.
+        networks: the networks by id, to look up that of an endpoint.
+        endpoints: all endpoints, to count those of a network.
     """
 
     def __init__(self, machine: Machine, networks: list[Network], endpoints: list[Endpoint]) -> None:
@@ -124,7 +124,7 @@ class Views:
             "VirtualNetwork": self._cased(item.network),
             "VirtualNetworkName": network.name if network else "",
         }
-        # What does not hold is not printed at all.
+        # False values are not printed.
         if item.remote:
             properties["IsRemoteEndpoint"] = True
         if item.namespace:
@@ -191,7 +191,7 @@ _TYPE = "System.Management.Automation.PSCustomObject"
 
 
 def _derived(identity: str, what: str) -> str:
-    """Return an id that belongs to another: always the same."""
+    """Return an id that is derived from another one and always the same."""
     return str(uuid.UUID(bytes=hashlib.md5(f"{identity}/{what}".encode(), usedforsecurity=False).digest())).upper()
 
 

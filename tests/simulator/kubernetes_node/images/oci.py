@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Container images of the OCI: names, documents, and which of a list a Windows build takes.
+"""OCI container images: names, documents, and selecting the entry of an index for a Windows build.
 
-Formats: https://github.com/opencontainers/image-spec; the match of Windows builds: containerd's platforms package
-(1.6 compares builds exactly; later ones follow hcsshim's CheckHostAndContainerCompat).
+Formats: https://github.com/opencontainers/image-spec. Matching of Windows builds: containerd's platforms package (1.6
+compares builds exactly; later versions follow hcsshim's CheckHostAndContainerCompat).
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ DOCKER_LIST = "application/vnd.docker.distribution.manifest.list.v2+json"
 DOCKER_MANIFEST = "application/vnd.docker.distribution.manifest.v2+json"
 LISTS = (INDEX, DOCKER_LIST)
 
-# The first Windows Server whose containers run on later ones too (stable ABI).
+# The first Windows Server build whose containers also run on later builds (stable ABI).
 _STABLE = 20348
 
 
 class ReferenceFormatError(ValueError):
-    """The name of an image that containerd refuses; the text is containerd's."""
+    """An image name that containerd rejects. The text is that of containerd."""
 
 
 @dataclass(frozen=True)
 class Reference:
-    """The name of an image: `registry.k8s.io/pause:3.10.2`."""
+    """The name of an image, such as `registry.k8s.io/pause:3.10.2`."""
 
     host: str
     path: str
@@ -42,7 +42,7 @@ class Reference:
 
     @property
     def object(self) -> str:
-        """What is asked of the registry: the digest or the tag."""
+        """The digest or tag that is requested from the registry."""
         return self.digest or self.tag
 
     def __str__(self) -> str:
@@ -51,12 +51,13 @@ class Reference:
 
 
 def parse(name: str, *, familiar: bool = False) -> Reference:
-    """Read an image's name.
+    """Parse the name of an image.
 
     Args:
-        name: with host and tag; `familiar` also takes Docker's short forms (`nginx`), as CRI does.
+        name: the name with host and tag. With `familiar`, Docker's short forms (`nginx`) are also valid, as in CRI.
 
-    Raises: ReferenceFormatError.
+    Raises:
+        ReferenceFormatError: the name is invalid.
     """
     text, _, digest = name.partition("@")
     head, slash, rest = text.partition("/")
@@ -82,27 +83,27 @@ def parse(name: str, *, familiar: bool = False) -> Reference:
 
 
 def digest_of(data: bytes) -> str:
-    """Return `sha256:…` of some bytes."""
+    """Return the `sha256:…` digest of some bytes."""
     return "sha256:" + hashlib.sha256(data).hexdigest()
 
 
 def descriptor(media_type: str, data: bytes, **more: Any) -> dict[str, Any]:
-    """Return what points at a blob."""
+    """Return a descriptor of a blob."""
     return {"mediaType": media_type, "digest": digest_of(data), "size": len(data), **more}
 
 
 def encode(document: Mapping[str, Any]) -> bytes:
-    """Return a document as bytes, the same each time."""
+    """Return the encoded document, which is always the same for equal documents."""
     return json.dumps(document, separators=(",", ":"), sort_keys=True).encode()
 
 
 def matches(platform: Mapping[str, Any], build: int, exact: bool) -> bool:
-    """Return whether a node of a Windows build takes an image for a platform.
+    """Return whether an image for a platform runs on a Windows build.
 
     Args:
-        platform: of the image: `os`, `architecture`, perhaps `os.version`.
-        build: of Windows.
-        exact: containerd 1.6, which knows nothing of builds that are compatible.
+        platform: the platform of the image: `os`, `architecture` and optionally `os.version`.
+        build: the build of Windows.
+        exact: whether the builds must be equal, as in containerd 1.6.
     """
     if platform.get("os") != "windows" or platform.get("architecture") != "amd64":
         return False
@@ -117,9 +118,9 @@ def matches(platform: Mapping[str, Any], build: int, exact: bool) -> bool:
 
 
 def best(entries: list[dict[str, Any]], build: int, exact: bool) -> dict[str, Any] | None:
-    """Return the entry of an index that a build takes.
+    """Return the entry of an index for a build.
 
-    That is the highest version that matches; the entry of its own build comes before others.
+    That is the matching entry with the highest version. An entry with the same build has priority.
     """
     fitting = [entry for entry in entries if matches(entry.get("platform", {}), build, exact)]
 
@@ -132,7 +133,7 @@ def best(entries: list[dict[str, Any]], build: int, exact: bool) -> dict[str, An
 
 
 def platform_text(platform: Mapping[str, Any]) -> str:
-    """Return a platform as ctr shows it since 2.0: `windows(10.0.20348.2849)/amd64`."""
+    """Return a platform in the format of ctr since 2.0: `windows(10.0.20348.2849)/amd64`."""
     version = platform.get("os.version")
     system = f"{platform.get('os')}({version})" if version else str(platform.get("os"))
     return f"{system}/{platform.get('architecture')}"

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Pulling container images: the entry for the build, blobs into ingests, resumed after a break, then unpacked.
+"""Pulling container images: select the entry for the build, download blobs (resuming after a break), and unpack them.
 
-Sources: containerd client/pull.go and fetch.go; core/remotes/docker/{resolver,fetcher,httpreadseeker}.go: a tag is
-resolved by HEAD, by hosts that may resolve; content comes by digest from hosts that may be pulled from; a body that
-ends early is asked for again from where it ended, until nothing came 4 times. core/content/helpers.go (Copy): a fetch
-goes on behind what an earlier one left in its ingest.
+Sources: containerd client/pull.go and fetch.go; core/remotes/docker/{resolver,fetcher,httpreadseeker}.go. A HEAD
+request to hosts with the capability `resolve` resolves a tag, and hosts with the capability `pull` serve the content by
+digest. If a body ends early, the rest is requested again, until 4 requests in a row return nothing.
+core/content/helpers.go (Copy): a download continues the ingest of an earlier one.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ class Puller:
     """One pull.
 
     Args:
-        machine: whose network and files are used.
-        environment: of the process that pulls; its proxies count.
-        credentials: `user:password`, or nothing.
-        stop: set when the process that pulls must end.
-        patient: whether the last host is asked again after a 5xx (containerd 2.1).
+        machine: the machine whose network and files are used.
+        environment: the variables of the pulling process, which may contain proxies.
+        credentials: `user:password`, or empty.
+        stop: set when the pulling process must end.
+        patient: whether to retry the last host after a 5xx response (containerd 2.1).
     """
 
     def __init__(self, machine: Machine, environment: Mapping[str, str], credentials: str = "",
@@ -47,7 +47,7 @@ class Puller:
         self.bytes = 0
 
     def resolve(self, places: Sequence[Endpoint], reference: oci.Reference) -> tuple[str, str]:
-        """Return (media type, digest) of what a reference names. Raises PullError."""
+        """Return (media type, digest) of a reference. Raises PullError."""
         wanted = ("pull",) if reference.digest else ("pull", "resolve")
         asked = [place for place in places if set(wanted) <= set(place.capabilities)]
         if not asked:
@@ -60,7 +60,7 @@ class Puller:
                     answer = self._ask(place, "GET", reference, "manifests", reference.object, last=place is asked[-1])
                 return self._resolved(answer, reference, place)
             except PullError as error:
-                # A host that only lacks the image says less than one that failed otherwise.
+                # A host that lacks the image is less informative than one with another error.
                 first = error if first is None or _missing(first) else first
         assert first is not None
         raise first
@@ -71,15 +71,15 @@ class Puller:
                 raise PullError(f"{reference}: not found")
             if answer.status > 299:
                 url = f"{place.url}/v2/{reference.path}/manifests/{reference.object}"
-                said = f"unexpected status from HEAD request to {url}: {answer.status_text()}"
+                message = f"unexpected status from HEAD request to {url}: {answer.status_text()}"
                 denied = "pull access denied, repository does not exist or may require authorization: "
-                raise PullError((denied if answer.status in (401, 403) else "") + said)
+                raise PullError((denied if answer.status in (401, 403) else "") + message)
             media_type = answer.headers.get("content-type", "").partition(";")[0]
             digest = answer.headers.get("docker-content-digest", "") or oci.digest_of(answer.read())
         return media_type, reference.digest or digest
 
     def fetch(self, places: Sequence[Endpoint], reference: oci.Reference, kind: str, wanted: str) -> tuple[str, bytes]:
-        """Return (media type, content) of a manifest or blob that is small. Raises PullError."""
+        """Return (media type, content) of a manifest or a small blob. Raises PullError."""
         answer = self._open(places, reference, kind, wanted, 0)
         data = answer.read()
         self.bytes += len(data)
@@ -87,7 +87,7 @@ class Puller:
 
     def transfer(self, store: ImageStore, places: Sequence[Endpoint], reference: oci.Reference, kind: str, digest: str,
                  alive: Callable[[], None]) -> None:  # fmt: skip
-        """Fetch content into the store, behind what an earlier fetch left of it. Raises PullError."""
+        """Download content to the store, continuing an earlier download. Raises PullError."""
         with store.writing(digest):
             if store.has(digest):
                 return
@@ -141,8 +141,8 @@ class Puller:
                 return answer
             answer.stream.close()
             url = f"{place.url}/v2/{reference.path}/{kind}/{wanted}"
-            said = f"unexpected status code {url}: {answer.status_text()}"
-            first = first or PullError(f"content at {url} not found: not found" if answer.status == 404 else said)
+            message = f"unexpected status code {url}: {answer.status_text()}"
+            first = first or PullError(f"content at {url} not found: not found" if answer.status == 404 else message)
         assert first is not None
         raise first
 
@@ -154,7 +154,7 @@ class Puller:
 
 @contextlib.contextmanager
 def answer_closed(answer: Answer) -> Iterator[None]:
-    """Close an answer's connection at the end."""
+    """Close a response's connection at the end of a context."""
     try:
         yield
     finally:
@@ -166,7 +166,7 @@ def _missing(error: PullError) -> bool:
 
 
 def _from(answer: Answer, offset: int) -> Iterator[bytes]:
-    """Yield a body from an offset; a server that knows no ranges sends the whole of it."""
+    """Yield a body from an offset. A server without support for ranges sends the whole body."""
     if answer.status == 416:
         answer.stream.close()
         return
@@ -180,11 +180,12 @@ def _from(answer: Answer, offset: int) -> Iterator[bytes]:
 
 @dataclass(frozen=True)
 class PullOptions:
-    """How an image is taken: for which build, and whether its layers stay.
+    """The options of a pull: the build, and what is kept.
 
     Args:
-        metadata_only: index, manifests and configurations of all platforms, and no layer (`ctr content fetch`).
-        unpack: whether its layers are unpacked.
+        metadata_only: download the index, manifests and configurations of all platforms, without layers (`ctr content
+        fetch`).
+        unpack: whether to unpack the layers.
     """
 
     build: int
@@ -201,10 +202,13 @@ def pull(store: ImageStore, puller: Puller, places: Sequence[Endpoint], referenc
     """Pull an image: its index, the manifest for the build, configuration and layers; then unpack it.
 
     Args:
-        alive: called before each write; raises when the process must end.
+        alive: called before each write; raises an exception if the process must end.
 
-    Returns: the image in the store, and the manifest of the build (the index itself with `metadata_only`).
-    Raises: PullError.
+    Returns:
+        The image in the store, and the manifest for the build (with `metadata_only`, the index itself).
+
+    Raises:
+        PullError: the pull failed.
     """
     try:
         media_type, digest = puller.resolve(places, reference)
@@ -233,7 +237,7 @@ def pull(store: ImageStore, puller: Puller, places: Sequence[Endpoint], referenc
 
 
 def _build(fetch: _Fetch, document: dict[str, Any], digest: str, options: PullOptions) -> dict[str, Any]:
-    """Fetch what a build needs of an image, and return its manifest. Raises PullError."""
+    """Download the parts of an image for a build, and return the manifest. Raises PullError."""
     store = fetch.store
     if "manifests" in document:
         entry = oci.best(list(document["manifests"]), options.build, options.exact)
@@ -256,15 +260,15 @@ def unpack(store: ImageStore, document: Mapping[str, Any], discard_layers: bool)
         store.unpack(document, discard_layers)
     except DiskFullError as error:
         layer = next(iter(document.get("layers", [])), document["config"])["digest"]
-        said = "hcsshim::ImportLayer failed in Win32: There is not enough space on the disk. (0x70): unknown"
-        raise PullError(f"failed to extract layer {layer}: {said}") from error
+        message = "hcsshim::ImportLayer failed in Win32: There is not enough space on the disk. (0x70): unknown"
+        raise PullError(f"failed to extract layer {layer}: {message}") from error
     except ValueError as error:
         raise PullError(str(error)) from error
 
 
 @dataclass
 class _Fetch:
-    """What a pull fetches into the store."""
+    """Downloads to the store for one pull."""
 
     store: ImageStore
     puller: Puller
@@ -281,11 +285,11 @@ class _Fetch:
             raise PullError(f"failed to unmarshal manifest: {error}") from error
 
     def blob(self, digest: str) -> None:
-        """Fetch a configuration or a layer. Raises PullError."""
+        """Download a configuration or a layer. Raises PullError."""
         self.puller.transfer(self.store, self.places, self.reference, "blobs", digest, self.alive)
 
     def metadata(self, document: Mapping[str, Any]) -> None:
-        """Fetch all manifests and configurations, no layers. Raises PullError."""
+        """Download all manifests and configurations, without layers. Raises PullError."""
         for entry in document.get("manifests", []):
             self.metadata(self.manifest(entry["digest"]))
         if "config" in document:

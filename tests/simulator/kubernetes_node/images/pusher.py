@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Pushing container images: blobs that the registry lacks, then manifests, the tagged one last.
+"""Pushing container images: first the blobs that the registry lacks, then manifests, and last the tagged one.
 
 containerd core/remotes/docker/pusher.go; https://github.com/opencontainers/distribution-spec/blob/main/spec.md#push
 """
@@ -19,7 +19,7 @@ from simulator.kubernetes_node.images.store import ImageStore
 
 def push(store: ImageStore, client: RegistryClient, places: list[Endpoint], reference: oci.Reference,
          target: Mapping[str, Any]) -> None:  # fmt: skip
-    """Push what a descriptor means, with all that it refers to, and name it. Raises PullError."""
+    """Push the document of a descriptor and everything that it refers to, and tag it. Raises PullError."""
     place = next((place for place in places if "push" in place.capabilities), None)
     if place is None:
         raise PullError("no push hosts: not found")

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Requests to registries as containerd makes them: proxies, TLS, tokens, retries, bodies piece by piece.
+"""Requests to registries as containerd sends them: proxies, TLS, tokens, retries, streamed bodies.
 
-Sources: containerd core/remotes/docker/{resolver,fetcher,authorizer,httpreadseeker}.go. 401: once more with what the
-challenge asks for. 408 and 429: up to 5 times, at once. 500, 503 and 504: once more on the last host, since 2.1.
-A simulated node finds names as its other programs do (`windows/networking/names.py`).
+Sources: containerd core/remotes/docker/{resolver,fetcher,authorizer,httpreadseeker}.go. After a 401 the request is
+repeated with the requested credentials; after 408 and 429 up to 5 times without delay; after 500, 503 and 504 once, on
+the last host, since 2.1. A simulated node resolves names like its other programs (`windows/networking/names.py`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _ONCE_MORE = (500, 503, 504)
 
 
 class PullError(Exception):
-    """A pull that failed; the text is containerd's."""
+    """A pull that failed. The text is that of containerd."""
 
 
 class CutError(PullError):
@@ -46,7 +46,7 @@ class CutError(PullError):
 
 @dataclass
 class Answer:
-    """An answer: its status, its headers (names in lower case), and its body, to be read once."""
+    """A response: status, headers (names in lower case), and the body, which can be read once."""
 
     status: int
     headers: Mapping[str, str]
@@ -55,7 +55,7 @@ class Answer:
     method: str
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield the body. Raises CutError if it ends early; closes the connection at the end."""
+        """Yield the body, and close the connection at the end. Raises CutError if the body ends early."""
         try:
             yield from http.body(self.stream, self.head, self.method)
         except CurlError as error:
@@ -68,18 +68,18 @@ class Answer:
         return b"".join(self.pieces())
 
     def status_text(self) -> str:
-        """Return `429 Too Many Requests`."""
+        """Return the status and its text, such as `429 Too Many Requests`."""
         return f"{self.status} {responses.get(self.status, '')}".rstrip()
 
 
 @dataclass
 class _Limits(Limits):
-    """Limits of a process that has no end of its own: it ends with its machine."""
+    """Limits for a process that ends with its machine."""
 
     running: Callable[[], bool] = lambda: True
 
     def check(self, *, connecting: bool = False) -> None:
-        """Raise CurlError if a limit is passed or the machine is off."""
+        """Raise CurlError if a limit is exceeded or the machine is off."""
         if not self.running():
             raise CurlError(errors.RECV_ERROR, "Recv failure: Connection was reset")
         super().check(connecting=connecting)
@@ -87,21 +87,21 @@ class _Limits(Limits):
 
 @dataclass
 class Access:
-    """Who asks: `user:password` (ctr --user, crictl --creds), and tokens once they are there, by host."""
+    """The credentials: `user:password` (ctr --user, crictl --creds), and the tokens received so far, by host."""
 
     credentials: str = ""
     tokens: dict[str, str] = field(default_factory=dict)
 
 
 class RegistryClient:
-    """One process' requests.
+    """The requests of one process.
 
     Args:
-        machine: whose network and files are used.
-        environment: of the process; its proxies count.
-        access: who asks.
+        machine: the machine whose network and files are used.
+        environment: the variables of the process, which may contain proxies.
+        access: the credentials.
         stop: set when the process must end.
-        patient: whether the last host is asked again after a 5xx (2.1).
+        patient: whether to retry the last host after a 5xx response (2.1).
     """
 
     def __init__(self, machine: Machine, environment: Mapping[str, str], access: Access | None = None,
@@ -115,17 +115,18 @@ class RegistryClient:
 
     def ask(self, place: Endpoint, method: str, path: str, *, last: bool, offset: int = 0, body: bytes = b"",
             media_type: str = "") -> Answer:  # fmt: skip
-        """Send a request, as often as containerd does.
+        """Send a request, with the retries of containerd.
 
         Args:
             place: the registry.
             method: GET, HEAD, POST or PUT.
-            path: behind the repository's API root, with its query; or a whole URL, or one from the host's root.
-            last: whether there is no other place to ask.
-            offset: where in the body to begin.
-            body, media_type: what is sent.
+            path: the path after the repository's API root, with its query, an absolute path, or a whole URL.
+            last: whether there are no more hosts to try.
+            offset: the first byte of the body to request.
+            body, media_type: the content to send.
 
-        Raises: PullError.
+        Raises:
+            PullError: the request failed.
         """
         base = place.url if place.override_path else _with_v2(place.url)
         url = path if "://" in path else urljoin(base, path) if path.startswith("/") else f"{base}/{path}"
@@ -150,7 +151,7 @@ class RegistryClient:
         return answer.status in _AT_ONCE
 
     def _follow(self, place: Endpoint, method: str, url: str, extra: Mapping[str, str], body: bytes) -> Answer:
-        """Send a request and follow redirects; credentials stay with the registry's own host."""
+        """Send a request and follow redirects. Credentials are sent only to the registry's own host."""
         own = urlsplit(url).netloc
         for _ in range(10):
             same = urlsplit(url).netloc == own
@@ -165,10 +166,10 @@ class RegistryClient:
             url = urljoin(url, location)
         raise PullError(f'failed to do request: {method.capitalize()} "{url}": stopped after 10 redirects')
 
-    # -- who asks
+    # -- authentication
 
     def _answer_challenge(self, place: Endpoint, url: str, answer: Answer) -> bool:
-        """Get what a 401 asks for; False: there is nothing to give. Raises PullError."""
+        """Get the token for a 401 response. Returns False if there are no credentials. Raises PullError."""
         challenge = answer.headers.get("www-authenticate", "")
         scheme, _, rest = challenge.partition(" ")
         host = urlsplit(url).netloc
@@ -203,7 +204,7 @@ class RegistryClient:
             raise PullError("failed to authorize: unable to decode token response") from error
         return str(found.get("token") or found.get("access_token") or "")
 
-    # -- the wire
+    # -- connections
 
     def _send(self, place: Endpoint, method: str, url: str, headers: Mapping[str, str], body: bytes = b"") -> Answer:
         try:
@@ -211,7 +212,7 @@ class RegistryClient:
         except PullError:
             if not place.local or not url.startswith("http://"):
                 raise
-            # A registry on this very machine may speak either (core/remotes/docker/config/hosts.go).
+            # A registry on this machine may use HTTP or HTTPS (core/remotes/docker/config/hosts.go).
             return self._once(place, method, "https" + url[4:], headers, body)
 
     def _once(self, place: Endpoint, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
@@ -238,7 +239,7 @@ class RegistryClient:
         return Answer(head.status, {name.casefold(): value for name, value in head.headers}, stream, head, method)
 
     def _open(self, place: Endpoint, parts: SplitResult, limits: Limits) -> tuple[Stream, str]:
-        """Return a connection and what the request line asks for. Raises CurlError, PullError."""
+        """Return a connection and the target for the request line. Raises CurlError, PullError."""
         host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         proxy = self._proxy(parts.scheme, host)
@@ -283,7 +284,7 @@ class RegistryClient:
         return Stream(connection, stream.limits)
 
     def _proxy(self, scheme: str, host: str) -> str:
-        """Return the proxy for a host, by the rules of Go's ProxyFromEnvironment."""
+        """Return the proxy for a host by the rules of Go's ProxyFromEnvironment."""
         proxy = self._environment.get(f"{scheme}_proxy", "")
         if not proxy or host == "localhost" or host.startswith("127."):
             return ""
@@ -297,7 +298,7 @@ class RegistryClient:
 
 
 def insecure(places: list[Endpoint]) -> list[Endpoint]:
-    """Return places whose certificates are not checked (`--skip-verify`)."""
+    """Return endpoints whose certificates are not verified (`--skip-verify`)."""
     return [replace(place, skip_verify=True) for place in places]
 
 
@@ -310,7 +311,7 @@ def _with_v2(url: str) -> str:
 
 
 def _tls_text(error: OSError, host: str) -> str:
-    """Return what Go says of a TLS connection that failed."""
+    """Return Go's message for a failed TLS connection."""
     if isinstance(error, ssl.SSLCertVerificationError):
         reason = "certificate signed by unknown authority"
         if error.verify_code in (62, 64):
@@ -329,8 +330,8 @@ def _network_text(error: CurlError, parts: SplitResult) -> str:
         case errors.COULDNT_RESOLVE_PROXY:
             return "proxyconnect tcp: dial tcp: lookup of the proxy: no such host"
         case errors.COULDNT_CONNECT if error.refused:
-            said = "connectex: No connection could be made because the target machine actively refused it."
-            return f"dial tcp {parts.hostname}:{port}: {said}"
+            message = "connectex: No connection could be made because the target machine actively refused it."
+            return f"dial tcp {parts.hostname}:{port}: {message}"
         case errors.COULDNT_CONNECT | errors.OPERATION_TIMEDOUT:
             return f"dial tcp {parts.hostname}:{port}: i/o timeout"
         case errors.UNSUPPORTED_PROTOCOL:

@@ -1,11 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Where containerd pulls from: hosts.toml and what it does without one.
+"""The endpoints that containerd pulls from: hosts.toml, and the behaviour without one.
 
-Sources: containerd docs/hosts.md; core/remotes/docker/config/hosts.go and config_windows.go. Of these, on Windows:
-the folder of `HOST:5000` is `HOST_5000_`, else `HOST5000`, else `_default`; the first folder that exists counts, with
-or without a hosts.toml; a hosts.toml that cannot be read is logged and ignored; the system's roots do not count beside
-`ca`.
+Sources: containerd docs/hosts.md; core/remotes/docker/config/hosts.go and config_windows.go. On Windows, the folder of
+`HOST:5000` is `HOST_5000_`, else `HOST5000`, else `_default`. The first existing folder is used, with or without a
+hosts.toml. An invalid hosts.toml is logged and ignored. With `ca`, the system's root certificates are not trusted.
 """
 
 from __future__ import annotations
@@ -25,15 +24,15 @@ _ALL = ("pull", "resolve", "push")
 
 @dataclass(frozen=True)
 class Endpoint:
-    """A place to pull from.
+    """A host to pull from.
 
     Args:
-        url: `http://127.0.0.1:5000` and perhaps a path.
-        mirror: whether the original host's name is sent as `?ns=`.
-        override_path: whether the path of `url` already stands for `/v2`.
-        ca: Windows paths of certificates; where there are any, the machine's own roots do not count.
-        capabilities: of `pull`, `resolve`, `push`.
-        local: whether it is this machine's own, with a port: HTTPS is tried too, and not verified.
+        url: such as `http://127.0.0.1:5000`, optionally with a path.
+        mirror: whether to send the name of the original host as `?ns=`.
+        override_path: whether the path of `url` replaces `/v2`.
+        ca: Windows paths of certificates. If there are any, the machine's own roots are not trusted.
+        capabilities: the capabilities out of `pull`, `resolve` and `push`.
+        local: whether it is on this machine and has a port, so that HTTPS is also tried, without verification.
     """
 
     url: str
@@ -48,12 +47,12 @@ class Endpoint:
 
 def endpoints(machine: Machine, host: str, config_paths: Sequence[str], *, plain_http: bool = False,
               mirrors: Mapping[str, Sequence[str]] | None = None) -> list[Endpoint]:  # fmt: skip
-    """Return where an image of a registry host is pulled from, in order; the host itself comes last.
+    """Return the endpoints for a registry host, in order. The host itself comes last.
 
     Args:
-        host: as in the image's name.
-        config_paths: folders of hosts.toml.
-        plain_http: `ctr --plain-http`.
+        host: the host in the image's name.
+        config_paths: the folders with hosts.toml files.
+        plain_http: the value of `ctr --plain-http`.
         mirrors: containerd's old registry.mirrors.
     """
     own = _own(host, plain_http)
@@ -110,7 +109,7 @@ def _read(document: Mapping[str, Any], folder: str, own: Endpoint) -> list[Endpo
 
 
 def _endpoint(url: str, about: Mapping[str, Any], folder: str, own: Endpoint) -> Endpoint:
-    """Return what a table says. Raises ValueError for what containerd does not take."""
+    """Return the endpoint that a table describes. Raises ValueError if containerd rejects the table."""
     capabilities = tuple(str(item).lower() for item in about.get("capabilities", [])) or _ALL
     if unknown := [item for item in capabilities if item not in _ALL]:
         raise ValueError(f"unknown capability {unknown[0]}")

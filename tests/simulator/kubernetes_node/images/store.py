@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-r"""Images and their content as containerd keeps them.
+r"""containerd's store of images and their content.
 
-Blobs are files below its root; names and labels are in its metadata.
+Blobs are files below its root. Names and labels are in its metadata.
 
-A blob that is being fetched is an ingest (`content\ingest\KEY\data`, KEY the SHA-256 of its reference): what is
-there of it when a fetch fails stays for the next one, until blobs are collected (containerd plugins/content/local).
+A blob that is being downloaded is an ingest (`content\ingest\KEY\data`, where KEY is the SHA-256 of its reference). If
+the download fails, the ingest is kept for the next one, until garbage collection (containerd plugins/content/local).
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ K8S = "k8s.io"
 
 @dataclass
 class Image:
-    """A name in the store.
+    """A named image in the store.
 
     Args:
-        target: the descriptor that it means.
-        labels: of the image.
+        target: the descriptor that the name refers to.
+        labels: the labels of the image.
     """
 
     name: str
@@ -45,8 +45,8 @@ class ImageStore:
     """The content store and the image names of one containerd.
 
     Args:
-        files: of the machine.
-        root: containerd's root folder; what is below it is all that a restart or an image of the machine keeps.
+        files: the files of the machine.
+        root: containerd's root folder. Only its contents survive a restart, or are part of an image of the machine.
     """
 
     def __init__(self, files: Files, root: str) -> None:
@@ -54,7 +54,7 @@ class ImageStore:
         self._root = root.rstrip("\\")
         self._lock = threading.RLock()
         self._leases = 0
-        # What is being written: one at a time of each digest or snapshot.
+        # The digests and snapshots that are being written, each by one thread at a time.
         self._writing: Counter[str] = Counter()
         self._written = threading.Condition()
         for folder in (r"io.containerd.content.v1.content\blobs\sha256", "io.containerd.metadata.v1.bolt",
@@ -64,17 +64,17 @@ class ImageStore:
         self._database = f"{self._root}\\io.containerd.metadata.v1.bolt\\meta.db"
 
     def blob_path(self, digest: str) -> str:
-        """Return where a blob lies."""
+        """Return the path of a blob."""
         return f"{self._root}\\io.containerd.content.v1.content\\blobs\\sha256\\{digest.partition(':')[2]}"
 
     def ingest_path(self, digest: str) -> str:
-        """Return the file into which a blob is fetched."""
+        """Return the path of the file to which a blob is downloaded."""
         key = hashlib.sha256(f"layer-{digest}".encode()).hexdigest()
         return f"{self._root}\\io.containerd.content.v1.content\\ingest\\{key}\\data"
 
     @contextlib.contextmanager
     def lease(self) -> Iterator[None]:
-        """Keep everything that is written meanwhile from being collected."""
+        """Protect everything that is written in a context from garbage collection."""
         with self._lock:
             self._leases += 1
         try:
@@ -85,7 +85,7 @@ class ImageStore:
 
     @contextlib.contextmanager
     def writing(self, what: str) -> Iterator[None]:
-        """Wait until nobody else writes a digest or snapshot, and be the one who does."""
+        """Hold the exclusive right to write a digest or snapshot, after waiting for it."""
         with self._written:
             self._written.wait_for(lambda: not self._writing[what])
             self._writing[what] += 1
@@ -97,12 +97,12 @@ class ImageStore:
                 self._written.notify_all()
 
     def ingested(self, digest: str) -> int:
-        """Return how many bytes of a blob an earlier fetch left."""
+        """Return the size of a blob's ingest from an earlier download."""
         path = self.ingest_path(digest)
         return self._files.real(path).stat().st_size if self._files.is_file(path) else 0
 
     def append(self, digest: str, pieces: Iterator[bytes]) -> None:
-        """Write pieces behind what an earlier fetch left of a blob. Raises DiskFullError; what came so far stays."""
+        """Append pieces to a blob's ingest. Raises DiskFullError, after which the written pieces remain."""
         path = self.ingest_path(digest)
         self._files.make_directory(path.rpartition("\\")[0])
         with self._files.real(path).open("ab") as file:
@@ -110,7 +110,7 @@ class ImageStore:
                 self._files.append(file, piece)
 
     def commit(self, digest: str) -> None:
-        """Make an ingest the blob. Raises ValueError if it is not what its digest says; then it is gone."""
+        """Turn an ingest into a blob. If its digest is wrong, delete it and raise ValueError."""
         path = self.ingest_path(digest)
         found = hashlib.sha256()
         with self._files.real(path).open("rb") as file:
@@ -125,7 +125,7 @@ class ImageStore:
         self._files.delete(path.rpartition("\\")[0])
 
     def has(self, digest: str) -> bool:
-        """Return whether a blob is there."""
+        """Return whether a blob exists."""
         return self._files.is_file(self.blob_path(digest))
 
     def read(self, digest: str) -> bytes:
@@ -133,14 +133,14 @@ class ImageStore:
         return self._files.read_bytes(self.blob_path(digest))
 
     def write(self, digest: str, data: bytes) -> None:
-        """Keep a blob. Raises ValueError if it is not what its digest says; DiskFullError."""
+        """Write a blob. Raises ValueError if its digest is wrong, and DiskFullError."""
         found = oci.digest_of(data)
         if found != digest:
             raise ValueError(f"unexpected commit digest {found}, expected {digest}: failed precondition")
         self._files.write_bytes(self.blob_path(digest), data)
 
     def document(self, digest: str) -> dict[str, Any]:
-        """Return a JSON blob."""
+        """Return the document in a JSON blob."""
         found: dict[str, Any] = json.loads(self.read(digest))
         return found
 
@@ -149,7 +149,7 @@ class ImageStore:
         return sorted(self._load())
 
     def make_namespace(self, name: str) -> None:
-        """Make a namespace if it is not there."""
+        """Create a namespace if it does not exist."""
         with self._lock:
             data = self._load()
             if name not in data:
@@ -157,7 +157,7 @@ class ImageStore:
                 self._save(data)
 
     def remove_namespace(self, name: str) -> bool:
-        """Remove a namespace; returns whether it was there. Raises ValueError if there are images in it."""
+        """Remove a namespace. Returns whether it existed. Raises ValueError if it still has images."""
         with self._lock:
             data = self._load()
             if name not in data:
@@ -169,16 +169,16 @@ class ImageStore:
             return True
 
     def images(self, namespace: str = K8S) -> list[Image]:
-        """Return the images of a namespace, by name."""
+        """Return the images of a namespace, sorted by name."""
         return [Image(name, **about) for name, about in sorted(self._load().get(namespace, {}).items())]
 
     def get(self, name: str, namespace: str = K8S) -> Image | None:
-        """Return an image by its name."""
+        """Return the image with this name."""
         about = self._load().get(namespace, {}).get(name)
         return Image(name, **about) if about else None
 
     def put(self, image: Image, namespace: str = K8S) -> None:
-        """Write an image's name."""
+        """Write an image and its name."""
         with self._lock:
             data = self._load()
             created = image.created or datetime.now(UTC).isoformat(timespec="seconds")
@@ -187,11 +187,12 @@ class ImageStore:
             self._save(data)
 
     def delete(self, name: str, namespace: str = K8S, *, collect: bool = True) -> bool:
-        """Remove a name. Returns whether it was there.
+        """Remove a name. Returns whether it existed.
 
         Args:
-            collect: whether what nothing refers to any more goes at once, ingests among it; else it goes with a later
-                collection (containerd core/metadata/plugin: deletions alone start none, deletion_threshold is 0).
+            collect: whether to delete unreferenced content (including ingests) at once. Otherwise a later collection
+            deletes it
+                (containerd core/metadata/plugin: deletions alone start none, because deletion_threshold is 0).
         """
         with self._lock:
             data = self._load()
@@ -203,7 +204,7 @@ class ImageStore:
             return True
 
     def manifest(self, image: Image, build: int, exact: bool) -> tuple[str, dict[str, Any]] | None:
-        """Return (digest, manifest) of an image for a Windows build, or None if that is not in the store."""
+        """Return (digest, manifest) of an image for a Windows build, or None if it is not in the store."""
         digest = str(image.target["digest"])
         if not self.has(digest):
             return None
@@ -218,7 +219,7 @@ class ImageStore:
         return digest, document
 
     def platforms(self, image: Image) -> list[dict[str, Any]]:
-        """Return the platforms of an image whose manifests its index names (Linux's too, as ctr shows them)."""
+        """Return the platforms of all manifests in an image's index (including Linux, as ctr shows them)."""
         document = self.document(str(image.target["digest"]))
         if "manifests" in document:
             return [entry["platform"] for entry in document["manifests"] if "platform" in entry]
@@ -226,7 +227,7 @@ class ImageStore:
         return [{key: config[key] for key in ("os", "architecture", "os.version") if key in config}]
 
     def size(self, image: Image, build: int, exact: bool) -> int:
-        """Return the bytes of an image for a build: manifest, configuration and layers."""
+        """Return the size of an image for a build: manifest, configuration and layers."""
         found = self.manifest(image, build, exact)
         if found is None:
             return 0
@@ -235,9 +236,11 @@ class ImageStore:
         return len(self.read(digest)) + sum(int(part["size"]) for part in parts)
 
     def unpack(self, document: Mapping[str, Any], discard_layers: bool) -> None:
-        """Make the snapshot of a manifest; its layers may go afterwards (discard_unpacked_layers).
+        """Create the snapshot for a manifest. The layers may be deleted afterwards (discard_unpacked_layers).
 
-        Raises: ValueError for a layer that is no archive; DiskFullError, and nothing of the snapshot stays.
+        Raises:
+            ValueError: a layer is not an archive.
+            DiskFullError: the drive is full. No part of the snapshot remains.
         """
         folder = self._snapshot(document)
         with self.writing(folder):
@@ -251,11 +254,11 @@ class ImageStore:
                         self._files.delete(self.blob_path(layer["digest"]))
 
     def unpacked(self, document: Mapping[str, Any]) -> bool:
-        """Return whether a manifest's snapshot is there."""
+        """Return whether the snapshot for a manifest exists."""
         return self._files.is_directory(self._snapshot(document))
 
     def unpacked_size(self, document: Mapping[str, Any]) -> int:
-        """Return the bytes of a manifest's snapshot; 0 if it is not there."""
+        """Return the size of the snapshot for a manifest; 0 if it does not exist."""
         path = f"{self._snapshot(document)}\\Files\\layers.vhdx"
         return self._files.real(path).stat().st_size if self._files.is_file(path) else 0
 
@@ -264,7 +267,7 @@ class ImageStore:
         return f"{self._root}\\io.containerd.snapshotter.v1.windows\\snapshots\\{chain}"
 
     def content(self, namespace: str) -> list[str]:
-        """Return the digests of the blobs that a namespace's images refer to and that are there."""
+        """Return the digests of the existing blobs that a namespace's images refer to."""
         return sorted(self._reachable(about["target"]["digest"] for about in self._load().get(namespace, {}).values()))
 
     def _reachable(self, targets: Iterable[object]) -> set[str]:
@@ -281,7 +284,7 @@ class ImageStore:
         return kept
 
     def _collect(self, data: Mapping[str, Any]) -> None:
-        """Remove blobs, ingests and snapshots that nothing refers to, unless somebody is at work."""
+        """Delete unreferenced blobs, ingests and snapshots, unless something is being written."""
         if self._leases:
             return
         kept = self._reachable(about["target"]["digest"] for names in data.values() for about in names.values())
@@ -299,12 +302,12 @@ class ImageStore:
     def _json(self, digest: str) -> dict[str, Any]:
         with self._files.real(self.blob_path(digest)).open("rb") as file:
             data = file.read(1)
-            # Layers are large, and none of them is a document.
+            # Layers are large, and never documents.
             data = data + file.read() if data == b"{" else b""
         if not data:
             return {}
         found: dict[str, Any] = json.loads(data)
-        # The configuration of an image has a `config` of another kind.
+        # The `config` in the configuration of an image is not a descriptor.
         return found if "schemaVersion" in found else {}
 
     def _load(self) -> dict[str, Any]:

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Unpacking layers: what a container image takes of the disk beside its blobs.
+"""Unpacking layers: the disk space of a container image in addition to its blobs.
 
-The snapshot of the layers of an image is one file of their size: nobody looks into it, but the disk fills. A layer's
-annotation `SIZE` says how large it is unpacked, for images that are large on the node and small in a test.
+The snapshot for an image's layers is one file with their size, which is enough to fill the disk. A layer's annotation
+`SIZE` sets its unpacked size, for images that are large on the node and small in a test.
 """
 
 from __future__ import annotations
@@ -19,26 +19,28 @@ SIZE = "simulated-windows/unpacked-size"
 
 
 def unpack(files: Files, folder: str, layers: Sequence[tuple[Mapping[str, Any], str]]) -> None:
-    """Make a snapshot.
+    """Create a snapshot.
 
     Args:
-        folder: of the snapshot, which is not there yet.
-        layers: the descriptor of each, and the file of its blob.
+        folder: the folder for the snapshot, which must not exist.
+        layers: the descriptor of each layer, and the file of its blob.
 
-    Raises: ValueError for a layer that is no archive, DiskFullError; nothing is left then.
+    Raises:
+        ValueError: a layer is not an archive.
+        DiskFullError: the drive is full. In both cases nothing remains.
     """
     total = sum(_size(files, layer, blob) for layer, blob in layers)
     files.check_space(total)
     files.make_directory(f"{folder}\\Files")
     with files.real(f"{folder}\\Files\\layers.vhdx").open("wb") as file:
-        # Sparse: the simulated disk counts its length.
+        # The file is sparse. The simulated disk counts its length.
         file.truncate(total)
 
 
 def _size(files: Files, layer: Mapping[str, Any], blob: str) -> int:
-    told = (layer.get("annotations") or {}).get(SIZE)
-    if told is not None:
-        return int(told)
+    declared = (layer.get("annotations") or {}).get(SIZE)
+    if declared is not None:
+        return int(declared)
     try:
         with tarfile.open(files.real(blob), "r:*") as archive:
             return sum(member.size for member in archive)
@@ -47,5 +49,5 @@ def _size(files: Files, layer: Mapping[str, Any], blob: str) -> int:
             raise ValueError(
                 f"failed to get reader from content store: content digest {layer['digest']}: not found"
             ) from error
-        said = "failed to get stream processor" if isinstance(error, tarfile.ReadError) else "unexpected EOF"
-        raise ValueError(f"failed to extract layer {layer['digest']}: {said}: unknown") from error
+        message = "failed to get stream processor" if isinstance(error, tarfile.ReadError) else "unexpected EOF"
+        raise ValueError(f"failed to extract layer {layer['digest']}: {message}: unknown") from error

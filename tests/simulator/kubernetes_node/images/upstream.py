@@ -1,11 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Container images that upstream has, small ones: names, tags and Windows builds are upstream's, contents are made up.
+"""Small container images with the names, tags and Windows builds of real ones. Their contents are invented.
 
-Which builds an image is for: registry.k8s.io/pause from kubernetes/kubernetes `build/pause/Makefile` (1809 and
-ltsc2022;
-3.10.2 also ltsc2025); the base images from Microsoft's artifact registry; windows-host-process-containers-base-image is
-one platform without a version (https://github.com/microsoft/windows-host-process-containers-base-image).
+Builds of the images: registry.k8s.io/pause from kubernetes/kubernetes `build/pause/Makefile` (1809 and ltsc2022; 3.10.2
+also ltsc2025); the base images from Microsoft's artifact registry; windows-host-process-containers-base-image has one
+platform without a version (https://github.com/microsoft/windows-host-process-containers-base-image).
 """
 
 from __future__ import annotations
@@ -26,27 +25,28 @@ KB = 1024
 
 @dataclass
 class Blobs:
-    """What a registry holds: blobs by digest with their media type, and names: `host/path:tag` to a digest."""
+    """The contents of a registry: blobs by digest with their media types, and digests by name (`host/path:tag`)."""
 
     content: dict[str, tuple[str, bytes]] = field(default_factory=dict)
     tags: dict[str, str] = field(default_factory=dict)
 
     def put(self, media_type: str, data: bytes, **more: Any) -> dict[str, Any]:
-        """Keep a blob and return its descriptor."""
+        """Add a blob, and return its descriptor."""
         described = oci.descriptor(media_type, data, **more)
         self.content[described["digest"]] = (media_type, data)
         return described
 
     def add(self, name: str, builds: Sequence[str | None], *, linux: bool = False, size: int = 4 * KB,
             programs: Mapping[str, str] | None = None) -> None:  # fmt: skip
-        """Make an image and name it.
+        """Create an image, and name it.
 
         Args:
-            name: `host/path:tag`.
-            builds: keys of BUILDS or whole `10.0.x.y`; None is Windows without a version. One None alone: no index.
-            linux: whether there are entries for Linux too.
-            size: of its layer, in bytes.
-            programs: executables in the image: path to program name.
+            name: the name, `host/path:tag`.
+            builds: keys of BUILDS, or full versions `10.0.x.y`; None is Windows without a version. A single None
+            creates no index.
+            linux: whether to add entries for Linux.
+            size: the size of its layer in bytes.
+            programs: the executables in the image: program names by path.
         """
         entries: list[dict[str, Any]] = []
         if linux:
@@ -79,7 +79,7 @@ class Blobs:
 
 
 def fill(blobs: Blobs) -> Blobs:
-    """Put upstream's images into a registry."""
+    """Add the images to a registry."""
     for tag in ("3.6", "3.7", "3.8", "3.9", "3.10", "3.10.1", "3.10.2"):
         builds = _NEW if tag == "3.10.2" else _OLD
         for path in ("registry.k8s.io/pause", "mcr.microsoft.com/oss/kubernetes/pause"):

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""How kubeadm finds and trusts a cluster: cluster-info with its JWS and the pins of the CA's key, or a kubeconfig.
+"""kubeadm's discovery of a cluster: cluster-info with its JWS and pinned hashes of the CA's key, or a kubeconfig.
 
-kubernetes cmd/kubeadm/app/discovery/token/token.go and file/file.go, whose messages these are.
+The messages are those of kubernetes cmd/kubeadm/app/discovery/token/token.go and file/file.go.
 """
 
 from __future__ import annotations
@@ -31,29 +31,30 @@ _CLUSTER_INFO = "/api/v1/namespaces/kube-public/configmaps/cluster-info"
 
 
 class DiscoveryError(Exception):
-    """A cluster that cannot be trusted; the text is kubeadm's."""
+    """A cluster that cannot be trusted. The text is that of kubeadm."""
 
 
 @dataclass(frozen=True)
 class Discovery:
-    """What a JoinConfiguration says of the cluster."""
+    """The discovery settings of a JoinConfiguration."""
 
     endpoint: str
     token: str
     hashes: tuple[str, ...] = ()
     skip_verification: bool = False
     file: str = ""
-    """A kubeconfig on the machine, instead of all else."""
+    """The path of a kubeconfig on the machine. If it is set, the other fields are ignored."""
 
 
 def discover(machine: Machine, wanted: Discovery, timeout: float, alive: Callable[[float], bool]) -> tuple[str, str]:
-    """Return the cluster's (server, CA certificate as PEM).
+    """Return the cluster's (server, CA certificate in PEM).
 
     Args:
-        timeout: seconds until the last failure counts.
-        alive: waits so many seconds; False when the process must end.
+        timeout: the seconds after which a failure is final.
+        alive: waits a number of seconds, and returns False if the process must end.
 
-    Raises: DiscoveryError.
+    Raises:
+        DiscoveryError: the cluster cannot be reached or trusted.
     """
     if wanted.file:
         return _of_file(machine, wanted.file)
@@ -69,17 +70,17 @@ def discover(machine: Machine, wanted: Discovery, timeout: float, alive: Callabl
         except (DiscoveryError, ApiError, OSError) as error:
             if time.monotonic() >= deadline or not alive(min(1.0, max(0.05, deadline - time.monotonic()))):
                 url = f"https://{wanted.endpoint}{_CLUSTER_INFO}?timeout=10s"
-                said = str(error) if isinstance(error, DiscoveryError) else (
+                message = str(error) if isinstance(error, DiscoveryError) else (
                     f'failed to request the cluster-info ConfigMap: Get "{url}": {error}')  # fmt: skip
-                raise DiscoveryError(f"couldn't validate the identity of the API Server: {said}") from error
+                raise DiscoveryError(f"couldn't validate the identity of the API Server: {message}") from error
 
 
 def _of_file(machine: Machine, name: str) -> tuple[str, str]:
-    """Server and CA of a kubeconfig without credentials.
+    """Return the server and CA from a kubeconfig without credentials.
 
-    Unlike with a token, the server that cluster-info names does not count: ValidateConfigInfo only warns.
+    Unlike with a token, the server in cluster-info is not used: ValidateConfigInfo only warns.
     """
-    # A path without a drive is on the drive of the current folder; the simulator's programs run on C:.
+    # A path without a drive is on the drive of the current folder. The simulator's programs run on C:.
     path = name if name[1:2] == ":" else "C:" + name.replace("/", "\\")
     if not machine.files.is_file(path):
         raise DiscoveryError(
@@ -122,7 +123,7 @@ def _once(machine: Machine, wanted: Discovery, token_id: str, secret: str) -> tu
     if wanted.hashes:
         _check_pins(authority, wanted.hashes)
     if wanted.hashes or not wanted.skip_verification:
-        # Once more, now with the certificate verified: nobody stood between.
+        # Request it again with the verified certificate, to detect a man in the middle.
         again = _get(machine, Access(server, ca=authority))
         if _verify(again, token_id, secret) != text:
             raise DiscoveryError("the second kubeconfig from the cluster-info ConfigMap is not equal to the first")
@@ -154,11 +155,11 @@ def _verify(data: dict[str, Any], token_id: str, secret: str) -> str:
 
 
 def signed(content: bytes, signature: str, token: str) -> bool:
-    """Check a detached JWS (HS256, RFC 7515 appendix F) of some content.
+    """Return whether a detached JWS (HS256, RFC 7515 appendix F) of some content is valid.
 
     Args:
-        signature: `HEADER..SIGNATURE`.
-        token: the whole bootstrap token; its second half is the key.
+        signature: the JWS, `HEADER..SIGNATURE`.
+        token: the whole bootstrap token, whose second half is the key.
     """
     parts = signature.split(".")
     token_id, _, secret = token.partition(".")

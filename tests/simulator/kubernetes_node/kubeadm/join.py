@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""`kubeadm join` on Windows where no real kubeadm of that version is at hand: its phases, files and messages.
+"""`kubeadm join` on Windows without a real kubeadm of that version: its phases, files and messages.
 
 kubernetes cmd/kubeadm/app/cmd/join.go and phases/join/kubelet.go.
 """
@@ -39,7 +39,7 @@ class JoinError(Exception):
     """A join that failed.
 
     Args:
-        phase: of kubeadm.
+        phase: the phase of kubeadm.
         code: kubeadm's exit code.
     """
 
@@ -61,7 +61,7 @@ class Joiner:
     complained: list[str] = field(default_factory=list)
 
     def run(self) -> None:
-        """Do it. Raises JoinError."""
+        """Run the join. Raises JoinError."""
         self._say("[preflight] Running pre-flight checks")
         warnings, errors = preflight.check(self.machine, self.join, self.version, self.invocation.environment)
         self.complained += warnings
@@ -111,7 +111,7 @@ class Joiner:
         return not self.invocation.stop.wait(seconds)
 
     def _cluster(self, client: Client) -> str:
-        """Return the kubelet's configuration of the cluster."""
+        """Return the kubelet configuration of the cluster."""
         self._say('[preflight] Reading configuration from the "kubeadm-config" ConfigMap in namespace "kube-system"...')
         self._say(
             "[preflight] Use 'kubeadm init phase upload-config kubeadm --config your-config-file' to re-upload it."
@@ -121,8 +121,8 @@ class Joiner:
             cluster = client.get(f"{path}/kubeadm-config")["data"]["ClusterConfiguration"]
             data = client.get(f"{path}/kubelet-config")["data"]
         except (ApiError, OSError) as error:
-            said = f"unable to fetch the kubeadm-config ConfigMap: failed to get config map: {error}"
-            raise JoinError("preflight", said) from error
+            message = f"unable to fetch the kubeadm-config ConfigMap: failed to get config map: {error}"
+            raise JoinError("preflight", message) from error
         if wrong := preflight.control_plane_problem(yaml.safe_load(cluster), self.version):
             raise JoinError("preflight", f"unable to fetch the kubeadm-config ConfigMap: {wrong}")
         return str(data["kubelet"])
@@ -192,12 +192,12 @@ class Joiner:
         while not health.healthy(self.machine, port):
             if time.monotonic() - began > self.join.health_timeout:
                 self._say(f"[kubelet-check] The kubelet is not healthy after {_go(self.join.health_timeout)}")
-                said = (
+                message = (
                     f"The HTTP call equal to 'curl -sSL {url}' returned error: Get \"{url}\": dial tcp "
                     f"127.0.0.1:{port}: connectex: "
                     "No connection could be made because the target machine actively refused it."
                 )
-                raise JoinError("kubelet-start", said)
+                raise JoinError("kubelet-start", message)
             self._check()
         self._say(f"[kubelet-check] The kubelet is healthy after {(time.monotonic() - began) * 1000:.3f}ms")
         self._say("[kubelet-start] Waiting for the kubelet to perform the TLS Bootstrap")
@@ -205,8 +205,8 @@ class Joiner:
         while not self._bootstrapped():
             if time.monotonic() - began > self.join.bootstrap_timeout:
                 new = contracts.at_least(self.version, "1.34")
-                said = "context deadline exceeded" if new else "timed out waiting for the condition"
-                raise JoinError("kubelet-start", f"error uploading crisocket: {said}" if not new else said)
+                message = "context deadline exceeded" if new else "timed out waiting for the condition"
+                raise JoinError("kubelet-start", f"error uploading crisocket: {message}" if not new else message)
             self._check()
 
     def _check(self) -> None:
@@ -220,7 +220,7 @@ class Joiner:
             return False
 
     def _annotate(self) -> None:
-        """Say the runtime's endpoint in an annotation of the node, as kubeadm did before 1.34."""
+        """Write the runtime's endpoint to an annotation of the node, as kubeadm did before 1.34."""
         client = Client(self.machine, read_kubeconfig(self.machine, KUBELET_CONF))
         metadata = {"annotations": {"kubeadm.alpha.kubernetes.io/cri-socket": self.join.cri_socket}}
         began = time.monotonic()
@@ -240,14 +240,14 @@ class Joiner:
 
 
 def stop_kubelet(machine: Machine) -> None:
-    """Stop the kubelet's service if it runs."""
+    """Stop the kubelet service if it is running."""
     service = machine.services.get("kubelet")
     if service is not None and service.state == "Running":
         machine.services.stop("kubelet", force=True)
 
 
 def start_kubelet(machine: Machine, complained: list[str]) -> None:
-    """Start the kubelet's service; kubeadm only warns when that fails."""
+    """Start the kubelet service. If that fails, kubeadm only warns."""
     stop_kubelet(machine)
     try:
         machine.services.start("kubelet")
@@ -261,7 +261,7 @@ def windows_configuration(text: str, instance: dict[str, str]) -> str:
     """Return the cluster's kubelet configuration as kubeadm.exe writes it: componentconfigs/kubelet_windows.go.
 
     Args:
-        instance: what instance-config.yaml says of this node; kubeadm applies it as a patch.
+        instance: the contents of instance-config.yaml for this node, which kubeadm applies as a patch.
     """
     document: dict[str, Any] = {**yaml.safe_load(text), **instance}
     document["resolvConf"] = ""

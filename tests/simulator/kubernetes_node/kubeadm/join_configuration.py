@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""kubeadm's JoinConfiguration: reading it by kubeadm's version, flags over it, and what it means."""
+"""kubeadm's JoinConfiguration: parsing it by kubeadm's version, and combining it with flags."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PIPE = "npipe:////./pipe/containerd-containerd"
 
 @dataclass
 class Join:
-    """What a join works with. Times in seconds."""
+    """The settings of a join. Times are in seconds."""
 
     discovery: Discovery
     bootstrap_token: str
@@ -39,7 +39,7 @@ class Join:
 
 
 def documents(text: str) -> list[dict[str, Any]]:
-    """Split a configuration file. Raises ConfigurationError."""
+    """Split a configuration file into documents. Raises ConfigurationError."""
     try:
         found = [item for item in yaml.safe_load_all(text) if item is not None]
     except yaml.YAMLError as error:
@@ -77,7 +77,7 @@ def check(document: Mapping[str, Any], version: str, allow_experimental: bool = 
 
 
 def strict_error(document: Mapping[str, Any], unknown: list[str]) -> str:
-    """Return kubeadm's text for unknown fields."""
+    """Return kubeadm's message for unknown fields."""
     group, _, api = str(document["apiVersion"]).partition("/")
     kind = f'schema.GroupVersionKind{{Group:"{group}", Version:"{api}", Kind:"{document["kind"]}"}}'
     return f"error unmarshaling configuration {kind}: {configuration.strict_error(unknown)}"
@@ -91,12 +91,13 @@ def read(
     host: str,
     is_file: Callable[[str], bool] = lambda _: True,
 ) -> Join:
-    """Make a join of a configuration file, or of flags alone.
+    """Return the settings of a join from a configuration file, or from flags alone.
 
     Args:
-        is_file: whether a path names a file of the machine.
+        is_file: returns whether a path is a file on the machine.
 
-    Raises: ConfigurationError.
+    Raises:
+        ConfigurationError: kubeadm rejects the configuration.
     """
     warnings: list[str] = []
     document = _of_flags(flags, arguments) if text is None else _of_file(text, version, warnings)
@@ -121,7 +122,8 @@ def read(
     return Join(
         discovery=Discovery(str(bootstrap.get("apiServerEndpoint") or ""), token, pins, skip, file),
         bootstrap_token=bootstrap_token,
-        # Over a file's name it comes as it is given: join.go takes the flag after it has validated the file.
+        # If the configuration contains a name, the flag is used unchanged: join.go applies it after validating the
+        # file.
         node_name=flags.text("node-name")
         if text is not None and flags.text("node-name")
         else str(registration["name"]),
@@ -139,7 +141,7 @@ def read(
 
 
 def with_defaults(document: Mapping[str, Any], host: str) -> dict[str, Any]:
-    """Return a JoinConfiguration with what kubeadm adds before it validates it (SetNodeRegistrationDynamicDefaults)."""
+    """Return a JoinConfiguration with kubeadm's defaults (SetNodeRegistrationDynamicDefaults)."""
     given = document.get("nodeRegistration") or {}
     name = str(given.get("name") or host).strip().lower()
     socket = str(given.get("criSocket") or PIPE)
@@ -153,13 +155,13 @@ def _of_file(text: str, version: str, warnings: list[str]) -> dict[str, Any]:
         raise ConfigurationError("no JoinConfiguration found in config file")
     unknown = check(found[0], version)
     if unknown:
-        # `kubeadm join` says so and goes on (joinconfiguration.go); only `config validate` fails.
+        # `kubeadm join` warns and continues (joinconfiguration.go); only `config validate` fails.
         warnings.append(strict_error(found[0], unknown))
     return found[0]
 
 
 def _of_flags(flags: Flags, arguments: list[str]) -> dict[str, Any]:
-    """Return what the flags of `kubeadm join` say, as a document (newJoinOptions, newJoinData in join.go)."""
+    """Convert the flags of `kubeadm join` to a document (newJoinOptions, newJoinData in join.go)."""
     token = flags.text("token")
     discovery: dict[str, Any] = {"tlsBootstrapToken": flags.text("tls-bootstrap-token") or token}
     if flags.text("discovery-file"):

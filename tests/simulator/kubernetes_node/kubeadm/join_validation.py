@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What kubeadm refuses in a JoinConfiguration, in its words and its order.
+"""kubeadm's validation of a JoinConfiguration, with its messages in its order.
 
-kubernetes cmd/kubeadm/app/apis/kubeadm/validation/validation.go (ValidateJoinConfiguration). The tests run the same
-configurations through real kubeadms where there are any.
+See kubernetes cmd/kubeadm/app/apis/kubeadm/validation/validation.go (ValidateJoinConfiguration). The tests compare the
+result with real kubeadms if any are available.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ _UNPINNED = (
 )
 _PULL_POLICIES = ("", "Always", "IfNotPresent", "Never")
 _MIXED = ("config", "ignore-preflight-errors", "dry-run", "node-name", "v", "rootfs", "help")
-"""The flags of `join` that may stand beside --config; so may those whose names begin with `skip-`."""
+"""The flags of `join` that can be combined with --config. Flags whose names begin with `skip-` can, too."""
 
 
 class ValidationError(ConfigurationError):
-    """A configuration with values that kubeadm refuses.
+    """A configuration with values that kubeadm rejects.
 
-    kubeadm before 1.34 then ends with 3: 1.30.4 does so, 1.34.4 does not.
+    kubeadm before 1.34 then exits with 3: 1.30.4 does so, 1.34.4 does not.
     """
 
 
 def mixed(given: list[str]) -> str:
-    """Return why flags cannot stand beside --config (ValidateMixedArguments); empty if they can."""
+    """Return why flags cannot be combined with --config (ValidateMixedArguments); empty if they can."""
     wrong = sorted(name for name in given if name not in _MIXED and not name.startswith("skip-"))
     return f"can not mix '--config' with arguments [{' '.join(wrong)}]" if "config" in given and wrong else ""
 
 
 def problems(document: Mapping[str, Any], is_file: Callable[[str], bool]) -> list[str]:
-    """Return what kubeadm refuses in a JoinConfiguration that has its defaults.
+    """Return kubeadm's errors for a JoinConfiguration with defaults.
 
     Args:
-        is_file: whether a path names a file of the machine.
+        is_file: returns whether a path is a file on the machine.
     """
     registration = _map(document, "nodeRegistration")
     found = [*_discovery(_map(document, "discovery"), is_file), *_registration(registration)]
@@ -58,14 +58,14 @@ def problems(document: Mapping[str, Any], is_file: Callable[[str], bool]) -> lis
 
 
 def require(document: Mapping[str, Any], is_file: Callable[[str], bool]) -> None:
-    """Raise ValidationError for what kubeadm refuses."""
+    """Raise ValidationError if kubeadm rejects the configuration."""
     found = problems(document, is_file)
     if found:
         raise ValidationError(found[0] if len(found) == 1 else f"[{', '.join(found)}]")
 
 
 def subdomain_problems(name: str) -> list[str]:
-    """Return why a name is none of a Node (k8s.io/apimachinery IsDNS1123Subdomain)."""
+    """Return why a name is not a valid Node name (k8s.io/apimachinery IsDNS1123Subdomain)."""
     found = ["must be no more than 253 characters"] if len(name) > 253 else []
     return found if re.fullmatch(_SUBDOMAIN, name) else [*found, _NAME]
 
@@ -109,7 +109,7 @@ def _token(path: str, token: str) -> list[str]:
 
 
 def host_port_problem(endpoint: str) -> str:
-    """Return why Go's net.SplitHostPort refuses a text; empty if it does not."""
+    """Return why Go's net.SplitHostPort rejects a text; empty if it does not."""
     about = f"address {endpoint}: " if endpoint else ""
     colon = endpoint.rfind(":")
     if colon < 0:
@@ -132,7 +132,7 @@ def host_port_problem(endpoint: str) -> str:
 
 
 def _kubeconfig_path(file: str, is_file: Callable[[str], bool]) -> list[str]:
-    """kubeadm reads the path as a URL, the letter of a drive as its scheme (ValidateDiscoveryKubeConfigPath)."""
+    """Check a path, which kubeadm parses as a URL with the drive as scheme (ValidateDiscoveryKubeConfigPath)."""
     path = "discovery.file.kubeConfigPath"
     scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]*):", file)
     if scheme and scheme[1].lower() != "https":
@@ -149,8 +149,8 @@ def _registration(registration: Mapping[str, Any]) -> list[str]:
     host = socket.partition("://")[2].partition("/")[0]
     if wrong := re.search(r"[\\ <>^`{|}]", host):
         shown = json.dumps(socket)
-        said = f"URL parsing error: parse {shown}: invalid character {json.dumps(wrong[0])} in host name"
-        found.append(_invalid("nodeRegistration.criSocket", socket, said))
+        message = f"URL parsing error: parse {shown}: invalid character {json.dumps(wrong[0])} in host name"
+        found.append(_invalid("nodeRegistration.criSocket", socket, message))
     extra = registration.get("kubeletExtraArgs")
     names = [item.get("name") for item in extra] if isinstance(extra, list) else list(extra or {})
     for index, argument in enumerate(names):

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""kubeadm's checks before a join on Windows, and its way to print what they found.
+"""kubeadm's preflight checks before a join on Windows, and the format of their results.
 
 kubernetes cmd/kubeadm/app/preflight/checks.go and checks_windows.go.
 """
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 KUBERNETES = r"C:\etc\kubernetes"
 _KUBELET_OLDER = 3
-"""Minor versions that a kubelet may be older than kubeadm (constants.go: MinimumKubeletVersion)."""
+"""The number of minor versions by which a kubelet may be older than kubeadm (constants.go: MinimumKubeletVersion)."""
 _FILES = ("kubelet.conf", "bootstrap-kubelet.conf", "pki\\ca.crt")
 
 
 def check(
     machine: Machine, join: Join, version: str, environment: Mapping[str, str] | None = None
 ) -> tuple[list[str], list[str]]:
-    """Return (warnings, errors): lines as kubeadm prints them.
+    """Return (warnings, errors) as lines that kubeadm prints.
 
     Args:
-        version: of kubeadm.
-        environment: kubeadm's own; by default the machine's.
+        version: the version of kubeadm.
+        environment: kubeadm's variables; by default those of the machine.
     """
     errors: list[tuple[str, str]] = []
     warnings: list[tuple[str, str]] = []
@@ -48,13 +48,13 @@ def check(
         )
     if connect(machine, join.cri_socket) is None:
         pipe = pipe_name(join.cri_socket).replace("\\", "\\\\")
-        said = (
+        message = (
             f"could not connect to the container runtime: failed to create new CRI runtime service: validate service "
             f'connection: validate CRI v1 runtime API for endpoint "{join.cri_socket}": rpc error: code = Unavailable '
             f'desc = connection error: desc = "transport: Error while dialing: open {pipe}: The system cannot find the '
             f'file specified."'
         )
-        errors.append(("CRI", said))
+        errors.append(("CRI", message))
     manifests = f"{KUBERNETES}\\manifests"
     if machine.files.is_directory(manifests) and machine.files.listing(manifests):
         errors.append(("DirAvailable--etc-kubernetes-manifests", f"{manifests[2:]} is not empty"))
@@ -75,14 +75,14 @@ def check(
 
 
 def _kubelet_version(machine: Machine, version: str, environment: Mapping[str, str] | None) -> str:
-    """Return what is wrong with the kubelet on PATH (KubeletVersionCheck).
+    """Return the problem of the kubelet on PATH (KubeletVersionCheck), or an empty text.
 
-    A join knows no version of the control plane at this point: a kubelet that is newer than kubeadm is accepted.
+    The version of the control plane is not known at this point, so a kubelet that is newer than kubeadm is accepted.
     """
     path = machine.programs.locate("kubelet", environment)
     if path is None:
-        said = "cannot execute 'kubelet --version': executable file not found in %PATH%"
-        return f"couldn't get kubelet version: {said}"
+        message = "cannot execute 'kubelet --version': executable file not found in %PATH%"
+        return f"couldn't get kubelet version: {message}"
     kubelet = version_of(machine, path)
     major, minor = contracts.number(contracts.minor_of(version))
     oldest = (major, minor - _KUBELET_OLDER, 0)
@@ -94,15 +94,15 @@ def _kubelet_version(machine: Machine, version: str, environment: Mapping[str, s
 
 
 def control_plane_problem(cluster: Mapping[str, Any], version: str) -> str:
-    """Return why a kubeadm does not join a cluster, by its ClusterConfiguration; empty if it does.
+    """Return why kubeadm cannot join a cluster with this ClusterConfiguration; empty if it can.
 
-    It must know the configuration's API, and the control plane may be one minor version older than kubeadm
-    (constants.go: MinimumControlPlaneVersion). One that is newer is accepted.
+    It must support the API version of the configuration, and the control plane may be one minor version older than
+    kubeadm (constants.go: MinimumControlPlaneVersion). A newer one is accepted.
     """
     api, kind = str(cluster.get("apiVersion")), str(cluster.get("kind"))
     if f"{api} {kind}" not in contracts.kinds(version):
-        said = f'no kind "{kind}" is registered for version "{api}" in scheme "pkg/runtime/scheme.go:111"'
-        return f"failed to decode cluster configuration data: {said}"
+        message = f'no kind "{kind}" is registered for version "{api}" in scheme "pkg/runtime/scheme.go:111"'
+        return f"failed to decode cluster configuration data: {message}"
     found = str(cluster.get("kubernetesVersion"))
     major, minor = contracts.number(contracts.minor_of(version))
     if contracts.number(contracts.minor_of(found)) < (major, minor - 1):
@@ -114,7 +114,7 @@ def control_plane_problem(cluster: Mapping[str, Any], version: str) -> str:
 
 
 def fatal(errors: list[str]) -> str:
-    """Return the message of a failed preflight."""
+    """Return the message for a failed preflight."""
     listed = "\n".join(errors)
     return (
         f"[preflight] Some fatal errors occurred:\n{listed}\n[preflight] If you know what you are doing, you can "

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""kubeadm.exe: join, reset, version, config; flags by contracts/kubernetes.json.
+"""kubeadm.exe: join, reset, version, config. Flags are in contracts/kubernetes.json.
 
-Where a real kubeadm of its version is at hand (real.py), that one joins and validates.
+If a real kubeadm of the same version is available (real.py), it does the join and the validation.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _TRACE = "To see the stack trace of this error execute with --v=5 or higher\n"
 
 
 def run(machine: Machine, invocation: Invocation) -> ProgramResult:
-    """kubeadm.exe."""
+    """Simulate kubeadm.exe."""
     version = invocation.version
     command, rest = _command(invocation.argv, version)
     if command is None:
@@ -59,7 +59,7 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
 
 
 def _command(argv: list[str], version: str) -> tuple[str | None, list[str]]:
-    """Return (command of several words, the rest); None if the first word is no command."""
+    """Return (command with its subcommands, remaining arguments); None if the first word is not a command."""
     known = contracts.commands(version) | {"config", "join", "reset", "version"}
     words = list(argv)
     command = ""
@@ -96,7 +96,7 @@ def _join(
     config = _read(machine, flags.text("config")) if flags.text("config") else None
     host = node_status.host_name(machine)
     wanted = join_configuration.read(config, flags, arguments, version, host, _is_file(machine))
-    # A real one has this host's clock, and would not see what is wrong with the node's.
+    # A real kubeadm uses the host's clock, and would not detect that the node's clock is wrong.
     real = None if machine.clock.offset else kubeadm_real.find(version)
     if real is not None:
         warnings, errors = preflight.check(machine, wanted, version, invocation.environment)
@@ -124,11 +124,11 @@ def _join(
 
 
 def _failed(version: str, error: JoinError, printed: list[str], complained: list[str]) -> ProgramResult:
-    said, lines = str(error), list(complained)
+    message, lines = str(error), list(complained)
     if error.phase == "preflight" and error.code == 2 and contracts.at_least(version, "1.37"):
-        lines.append(said)
-        said = "preflight checks failed"
-    failed = _error(version, f"error execution phase {error.phase}: {said}", error.code)
+        lines.append(message)
+        message = "preflight checks failed"
+    failed = _error(version, f"error execution phase {error.phase}: {message}", error.code)
     return ProgramResult(
         error.code, "".join(f"{line}\n" for line in printed), "".join(f"{line}\n" for line in lines) + failed.stderr
     )
@@ -194,7 +194,7 @@ def _config(machine: Machine, version: str, command: str, flags: Flags) -> Progr
 
 
 def _is_file(machine: Machine) -> Callable[[str], bool]:
-    # A path without a drive is on the drive of the current folder; the simulator's programs run on C:.
+    # A path without a drive is on the drive of the current folder. The simulator's programs run on C:.
     return lambda path: machine.files.is_file(path if path[1:2] == ":" else "C:" + path.replace("/", "\\"))
 
 

@@ -1,11 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A real kubeadm, run for a simulated node: on the node's own folder, with Windows' differences put right afterwards.
+"""A real kubeadm that runs for a simulated node in the node's folder. Afterwards, its files are adapted to Windows.
 
-`KUBEBUILDER_ASSETS` (envtest's convention) names a folder that may hold `kubeadm-VERSION`, or `kubeadm`. Linux's
-kubeadm
-checks what only Linux has (so its preflight is ignored, ours counts), takes the pipe for a socket, and finds no service
-manager (so the kubelet's service is started here, at the moment when kubeadm says that it starts it).
+`KUBEBUILDER_ASSETS` (envtest's convention) is a folder that may contain `kubeadm-VERSION` or `kubeadm`. Linux's kubeadm
+checks what only Linux has (so its preflight is skipped, and the simulator's is used), treats the pipe as a socket, and
+finds no service manager (so the simulator starts the kubelet service at the moment when kubeadm reports this step).
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _LINUX_ONLY = re.compile(r"^\t?\[WARNING |^W\d{4} .*(checks\.go|grpc: )|^\[prefl
 
 @functools.cache
 def find(version: str) -> Path | None:
-    """Return a real kubeadm of a version, or None."""
+    """Return the path of a real kubeadm with this version, or None."""
     named = os.environ.get("KUBEBUILDER_ASSETS", "")
     if not named:
         return None
@@ -45,14 +44,14 @@ def find(version: str) -> Path | None:
     plain = folder / "kubeadm"
     if not plain.is_file():
         return None
-    said = subprocess.run(
+    message = subprocess.run(
         [str(plain), "version", "-o", "short"], capture_output=True, text=True, check=False, timeout=30
     )
-    return plain if said.stdout.strip() == f"v{version}" else None
+    return plain if message.stdout.strip() == f"v{version}" else None
 
 
 def plain(program: Path, arguments: list[str], config: str | None) -> ProgramResult:
-    """Run a command that touches nothing (`config validate`), with the text of a file for its --config."""
+    """Run a command without side effects (`config validate`), with the contents of a file for --config."""
     import tempfile
 
     with tempfile.TemporaryDirectory() as folder:
@@ -72,12 +71,12 @@ def join(
 ) -> ProgramResult | None:
     """Run `kubeadm join`.
 
-    Returns None if it cannot be run here: another program has the port where it asks for the kubelet's health.
+    Returns None if it cannot run here, because another program uses the port for the kubelet's health check.
 
     Args:
-        arguments: of the join, without --config.
-        config: the text of its configuration file.
-        wanted: what it says.
+        arguments: the arguments of the join, without --config.
+        config: the contents of the configuration file.
+        wanted: the settings in it.
     """
     answerer = Answerer.patient()
     if answerer is None:
@@ -140,9 +139,10 @@ def _collect(stream: IO[str], lines: list[str]) -> None:
 
 
 def _attend(process: subprocess.Popen[str], machine: Machine, invocation: Invocation) -> None:
-    """While kubeadm runs: end it with its simulated process, and let it find the kubelet's certificate.
+    """Wait for kubeadm: end it with its simulated process, and let it find the kubelet's certificate.
 
-    The kubelet's kubeconfig names a Windows path, which Linux takes for a file's name in the current folder, the root.
+    The kubelet's kubeconfig contains a Windows path, which on Linux is the name of a file in the current folder, the
+    root.
     """
     link: Path | None = None
     try:
@@ -168,7 +168,7 @@ def _link_certificate(machine: Machine) -> Path | None:
 
 
 def correct(machine: Machine, wanted: Join) -> None:
-    """Make the files what kubeadm.exe writes."""
+    """Adapt the files to those that kubeadm.exe writes."""
     folder = kubeadm_join.KUBELET
     for name in ("config.yaml", "instance-config.yaml", "kubeadm-flags.env"):
         path = f"{folder}\\{name}"
@@ -184,7 +184,7 @@ def correct(machine: Machine, wanted: Join) -> None:
 
 
 def _take_over(machine: Machine, path: str) -> None:
-    """Write a file again that the real program wrote, so that those who watch the node's files see it."""
+    """Write a file of the real program again, so that programs that watch the node's files notice it."""
     if machine.files.is_file(path):
         machine.files.write_bytes(path, machine.files.read_bytes(path))
 
@@ -201,7 +201,7 @@ def _kubelet_configuration(text: str) -> str:
 
 
 def _annotate(machine: Machine, wanted: Join) -> None:
-    """Put the runtime's endpoint right in the node's annotation, where that kubeadm still writes one."""
+    """Correct the runtime's endpoint in the node's annotation, if this version of kubeadm still writes it."""
     try:
         client = Client(machine, read_kubeconfig(machine, kubeadm_join.KUBELET_CONF))
     except KubeconfigError:
@@ -213,7 +213,7 @@ def _annotate(machine: Machine, wanted: Join) -> None:
                 f"/api/v1/nodes/{wanted.node_name}", {"metadata": {"annotations": {_SOCKET: wanted.cri_socket}}}
             )
     except (ApiError, OSError):
-        pass  # the node is there and Ready all the same
+        pass  # the node exists and is Ready even so
     finally:
         client.close()
 

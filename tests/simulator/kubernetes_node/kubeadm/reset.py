@@ -26,7 +26,7 @@ _FILES = (
 
 
 def reset(machine: Machine, flags: Flags, stdin: bytes) -> ProgramResult:
-    """Undo a join: stop the kubelet, remove the pods, their folder, and Kubernetes' files; CNI and HNS stay."""
+    """Undo a join: stop the kubelet, remove its pods, their folder and Kubernetes' files. CNI and HNS stay."""
     printed: list[str] = []
     if not flags.on("force"):
         printed.append(
@@ -35,8 +35,8 @@ def reset(machine: Machine, flags: Flags, stdin: bytes) -> ProgramResult:
             "'kubeadm join' will be reverted."
         )
         if stdin.strip().lower() not in (b"y", b"yes"):
-            said = "error execution phase preflight: aborted reset operation\n"
-            return ProgramResult(1, "\n".join(printed) + "\n[reset] Are you sure you want to proceed? [y/N]: ", said)
+            message = "error execution phase preflight: aborted reset operation\n"
+            return ProgramResult(1, "\n".join(printed) + "\n[reset] Are you sure you want to proceed? [y/N]: ", message)
     printed.append("[preflight] Running pre-flight checks")
     printed.append("[reset] Stopping the kubelet service")
     join.stop_kubelet(machine)

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""TLS bootstrap: a key, a certificate signing request, the kubelet's own kubeconfig.
+"""TLS bootstrap: a key, a certificate signing request, and the kubelet's own kubeconfig.
 
-https://kubernetes.io/docs/reference/access-authn-authz/kubelet-tls-bootstrapping/; for the key and the request's name
-kubernetes pkg/kubelet/certificate/bootstrap/bootstrap.go (LoadClientCert, digestedName) and
+https://kubernetes.io/docs/reference/access-authn-authz/kubelet-tls-bootstrapping/. The key and the name of the request
+are those of kubernetes pkg/kubelet/certificate/bootstrap/bootstrap.go (LoadClientCert, digestedName) and
 k8s.io/client-go/util/certificate/csr (RequestCertificate).
 """
 
@@ -33,25 +33,25 @@ if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
 _KEY = "kubelet-client.key.tmp"
-"""In the certificates' folder: a key for which there is no certificate yet. The next start asks with it again."""
+"""A file in the certificates' folder with a key that has no certificate yet. The next start uses it for its request."""
 _CSRS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 
 
 class BootstrapError(Exception):
-    """Why a kubelet got no credentials; the text is its own."""
+    """The reason why a kubelet got no credentials. The text is that of the kubelet."""
 
 
 def usable(machine: Machine, path: str) -> bool:
-    """Return whether a kubeconfig is there and holds a client certificate that has not expired.
+    """Return whether a kubeconfig exists and contains a client certificate that has not expired.
 
-    Whether its time has come does not matter (bootstrap.go: isClientConfigStillValid).
+    The start of its validity is not checked (bootstrap.go: isClientConfigStillValid).
     """
     certificate = _certificate(machine, path)
     return certificate is not None and machine.clock.now() <= certificate.not_valid_after_utc
 
 
 def expired(machine: Machine, path: str) -> str:
-    """Return what a kubelet logs of a client certificate that has expired; empty if it has not."""
+    """Return a kubelet's log message about an expired client certificate; empty if it has not expired."""
     certificate = _certificate(machine, path)
     if certificate is None or machine.clock.now() <= certificate.not_valid_after_utc:
         return ""
@@ -67,12 +67,13 @@ def _certificate(machine: Machine, path: str) -> x509.Certificate | None:
 
 
 def bootstrap(machine: Machine, settings: KubeletSettings, node: str, alive: Callable[[float], bool]) -> None:
-    """Get a client certificate with the bootstrap token and write the kubeconfig.
+    """Request a client certificate with the bootstrap token, and write the kubeconfig.
 
     Args:
-        alive: waits so many seconds; False when the kubelet must end.
+        alive: waits a number of seconds, and returns False if the kubelet must end.
 
-    Raises: BootstrapError.
+    Raises:
+        BootstrapError: the kubelet gets no certificate.
     """
     path = settings.bootstrap_kubeconfig
     try:
@@ -96,7 +97,7 @@ def bootstrap(machine: Machine, settings: KubeletSettings, node: str, alive: Cal
 
 
 def _key(machine: Machine, settings: KubeletSettings) -> ec.EllipticCurvePrivateKey:
-    """Return the key that an earlier start has left, or a new one."""
+    """Return the key of an earlier start, or a new one."""
     path = f"{settings.cert_dir}\\{_KEY}"
     if machine.files.is_file(path):
         try:
@@ -112,7 +113,7 @@ def _key(machine: Machine, settings: KubeletSettings) -> ec.EllipticCurvePrivate
 
 
 def _request_name(key: ec.EllipticCurvePrivateKey, node: str) -> str:
-    """Name the request by its key and subject: not with kubelet's own digest, but to the same effect."""
+    """Return a name for the request from its key and subject, by a digest that differs from kubelet's."""
     public = key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     digest = hashlib.new("sha512_256", public + node.encode()).digest()
     return "node-csr-" + base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
@@ -120,14 +121,14 @@ def _request_name(key: ec.EllipticCurvePrivateKey, node: str) -> str:
 
 def _wait(client: Client, key: ec.EllipticCurvePrivateKey, node: str, alive: Callable[[float], bool]) -> str | None:
     name = ""
-    deadline = time.monotonic() + 3600  # kubelet waits an hour, too
+    deadline = time.monotonic() + 3600  # kubelet also waits an hour
     while time.monotonic() < deadline:
         found: str | None = None
         try:
             name = name or ask(client, key, node)
             found = signed(client, name)
         except OSError:
-            pass  # not reachable now: kubelet tries again, too
+            pass  # kubelet also retries if the server is not reachable
         if found:
             return found
         if not alive(0.2 if name else 1.0):
@@ -136,7 +137,7 @@ def _wait(client: Client, key: ec.EllipticCurvePrivateKey, node: str, alive: Cal
 
 
 def ask(client: Client, key: ec.EllipticCurvePrivateKey, node: str) -> str:
-    """Ask for a node's client certificate; returns the request's name. Raises ApiError, OSError."""
+    """Request a node's client certificate, and return the name of the request. Raises ApiError, OSError."""
     request = request_pem(named(f"system:node:{node}", ["system:nodes"]), key)
     return _create(client, {
         "apiVersion": "certificates.k8s.io/v1",
@@ -151,7 +152,7 @@ def ask(client: Client, key: ec.EllipticCurvePrivateKey, node: str) -> str:
 
 
 def signed(client: Client, name: str) -> str | None:
-    """Return the certificate of a request, if it has come. Raises BootstrapError (denied), ApiError, OSError."""
+    """Return the certificate of a request if it is ready. Raises BootstrapError (denied), ApiError, OSError."""
     found = client.get(f"{_CSRS}/{name}").get("status") or {}
     if found.get("certificate"):
         return base64.b64decode(found["certificate"]).decode()
@@ -166,13 +167,13 @@ def keep(machine: Machine, settings: KubeletSettings, certificate: str, key: ec.
     folder = settings.cert_dir
     machine.files.make_directory(folder)
     stamp = machine.clock.now().strftime("%Y-%m-%d-%H-%M-%S")
-    # On Windows the current one is a copy: kubelet makes a symbolic link, which needs a privilege that SYSTEM has.
+    # A copy of the current one. The real kubelet creates a symbolic link, which needs a privilege that SYSTEM has.
     for name in (stamp, "current"):
         machine.files.write_text(f"{folder}\\kubelet-client-{name}.pem", certificate + pem)
 
 
 def _create(client: Client, document: dict[str, Any]) -> str:
-    """Return the name of the request: one of that name is of the same key, and is used."""
+    """Create a request, and return its name. An existing one with this name has the same key, and is used."""
     name = str(document["metadata"]["name"])
     try:
         client.create(_CSRS, document)

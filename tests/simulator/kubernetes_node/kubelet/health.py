@@ -1,11 +1,12 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""kubelet's /healthz on 127.0.0.1, as kubeadm asks for it.
+"""kubelet's /healthz on 127.0.0.1, for kubeadm.
 
-A simulated node has its own loopback: whoever is simulated on it asks `healthy`. A real kubeadm, run for a simulated
-node, asks the real 127.0.0.1: any answerer serves every node of this machine. It finds out which process asks (/proc)
-and so for which node: a kubeadm with --rootfs has the node's folder as its root, and beside that folder stands a marker
-while the kubelet is healthy. So test runs share the port (SO_REUSEPORT), and none takes another's kubelet for its own.
+A simulated node has its own loopback, so simulated programs call `healthy`. A real kubeadm, which runs for a simulated
+node, requests it from the real 127.0.0.1. One server there responds for all nodes: it finds the requesting process
+(/proc) and its node, because a kubeadm with --rootfs has the node's folder as its root. A marker file next to this
+folder exists while the kubelet is healthy. Test runs can therefore share the port (SO_REUSEPORT), without mixing up
+kubelets.
 """
 
 from __future__ import annotations
@@ -25,23 +26,23 @@ if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
 MARKER = ".kubelet-healthz-{port}"
-"""Name of the file beside a node's folder that says that its kubelet is healthy."""
+"""The name of the file next to a node's folder that marks its kubelet as healthy."""
 
 
 def up(machine: Machine, port: int) -> None:
-    """Answer on a port."""
+    """Report the kubelet as healthy on a port."""
     machine.part(Listeners).ports[port] = Port("127.0.0.1", "kubelet")
     _marker(machine, port).touch()
 
 
 def down(machine: Machine, port: int) -> None:
-    """Stop answering."""
+    """Stop reporting the kubelet as healthy."""
     machine.part(Listeners).ports.pop(port, None)
     _marker(machine, port).unlink(missing_ok=True)
 
 
 def healthy(machine: Machine, port: int = 10248) -> bool:
-    """Return whether the kubelet of a machine says that it is healthy."""
+    """Return whether the kubelet of a machine reports itself as healthy."""
     return port in machine.part(Listeners).ports
 
 
@@ -50,9 +51,9 @@ def _marker(machine: Machine, port: int) -> Path:
 
 
 class Answerer:
-    """Answers for the whole fleet on the real loopback, while real kubeadms run.
+    """Serves the health checks of the whole fleet on the real loopback, while real kubeadms run.
 
-    Several processes may do so at the same time (SO_REUSEPORT): each can answer for every node.
+    Several processes may do so at the same time (SO_REUSEPORT), because each can respond for every node.
     """
 
     def __init__(self, port: int = 10248) -> None:
@@ -64,13 +65,13 @@ class Answerer:
         class Handler(_Handler):
             asked = port
 
-        self._server = Server(("127.0.0.1", port), Handler)  # OSError: somebody else listens there
+        self._server = Server(("127.0.0.1", port), Handler)  # OSError: another program listens there
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.1,), name="healthz", daemon=True)
         self._thread.start()
 
     @classmethod
     def patient(cls, port: int = 10248, seconds: float = 3.0) -> Answerer | None:
-        """Return an answerer, or None if somebody else keeps the port."""
+        """Return a server, or None if another program keeps the port in use."""
         deadline = time.monotonic() + seconds
         while True:
             try:
@@ -81,7 +82,7 @@ class Answerer:
                 time.sleep(0.1)
 
     def close(self) -> None:
-        """Stop answering."""
+        """Stop serving."""
         self._server.stop()
 
 
@@ -89,7 +90,7 @@ class _Handler(BaseHTTPRequestHandler):
     asked = 10248
 
     def do_GET(self) -> None:
-        """Answer for the node whose kubeadm asks."""
+        """Respond for the node whose kubeadm sent the request."""
         root = _root_of_peer(self.client_address[1])
         good = root is not None and (root.parent / MARKER.format(port=self.asked)).exists()
         body = b"ok" if good else b"the kubelet of this node does not run"
@@ -99,11 +100,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it so
-        """Say nothing."""
+        """Log nothing."""
 
 
 def _root_of_peer(port: int) -> Path | None:
-    """Return the root folder of the process that owns a local port of 127.0.0.1."""
+    """Return the root folder of the process that uses a local port on 127.0.0.1."""
     inode = ""
     for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
         fields = line.split()

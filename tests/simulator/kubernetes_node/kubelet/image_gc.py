@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The kubelet's garbage collection of container images, as the fault `image_gc`: a disk above its high threshold.
+"""The kubelet's garbage collection of container images, for the fault `image_gc`: disk usage above the high threshold.
 
-kubernetes/kubernetes pkg/kubelet/images/image_gc_manager.go: images that no container uses go, pinned ones
-(`io.cri-containerd.pinned=pinned`) stay whatever the disk says.
+See kubernetes/kubernetes pkg/kubelet/images/image_gc_manager.go: unused images are deleted, while pinned ones
+(`io.cri-containerd.pinned=pinned`) are kept regardless of disk usage.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def collect(machine: Machine) -> list[str]:
-    """Remove what the kubelet would, and return the names that are gone."""
+    """Delete what the kubelet would delete, and return the names of the deleted images."""
     gone: list[str] = []
     pipes = machine.part(listeners.Listeners).pipes
     for runtime in [server for server in list(pipes.values()) if isinstance(server, Runtime)]:

@@ -1,10 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""kube-log-runner.exe as a service's program: it starts another one and writes what that says to a file.
+"""kube-log-runner.exe as a service program: it starts another program, and writes its output to a file.
 
-kubernetes staging/src/k8s.io/component-base/logs/kube-log-runner: Go's own flags, which end where the command begins;
-it makes no folder; it ends when the command does, with 1 if that failed. The command, its child, is what reports to the
-service manager (kubernetes cluster/gce/windows/k8s-node-setup.psm1 runs kubelet.exe --windows-service so).
+As in kubernetes staging/src/k8s.io/component-base/logs/kube-log-runner, its flags (package flag of Go) end where the
+command begins, it does not create folders, and it ends with the command, with 1 if that failed. The command, its child,
+reports to the service manager (kubernetes cluster/gce/windows/k8s-node-setup.psm1 runs kubelet.exe --windows-service
+this way).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from simulator.machine.windows_paths import normalise
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
-# Flags, and the minor that brought them (kubernetes/kubernetes#127667, in CHANGELOG-1.34.md).
+# Flags, with the first minor version that has them (kubernetes/kubernetes#127667, in CHANGELOG-1.34.md).
 _FLAGS = {
     "log-file": "1.0",
     "also-stdout": "1.0",
@@ -40,14 +41,17 @@ _SWITCHES = {"also-stdout", "redirect-stderr"}
 
 
 def read(argv: Sequence[str], version: str) -> tuple[dict[str, str], list[str]]:
-    """Read a command line as Go's package flag does.
+    """Parse a command line like Go's package flag.
 
     Args:
         argv: the arguments, without the program.
-        version: of the program; empty: every flag is known.
+        version: the version of the program; if empty, all flags are known.
 
-    Returns: the flags, and the command with its arguments.
-    Raises: ServiceError 1053: it ends before anything reports to the service manager.
+    Returns:
+        The flags, and the command with its arguments.
+
+    Raises:
+        ServiceError: 1053, because it ends before the service manager gets a report.
     """
     found: dict[str, str] = {}
     words = list(argv)
@@ -69,20 +73,20 @@ def read(argv: Sequence[str], version: str) -> tuple[dict[str, str], list[str]]:
 
 
 def command(argv: Sequence[str]) -> list[str]:
-    """Return what a service's command line runs in the end: what is behind kube-log-runner, if that is its program."""
+    """Return the command that a service finally runs: the arguments of kube-log-runner, or the command line itself."""
     program = argv[0].replace("/", "\\").rpartition("\\")[2].casefold().removesuffix(".exe")
     return read(argv[1:], "")[1] if program == "kube-log-runner" else list(argv)
 
 
 class _Running:
-    """kube-log-runner's process, and its child."""
+    """The processes of kube-log-runner and its child."""
 
     def __init__(self, machine: Machine, process: Process, child: RunningService) -> None:
         self._machine, self._process, self._child = machine, process, child
 
     @property
     def alive(self) -> bool:
-        """Whether the child runs: kube-log-runner ends with it."""
+        """Whether the child is running. kube-log-runner ends with it."""
         alive = self._child.alive
         if not alive:
             self._machine.processes.end(self._process)
@@ -90,18 +94,18 @@ class _Running:
 
     @property
     def exit_code(self) -> int:
-        """What it ended with."""
+        """The exit code."""
         return 1 if self._child.exit_code else 0
 
     def stop(self) -> None:
-        """The child is told to stop."""
+        """Stop the child."""
         self._child.stop()
         self._machine.processes.end(self._process)
 
 
 class _Service:
     def start(self, machine: Machine, service: Service) -> RunningService:
-        """Start the command, and what it says goes to the file."""
+        """Start the command, and redirect its output to the file."""
         flags, words = read(service.argv[1:], version_of(machine, service.argv[0]))
         log = LogFile(machine, flags.get("log-file", ""))
         found = machine.programs.resolve_service(service.name, " ".join(map(command_line.quote, words)))
@@ -109,7 +113,8 @@ class _Service:
             raise ServiceError(1053, f"starting command: {found.path}: error {found.error}")
         process = machine.processes.begin(found.path.rpartition("\\")[2], service.account, image=normalise(found.path))
         if path := flags.get("log-file"):
-            # Go's os.OpenFile shares reading and writing, not deleting: https://pkg.go.dev/syscall?GOOS=windows#Open
+            # Go's os.OpenFile shares reading and writing, but not deleting:
+            # https://pkg.go.dev/syscall?GOOS=windows#Open
             machine.files.open.hold_until_end(path, "w", "rw", process)
         inner = dataclasses.replace(service, argv=words)
         try:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a kubelet says of its node: the Node object, its conditions, its lease."""
+"""A kubelet's reports about its node: the Node object, its conditions, its lease."""
 
 from __future__ import annotations
 
@@ -22,43 +22,44 @@ _HEALTHY = (
 
 
 def stamp(machine: Machine) -> str:
-    """Return the machine's time as Kubernetes writes it."""
+    """Return the machine's time in the format of Kubernetes."""
     return machine.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def micro_stamp(machine: Machine) -> str:
-    """Return the machine's time as leases have it."""
+    """Return the machine's time in the format of leases."""
     return machine.clock.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def host_name(machine: Machine) -> str:
-    """Return the name that kubelet and kubeadm take for the node's: the host's whole DNS name, in lower case.
+    """Return the node name that kubelet and kubeadm use by default: the host's full DNS name, in lower case.
 
-    Not the 15 characters of NetBIOS: Go asks for ComputerNamePhysicalDnsHostname (golang/go src/os/sys_windows.go).
+    It may exceed the 15 characters of NetBIOS, because Go uses ComputerNamePhysicalDnsHostname (golang/go
+    src/os/sys_windows.go).
     """
     return machine.host_name.strip().lower()
 
 
 def problems(runtime: Runtime | None) -> list[str]:
-    """Return why the node is not ready; empty if it is."""
+    """Return the reasons why the node is not ready; empty if it is ready."""
     if runtime is None:
         return ["container runtime is down"]
     if problem := runtime.problem():
-        said = f"RuntimeReady=false reason:DockerDaemonNotReady message:{problem}"
-        return [f"container runtime not ready: {said}"]
+        message = f"RuntimeReady=false reason:DockerDaemonNotReady message:{problem}"
+        return [f"container runtime not ready: {message}"]
     try:
         runtime.network()
     except CniError as error:
-        said = (
+        message = (
             "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady "
             f"message:{runtime.network_problem(error)}"
         )
-        return [said]
+        return [message]
     return []
 
 
 def labels(machine: Machine, name: str, settings: KubeletSettings) -> dict[str, str]:
-    """Return the labels a node registers with."""
+    """Return the labels with which a node registers."""
     return {
         "beta.kubernetes.io/arch": "amd64",
         "beta.kubernetes.io/os": "windows",
@@ -95,7 +96,7 @@ def status(machine: Machine, name: str, settings: KubeletSettings, runtime: Runt
     """Return a node's status.
 
     Args:
-        known: the status before, for the times of its conditions.
+        known: the previous status, from which the times of conditions are kept.
     """
     moment = stamp(machine)
     reasons = problems(runtime)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The environment and the command line of a pod's containers, as a kubelet makes them."""
+"""The environment and the command line of a pod's containers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from simulator.kubernetes_node.kubelet.pod_volumes import field_of
 
 
 class ContainerConfigError(Exception):
-    """CreateContainerConfigError; the text is its message."""
+    """CreateContainerConfigError. The text is its message."""
 
 
 def environment(client: Client, pod: Mapping[str, Any], container: Mapping[str, Any], node: Mapping[str, str],
@@ -22,10 +22,12 @@ def environment(client: Client, pod: Mapping[str, Any], container: Mapping[str, 
     """Return a container's environment.
 
     Args:
-        node: what only the node knows: `status.hostIP`, `status.podIP`.
-        services: of every container: KUBERNETES_SERVICE_HOST and so on.
+        node: the values that depend on the node: `status.hostIP`, `status.podIP`.
+        services: the variables of every container: KUBERNETES_SERVICE_HOST and so on.
 
-    Raises: ContainerConfigError, OSError.
+    Raises:
+        ContainerConfigError: a referenced object or key does not exist.
+        OSError: the API server is not reachable.
     """
     found = dict(services)
     namespace = pod["metadata"]["namespace"]
@@ -74,7 +76,7 @@ def _data(client: Client, kind: str, about: Mapping[str, Any], namespace: str) -
 
 
 def expand(text: str, variables: Mapping[str, str]) -> str:
-    """Replace `$(NAME)` as Kubernetes does; `$$` is a dollar, unknown names stay."""
+    """Replace `$(NAME)` as Kubernetes does. `$$` becomes a dollar sign, and unknown names are kept."""
 
     def one(match: re.Match[str]) -> str:
         if match[0].startswith("$$"):
@@ -85,7 +87,7 @@ def expand(text: str, variables: Mapping[str, str]) -> str:
 
 
 def service_variables(services: list[Mapping[str, Any]]) -> dict[str, str]:
-    """Return the variables of the API server's own service, which every container has."""
+    """Return the variables for the API server's service, which every container has."""
     for service in services:
         metadata, spec = service["metadata"], service["spec"]
         if metadata["name"] == "kubernetes" and metadata["namespace"] == "default":

@@ -14,7 +14,7 @@ from simulator.kubernetes_node.cri.shims import Container
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of a container: its runs, and why it waits if it does."""
+    """The state of a container: its runs, and the reason if it is waiting."""
 
     current: Container | None
     last: Container | None
@@ -27,9 +27,9 @@ def build(pod: Mapping[str, Any], known: Mapping[str, Known], address: str, host
     """Return the status of a pod.
 
     Args:
-        known: its containers by name; one that is missing has not begun.
-        address: of the pod; empty while there is no sandbox.
-        event: why it does not come forward; shown in the message.
+        known: the containers by name. A missing one has not started.
+        address: the address of the pod; empty while there is no sandbox.
+        event: the reason why the pod makes no progress, which becomes part of the message.
     """
     spec, metadata = pod["spec"], pod["metadata"]
     initial = [_container(item, known.get(item["name"]), True) for item in spec.get("initContainers") or []]

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-r"""Volumes of pods: what a kubelet writes below C:\var\lib\kubelet\pods, and where containers see it."""
+r"""Volumes of pods: what a kubelet writes to C:\var\lib\kubelet\pods, and where containers see it."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from simulator.kubernetes_node.kubelet.settings import drive
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
-_REFRESH = 45 * 60.0  # a token is renewed well before its hour is over
+_REFRESH = 45 * 60.0  # a token is renewed well before it expires after an hour
 
 
 class VolumeError(Exception):
-    """A volume that cannot be set up yet; the text is the kubelet's event."""
+    """A volume that cannot be set up yet. The text is that of the kubelet's event."""
 
 
 @dataclass
 class Volumes:
-    """The volumes of one pod: name to the folder or file on the host."""
+    """The volumes of one pod: folders or files on the host, by name."""
 
     paths: dict[str, str] = field(default_factory=dict)
     written: float = 0.0
 
 
 def prepare(machine: Machine, client: Client, pod: Mapping[str, Any], root: str, known: Volumes) -> None:
-    """Write a pod's volumes, once, and its tokens again before they expire. Raises VolumeError, OSError."""
+    """Write a pod's volumes once, and renew its tokens before they expire. Raises VolumeError, OSError."""
     if known.written and time.monotonic() - known.written < _REFRESH:
         return
     uid, namespace = pod["metadata"]["uid"], pod["metadata"]["namespace"]
@@ -94,7 +94,7 @@ def _host_path(machine: Machine, about: Mapping[str, Any], name: str) -> str:
 def _source(
     client: Client, pod: Mapping[str, Any], part: Mapping[str, Any], namespace: str, volume: str
 ) -> dict[str, bytes]:
-    """Return the files of one source: path to content."""
+    """Return the files of one source: contents by path."""
     for kind in ("configMap", "secret"):
         if kind in part:
             return _keys(client, kind, part[kind], namespace, volume)
@@ -155,11 +155,11 @@ def _write(machine: Machine, folder: str, contents: Mapping[str, bytes]) -> None
 
 
 def mounts(container: Mapping[str, Any], volumes: Volumes, rootfs: str, bound: bool) -> tuple[Mount, ...]:
-    """Return what a HostProcess container sees where.
+    """Return the mounts of a HostProcess container.
 
     Args:
-        rootfs: of the container.
-        bound: whether volumes are at their mount paths as well (containerd 1.7 and the bind filter).
+        rootfs: the root folder of the container.
+        bound: whether volumes are also visible at their mount paths (containerd 1.7 and the bind filter).
     """
     found: list[Mount] = []
     for item in container.get("volumeMounts") or []:
@@ -176,7 +176,7 @@ def mounts(container: Mapping[str, Any], volumes: Volumes, rootfs: str, bound: b
 
 
 def field_of(pod: Mapping[str, Any], path: str, node: Mapping[str, str]) -> str:
-    """Return what a fieldRef means (`metadata.name`, `spec.nodeName`, `status.hostIP` …)."""
+    """Return the value of a fieldRef (`metadata.name`, `spec.nodeName`, `status.hostIP` …)."""
     if path in node:
         return node[path]
     for kind in ("labels", "annotations"):

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Pods of one node: a kubelet's work on each, from the image to the status it reports."""
+"""The pods of one node: the work of a kubelet, from the image to the reported status."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from simulator.kubernetes_node.programs import contracts
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
-_FIRST_DELAY = 10.0  # kubelet's first back-off, doubled each time, in seconds of the node's clock
+_FIRST_DELAY = 10.0  # kubelet's first back-off, which doubles each time, in seconds of the node's time
 _LONGEST_PULL_DELAY = 300.0
 
 
 @dataclass
 class Turn:
-    """One container of a pod: its attempts, and why it waits."""
+    """One container of a pod: its attempts, and the reason if it is waiting."""
 
     waiting: str = "ContainerCreating"
     message: str = ""
@@ -44,7 +44,7 @@ class Turn:
 
 @dataclass
 class Worker:
-    """What a kubelet knows of one pod."""
+    """A kubelet's state for one pod."""
 
     uid: str
     volumes: Volumes = field(default_factory=Volumes)
@@ -56,15 +56,15 @@ class Worker:
     reported: dict[str, Any] | None = None
 
     def turn(self, name: str) -> Turn:
-        """Return a container's record."""
+        """Return the state of a container."""
         return self.turns.setdefault(name, Turn(waiting="PodInitializing" if self.sandbox else "ContainerCreating"))
 
 
 class Pods:
-    """The pods of a kubelet; all its methods are called by the kubelet's thread.
+    """The pods of a kubelet. Only the kubelet's thread calls the methods.
 
     Args:
-        name: of the node.
+        name: the name of the node.
         scale: real seconds per second of a back-off.
     """
 
@@ -75,7 +75,7 @@ class Pods:
         self._service_variables: dict[str, str] = {}
 
     def sync(self, pods: list[dict[str, Any]], runtime: Runtime | None) -> bool:
-        """Bring the pods of the node forward; returns whether any of them is on its way."""
+        """Advance the pods of the node. Returns whether any of them is still changing."""
         busy = False
         present = {pod["metadata"]["uid"] for pod in pods}
         if runtime:
@@ -92,7 +92,7 @@ class Pods:
         return busy
 
     def _sweep(self, runtime: Runtime, present: set[str]) -> None:
-        """Remove what belongs to pods that the API server no longer has."""
+        """Remove everything that belongs to pods that are no longer in the API server."""
         for sandbox in runtime.sandboxes():
             if sandbox.uid not in present and _removed(runtime, sandbox):
                 pod_volumes.remove(self._machine, self._settings.root_dir, sandbox.uid)
@@ -101,10 +101,10 @@ class Pods:
 
     def _finish(self, pod: dict[str, Any], worker: Worker, runtime: Runtime | None) -> None:
         if runtime is None:
-            return  # nothing can be stopped without a runtime: the pod stays Terminating
+            return  # without a runtime nothing can be stopped, so the pod stays Terminating
         gone = [_removed(runtime, item) for item in runtime.sandboxes() if item.uid == worker.uid]
         if not all(gone):
-            return  # it stays Terminating, and kubelet goes on trying
+            return  # the pod stays Terminating, and kubelet retries
         pod_volumes.remove(self._machine, self._settings.root_dir, worker.uid)
         metadata = pod["metadata"]
         try:
@@ -133,10 +133,10 @@ class Pods:
             self._container(pod, worker, runtime, container, initial=False)
 
     def _sandbox(self, pod: dict[str, Any], worker: Worker, runtime: Runtime) -> bool:
-        """Return whether the pod has its volumes and its sandbox."""
+        """Return whether the pod has its volumes and its sandbox, after trying to create them."""
         current = next((item for item in runtime.sandboxes() if item.uid == worker.uid and item.ready), None)
         if worker.sandbox is not None and current is None:
-            # The machine rebooted, or somebody removed it: everything begins again.
+            # After a reboot, or the removal of the sandbox, everything starts again.
             for turn in worker.turns.values():
                 if turn.current:
                     turn.last, turn.current, turn.restarts = turn.current, None, turn.restarts + 1
@@ -177,10 +177,10 @@ class Pods:
     def _container(
         self, pod: dict[str, Any], worker: Worker, runtime: Runtime, container: dict[str, Any], initial: bool
     ) -> bool:
-        """Bring one container forward; returns whether the next may begin (an init container that succeeded)."""
+        """Advance one container. Returns whether the next one may start (after an init container that succeeded)."""
         turn = worker.turn(container["name"])
         if worker.sandbox is not None and turn.current is None and turn.last is None:
-            # A kubelet that was started again finds what its predecessor made.
+            # After a restart, the kubelet finds the containers that it created before.
             found = [item for item in runtime.containers(worker.sandbox.id) if item.name == container["name"]]
             if found:
                 turn.current, turn.restarts = found[0], found[0].attempt
@@ -308,7 +308,7 @@ class Pods:
             return {}
 
     def _report(self, pod: dict[str, Any], worker: Worker, runtime: Runtime | None) -> bool:
-        """Send the status if it changed; returns whether the pod is on its way."""
+        """Send the status if it has changed. Returns whether the pod is still changing."""
         address = self._settings.node_ip or self._machine.address
         known = {name: pod_status.Known(turn.current, turn.last, turn.restarts, turn.waiting, turn.message)
                  for name, turn in worker.turns.items()}  # fmt: skip
@@ -330,14 +330,14 @@ class Pods:
 
 
 def _end_dead(runtime: Runtime, uid: str) -> None:
-    """Stop a pod's dead sandboxes before it gets a new one, so that CNI takes their network. Raises RuntimeFailure."""
+    """Stop a pod's dead sandboxes before it gets a new one, so that CNI removes their network."""
     for sandbox in runtime.sandboxes():
         if sandbox.uid == uid and not sandbox.ready and sandbox.network:
             runtime.stop_sandbox(sandbox)
 
 
 def _removed(runtime: Runtime, sandbox: Sandbox) -> bool:
-    """Return whether containerd could remove a sandbox."""
+    """Remove a sandbox. Returns whether that succeeded."""
     try:
         runtime.remove_sandbox(sandbox)
     except RuntimeFailure:

@@ -1,9 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""kubelet.exe: its command line, the service, and the loop that keeps a node and its pods.
+"""kubelet.exe: its command line, its service, and the loop that maintains a node and its pods.
 
-As a service it needs --windows-service: without it, it never reports to the service manager and its start fails (1053).
-What is wrong with flags or configuration ends it before it reports, too; a failed TLS bootstrap ends it afterwards.
+As a service it needs --windows-service. Without it, it never reports to the service control manager, and its start
+fails (1053). Invalid flags or an invalid configuration also end it before it reports; a failed TLS bootstrap ends it
+afterwards.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from simulator.machine.services import Service, ServiceError
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
-_TICK = 0.5  # seconds between two looks at what the node's state depends on
+_TICK = 0.5  # seconds between two checks of the node's state
 _PODS_IDLE, _PODS_BUSY = 1.0, 0.5  # seconds between two listings of the node's pods
 _LEASE = 10.0
 _COMES_UP = 1.0
@@ -40,8 +41,8 @@ class Kubelet:
     """A running kubelet.
 
     Args:
-        settings: of its command line and configuration.
-        stderr: takes each line that it logs; a native service's goes nowhere.
+        settings: the settings from its command line and configuration.
+        stderr: called with each line of its log. That of a native service is discarded.
     """
 
     def __init__(self, machine: Machine, settings: KubeletSettings, stderr: Stderr = nowhere) -> None:
@@ -58,7 +59,7 @@ class Kubelet:
         self._wait = _PODS_BUSY
 
     def run(self) -> None:
-        """Run until it is stopped or gives up."""
+        """Run until it is stopped or fails."""
         health.up(self._machine, self.settings.healthz_port)
         self._stderr(klog("I", f'"Kubelet version" kubeletVersion="v{self.settings.version}"'))
         try:
@@ -76,7 +77,7 @@ class Kubelet:
                 self._client.close()
 
     def stop(self) -> None:
-        """Make it end."""
+        """Request the end of the loop."""
         self._stop.set()
 
     def _pause(self, seconds: float) -> bool:
@@ -99,12 +100,14 @@ class Kubelet:
             self._client = Client(self._machine, read_kubeconfig(self._machine, settings.kubeconfig))
 
     def _check_runtime(self) -> None:
-        """End if no CRI answers: kubernetes pkg/kubelet PreInitRuntimeService. dockerd's own pipe speaks none.
+        """Check that CRI is available, like PreInitRuntimeService in pkg/kubelet. dockerd's own pipe lacks it.
 
-        Raises: KubeletError.
+        Raises:
+            KubeletError: no runtime responds.
         """
         endpoint = self.settings.runtime_endpoint
-        # It comes to this about a second after its start, which a runtime that starts with it has time enough to use.
+        # The kubelet gets to this point about one second after its start, which is enough for a runtime that starts
+        # with it.
         end = time.monotonic() + _COMES_UP
         while connect(self._machine, endpoint) is None and time.monotonic() < end:
             if self._stop.wait(0.1):
@@ -120,7 +123,7 @@ class Kubelet:
         )
 
     def _work(self) -> None:
-        # Its API comes up once it has credentials (nothing answers there, it is only listened on).
+        # Its API starts after it has credentials. The port is only listed, and serves nothing.
         self._machine.part(Listeners).ports[self.settings.port] = Port("::", "kubelet")
         if self._client is None:
             self._stop.wait()
@@ -132,7 +135,7 @@ class Kubelet:
                 rotation.look(self._client)
                 self._turn(pods, self._client)
             except (ApiError, OSError, RuntimeFailure):
-                self._listed = time.monotonic()  # the API server or the runtime is away: kubelet goes on trying
+                self._listed = time.monotonic()  # the API server or the runtime is not reachable: kubelet retries
             self._stop.wait(_TICK)
 
     def _turn(self, pods: Pods, client: Client) -> None:
@@ -143,7 +146,8 @@ class Kubelet:
             self._register(client)
         if reasons != self._reasons or moment - self._sent >= self.settings.heartbeat:
             self._status = node_status.status(self._machine, self.name, self.settings, runtime, self._status)
-            # Where somebody has deleted the node it fails: a kubelet registers once (kubernetes/kubernetes#71398).
+            # If the node object was deleted this fails, because a kubelet registers only once
+            # (kubernetes/kubernetes#71398).
             client.patch(f"/api/v1/nodes/{self.name}/status", {"status": self._status}, STRATEGIC)
             self._sent, self._reasons = moment, reasons
         if moment - self._renewed >= _LEASE:
@@ -185,7 +189,7 @@ class Kubelet:
 
 
 class _Running:
-    """The service's process."""
+    """The process of the service."""
 
     def __init__(self, machine: Machine, settings: KubeletSettings, stderr: Stderr) -> None:
         self.kubelet = Kubelet(machine, settings, stderr)
@@ -196,16 +200,16 @@ class _Running:
 
     @property
     def alive(self) -> bool:
-        """Whether it runs."""
+        """Whether the process is running."""
         return self._thread.is_alive()
 
     @property
     def exit_code(self) -> int:
-        """What it ended with."""
+        """The exit code."""
         return self.kubelet.exit_code
 
     def stop(self) -> None:
-        """End it."""
+        """End the process."""
         self.kubelet.stop()
         self._thread.join(2.0)
 
@@ -215,10 +219,10 @@ def _failed(error: KubeletError) -> str:
 
 
 class KubeletService:
-    """kubelet as a program of a service."""
+    """kubelet as a service program."""
 
     def start(self, machine: Machine, service: Service, stderr: Stderr = nowhere) -> RunningService:
-        """Start kubelet as a service; `stderr` is what started it, where that is not the service manager."""
+        """Start kubelet as a service. `stderr` is set if its parent is not the service control manager."""
         try:
             settings = read(machine, service.argv[1:], version_of(machine, service.argv[0]))
         except KubeletError as error:
@@ -230,7 +234,7 @@ class KubeletService:
 
 
 def run(machine: Machine, invocation: Invocation) -> ProgramResult:
-    """kubelet.exe on a command line."""
+    """Run kubelet.exe from a command line."""
     try:
         if _asks(invocation.argv, "version"):
             return ProgramResult(0, f"Kubernetes v{invocation.version}\n")
@@ -246,12 +250,12 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
         pass
     kubelet.stop()
     thread.join(2.0)
-    said = (
+    message = (
         f'E1121 00:00:00.000000    1000 run.go:72] "command failed" err="{kubelet.message}"\n'
         if kubelet.message
         else ""
     )
-    return ProgramResult(kubelet.exit_code, "", said)
+    return ProgramResult(kubelet.exit_code, "", message)
 
 
 def _asks(argv: Sequence[str], name: str) -> bool:

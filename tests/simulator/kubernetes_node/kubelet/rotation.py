@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The kubelet's client certificate: it is renewed after 70 to 90 % of its time, or it ends.
+"""The kubelet's client certificate: it is renewed after 70 to 90 % of its lifetime; if it expires, the kubelet ends.
 
-k8s.io/client-go/util/certificate/certificate_manager.go (nextRotationDeadline, jitteryDuration, updateServerError) and
-kubernetes pkg/kubelet/certificate/transport.go (a kubelet whose certificate has expired ends when the API server
-answers). https://kubernetes.io/docs/reference/access-authn-authz/kubelet-tls-bootstrapping/#certificate-rotation
+See k8s.io/client-go/util/certificate/certificate_manager.go (nextRotationDeadline, jitteryDuration, updateServerError)
+and kubernetes pkg/kubelet/certificate/transport.go (a kubelet with an expired certificate ends when the API server
+responds). https://kubernetes.io/docs/reference/access-authn-authz/kubelet-tls-bootstrapping/#certificate-rotation
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from simulator.kubernetes_node.programs.log_file import Stderr, klog
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
-_PAUSE = 2.0  # seconds after an attempt that failed; client-go waits longer and longer
+_PAUSE = 2.0  # seconds after a failed attempt; client-go uses an increasing delay
 
 
 class Rotation:
-    """Keeps the client certificate of one kubelet; without `rotateCertificates` it does nothing.
+    """Maintains the client certificate of one kubelet. Without `rotateCertificates` it does nothing.
 
     Args:
-        node: the node's name.
-        stderr: takes each line that it logs.
+        node: the name of the node.
+        stderr: called with each line of its log.
     """
 
     def __init__(self, machine: Machine, settings: KubeletSettings, node: str, stderr: Stderr) -> None:
@@ -46,9 +46,11 @@ class Rotation:
         self._asked: tuple[str, ec.EllipticCurvePrivateKey] | None = None
 
     def look(self, client: Client) -> None:
-        """Renew the certificate if it is time for that; the client goes on with the new one.
+        """Renew the certificate when it is due, and give the client the new one.
 
-        Raises: KubeletError when the certificate has expired and the API server answers; OSError.
+        Raises:
+            KubeletError: the certificate has expired, and the API server responds.
+            OSError: the API server is not reachable.
         """
         if not self._settings.rotates or not client.access.certificate or time.monotonic() < self._again:
             return
@@ -63,9 +65,9 @@ class Rotation:
             self._renew(client)
         except ApiError as error:
             self._again = time.monotonic() + _PAUSE
-            said = f"cannot create certificate signing request: {error}"
+            message = f"cannot create certificate signing request: {error}"
             text = '"Failed while requesting a signed certificate from the control plane"'
-            self._stderr(klog("E", f'{text} err="{said}"'))
+            self._stderr(klog("E", f'{text} err="{message}"'))
             answers = error.status in (401, 403, 404)
             if answers and moment > self._certificate.not_valid_after_utc:
                 text = "The currently active client certificate has expired and the server is responsive, exiting."
@@ -78,7 +80,7 @@ class Rotation:
         self._deadline = start + (end - start) * random.uniform(0.7, 0.9)
 
     def _renew(self, client: Client) -> None:
-        """Ask, or look whether what was asked for has come."""
+        """Request a certificate, or check whether a requested one is ready."""
         if self._asked is None:
             key = new_key()
             self._stderr(klog("I", '"Rotating certificates"'))
@@ -87,7 +89,7 @@ class Rotation:
         try:
             pem = bootstrap.signed(client, name)
         except BootstrapError:
-            self._asked = None  # denied: it asks again, with another key
+            self._asked = None  # denied: the next request uses another key
             return
         if pem is None:
             return

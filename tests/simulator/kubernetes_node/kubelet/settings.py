@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A kubelet's settings: flags, configuration file and drop-ins of --config-dir, checked as the kubelet checks them.
+"""A kubelet's settings: flags, configuration file and drop-ins in --config-dir, with the kubelet's validation.
 
-Flags and fields by contracts/kubernetes.json; messages from kubernetes cmd/kubelet/app/server.go and
+Flags and fields are those of contracts/kubernetes.json, and messages those of kubernetes cmd/kubelet/app/server.go and
 pkg/kubelet/kubeletconfig/configfiles.
 """
 
@@ -25,12 +25,12 @@ KIND = "kubelet.config.k8s.io/v1beta1 KubeletConfiguration"
 
 
 class KubeletError(Exception):
-    """Why a kubelet does not start; the text is what it prints after `command failed`."""
+    """The reason why a kubelet does not start. The text is what it prints after `command failed`."""
 
 
 @dataclass
 class KubeletSettings:
-    """What a kubelet works with. Paths are Windows paths."""
+    """The effective settings of a kubelet. Paths are Windows paths."""
 
     version: str
     flags: Flags
@@ -39,38 +39,38 @@ class KubeletSettings:
 
     @property
     def node_name(self) -> str:
-        """--hostname-override, in lower case as kubelet makes it; empty: the host's name."""
+        """The value of --hostname-override in lower case, as in kubelet; if empty, the host's name is used."""
         return self.flags.text("hostname-override").strip().lower()
 
     @property
     def rotates(self) -> bool:
-        """Whether it renews its client certificate; the flag comes before the configuration."""
+        """Whether it renews its client certificate. The flag takes precedence over the configuration."""
         given = bool(self.document.get("rotateCertificates"))
         return self.flags.on("rotate-certificates", given)
 
     @property
     def kubeconfig(self) -> str:
-        """The kubelet's own kubeconfig; empty: standalone."""
+        """The path of the kubelet's own kubeconfig; empty for a standalone kubelet."""
         return self.flags.text("kubeconfig")
 
     @property
     def bootstrap_kubeconfig(self) -> str:
-        """The kubeconfig with the bootstrap token."""
+        """The path of the kubeconfig with the bootstrap token."""
         return self.flags.text("bootstrap-kubeconfig")
 
     @property
     def cert_dir(self) -> str:
-        """Where the client certificate is kept."""
+        """The folder for the client certificate."""
         return drive(self.flags.text("cert-dir", "/var/lib/kubelet/pki"))
 
     @property
     def root_dir(self) -> str:
-        """Where pods' volumes are."""
+        """The folder for pods' volumes."""
         return drive(self.flags.text("root-dir", "/var/lib/kubelet"))
 
     @property
     def runtime_endpoint(self) -> str:
-        """The runtime's pipe; the configuration's field comes before the flag's default."""
+        """The runtime's pipe. The field of the configuration takes precedence over the flag's default."""
         named = self.flags.text("container-runtime-endpoint") or str(
             self.document.get("containerRuntimeEndpoint") or ""
         )
@@ -78,12 +78,12 @@ class KubeletSettings:
 
     @property
     def labels(self) -> dict[str, str]:
-        """--node-labels."""
+        """The labels in --node-labels."""
         return self.flags.pairs("node-labels")
 
     @property
     def taints(self) -> list[dict[str, str]]:
-        """Taints the node registers with."""
+        """The taints with which the node registers."""
         found = [dict(taint) for taint in self.document.get("registerWithTaints") or []]
         for text in self.flags.items_of("register-with-taints"):
             pair, _, effect = text.rpartition(":")
@@ -93,12 +93,12 @@ class KubeletSettings:
 
     @property
     def node_ip(self) -> str:
-        """--node-ip."""
+        """The address in --node-ip."""
         return self.flags.text("node-ip")
 
     @property
     def max_pods(self) -> int:
-        """How many pods the node takes."""
+        """The maximum number of pods on the node."""
         return int(self.flags.text("max-pods") or self.document.get("maxPods") or 110)
 
     @property
@@ -108,12 +108,12 @@ class KubeletSettings:
 
     @property
     def resolv_conf(self) -> str:
-        """On Windows only empty or `Host` work: pod sandboxes fail otherwise (kubernetes#116782)."""
+        """The path of resolv.conf. Other values than empty or `Host` make pod sandboxes fail (kubernetes#116782)."""
         return str(self.flags.text("resolv-conf") or self.document.get("resolvConf", ""))
 
     @property
     def log_folder(self) -> str:
-        """Where containers' logs go."""
+        """The folder for container logs."""
         return drive(str(self.document.get("podLogsDir") or "/var/log/pods"))
 
     @property
@@ -123,34 +123,34 @@ class KubeletSettings:
 
     @property
     def port(self) -> int:
-        """The port of kubelet's API."""
+        """The port of the kubelet's API."""
         return int(self.flags.text("port") or self.document.get("port") or 10250)
 
     @property
     def heartbeat(self) -> float:
-        """Seconds between two status updates."""
+        """The seconds between two status updates."""
         return seconds(str(self.document.get("nodeStatusUpdateFrequency") or ""), 0.0) or 10.0
 
     @property
     def lease_seconds(self) -> int:
-        """How long a lease holds."""
+        """The duration of a lease in seconds."""
         return int(self.document.get("nodeLeaseDurationSeconds") or 40)
 
     @property
     def max_restart_delay(self) -> float:
-        """The longest back-off of a container that crashes, in seconds."""
+        """The maximum back-off for a crashing container, in seconds."""
         about = self.document.get("crashLoopBackOff") or {}
         return seconds(str(about.get("maxContainerRestartPeriod") or ""), 300.0)
 
 
 def drive(path: str) -> str:
-    """Return a path as Windows' programs take it: `/var/lib` is on drive C."""
+    """Return a path as Windows programs interpret it: `/var/lib` is on drive C."""
     text = path.replace("/", "\\")
     return f"C:{text}" if text.startswith("\\") and not text.startswith("\\\\") else text
 
 
 def read(machine: Machine, argv: Sequence[str], version: str) -> KubeletSettings:
-    """Read a kubelet's command line and the files it names. Raises KubeletError."""
+    """Read a kubelet's command line and the files that it names. Raises KubeletError."""
     try:
         found, rest = parse(argv, contracts.flags("kubelet", version))
     except FlagError as error:
@@ -176,9 +176,9 @@ def read(machine: Machine, argv: Sequence[str], version: str) -> KubeletSettings
 def _load(machine: Machine, path: str, version: str) -> dict[str, Any]:
     head = f"failed to load kubelet config file, path: {path}, error: failed to load Kubelet config file {path}, error"
     if not machine.files.is_file(path):
-        said = f'failed to read kubelet config file "{path}", error: open {path}: The system cannot find the file '
-        said += "specified."
-        raise KubeletError(f"{head} {said}")
+        message = f'failed to read kubelet config file "{path}", error: open {path}: The system cannot find the file '
+        message += "specified."
+        raise KubeletError(f"{head} {message}")
     try:
         return _decode(machine.files.read_text(path), version)
     except ConfigurationError as error:
@@ -202,7 +202,7 @@ def _decode(text: str, version: str) -> dict[str, Any]:
 
 
 def _drop_ins(machine: Machine, folder: str, settings: KubeletSettings, version: str) -> None:
-    """Put the drop-ins over the configuration: `*.conf` in the order of their names."""
+    """Merge the drop-ins into the configuration: `*.conf`, sorted by name."""
     if not machine.files.is_directory(folder):
         raise KubeletError(
             f"failed to merge kubelet configs: failed to walk through kubelet dropin directory {folder!r}: "
@@ -221,7 +221,7 @@ def _drop_ins(machine: Machine, folder: str, settings: KubeletSettings, version:
 
 
 def merge(into: dict[str, Any], over: Mapping[str, Any]) -> None:
-    """Put one document over another: objects are merged, everything else is replaced."""
+    """Merge one document into another. Objects are merged, everything else is replaced."""
     for name, value in over.items():
         if isinstance(value, Mapping) and isinstance(into.get(name), dict):
             merge(into[name], value)
@@ -230,7 +230,7 @@ def merge(into: dict[str, Any], over: Mapping[str, Any]) -> None:
 
 
 def _validate(settings: KubeletSettings) -> None:
-    """Refuse what kubelet refuses on Windows: pkg/kubelet/apis/config/validation/validation_windows.go."""
+    """Reject what kubelet rejects on Windows: pkg/kubelet/apis/config/validation/validation_windows.go."""
     document = settings.document
     problems: list[str] = []
     if document.get("cgroupsPerQOS"):

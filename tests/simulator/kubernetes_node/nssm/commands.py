@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""nssm.exe on a command line: install, set, get, reset, start, stop, restart, status, remove.
+"""The command line of nssm.exe: install, set, get, reset, start, stop, restart, status, remove.
 
-https://nssm.cc/commands; the names of its parameters: contracts/docker.json. What it prints is UTF-16, so that a
-caller who reads a byte for a character finds a NUL behind each (community.windows' win_nssm strips them).
+https://nssm.cc/commands. The names of its parameters are in contracts/docker.json. Its output is UTF-16, so that
+callers who expect one byte per character find a NUL after each (win_nssm of community.windows removes them).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class _NssmError(Exception):
 
 
 def run(machine: Machine, invocation: Invocation) -> ProgramResult:
-    """nssm.exe."""
+    """Simulate nssm.exe."""
     words = list(invocation.argv)
     handler = _COMMANDS.get(words[0].casefold()) if words else None
     if handler is None or (len(words) < 2 and words[0].casefold() != "install"):
@@ -75,7 +75,7 @@ def _install(machine: Machine, invocation: Invocation, words: list[str]) -> str:
 
 
 def _known(name: str) -> tuple[str, str, bool]:
-    """Return a parameter's own spelling, its kind, and whether it is the service's own. Raises _NssmError."""
+    """Return a parameter's own spelling, its type, and whether it belongs to the service itself. Raises _NssmError."""
     table = contracts.load("docker")["nssm"]
     for group in ("parameters", "native"):
         for known, kind in table[group].items():
@@ -99,7 +99,7 @@ def _value(name: str, kind: str, values: list[str]) -> Any:
             return int(values[0], 0)
         except ValueError as error:
             raise _NssmError(f'Invalid number "{values[0]}".', BAD) from error
-    # nssm joins what it is given with blanks.
+    # nssm joins its arguments with blanks.
     return " ".join(values)
 
 
@@ -108,7 +108,7 @@ def _set(machine: Machine, _: Invocation, words: list[str]) -> str:
     if len(words) < 3:
         raise _NssmError("Usage: nssm set <servicename> <parameter> [<subparameter>] <value>", BAD)
     parameter, kind, native = _known(words[1])
-    said = f'Set parameter "{parameter}" for service "{name}".'
+    message = f'Set parameter "{parameter}" for service "{name}".'
     if parameter == "AppExit":
         code = "" if words[2].casefold() == "default" else words[2]
         actions = contracts.load("docker")["nssm"]["exit_actions"]
@@ -116,7 +116,7 @@ def _set(machine: Machine, _: Invocation, words: list[str]) -> str:
         if action is None:
             raise _NssmError(f'Invalid exit action "{" ".join(words[3:])}".', BAD)
         machine.registry.set(f"{parameters(name)}\\AppExit", code, action, kind)
-        return said
+        return message
     value = _value(parameter, kind, words[2:])
     if parameter == "Start":
         machine.services.configure(name, Start=value, DelayedAutostart=int("DELAYED" in words[2].upper()))
@@ -124,7 +124,7 @@ def _set(machine: Machine, _: Invocation, words: list[str]) -> str:
         machine.services.configure(name, **{parameter: value})
     else:
         machine.registry.set(parameters(name), parameter, value, kind)
-    return said
+    return message
 
 
 def _get(machine: Machine, _: Invocation, words: list[str]) -> str:

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-r"""nssm.exe as a service's program: it runs an application that knows nothing of services, and restarts it.
+r"""nssm.exe as a service program: it runs an application that does not support services, and restarts it.
 
-What it runs stands in the registry, `…\Services\NAME\Parameters`, whoever wrote that: https://nssm.cc/usage and its
-README. An application that ends within AppThrottle (1500 ms) is started again after a pause that doubles each time, up
-to four minutes; `AppExit` (its default value, or one for an exit code) says Restart, Ignore or Exit. The command line
-is in `commands.py`.
+The application's settings are in the registry, `…\Services\NAME\Parameters`, no matter how they got there:
+https://nssm.cc/usage and its README. An application that ends within AppThrottle (1500 ms) is restarted after a delay,
+which doubles each time up to four minutes. `AppExit` (its default value, or one for an exit code) is Restart, Ignore or
+Exit. The command line is in `commands.py`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _pairs(value: object) -> dict[str, str]:
 
 
 class _Application:
-    """What nssm runs for one service, as the registry says at the service's start."""
+    """The application of one service, with its settings in the registry at the start of the service."""
 
     def __init__(self, machine: Machine, service: Service) -> None:
         key, data = parameters(service.name), machine.registry.data
@@ -59,7 +59,7 @@ class _Application:
 
 
 class _Running:
-    """nssm's process, and its application's."""
+    """The processes of nssm and its application."""
 
     def __init__(self, machine: Machine, service: Service) -> None:
         self._machine, self._service = machine, service
@@ -87,7 +87,7 @@ class _Running:
 
     @property
     def alive(self) -> bool:
-        """Whether nssm runs; it does while it waits to start its application again."""
+        """Whether nssm is running, which includes the delay before a restart of its application."""
         return self._ignored or self._thread.is_alive()
 
     def _run(self) -> None:
@@ -147,12 +147,12 @@ class _Running:
 
 class _Service:
     def start(self, machine: Machine, service: Service) -> RunningService:
-        """Start nssm, and so the application."""
+        """Start nssm and the application."""
         return _Running(machine, service)
 
 
 def executable(machine: Machine, name: str) -> str:
-    """Return what a service runs in the end: nssm's application where nssm is its program. Windows path."""
+    """Return the Windows path of the program that a service finally runs, which for nssm is its application."""
     service = machine.services.get(name)
     if service is None or not service.argv:
         return ""

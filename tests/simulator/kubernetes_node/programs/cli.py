@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Command lines as containerd's programs read them: urfave/cli, commands, aliases and flags by contract."""
+"""Command lines of containerd's programs (urfave/cli), with commands, aliases and flags from the contracts."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from simulator.kubernetes_node.programs import contracts
 
 
 class UsageError(Exception):
-    """A command line that the program refuses.
+    """A command line that the program rejects.
 
     Args:
-        text: what it prints to standard error at the end (`ctr: …`).
-        printed: what it prints to standard output before that.
+        text: the last line on standard error (`ctr: …`).
+        printed: the output on standard output before that.
     """
 
     def __init__(self, text: str, printed: str = "") -> None:
@@ -26,7 +26,7 @@ class UsageError(Exception):
 
 @dataclass
 class CommandLine:
-    """A command line, read: flags of all levels by their long name without dashes, the command, its arguments."""
+    """A parsed command line: flags of all levels by their long name without dashes, the command, its arguments."""
 
     command: str = ""
     flags: dict[str, list[str]] = field(default_factory=dict)
@@ -42,13 +42,14 @@ class CommandLine:
 
 
 def read(program: str, argv: Sequence[str], version: str, hidden: Mapping[str, bool] | None = None) -> CommandLine:
-    """Read a command line of containerd or ctr.
+    """Parse a command line of containerd or ctr.
 
     Args:
         argv: the arguments.
-        hidden: flags that --help does not show: name to whether it takes a value.
+        hidden: flags that --help does not show, each with whether it takes a value.
 
-    Raises: UsageError.
+    Raises:
+        UsageError: the program rejects the command line.
     """
     minor = contracts.nearest("containerd", version)
     table = contracts.load("containerd")[program]
@@ -98,9 +99,9 @@ def _flag(found: CommandLine, word: str, words: list[str], known: Mapping[str, A
     if bare in ("help", "h"):
         found.flags["help"] = ["true"]
         return
-    said = f"flag provided but not defined: -{bare}"
-    raise UsageError(f"{program}: {said}", _incorrect(said))
+    message = f"flag provided but not defined: -{bare}"
+    raise UsageError(f"{program}: {message}", _incorrect(message))
 
 
-def _incorrect(said: str) -> str:
-    return f"Incorrect Usage: {said}\n\n"
+def _incorrect(message: str) -> str:
+    return f"Incorrect Usage: {message}\n\n"

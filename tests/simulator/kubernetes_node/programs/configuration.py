@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Checks of Kubernetes configuration objects by contract.
+"""Checks of Kubernetes configuration objects against the contracts.
 
-Unknown fields and wrong types fail as they do in strict decoding.
+Unknown fields and wrong types cause the errors of strict decoding.
 """
 
 from __future__ import annotations
@@ -16,14 +16,17 @@ from simulator.kubernetes_node.programs.flags import DURATION
 
 
 class ConfigurationError(Exception):
-    """A configuration that the program refuses; the text is the program's."""
+    """A configuration that the program rejects. The text is the program's error message."""
 
 
 def check(document: Mapping[str, Any], kind: str, version: str) -> list[str]:
-    """Check a document against a kind (`apiVersion Kind`) of a version.
+    """Check a document against a kind (`apiVersion Kind`) in a version.
 
-    Returns: the paths of unknown fields, in the order in which they stand.
-    Raises: ConfigurationError for a value of a wrong type (json's text).
+    Returns:
+        The paths of unknown fields, in their order.
+
+    Raises:
+        ConfigurationError: a value has a wrong type. The message is that of package json.
     """
     known = contracts.fields(kind, version)
     unknown: list[str] = []
@@ -32,12 +35,12 @@ def check(document: Mapping[str, Any], kind: str, version: str) -> list[str]:
 
 
 def strict_error(unknown: list[str]) -> str:
-    """Return the text of a strict decoding error."""
+    """Return the message of a strict decoding error."""
     return "strict decoding error: " + ", ".join(f'unknown field "{path}"' for path in unknown)
 
 
 def gates(wanted: Mapping[str, object], version: str) -> dict[str, bool]:
-    """Check feature gates and return them over their defaults. Raises ConfigurationError (component-base's texts)."""
+    """Return the given feature gates on top of the defaults. Raises ConfigurationError as in component-base."""
     known = contracts.feature_gates(version)
     found = {name: default for name, (default, _) in known.items()}
     for name, value in wanted.items():
@@ -86,7 +89,7 @@ def _scalar(value: object, pattern: str, path: str, known: Mapping[str, str], ki
         type(value), ""
     )
     if wanted is None:
-        if f"{pattern}.Duration" in known:  # component-base's TimeOrMetaDuration also reads a bare number or duration
+        if f"{pattern}.Duration" in known:  # component-base's TimeOrMetaDuration also accepts a number or duration
             return
         expected = "slice" if any(key.startswith(f"{pattern}[]") for key in known) else "object"
         raise ConfigurationError(_mismatch(what, kind, path, expected))

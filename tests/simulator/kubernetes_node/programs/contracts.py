@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """What the Kubernetes programs and containerd accept, by version: contracts/kubernetes.json and containerd.json.
 
-Both were printed by the programs themselves; their `about` says how.
+The programs themselves printed both. Their key `about` describes how.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ FOLDER = Path(__file__).resolve().parents[2] / "contracts"
 
 @functools.cache
 def load(name: str) -> Mapping[str, Any]:
-    """Return one contract file, e.g. `kubernetes`."""
+    """Return the contents of one contract file, e.g. `kubernetes`."""
     found: Mapping[str, Any] = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
     return found
 
 
 def minor_of(version: str) -> str:
-    """Return `1.37` of `1.37.1`."""
+    """Return the minor version `1.37` for `1.37.1`."""
     return ".".join(version.removeprefix("v").split(".")[:2])
 
 
 def number(minor: str) -> tuple[int, int]:
-    """Return a minor version as numbers to compare."""
+    """Return a minor version as numbers for comparisons."""
     major, _, rest = minor.partition(".")
     digits = "".join(char for char in rest.split(".")[0] if char.isdigit())
     return int(major or 0), int(digits or 0)
 
 
 def at_least(version: str, minor: str) -> bool:
-    """Return whether a version belongs to a minor or a later one."""
+    """Return whether a version is at least a minor version."""
     return number(minor_of(version)) >= number(minor)
 
 
 def nearest(contract: str, version: str) -> str:
-    """Return the minor of the contract that stands for a version: its own, or the last one before it (or the first)."""
+    """Return the contract's minor version for a version: the same, or else the last one before it, or the first."""
     known = sorted(load(contract)["versions"], key=number)
     wanted = number(minor_of(version))
     before = [minor for minor in known if number(minor) <= wanted]
@@ -49,7 +49,7 @@ def nearest(contract: str, version: str) -> str:
 
 
 def includes(span: str, minor: str) -> bool:
-    """Return whether a span of minors (`all`, `1.30-1.33`, `1.7-2.0,2.2-2.4`) includes one."""
+    """Return whether a range of minor versions (`all`, `1.30-1.33`, `1.7-2.0,2.2-2.4`) includes one."""
     if span == "all":
         return True
     wanted = number(minor)
@@ -61,7 +61,7 @@ def includes(span: str, minor: str) -> bool:
 
 
 def flags(program: str, version: str, command: str | None = None) -> dict[str, Mapping[str, Any]]:
-    """Return the flags of kubelet, kube-proxy or (with a command) kubeadm of a version, by name without dashes."""
+    """Return the flags of a version of kubelet, kube-proxy or (with a command) kubeadm, by name without dashes."""
     table = load("kubernetes")[program]
     if command is not None:
         table = table.get(command, {})
@@ -70,14 +70,14 @@ def flags(program: str, version: str, command: str | None = None) -> dict[str, M
 
 
 def commands(version: str) -> set[str]:
-    """Return the commands of a kubeadm version (`join phase preflight`)."""
+    """Return the commands of a version of kubeadm (`join phase preflight`)."""
     table = load("kubernetes")["kubeadm"]
     minor = nearest("kubernetes", version)
     return {name for name, known in table.items() if any(includes(about["minors"], minor) for about in known.values())}
 
 
 def feature_gates(version: str) -> dict[str, tuple[bool, bool]]:
-    """Return the feature gates of a version: name to (default, locked to its default)."""
+    """Return the feature gates of a version, each with (default, locked to its default)."""
     minor = nearest("kubernetes", version)
     found: dict[str, tuple[bool, bool]] = {}
     for name, stages in load("kubernetes")["feature_gates"].items():
@@ -88,7 +88,7 @@ def feature_gates(version: str) -> dict[str, tuple[bool, bool]]:
 
 
 def kinds(version: str) -> dict[str, str]:
-    """Return the configuration kinds that a version knows: `apiVersion Kind` to `yes`, or `experimental`."""
+    """Return the configuration kinds of a version: for each `apiVersion Kind` either `yes` or `experimental`."""
     minor = nearest("kubernetes", version)
     found: dict[str, str] = {}
     for name, about in load("kubernetes")["configuration"].items():
@@ -99,7 +99,7 @@ def kinds(version: str) -> dict[str, str]:
 
 
 def fields(kind: str, version: str) -> dict[str, str]:
-    """Return the fields of a configuration kind (`apiVersion Kind`) in a version: path to type."""
+    """Return the fields of a configuration kind (`apiVersion Kind`) in a version: types by path."""
     minor = nearest("kubernetes", version)
     found: dict[str, str] = {}
     for path, about in load("kubernetes")["configuration"][kind]["fields"].items():

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Command lines as the Kubernetes programs read them: spf13/pflag, with flags and types by contract."""
+"""Command lines of the Kubernetes programs (spf13/pflag), with flags and types from the contracts."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _LISTS = {"stringSlice", "mapStringString", "mapStringBool", "[]v1.Taint"}
 
 
 class FlagError(Exception):
-    """A command line that the program refuses; the text is pflag's."""
+    """A command line that the program rejects. The text is pflag's error message."""
 
 
 class Flags(dict[str, list[str]]):
-    """The flags of a command line: name to the values that were given, in order."""
+    """The flags of a command line: for each name the given values, in order."""
 
     def text(self, name: str, default: str = "") -> str:
         """Return the last value of a flag."""
@@ -30,7 +30,7 @@ class Flags(dict[str, list[str]]):
         return self[name][-1] in _TRUE if self.get(name) else default
 
     def items_of(self, name: str) -> list[str]:
-        """Return the elements of a list flag: given several times, or with commas."""
+        """Return the elements of a list flag, which is repeated or contains commas."""
         return [item for value in self.get(name, []) for item in value.split(",") if item]
 
     def pairs(self, name: str) -> dict[str, str]:
@@ -39,17 +39,20 @@ class Flags(dict[str, list[str]]):
 
 
 def parse(argv: Sequence[str], known: Mapping[str, Mapping[str, Any]]) -> tuple[Flags, list[str]]:
-    """Read a command line as pflag does.
+    """Parse a command line like pflag.
 
     Args:
         argv: the arguments.
-        known: flags by name, with `type` and perhaps `short`.
+        known: the flags by name, with `type` and optionally `short`.
 
-    Returns: the flags, and the other arguments.
-    Raises: FlagError with pflag's text.
+    Returns:
+        The flags, and the other arguments.
+
+    Raises:
+        FlagError: pflag rejects the command line.
     """
     shorts = {str(about["short"]): name for name, about in known.items() if about.get("short")}
-    # Every program of cobra has these.
+    # All programs that use cobra have these flags.
     table = {"help": {"type": "bool"}, "version": {"type": "version"}, **known}
     found, rest = Flags(), list[str]()
     words = list(argv)
@@ -76,7 +79,7 @@ def parse(argv: Sequence[str], known: Mapping[str, Mapping[str, Any]]) -> tuple[
 
 
 def _split(word: str, shorts: Mapping[str, str], known: Mapping[str, object]) -> tuple[str, bool, str]:
-    """Return (flag, whether a value came with it, that value)."""
+    """Return (flag, whether the word contains a value, the value)."""
     if word.startswith("--"):
         name, given, value = word[2:].partition("=")
         name = name.replace("_", "-")
@@ -106,7 +109,7 @@ def _check(name: str, kind: str, value: str) -> None:
 
 
 def seconds(text: str, default: float = 0.0) -> float:
-    """Return a Go duration (`1m30s`) in seconds."""
+    """Return the seconds of a Go duration (`1m30s`)."""
     units = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
     parts = re.findall(r"(\d+(?:\.\d*)?)(ns|us|µs|ms|s|m|h)", str(text))
     return sum(float(amount) * units[unit] for amount, unit in parts) if parts else default

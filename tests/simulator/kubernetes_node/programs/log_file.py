@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Files that a node's programs log to, and what goes to a standard error."""
+"""Log files and the standard error of a node's programs."""
 
 from __future__ import annotations
 
@@ -15,25 +15,26 @@ if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
 Stderr = Callable[[str], None]
-"""Takes one line, without its end."""
+"""Called with one line, without its line ending."""
 
 
 def nowhere(text: str) -> None:
-    """The standard error of a service: Windows gives it none."""
+    """Discard a line. This is the standard error of a service, to which Windows assigns none."""
 
 
 def klog(severity: str, text: str) -> str:
-    """Return a line of Kubernetes' programs: severity (`I`, `W`, `E`), time in UTC, the rest as they say it."""
+    """Return a log line of Kubernetes' programs: severity (`I`, `W`, `E`), time in UTC, and the text."""
     return f"{severity}{datetime.now(UTC):%m%d %H:%M:%S.%f}    1000 server.go:1] {text}"
 
 
 class LogFile:
-    """A log that is only appended to; without a path what is written goes to NUL.
+    """A log file that is appended to. Without a path, lines are discarded.
 
     Args:
-        path: Windows path. Its folder must exist, as for Go's os.OpenFile.
+        path: a Windows path. Its folder must exist, as for Go's os.OpenFile.
 
-    Raises: ServiceError 1053, since a program that cannot open its log ends before it reports to the service manager.
+    Raises:
+        ServiceError: 1053, because a program without its log ends before it reports to the service control manager.
     """
 
     def __init__(self, machine: Machine, path: str) -> None:
@@ -47,7 +48,7 @@ class LogFile:
                 raise ServiceError(1053, f"open {path}: {error}") from error
 
     def write(self, text: str) -> None:
-        """Append a line; one that a full disk does not take is lost."""
+        """Append a line, which is lost if the disk is full."""
         if self._path:
             try:
                 self._append(f"{text}\n")

@@ -28,7 +28,7 @@ _PORTAL = b"<!DOCTYPE html><html><body>Please sign in to the network.</body></ht
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers readers and writers of a registry."""
+    """Handles requests to a registry, for reading and writing."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
@@ -41,7 +41,7 @@ class Handler(BaseHTTPRequestHandler):
         return self.server.owner
 
     def do_GET(self) -> None:
-        """Answer a request."""
+        """Handle a request."""
         self.owner.count("requests")
         parts = urlsplit(self.path)
         if parts.path == "/token":
@@ -94,7 +94,7 @@ class Handler(BaseHTTPRequestHandler):
         return self.owner.faults.take(self.command, f"/{namespace}{parts.path}" if namespace else parts.path)
 
     def _refuse(self, fault: Fault) -> bool:
-        """Do what a fault does instead of an answer; False: content is sent, perhaps damaged."""
+        """Apply a fault that replaces the response. Returns False if content must be sent, perhaps damaged."""
         if fault.kind == "silence":
             time.sleep(fault.seconds)
         elif fault.kind == "status":
@@ -113,7 +113,7 @@ class Handler(BaseHTTPRequestHandler):
         return False
 
     def _admitted(self) -> bool:
-        """Return whether whoever asks may; False: it was told what to do."""
+        """Return whether the client is authorized. If not, an error response was sent."""
         owner = self.owner
         basic = "Basic " + base64.b64encode(owner.user.encode()).decode()
         wanted = basic if owner.auth == "basic" else f"Bearer {_TOKEN}"
@@ -135,16 +135,16 @@ class Handler(BaseHTTPRequestHandler):
         self.owner.count("tokens")
         self._send(200, json.dumps({"token": _TOKEN, "expires_in": 300}).encode(), "application/json")
 
-    # -- writers
+    # -- writing
 
     def do_POST(self) -> None:
-        """Begin an upload."""
+        """Start an upload."""
         self._body()
         if self._admitted():
             self._answer(202, {"Location": f"{urlsplit(self.path).path.rstrip('/')}/1"})
 
     def do_PUT(self) -> None:
-        """Keep a blob or a manifest."""
+        """Store a blob or a manifest."""
         data = self._body()
         parts = urlsplit(self.path)
         route = _ROUTE.match(parts.path)
@@ -169,7 +169,7 @@ class Handler(BaseHTTPRequestHandler):
         self._answer(201, {"Docker-Content-Digest": digest, "Location": parts.path})
 
     def _failing(self, name: str, wanted: str, namespace: str = "") -> bool:
-        """Refuse what is to fail."""
+        """Send an error response if the name is set to fail. Returns whether it is."""
         status = self.owner.failures.get(f"{namespace or name.partition('/')[0]}/{name}:{wanted}")
         if status:
             self._fail(status, "UNAVAILABLE", "injected")
@@ -178,7 +178,7 @@ class Handler(BaseHTTPRequestHandler):
     def _body(self) -> bytes:
         return self.rfile.read(int(self.headers.get("Content-Length") or 0))
 
-    # -- answers
+    # -- responses
 
     def _fail(self, status: int, code: str, message: str, **headers: str) -> None:
         body = json.dumps({"errors": [{"code": code, "message": message}]}).encode()
@@ -225,4 +225,4 @@ class Handler(BaseHTTPRequestHandler):
             self.close_connection = True
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it so
-        """Say nothing."""
+        """Log nothing."""

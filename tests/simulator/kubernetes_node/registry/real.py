@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The real registry (https://distribution.github.io/distribution/; Debian's package docker-registry), filled over HTTP.
+"""The real registry (https://distribution.github.io/distribution/; Debian's docker-registry), filled over HTTP.
 
-What simulated nodes pull from it went through its own API: manifest lists with entries by Windows build (`os.version`).
+Its content is uploaded through its API: manifest lists with entries by Windows build (`os.version`).
 """
 
 from __future__ import annotations
@@ -27,17 +27,18 @@ _PATIENCE = 20.0
 
 
 def unavailable() -> str:
-    """Return why there is no real registry here; empty: there is one."""
+    """Return why the real registry cannot run here; empty if it can."""
     return "" if shutil.which(_PROGRAM) else f"{_PROGRAM} is not installed (Debian: apt-get install {_PROGRAM})"
 
 
 class RealRegistry:
-    """A docker-registry on a free port, with its files in a temporary folder; a context manager.
+    """A docker-registry on a free port, with its files in a temporary folder. A context manager.
 
     Args:
-        address: IPv4 address to listen on.
+        address: the IPv4 address to listen on.
 
-    Raises: OSError if it does not come up.
+    Raises:
+        OSError: the registry does not start.
     """
 
     def __init__(self, address: str = "127.0.0.1") -> None:
@@ -51,7 +52,7 @@ class RealRegistry:
             "http": {"addr": f"{address}:{self.port}"},
         }
         file = self._folder / "config.yml"
-        # YAML reads JSON.
+        # JSON is valid YAML.
         file.write_text(json.dumps(config), encoding="utf-8")
         self._log = (self._folder / "log").open("wb")
         self._process = subprocess.Popen([_PROGRAM, "serve", str(file)], stdout=self._log, stderr=self._log)
@@ -63,7 +64,7 @@ class RealRegistry:
 
     @property
     def url(self) -> str:
-        """`http://127.0.0.1:5000`."""
+        """The URL, such as `http://127.0.0.1:5000`."""
         return f"http://{self.address}:{self.port}"
 
     def _wait(self) -> None:
@@ -75,8 +76,8 @@ class RealRegistry:
             except OSError:
                 pass
             if self._process.poll() is not None or time.monotonic() > end:
-                said = (self._folder / "log").read_text(encoding="utf-8", errors="replace")[-500:]
-                raise OSError(f"{_PROGRAM} does not answer on {self.url}: {said}")
+                message = (self._folder / "log").read_text(encoding="utf-8", errors="replace")[-500:]
+                raise OSError(f"{_PROGRAM} does not answer on {self.url}: {message}")
             time.sleep(0.02)
 
     def _ask(
@@ -95,10 +96,11 @@ class RealRegistry:
         """Push images: `registry.k8s.io/pause:3.10.2` into the repository `pause`.
 
         Args:
-            images: what there is.
-            names: which of them; by default all.
+            images: the available images.
+            names: the names of those to push; by default all.
 
-        Raises: ValueError with the registry's own words if it refuses one.
+        Raises:
+            ValueError: the registry rejects an image. The text contains its message.
         """
         for name in images.tags if names is None else names:
             path, _, tag = name.partition("/")[2].rpartition(":")
@@ -120,9 +122,9 @@ class RealRegistry:
         self._must(201, "PUT", f"{begun.path}?{begun.query}&digest={quote(digest)}", images.content[digest][1])
 
     def _must(self, status: int, method: str, path: str, body: bytes = b"", media_type: str = "") -> dict[str, str]:
-        found, headers, said = self._ask(method, path, body, media_type)
+        found, headers, message = self._ask(method, path, body, media_type)
         if found != status:
-            raise ValueError(f"{method} {path}: {found} {said.decode(errors='replace')}")
+            raise ValueError(f"{method} {path}: {found} {message.decode(errors='replace')}")
         return headers
 
     def digest(self, path: str, tag: str) -> str | None:
@@ -138,7 +140,7 @@ class RealRegistry:
             connection.close()
 
     def stop(self) -> None:
-        """End it and delete its files."""
+        """Stop the registry, and delete its files."""
         if self._process.poll() is None:
             self._process.terminate()
             try:

@@ -4,7 +4,7 @@
 
     python -m simulator.kubernetes_node.registry.server --port 5000
 
-https://github.com/opencontainers/distribution-spec; `ns` is what containerd sends to a mirror
+https://github.com/opencontainers/distribution-spec. containerd sends `ns` to mirrors
 (https://github.com/containerd/containerd/blob/main/docs/hosts.md).
 """
 
@@ -29,15 +29,15 @@ class _Server(HttpServer):
 
 
 class Registry:
-    """A registry on an address; a context manager that closes it.
+    """A registry on an address. A context manager that closes it.
 
     Args:
-        address, port: where it listens; port 0 takes a free one.
-        images: what it holds; by default upstream's images.
+        address, port: the address to listen on; port 0 picks a free port.
+        images: the content; by default the images of `upstream`.
         tls: serve HTTPS with this context (`simulator.artifacts.certificates.PrivateCA`).
-        user: `user:password` that whoever asks must give; empty: anybody may.
-        auth: how: `basic`, or `bearer`: with a token of `/token`, which wants the user.
-        rate: bytes per second of each connection at most; 0: no limit.
+        user: the `user:password` that clients need; empty for anonymous access.
+        auth: the authentication: `basic`, or `bearer` with a token from `/token`, which requires the user.
+        rate: the maximum number of bytes per second of each connection; 0 for no limit.
     """
 
     def __init__(self, address: str = "127.0.0.1", port: int = 0, images: Blobs | None = None, *,
@@ -46,12 +46,15 @@ class Registry:
         self.images = images if images is not None else fill(Blobs())
         self.tls, self.user, self.auth, self.rate = tls, user, auth, rate
         self.counters: Counter[str] = Counter()
-        """`requests`, `manifests`, `blobs` (each without HEAD), `bytes`, `tokens`, `pushed`, `most_at_once` (bodies
-        that were sent at the same time), and `NAME:TAG` of each manifest that was asked for by tag."""
+        """The counters `requests`, `manifests`, `blobs` (each without HEAD), `bytes`, `tokens`, `pushed`.
+
+        `most_at_once` is the maximum number of concurrent bodies. Each manifest that is requested by tag also has a
+        counter `NAME:TAG`.
+        """
         self.faults = Faults()
-        """Faults by path: `/registry.k8s.io/v2/pause/manifests/3.10.2`, without the host where none was asked for."""
+        """Faults by path: `/registry.k8s.io/v2/pause/manifests/3.10.2`, without the host for requests without `ns`."""
         self.failures: dict[str, int] = {}
-        """Names (`host/path:tag`) that answer with this HTTP status instead."""
+        """Names (`host/path:tag`) with the HTTP status to return for them."""
         self._lock = threading.Lock()
         self._sending = 0
         self._server = _Server((address, port), Handler, tls)
@@ -63,11 +66,11 @@ class Registry:
 
     @property
     def url(self) -> str:
-        """`http://127.0.0.1:5000`."""
+        """The URL, such as `http://127.0.0.1:5000`."""
         return f"{'https' if self.tls else 'http'}://{self.address}:{self.port}"
 
     def stop(self) -> None:
-        """Close it."""
+        """Close the registry."""
         self._server.stop()
 
     def __enter__(self) -> Registry:
@@ -85,14 +88,14 @@ class Registry:
         self.faults.add(Fault(kind, path, **options))
 
     def count(self, *names: str, by: int = 1) -> None:
-        """Add to counters."""
+        """Add to the counters."""
         with self._lock:
             for name in names:
                 self.counters[name] += by
 
     @contextlib.contextmanager
     def sending(self) -> Iterator[None]:
-        """Count a body as under way, for as long as the context lasts."""
+        """Count a body as in progress for the time of a context."""
         with self._lock:
             self._sending += 1
             self.counters["most_at_once"] = max(self.counters["most_at_once"], self._sending)
@@ -110,7 +113,7 @@ class Registry:
     def find(self, name: str, namespace: str, wanted: str) -> str | None:
         """Return the digest of a tag.
 
-        A name without a namespace may be any repository's path, or begin with its host.
+        A name without `ns` may be the path of any repository, or begin with its host.
         """
         if wanted.startswith("sha256:"):
             return wanted if wanted in self.images.content else None
@@ -134,7 +137,7 @@ class Registry:
         return sorted(known.rpartition(":")[2] for known in self.images.tags if prefix in f"/{known}")
 
     def tag(self, name: str, tag: str, digest: str) -> None:
-        """Name what was pushed."""
+        """Add a tag for pushed content."""
         self.images.tags[f"{self.address}:{self.port}/{name}:{tag}"] = digest
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The commands that are built into cmd.exe, as far as they are needed.
+"""The built-in commands of cmd.exe, as far as they are needed.
 
 https://learn.microsoft.com/windows-server/administration/windows-commands/windows-commands
 """
@@ -16,7 +16,7 @@ from simulator.machine.cmd.errors import ExitSignal
 from simulator.machine.objects import ProgramResult
 from simulator.machine.session import Session
 
-# Those that exist and are not modelled.
+# Commands that exist and are not modelled.
 NOT_MODELLED = frozenset(
     [
         "assoc",
@@ -42,14 +42,14 @@ NOT_MODELLED = frozenset(
         "vol",
     ]
 )
-# What stands behind these is theirs to the last blank.
+# For these, the argument is everything after the name, trailing blanks included.
 _WHOLE = ("echo", "set")
-# Stands before the text of `echo.`, which writes a line even if the text is empty.
+# Precedes the text of `echo.`, which writes a line even if the text is empty.
 EVEN_EMPTY = "\0"
 
 
 def name_and_rest(text: str) -> tuple[str, str]:
-    """Return a command's name, if it can be one that is built in, and what stands behind it."""
+    """Return the name of a command that may be a built-in one, and the text after it."""
     match = re.match(r"[A-Za-z]+(?=[\s.(\\/:]|$)", text)
     if not match or re.match(r"[A-Za-z]:", text):
         return "", text
@@ -61,10 +61,10 @@ def name_and_rest(text: str) -> tuple[str, str]:
 
 
 def unmodelled(name: str, rest: str) -> str:
-    """Return what of a command is not modelled; empty if it is modelled, or not built into cmd.exe.
+    """Return the part of a command that is not modelled; empty if all of it is, or if it is no built-in command.
 
     Args:
-        name: its name, and `rest` what stands behind it, as `name_and_rest` parts them.
+        name, rest: the command's name and the text after it, as `name_and_rest` returns them.
     """
     lower = name.casefold()
     if lower in NOT_MODELLED:
@@ -101,7 +101,7 @@ def _cd(session: Session, rest: str) -> ProgramResult:
 
 
 def _set(session: Session, rest: str) -> ProgramResult:
-    # In quotes everything up to the last quote is meant, without them everything to the end, blanks too.
+    # In quotes, the value ends at the last quote; without quotes it goes to the end of the line, blanks included.
     inside = rest[1:].rpartition('"')[0] if rest.startswith('"') and rest.count('"') > 1 else rest
     name, equals, value = inside.partition("=")
     if equals:
@@ -148,7 +148,7 @@ def _rmdir(session: Session, rest: str) -> ProgramResult:
             continue
         path = session.absolute(word)
         if session.machine.files.real(path).is_symlink():
-            # A link to a folder, perhaps to one that is gone: the link goes, whatever it links to stays.
+            # For a link to a folder, even a folder that no longer exists, remove the link and keep its target.
             session.machine.files.delete(path)
             continue
         if not session.machine.files.is_directory(path):
@@ -160,7 +160,7 @@ def _rmdir(session: Session, rest: str) -> ProgramResult:
 
 
 def _mklink(session: Session, rest: str) -> ProgramResult:
-    """Make a link: https://learn.microsoft.com/windows-server/administration/windows-commands/mklink"""
+    """Create a link: https://learn.microsoft.com/windows-server/administration/windows-commands/mklink"""
     words = command_line.split(rest)
     switches = {word.casefold() for word in words if word.startswith("/")}
     paths = [session.absolute(word) for word in words if not word.startswith("/")]
@@ -176,14 +176,14 @@ def _mklink(session: Session, rest: str) -> ProgramResult:
     if "/h" in switches:
         link.hardlink_to(target)
     else:
-        # Relative, so that it still holds in a copy of the disk.
+        # Relative, so that it stays valid in a copy of the disk.
         link.symlink_to(os.path.relpath(target, link.parent), target_is_directory=bool(switches))
     kind = "Junction" if "/j" in switches else "Hardlink" if "/h" in switches else "symbolic link"
     return ProgramResult(0, f"{kind} created for {paths[0]} <<===>> {paths[1]}\r\n")
 
 
 def _copy(session: Session, rest: str) -> ProgramResult:
-    """Copy a file, or several joined with `+` into one (with /b byte by byte, which is the only way modelled)."""
+    """Copy a file, or join several with `+` (byte by byte, as with /b, which is the only mode modelled)."""
     words = [word for word in command_line.split(rest) if not word.startswith("/")]
     sources = [session.absolute(part) for part in words[0].split("+")] if words else []
     files = session.machine.files
@@ -226,7 +226,7 @@ def _exit(session: Session, rest: str) -> ProgramResult:
 
 
 def _goto(session: Session, rest: str) -> ProgramResult:
-    """Go to the end of the batch file, the only label that is modelled."""
+    """Jump to the end of the batch file, the only label that is modelled."""
     raise ExitSignal(None, batch=True)
 
 

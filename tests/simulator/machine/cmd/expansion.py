@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Percent signs: what cmd.exe replaces in a line before it parses it, and the variables of `for`.
+"""Percent signs: what cmd.exe replaces in a line before it parses the line, and the variables of `for`.
 
 https://learn.microsoft.com/windows-server/administration/windows-commands/set,
 https://learn.microsoft.com/windows-server/administration/windows-commands/for
@@ -16,11 +16,11 @@ from simulator.machine.cmd.errors import CmdNotModelledError
 
 
 def expand(line: str, variables: Mapping[str, str], arguments: Sequence[str] | None = None) -> str:
-    """Return a line with its `%NAME%` replaced.
+    """Return a line with all `%NAME%` replaced.
 
     Args:
-        arguments: of the batch file that the line is in, its own path first; None on a command line. There a variable
-            that is not defined stays as it stands; in a batch file nothing is left of it.
+        arguments: the arguments of the batch file that contains the line, starting with its path; None on a command
+            line. An undefined variable is left as it is on a command line, and removed in a batch file.
     """
     known = {name.casefold(): value for name, value in variables.items()}
     found: list[str] = []
@@ -37,7 +37,7 @@ def expand(line: str, variables: Mapping[str, str], arguments: Sequence[str] | N
 
 
 def _percent(text: str, known: Mapping[str, str], arguments: Sequence[str] | None) -> tuple[int, str]:
-    """Return how much of a text that begins with `%` is taken, and what stands there instead."""
+    """Return how many characters of a text that begins with `%` are replaced, and by what."""
     if arguments is not None:
         if text.startswith("%%"):
             return 2, "%"
@@ -67,7 +67,7 @@ def _argument(arguments: Sequence[str], place: str, modifiers: str | None) -> st
 
 
 def modified(value: str, modifiers: str) -> str:
-    """Return `%~fdpnxVALUE`: parts of a path, without its quotes."""
+    """Apply the modifiers of `%~fdpnxVALUE`, which return parts of a path without its quotes."""
     bare = value.strip('"')
     if not modifiers:
         return bare
@@ -84,7 +84,7 @@ def modified(value: str, modifiers: str) -> str:
 
 
 def substitute(text: str, letters: Mapping[str, str]) -> str:
-    """Return a text with the variables of `for` replaced: `%i`, `%~nxi`."""
+    """Return a text with the variables of `for` replaced, such as `%i` and `%~nxi`."""
     known = "".join(map(re.escape, letters))
 
     def value(match: re.Match[str]) -> str:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What `for` runs over: words, files, numbers, the fields of lines.
+"""What `for` iterates over: words, files, numbers, the fields of lines.
 
 https://learn.microsoft.com/windows-server/administration/windows-commands/for
 """
@@ -17,7 +17,7 @@ from simulator.machine.wildcards import matches
 
 
 def words(session: Session, text: str) -> Iterator[str]:
-    """Yield the words of a set; one with wildcards is the names of the files that it matches."""
+    """Yield the words of a set. A word with wildcards yields the names of the files that match it."""
     for word in re.findall(r'(?:"[^"]*"|[^\s,;="])+', text):
         if "*" not in word and "?" not in word:
             yield word
@@ -42,7 +42,7 @@ def numbers(text: str) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Fields:
-    """The options of `/f`: which fields of a line are taken, and how they are parted."""
+    """The options of `/f`: which fields of a line are taken, and what separates them."""
 
     tokens: tuple[int, ...] = (1,)
     remainder: bool = False
@@ -51,7 +51,7 @@ class Fields:
     comment: str = ";"
 
     def of(self, line: str, letter: str) -> dict[str, str] | None:
-        """Return the variables that a line gives, the first in `letter`; None if it is left out."""
+        """Return the variables that a line defines, the first one being `letter`; None if the line is skipped."""
         if not line or (self.comment and line.startswith(self.comment)):
             return None
         pattern = f"[{re.escape(self.delimiters)}]+" if self.delimiters else r"(?!)"
@@ -68,7 +68,7 @@ class Fields:
 
 
 def fields(options: str) -> Fields:
-    """Read the options of `/f`. Raises CmdNotModelledError."""
+    """Parse the options of `/f`. Raises CmdNotModelledError."""
     found = re.fullmatch(
         r"\s*(?:(?:skip=(?P<skip>\d+)|eol=(?P<eol>\S)|tokens=(?P<tokens>[\d,\-*]+)|delims=(?P<delims>.*$|\S*))\s*)*",
         options,

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Parsing a line of cmd.exe: commands, operators, parentheses, `if`, `for`, redirections.
 
-The grammar is that of ReactOS' parser (base/shell/cmd/parser.c), which follows Windows: the body of `if` and `for` is
-all that follows, up to the end of the line or the closing parenthesis.
+The grammar is that of ReactOS' parser (base/shell/cmd/parser.c), which follows Windows. The body of `if` and `for` is
+everything up to the end of the line or the closing parenthesis.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Redirection:
 
 @dataclass
 class Simple:
-    """A command with its arguments as they stand, quotes and all."""
+    """A command with its unprocessed arguments, quotes included."""
 
     text: str
     redirections: list[Redirection] = field(default_factory=list)
@@ -79,9 +79,11 @@ class Step:
 
 
 def parse(line: str) -> list[Step]:
-    """Return the commands of a line (or of a block of lines in parentheses).
+    """Parse the commands of a line or of a block of lines in parentheses.
 
-    Raises: SyntaxRefusedError, CmdNotModelledError.
+    Raises:
+        SyntaxRefusedError: the syntax is invalid.
+        CmdNotModelledError: the simulator does not model the line.
     """
     parser = _Parser(line)
     steps = parser.sequence()
@@ -254,7 +256,7 @@ class _Parser:
         return If(words, negated, ignore_case, body, other)
 
     def one_or_all(self) -> list[Step]:
-        """Parse the body of `if`: a group alone if `else` follows it, or all that follows."""
+        """Parse the body of `if`: a group if `else` follows it, otherwise everything up to the end."""
         self.blanks()
         start = self.at
         if self.rest().startswith("("):

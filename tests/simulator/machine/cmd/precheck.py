@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What of a batch file is not modelled, so that the file is refused before its first line runs."""
+"""A check of a whole batch file, which rejects what is not modelled before the first line runs."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _FILES = (".bat", ".cmd", ".exe")
 
 
 def check(blocks: Iterable[str]) -> None:
-    """Look at the commands of a batch file as they stand, with their percent signs. Raises CmdNotModelledError."""
+    """Check the commands of a batch file before their percent signs are replaced. Raises CmdNotModelledError."""
     for block in blocks:
         try:
             steps = parse(block)
         except SyntaxRefusedError:
-            # What the percent signs stand for may complete it; if not, cmd.exe refuses it when it gets there.
+            # The values of its variables may complete it. If they do not, cmd.exe rejects it when it gets there.
             continue
         for text in _commands(steps):
             words = text.split(maxsplit=1)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Running the commands of a line or a batch file.
+"""Running the commands of a line or of a batch file.
 
 https://learn.microsoft.com/windows-server/administration/windows-commands/cmd
 """
@@ -23,13 +23,13 @@ from simulator.machine.session import Session
 
 Input = bytes | ConsoleInput
 Work = Callable[["Output", Input], int]
-# Commands after which the error level is what it was before.
+# Commands that do not change the error level.
 _KEEPING = ("echo", "rem", "if", "for", "set", "cd", "chdir", "setlocal", "endlocal", "type", "title", "exit")
 
 
 @dataclass
 class Output:
-    """What commands wrote."""
+    """The output of commands."""
 
     stdout: list[str] = field(default_factory=list)
     stderr: list[str] = field(default_factory=list)
@@ -39,7 +39,7 @@ class Shell:
     """One cmd.exe.
 
     Args:
-        arguments: of the batch file that runs, its path first; None for a command line.
+        arguments: the arguments of the batch file, starting with its path; None for a command line.
     """
 
     def __init__(self, session: Session, stdin: Input = b"", arguments: Sequence[str] | None = None) -> None:
@@ -52,7 +52,7 @@ class Shell:
         self._kept: list[tuple[str, dict[str, str]]] = []
 
     def line(self, text: str, output: Output) -> int:
-        """Run a line (or a block of lines); returns its exit code. Raises ExitSignal."""
+        """Run a line or a block of lines, and return its exit code. Raises ExitSignal."""
         variables = {"CD": self.session.directory, "ERRORLEVEL": str(self.level), **self.session.environment}
         steps = parse(expand(text, variables, self.arguments))
         if self.arguments is not None and self.echo and steps and not steps[0].node.quiet:
@@ -60,7 +60,7 @@ class Shell:
         return self.steps(steps, output, self.stdin)
 
     def _show(self, steps: Sequence[Step], output: Output) -> None:
-        """Write the command that is about to run behind the prompt, as cmd.exe does while echo is on."""
+        """Write the command that is about to run after the prompt, as cmd.exe does while echo is on."""
         node = steps[0].node
         if len(steps) > 1 or not isinstance(node, Simple):
             raise CmdNotModelledError("the echo of a command that holds others (begin with @echo off)")
@@ -68,7 +68,7 @@ class Shell:
         output.stdout.append(f"\r\n{self.session.directory}>{node.text}{redirected} \r\n")
 
     def steps(self, steps: Sequence[Step], output: Output, stdin: Input) -> int:
-        """Run commands one after the other, as their operators say."""
+        """Run commands one after the other, depending on their operators."""
         code = 0
         position = 0
         while position < len(steps):
@@ -85,7 +85,7 @@ class Shell:
     def _piped(self, steps: Sequence[Step], output: Output, stdin: Input) -> int:
         for step in steps[:-1]:
             inner = Output(stderr=output.stderr)
-            # Each side of a pipe is a process of its own: what `cd` or `set` changes there is gone.
+            # Each side of a pipe is a separate process, so the effects of `cd` and `set` are lost.
             self._apart(step.node, inner, stdin)
             stdin = "".join(inner.stdout).encode()
         if len(steps) > 1:
@@ -100,7 +100,7 @@ class Shell:
             self.session.directory, self.session.environment = kept
 
     def run(self, node: Node, output: Output, stdin: Input) -> int:
-        """Run one command; returns its exit code."""
+        """Run one command, and return its exit code."""
         try:
             return self._run(node, output, stdin)
         except AccessDeniedError:
@@ -120,7 +120,7 @@ class Shell:
         return self._loop(node, output, stdin)
 
     def _redirected(self, redirections: Sequence[Redirection], output: Output, stdin: Input, work: Work) -> int:
-        """Run a command whose streams go elsewhere: from left to right, each to where its target goes by then."""
+        """Run a command with redirected streams. Redirections are applied from left to right."""
         own = Output(output.stdout, output.stderr)
         opened: list[tuple[str, list[str]]] = []
         for item in redirections:
@@ -153,7 +153,7 @@ class Shell:
         return self.session.machine.files.read_bytes(self.session.absolute(target))
 
     def _opened(self, item: Redirection, target: str) -> str:
-        """Open a redirection's file, empty unless it is appended to; returns why that cannot be."""
+        """Open the file of a redirection, emptied unless it is appended to. Returns an error message, or nothing."""
         if target.startswith("&") or target.casefold() == "nul":
             return ""
         path, files = self.session.absolute(target), self.session.machine.files
@@ -195,7 +195,7 @@ class Shell:
         return result.exit_code
 
     def _local(self, name: str) -> None:
-        """Run setlocal and endlocal: variables and the folder are as before at the end, of the batch file at latest."""
+        """Run setlocal or endlocal, which save and restore the variables and the current folder."""
         session = self.session
         if name == "setlocal" and self.arguments is not None:
             self._kept.append((session.directory, dict(session.environment)))
@@ -203,7 +203,7 @@ class Shell:
             session.directory, session.environment = self._kept.pop()
 
     def end_batch(self) -> None:
-        """Undo what setlocal kept and nobody ended."""
+        """Restore what setlocal saved, where endlocal is missing."""
         if self._kept:
             self.session.directory, self.session.environment = self._kept[0]
 
@@ -251,7 +251,7 @@ class Shell:
         return code
 
     def _rounds(self, node: For, output: Output) -> list[dict[str, str]]:
-        """Return the variables of each round of a loop."""
+        """Return the variables for each iteration of a loop."""
         items = substitute(node.items, self._letters)
         if node.kind == "/l":
             return [{node.letter: text} for text in loops.numbers(items)]
@@ -263,7 +263,7 @@ class Shell:
         return [letters for letters in found if letters is not None]
 
     def _text(self, source: str, output: Output) -> str:
-        """Return what `for /f` reads: a string, the output of a command, or a file."""
+        """Return the input of `for /f`: a string, the output of a command, or the contents of a file."""
         if source.startswith('"') and source.endswith('"'):
             return source[1:-1]
         if source.startswith("'") and source.endswith("'"):
@@ -298,7 +298,7 @@ def _compared(kind: str, left: str, right: str, *, ignore_case: bool) -> bool:
 
 
 def run_line(session: Session, line: str, stdin: Input = b"") -> ProgramResult:
-    """Run a command line and return what it printed and its exit code."""
+    """Run a command line, and return its output and exit code."""
     shell, output = Shell(session, stdin), Output()
     try:
         code = shell.line(line, output)
@@ -315,7 +315,7 @@ def run_line(session: Session, line: str, stdin: Input = b"") -> ProgramResult:
 
 
 def batch_file(session: Session, program: str) -> str | None:
-    """Return the path of the batch file that a command means, if it means one."""
+    """Return the path of the batch file that a command refers to, or None."""
     if not program.casefold().endswith(BATCH_ENDINGS):
         return None
     path = session.absolute(program)
@@ -326,7 +326,7 @@ def batch_file(session: Session, program: str) -> str | None:
 
 
 def run_batch(session: Session, path: str, arguments: Sequence[str], stdin: Input, output: Output) -> int:
-    """Run a batch file; returns its exit code. Raises ExitSignal for an `exit` that ends its cmd.exe too."""
+    """Run a batch file, and return its exit code. Raises ExitSignal for an `exit` that also ends its cmd.exe."""
     shell = Shell(session, stdin, [path, *arguments])
     try:
         blocks = _blocks(session.machine.files.read_text(path))
@@ -345,7 +345,7 @@ def run_batch(session: Session, path: str, arguments: Sequence[str], stdin: Inpu
 
 
 def _blocks(text: str) -> list[str]:
-    """Return the lines of a batch file, those of a block in parentheses together."""
+    """Return the lines of a batch file. The lines of a block in parentheses are one item."""
     found: list[str] = []
     block, depth = "", 0
     for line in text.replace("\r\n", "\n").split("\n"):

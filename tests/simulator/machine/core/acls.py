@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Get-Acl and Set-Acl of files and folders, by their SDDL.
+"""Get-Acl and Set-Acl for files and folders, in SDDL.
 
 https://learn.microsoft.com/windows/win32/secauthz/security-descriptor-string-format
 """
@@ -25,13 +25,13 @@ RIGHTS = {
     "FA": ("FullControl", 2032127), "FR": ("Read, Synchronize", 1179785), "FW": ("Write, Synchronize", 1048854),
     "FX": ("ReadAndExecute, Synchronize", 1179808), "0x1200a9": ("ReadAndExecute, Synchronize", 1179817),
     "0x1301bf": ("Modify, Synchronize", 1245631), "0x1f01ff": ("FullControl", 2032127),
-    # .NET has no names for generic rights, and shows their number.
+    # .NET has no names for generic rights, so it shows their number.
     "GA": ("268435456", 268435456), "GXGR": ("-1610612736", -1610612736),
 }  # fmt: skip
 
 
 def _name(machine: Machine, who: str) -> str:
-    """Return the name that .NET shows for an account."""
+    """Return the name that .NET displays for an account."""
     full = sid(who)
     return accounts.name_of(machine, full) or full
 
@@ -62,11 +62,12 @@ def _rule(machine: Machine, entry: str) -> PSObject:
 
 
 def read_sddl(machine: Machine, path: str) -> str:
-    """Return what Get-Acl reads; it enables SeBackupPrivilege, and so an administrator may read every list.
+    """Return what Get-Acl reads. It enables SeBackupPrivilege, so an administrator may read every list.
 
     FileSystemSecurity.cs in https://github.com/PowerShell/PowerShell/tree/master/src/System.Management.Automation
 
-    Raises: CmdletError
+    Raises:
+        CmdletError: the item does not exist, or access is denied.
     """
     try:
         return machine.files.sddl(path, {BACKUP})
@@ -80,7 +81,7 @@ def _unauthorized(category: str) -> CmdletError:
 
 
 def get_acl(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Return access lists."""
+    """Return access control lists."""
     for place in paths.selected(machine, bound, default=paths.directory(bound)):
         if place.provider != "FileSystem":
             raise NotModelled("access lists of registry keys")
@@ -108,7 +109,7 @@ def get_acl(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def set_acl(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Give items the access list of an object that Get-Acl returned."""
+    """Set the access control list of items to that of an object from Get-Acl."""
     wanted = bound.get("AclObject")
     sddl = to_text(wanted.get("Sddl")) if isinstance(wanted, PSObject) else ""
     if not sddl:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""cmd.exe as a program: /c LINE, lines on its standard input, and the batch files that CreateProcess hands to it.
+"""cmd.exe as a program: /c LINE, lines on its standard input, and the batch files that CreateProcess passes to it.
 
 https://learn.microsoft.com/windows-server/administration/windows-commands/cmd
 """
@@ -16,13 +16,13 @@ from simulator.machine.objects import Invocation, Program, ProgramResult
 from simulator.machine.programs import BATCH_FILE
 from simulator.machine.session import Session
 
-# Since Windows 10 2004 the copyright names no year.
+# Since Windows 10 2004 the copyright notice contains no year.
 _WITHOUT_YEAR = 19041
 __all__ = ["PROGRAMS", "cmd", "run_line", "session_of"]
 
 
 def cmd(machine: Machine, run: Invocation) -> ProgramResult:
-    """cmd.exe /c LINE."""
+    """Run cmd.exe, with /c LINE or with lines on its standard input."""
     match = re.search(r"/[ck]\s*(.*)$", run.command_line, re.IGNORECASE | re.DOTALL)
     if not match:
         return _interactive(machine, run)
@@ -33,7 +33,7 @@ def cmd(machine: Machine, run: Invocation) -> ProgramResult:
 
 
 def _interactive(machine: Machine, run: Invocation) -> ProgramResult:
-    """Run the lines of a pipe: each shows up behind the prompt."""
+    """Run lines from standard input. Each one is echoed after the prompt."""
     session = session_of(machine, run)
     year = "2018 " if machine.windows.build < _WITHOUT_YEAR else ""
     version = f"Microsoft Windows [Version {machine.windows.full}]"
@@ -50,12 +50,12 @@ def _interactive(machine: Machine, run: Invocation) -> ProgramResult:
 
 
 def batch_file(machine: Machine, run: Invocation) -> ProgramResult:
-    """Run a .cmd or .bat as `cmd.exe /c "FILE ARGUMENTS"` does."""
+    """Run a .cmd or .bat file as `cmd.exe /c "FILE ARGUMENTS"` does."""
     return run_line(session_of(machine, run), f'"{run.program}" {run.command_line}', run.stdin)
 
 
 def session_of(machine: Machine, run: Invocation) -> Session:
-    """Return the surroundings of a program that runs other commands."""
+    """Return the session of a program that runs other commands."""
     process = machine.processes.begin(run.program.rsplit("\\", 1)[-1] or "cmd.exe", run.user, run.stop)
     machine.processes.end(process)
     return Session(machine, process, run.user, dict(run.environment), run.directory, run.logon)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Contents of files: Get-, Set-, Add-, Clear-Content, Out-File, Select-String."""
+"""The contents of files: Get-, Set-, Add- and Clear-Content, Out-File, Select-String."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from simulator.machine.powershell.types.patterns import compiled
 from simulator.machine.powershell.types.plain_text import to_text
 from simulator.machine.windows_paths import is_illegal
 
-# Windows PowerShell 5.1: UTF8 has a byte-order mark, Unicode is UTF-16; Set-Content's default is the ANSI code page.
+# Windows PowerShell 5.1: UTF8 has a byte-order mark, Unicode is UTF-16, and Set-Content defaults to the ANSI code page.
 _CODECS = {
     "utf8": "utf-8-sig", "unicode": "utf-16", "ascii": "ascii", "default": "cp1252", "string": "utf-16", "oem": "cp437",
     "bigendianunicode": "utf-16-be", "utf32": "utf-32",
@@ -28,7 +28,7 @@ _CODECS = {
 
 
 def get_content(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-Content."""
+    """Simulate Get-Content."""
     for place in paths.selected(machine, bound):
         for found in [place.path]:
             if machine.files.is_directory(found):
@@ -41,7 +41,7 @@ def get_content(machine: Machine, bound: Bound) -> Iterable[object]:
                 continue
             text = machine.files.read_text(found)
             if bound.flag("Raw"):
-                # Of an empty file nothing comes.
+                # An empty file yields nothing.
                 if text:
                     yield text
                 continue
@@ -84,7 +84,7 @@ def _text(bound: Bound) -> str:
 
 
 def set_content(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Set-Content."""
+    """Simulate Set-Content."""
     for path, _ in _targets(machine, bound):
         if bound.text("Encoding").casefold() == "byte":
             values = items(bound.get("Value")) if "Value" in bound else bound.pipeline
@@ -101,13 +101,13 @@ def _passed_on(bound: Bound) -> list[object]:
 
 
 def _targets(machine: Machine, bound: Bound) -> list[tuple[str, bool]]:
-    # What is piped in is content here, never a path.
+    # Pipeline input is content here, never a path.
     name = "LiteralPath" if "LiteralPath" in bound else "Path"
     return [(paths.parse(machine, bound, path).path, True) for path in bound.texts(name)]
 
 
 def add_content(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Add-Content."""
+    """Simulate Add-Content."""
     for path, _ in _targets(machine, bound):
         before = machine.files.read_bytes(path) if machine.files.is_file(path) else b""
         _write(machine, bound, path, before + _encoded(bound, _text(bound), "default"))
@@ -115,14 +115,14 @@ def add_content(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def clear_content(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Clear-Content."""
+    """Simulate Clear-Content."""
     for place in paths.selected(machine, bound):
         machine.files.write_bytes(place.path, b"")
     return []
 
 
 def out_file(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Out-File."""
+    """Simulate Out-File."""
     path = paths.parse(machine, bound, bound.text("LiteralPath") or bound.text("FilePath")).path
     end = "" if bound.flag("NoNewline") else "\r\n"
     values = items(bound.get("InputObject")) if "InputObject" in bound else bound.pipeline
@@ -134,7 +134,7 @@ def out_file(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def select_string(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Select-String."""
+    """Simulate Select-String."""
     sensitive = bound.flag("CaseSensitive")
     texts = [re.escape(text) if bound.flag("SimpleMatch") else text for text in bound.texts("Pattern")]
     patterns = [compiled(text, sensitive=sensitive) for text in texts]

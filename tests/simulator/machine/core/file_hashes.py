@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Get-FileHash, which finds its files with Resolve-Path.
+"""Get-FileHash, which uses Resolve-Path to find its files.
 
-In 5.1 it is a function, which passes over folders in silence; in PowerShell 7 it is compiled, and a folder is an error:
+In 5.1 it is a function and silently skips folders. In PowerShell 7 it is compiled, and a folder is an error:
 https://github.com/PowerShell/PowerShell/blob/master/src/Microsoft.PowerShell.Commands.Utility/commands/utility/GetHash.cs
 """
 
@@ -24,7 +24,7 @@ RESOLVE_PATH = "Microsoft.PowerShell.Commands.ResolvePathCommand"
 
 
 def get_file_hash(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Return the hashes of files, in upper case."""
+    """Return the hashes of files in upper case."""
     algorithm = bound.text("Algorithm", "SHA256").upper()
     if algorithm not in MODELLED or "InputStream" in bound:
         raise NotModelled(f"Get-FileHash with {algorithm if algorithm not in MODELLED else 'InputStream'}")
@@ -42,13 +42,13 @@ def get_file_hash(machine: Machine, bound: Bound) -> Iterable[object]:
             "Microsoft.Powershell.Utility.FileHash", {"Algorithm": algorithm, "Hash": digest, "Path": place.path}
         )
     for error in bound.errors:
-        # The errors are those of the Resolve-Path inside.
+        # The errors come from the inner Resolve-Path.
         if "," not in error.error_id:
             error.error_id = f"{error.error_id},{RESOLVE_PATH}"
 
 
 def hash_file(machine: Machine, path: str, algorithm: str = "SHA256") -> str:
-    """Return the hash of a file, in lower case. Raises CmdletError."""
+    """Return the hash of a file in lower case. Raises CmdletError."""
     suffix = "Microsoft.PowerShell.Commands.GetFileHashCommand" if machine.windows.is_core else "Get-FileHash"
     try:
         place = net_files.open_to_read(machine, path, "r")

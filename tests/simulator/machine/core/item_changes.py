@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""New-, Remove-, Rename-, Copy- and Move-Item over files, registry keys and environment variables."""
+"""New-, Remove-, Rename-, Copy- and Move-Item for files, registry keys and environment variables."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _no_part(path: str, error_id: str, category: str = "WriteError") -> CmdletEr
 
 
 def new_item(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Make files, folders, links, keys or variables."""
+    """Create files, folders, links, keys or variables."""
     name = bound.text("Name")
     for text in bound.texts("Path") or [paths.directory(bound)]:
         place = paths.parse(machine, bound, text)
@@ -83,7 +83,7 @@ def _new_key(machine: Machine, bound: Bound, place: Place) -> Iterator[object]:
 
 
 def _illegal(path: str, error_id: str) -> CmdletError | None:
-    """Return the error of a path that no file can have: its id is that of an I/O error or of an argument."""
+    """Return the error for an invalid file path. Its id is that of an I/O error or of an invalid argument."""
     if "\0" in path:
         message, kind = "Null character in path.", net_files.ARGUMENT
         return CmdletError("InvalidArgument", error_id.replace("IOError", "ArgumentError"), message, kind)
@@ -110,7 +110,7 @@ def _new_folder(machine: Machine, bound: Bound, place: Place) -> Iterator[object
 
 
 def _blocked(machine: Machine, place: Place) -> bool:
-    """Whether a file stands where a folder on the way should be."""
+    """Return whether a parent of the path is a file."""
     parent = place.parent
     while parent.path != place.path:
         if machine.files.is_file(parent.path):
@@ -168,14 +168,14 @@ def _new_link(machine: Machine, bound: Bound, place: Place) -> Iterator[object]:
     if kind == "HardLink":
         real.hardlink_to(aim)
     else:
-        # Relative, so that a copy of the disk (an image) points into itself.
+        # Relative, so that in a copy of the disk (an image) it points into the copy.
         real.symlink_to(os.path.relpath(aim, real.parent))
     machine.part(Links).kinds[place.path.casefold()] = kind
     yield item(machine, place)
 
 
 def remove_item(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Remove items; what has others below it only with -Recurse (there is nobody to ask)."""
+    """Remove items. An item with children requires -Recurse, because a prompt is not possible."""
     for place in list(paths.selected(machine, bound)):
         linked = place.provider == "FileSystem" and machine.files.real(place.path).is_symlink()
         below = not linked and paths.is_container(machine, place) and paths.children(machine, bound, place)
@@ -204,7 +204,7 @@ def _unset(environment: dict[str, str], name: str) -> None:
 
 
 def _remove_file(machine: Machine, bound: Bound, place: Place) -> None:
-    # The image of a running process cannot be deleted: DeleteFile answers ERROR_ACCESS_DENIED.
+    # The executable of a running process cannot be deleted: DeleteFile returns ERROR_ACCESS_DENIED.
     if program := paths.in_use(machine, place):
         name = program.rsplit("\\", 1)[-1]
         message = f"Cannot remove item {program}: Access to the path '{name}' is denied."
@@ -224,7 +224,7 @@ def _remove_file(machine: Machine, bound: Bound, place: Place) -> None:
 
 
 def rename_item(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Rename an item where it is."""
+    """Rename an item in place."""
     new_name = bound.text("NewName").replace("/", "\\")
     for place in list(paths.selected(machine, bound)):
         target = place.parent.child(new_name)
@@ -247,7 +247,7 @@ def rename_item(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def move_item(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Move items, into the destination if that is a folder."""
+    """Move items. If the destination is a folder, move them into it."""
     for place in list(paths.selected(machine, bound)):
         target = _target(machine, bound, place)
         folder = machine.files.is_directory(place.path) if place.provider == "FileSystem" else True
@@ -290,12 +290,12 @@ def _move(machine: Machine, place: Place, target: Place) -> None:
         copy_key(machine.registry, place.path, target.path)
         machine.registry.delete_key(place.path)
         return
-    # An executable that runs can be moved on its volume: the process keeps the file.
+    # A running executable can be moved within its volume, because the process keeps the file open.
     machine.files.move(place.path, target.path)
 
 
 def copy_key(registry: Registry, source: str, target: str) -> None:
-    """Copy a key with everything below it."""
+    """Copy a registry key with all its subkeys."""
     registry.create_key(target)
     for name, value in registry.values(source).items():
         registry.set(target, name, value.data, value.kind)
@@ -304,7 +304,7 @@ def copy_key(registry: Registry, source: str, target: str) -> None:
 
 
 def copy_item(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Copy items, into the destination if that is a folder; what is in a folder only with -Recurse."""
+    """Copy items. If the destination is a folder, copy them into it; -Recurse includes the contents of folders."""
     for place in list(paths.selected(machine, bound)):
         target = _target(machine, bound, place)
         if place.provider == "Registry":
@@ -351,7 +351,7 @@ def _copy_file(machine: Machine, bound: Bound, place: Place, target: Place) -> N
 
 
 def set_item(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Set what an item is: a variable of the environment, a key's own value."""
+    """Set the value of an item: an environment variable, or the default value of a registry key."""
     value = to_text(bound.get("Value"))
     for text, _ in paths.given(bound):
         place = paths.parse(machine, bound, text)

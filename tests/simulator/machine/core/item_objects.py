@@ -24,7 +24,7 @@ ATTRIBUTES = "System.IO.FileAttributes"
 
 @dataclass
 class Links:
-    """What kind of link lies at a path (lower case): `Junction`, `SymbolicLink`, `HardLink`."""
+    """The kind of link at each path (lower case): `Junction`, `SymbolicLink` or `HardLink`."""
 
     kinds: dict[str, str] = field(default_factory=dict)
 
@@ -47,7 +47,7 @@ def provider_properties(place: Place) -> dict[str, object]:
 
 
 def item(machine: Machine, place: Place, *, short: bool = False, environment: dict[str, str] | None = None) -> PSObject:
-    """Return an existing item. `short`: its text is its name, as Get-ChildItem's objects have it."""
+    """Return an existing item. With `short`, its text is its name, as for objects from Get-ChildItem."""
     if place.provider == "Registry":
         return _key(machine, place)
     if place.provider == "Environment":
@@ -61,7 +61,7 @@ def item(machine: Machine, place: Place, *, short: bool = False, environment: di
 
 
 def _certificate(machine: Machine, place: Place) -> PSObject:
-    """Return a certificate, or what certificates lie in."""
+    """Return a certificate, a certificate store or a store location."""
     store = place.parent.name
     for certificate in certificate_store.certificates(machine, store) if place.path.count("\\") == 2 else ():
         mark = certificate_store.thumbprint(certificate)
@@ -132,7 +132,7 @@ def _target(machine: Machine, real: Path) -> str:
 
 
 def _version(machine: Machine, place: Place, path: str) -> PSObject:
-    """Return the version resource of an executable, empty for any other file."""
+    """Return the version resource of an executable; for other files it is empty."""
     found = None
     if machine.files.is_file(place.path):
         with machine.files.real(place.path).open("rb") as file:
@@ -160,7 +160,7 @@ def _key(machine: Machine, place: Place) -> PSObject:
         value = machine.registry.get(place.path, to_text(name))
         if value is None:
             return default
-        # With DoNotExpandEnvironmentNames as third argument the variables stay.
+        # With DoNotExpandEnvironmentNames as the third argument, variables are not expanded.
         return machine.expand(str(value.data)) if value.kind == "ExpandString" and not _ else value.data
 
     def get_kind(name: object = "") -> object:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Items of the file system, the registry and the environment: looking at them, and their paths as text.
+"""Items of the file system, the registry and the environment: reading them, and operations on paths.
 
 Error ids: FileSystemProvider.cs, RegistryProvider.cs and SessionStateContainer.cs of PowerShell
 (https://github.com/PowerShell/PowerShell/tree/master/src/System.Management.Automation).
@@ -29,11 +29,11 @@ _ARGUMENT = "System.ArgumentException"
 
 
 def test_path(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Return per path whether there is such an item."""
+    """Return for each path whether the item exists."""
     kind = bound.text("PathType", "Any").casefold()
     for text, wild in paths.given(bound):
         if not text.strip():
-            # PowerShell 7 only: nothing is there. Windows PowerShell refuses an empty text when it is bound.
+            # PowerShell 7 only: an empty path does not exist. Windows PowerShell rejects empty text during binding.
             yield False
             continue
         if bound.flag("IsValid"):
@@ -74,13 +74,13 @@ def get_item(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def get_child_item(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Return what lies in folders or keys; a file is returned itself."""
+    """Return the children of folders or keys. For a file, return the file itself."""
     deep = bound.flag("Recurse") or "Depth" in bound
     depth = bound.number("Depth", 1 << 30) if deep else 0
-    # With a pattern the last name is looked for among the children: `Get-ChildItem C:\x\*.log`.
+    # In `Get-ChildItem C:\x\*.log`, the last part is a pattern for the children.
     for start in paths.selected(machine, bound, default=paths.directory(bound)):
         if not paths.is_container(machine, start):
-            # A file that is named itself is not filtered; only -Directory alone asks for something else.
+            # A file that is given by its path is not filtered, except by -Directory.
             if bound.flag("File") or not bound.flag("Directory"):
                 yield _one(machine, bound, start, start)
             continue
@@ -91,7 +91,7 @@ def _below(machine: Machine, bound: Bound, place: Place, depth: int) -> Iterator
     try:
         inner = paths.children(machine, bound, place)
     except AccessDeniedError as error:
-        # The other folders are listed.
+        # Folders are listed.
         bound.write_error(cmdlet_errors.denied(bound.command, error, folder=True))
         return
     yield from inner
@@ -118,7 +118,7 @@ def _one(machine: Machine, bound: Bound, place: Place, start: Place) -> object:
 
 
 def resolve_path(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Return the paths that exist, as PathInfo (or as text with -Relative)."""
+    """Return the existing paths as PathInfo objects, or as text with -Relative."""
     for place in paths.selected(machine, bound):
         if bound.flag("Relative"):
             here = paths.directory(bound).rstrip("\\")
@@ -137,13 +137,13 @@ def resolve_path(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def convert_path(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Return the provider's own paths."""
+    """Return provider paths."""
     for place in paths.selected(machine, bound):
         yield paths.full(place)
 
 
 def join_path(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Return paths put together; with -Resolve those that exist."""
+    """Return joined paths; with -Resolve only those that exist."""
     child = bound.text("ChildPath")
     starts = bound.texts("Path") or [text for text, _ in paths.given(bound)]
     for start in starts:
@@ -160,7 +160,7 @@ def join_path(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def split_path(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Return a part of each path: the parent, or what the switch names."""
+    """Return a part of each path: the parent, or the part that a switch selects."""
     for text, _ in paths.given(bound):
         plain = text.replace("/", "\\")
         drive = plain.partition("\\")[0] if ":" in plain.partition("\\")[0] else ""

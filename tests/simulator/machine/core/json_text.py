@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 r"""ConvertTo-Json and ConvertFrom-Json as Windows PowerShell 5.1 does them.
 
-Depth 2 unless told, enumerations as numbers, dates as `\/Date(…)\/`, a pipeline of one element unrolled.
+The default depth is 2, enumerations are numbers, dates are `\/Date(…)\/`, and a single pipeline object is no array.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from simulator.machine.powershell.types.plain_text import to_text
 
 
 def plain(value: object, depth: int) -> object:
-    """Return a value as JSON has it; below the depth it is text."""
+    """Return a value as plain JSON data. Values below the depth become text."""
     if value is None or isinstance(value, (str, bool, int, float)):
         return value
     if isinstance(value, Enumeration):
@@ -43,7 +43,7 @@ def plain(value: object, depth: int) -> object:
 
 
 def convert_to_json(machine: Machine, bound: Bound) -> Iterable[object]:
-    """ConvertTo-Json."""
+    """Simulate ConvertTo-Json."""
     values = [bound.get("InputObject")] if "InputObject" in bound else bound.pipeline
     value = values[0] if len(values) == 1 else values
     document = plain(value, bound.number("Depth", 2))
@@ -51,7 +51,7 @@ def convert_to_json(machine: Machine, bound: Bound) -> Iterable[object]:
         text = json.dumps(document, separators=(",", ":"), ensure_ascii=False)
     else:
         text = json.dumps(document, indent=4, ensure_ascii=False).replace("\n", "\r\n").replace('": ', '":  ')
-    # 5.1 escapes these, and the slashes of a date.
+    # 5.1 escapes these characters, and the slashes of a date.
     text = re.sub(r"[<>&']", lambda found: f"\\u{ord(found[0]):04x}", text)
     yield re.sub(r'"/Date\((-?\d+)\)/"', r'"\\/Date(\1)\\/"', text)
 
@@ -63,7 +63,7 @@ def _objects(value: object) -> object:
 
 
 def convert_from_json(machine: Machine, bound: Bound) -> Iterable[object]:
-    """ConvertFrom-Json: an array comes as one object in 5.1."""
+    """Simulate ConvertFrom-Json. In 5.1 an array is output as a single object."""
     given = [bound.get("InputObject")] if "InputObject" in bound else bound.pipeline
     text = "\n".join(to_text(item) for item in given)
     if not text.strip():

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Provider paths: files, registry keys and environment variables by -Path (with wildcards) and -LiteralPath."""
+"""Provider paths: files, registry keys and environment variables, from -Path (with wildcards) and -LiteralPath."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ CORE = "Microsoft.PowerShell.Core\\"
 
 @dataclass(frozen=True)
 class Place:
-    r"""An item of a provider.
+    r"""An item of a PowerShell provider.
 
     It is a file (`C:\…`), a registry key (`HKLM\…`), an environment variable (its name), or a certificate, store or
-    location (`LocalMachine\My\THUMBPRINT`).
+    store location (`LocalMachine\My\THUMBPRINT`).
     """
 
     provider: Provider
     path: str
     prefix: str = field(default="", compare=False)
-    """How the path was given: with \\\\?\\, which .NET keeps in the names of files that it shows."""
+    """The prefix \\\\?\\ if the path was given with it. .NET keeps it in the file names that it shows."""
 
     @property
     def name(self) -> str:
-        """The last part of its path."""
+        """The last part of the path."""
         return self.path.rstrip("\\").rsplit("\\", 1)[-1] if len(self.path) > 3 else self.path
 
     @property
     def shown(self) -> str:
-        """The path as errors and Resolve-Path spell it."""
+        """The path as error messages and Resolve-Path spell it."""
         if self.provider == "Registry":
             root, _, rest = self.path.partition("\\")
             return f"{root}:\\{rest}" if root in ("HKLM", "HKCU") else full(self)
@@ -52,7 +52,7 @@ class Place:
         return f"{drive}{self.path}"
 
     def child(self, name: str) -> Place:
-        """Return an item below it."""
+        """Return a child item."""
         below = name.replace("/", "\\").strip("\\")
         if self.provider == "FileSystem":
             return Place("FileSystem", normalise(f"{self.path}\\{below}"), self.prefix)
@@ -60,7 +60,7 @@ class Place:
 
     @property
     def parent(self) -> Place:
-        """What it lies in."""
+        """The parent item."""
         head = self.path.rstrip("\\").rpartition("\\")[0]
         if self.provider == "FileSystem":
             return Place("FileSystem", normalise(head + "\\") if head else self.path, self.prefix)
@@ -68,12 +68,12 @@ class Place:
 
 
 def full(place: Place) -> str:
-    r"""Return the path inside the provider: `HKEY_LOCAL_MACHINE\…` of a registry key."""
+    r"""Return the provider path, which for a registry key is `HKEY_LOCAL_MACHINE\…`."""
     return registry.full_name(place.path) if place.provider == "Registry" and place.path else place.path
 
 
 def session_of(bound: Bound) -> Session | None:
-    """Return the surroundings of a call, if it has any: a script's, or none in a batch."""
+    """Return the session of a call: that of a script, or None in a batch."""
     for holder in (bound.session, getattr(bound.session, "session", None)):
         if isinstance(holder, Session):
             return holder
@@ -87,7 +87,7 @@ def directory(bound: Bound) -> str:
 
 
 def not_found(path: str) -> CmdletError:
-    """Return the error of a path that does not exist."""
+    """Return the error for a path that does not exist."""
     error = CmdletError(
         "ObjectNotFound",
         "PathNotFound",
@@ -99,7 +99,7 @@ def not_found(path: str) -> CmdletError:
 
 
 def drive_not_found(drive: str) -> CmdletError:
-    """Return the error of a drive that does not exist."""
+    """Return the error for a drive that does not exist."""
     return CmdletError(
         "ObjectNotFound",
         "DriveNotFound",
@@ -109,7 +109,7 @@ def drive_not_found(drive: str) -> CmdletError:
 
 
 def parse(machine: Machine, bound: Bound, text: str) -> Place:
-    """Return the place of a path, made absolute. Raises CmdletError if there is no such drive."""
+    """Return the absolute place that a path refers to. Raises CmdletError if the drive does not exist."""
     bare = re.sub(r"^(Microsoft\.PowerShell\.Core\\)?FileSystem::", "", text.strip(), flags=re.IGNORECASE)
     if registry.is_registry_path(bare) or re.match(r"HKEY_\w+(\\|$)", bare, re.IGNORECASE):
         try:
@@ -133,14 +133,14 @@ def parse(machine: Machine, bound: Bound, text: str) -> Place:
 
 
 def exists(machine: Machine, bound: Bound, place: Place) -> bool:
-    """Return whether there is an item."""
+    """Return whether an item exists."""
     if place.provider == "Registry":
         return not place.path or machine.registry.key_exists(place.path)
     if place.provider == "Environment":
         return not place.path or place.path.casefold() in {name.casefold() for name in environment(machine, bound)}
     if place.provider == "Certificate":
         return certificate_store.item_exists(machine, place.path)
-    if place.path.startswith("\\\\"):  # of what is on no drive only pipes exist: no server shares anything
+    if place.path.startswith("\\\\"):  # only pipes have UNC paths here: no server has shares
         return listeners.behind(machine, place.path) is not None
     if is_illegal(place.path):
         return False
@@ -154,7 +154,7 @@ def environment(machine: Machine, bound: Bound) -> dict[str, str]:
 
 
 def is_container(machine: Machine, place: Place) -> bool:
-    """Return whether an item can have items below it."""
+    """Return whether an item can have children."""
     if place.provider == "FileSystem":
         return not place.path.startswith("\\\\") and machine.files.is_directory(place.path)
     if place.provider == "Certificate":
@@ -163,14 +163,14 @@ def is_container(machine: Machine, place: Place) -> bool:
 
 
 def children(machine: Machine, bound: Bound, place: Place) -> list[Place]:
-    """Return what lies directly below."""
+    """Return the direct children of an item."""
     if place.provider == "FileSystem":
         if not machine.files.is_directory(place.path):
             return []
         machine.files.require(place.path, check.LIST)
-        # A link into nothing is an entry of its folder, too.
+        # A link with a missing target is also an entry of its folder.
         real = machine.files.real(place.path)
-        # Folders first, each kind in the order of the volume.
+        # Folders come first, then files, each in the order of the volume.
         found = sorted(real.iterdir(), key=lambda item: (not item.is_dir(), item.name.upper()))
         return [place.child(item.name) for item in found]
     if place.provider == "Registry":
@@ -182,7 +182,7 @@ def children(machine: Machine, bound: Bound, place: Place) -> list[Place]:
 
 
 def expand(machine: Machine, bound: Bound, text: str) -> list[Place]:
-    """Return the places that a path with wildcards means; hidden nothing, in order."""
+    """Return the places that match a path with wildcards, in order, without hidden items."""
     pattern = parse(machine, bound, text)
     if pattern.provider == "Environment":
         return [item for item in children(machine, bound, Place("Environment", "")) if matches(pattern.path, item.path)]
@@ -200,7 +200,7 @@ def expand(machine: Machine, bound: Bound, text: str) -> list[Place]:
 
 
 def given(bound: Bound, *, literal: str = "LiteralPath", path: str = "Path") -> list[tuple[str, bool]]:
-    """Return (path, whether it may have wildcards) that a call or its pipeline gives."""
+    """Return the paths of a call or its pipeline input, each with whether it may contain wildcards."""
     if literal in bound:
         return [(text, False) for text in bound.texts(literal)]
     if path in bound:
@@ -218,7 +218,7 @@ def given(bound: Bound, *, literal: str = "LiteralPath", path: str = "Path") -> 
 def selected(
     machine: Machine, bound: Bound, *, literal: str = "LiteralPath", path: str = "Path", default: str = ""
 ) -> Iterator[Place]:
-    """Yield the existing items that a call means; a missing one without wildcards is a non-terminating error."""
+    """Yield the existing items that a call refers to. A missing item without wildcards is a non-terminating error."""
     for text, wild in given(bound, literal=literal, path=path) or ([(default, False)] if default else []):
         try:
             if wild and has_wildcard(text):
@@ -235,7 +235,7 @@ def selected(
 
 
 def filtered(bound: Bound, places: list[Place]) -> Iterator[Place]:
-    """Yield what -Filter, -Include and -Exclude leave."""
+    """Yield the places that pass -Filter, -Include and -Exclude."""
     include, exclude, pattern = bound.texts("Include"), bound.texts("Exclude"), bound.text("Filter")
     for place in places:
         if pattern and not matches(pattern, place.name):
@@ -246,5 +246,5 @@ def filtered(bound: Bound, places: list[Place]) -> Iterator[Place]:
 
 
 def in_use(machine: Machine, place: Place) -> str | None:
-    """Return the executable, at the path or below it, that a running process keeps open; None if none does."""
+    """Return a running executable at the path or below it, or None."""
     return machine.processes.executing(place.path) if place.provider == "FileSystem" else None

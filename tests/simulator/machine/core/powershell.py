@@ -13,12 +13,12 @@ from simulator.machine.objects import Invocation, Program, ProgramResult
 from simulator.machine.powershell.host import run_command_line
 from simulator.transport.powershell_command_line import parse_command_line
 
-# What powershell.exe returns for a wrong command line (0xFFFD0000).
+# The exit code of powershell.exe for an invalid command line (0xFFFD0000).
 BAD_COMMAND_LINE = 0xFFFD0000
 
 
 def powershell(machine: Machine, run: Invocation) -> ProgramResult:
-    """Run a script, or do what Ansible's bootstrap wrapper is asked for on its standard input."""
+    """Run a script, or the request to Ansible's bootstrap wrapper on the standard input."""
     try:
         parsed = parse_command_line(f"powershell.exe {run.command_line}")
     except ValueError as error:

@@ -57,12 +57,12 @@ def _chosen(machine: Machine, bound: Bound) -> Iterable[Process]:
 
 
 def get_process(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-Process."""
+    """Simulate Get-Process."""
     return map(_object, _chosen(machine, bound))
 
 
 def stop_process(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Stop-Process: a service's process is taken for a crash by the service manager."""
+    """Simulate Stop-Process. For the service manager, the end of a service's process is a crash."""
     for process in list(_chosen(machine, bound)):
         services = (machine.services.get(name) for name in machine.services.names())
         service = next((item for item in services if item and item.process_id == process.id), None)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Properties of items: registry values with their kinds, and the dates of files.
+"""Properties of items: registry values with their types, and the dates of files.
 
 Error ids and conversions: RegistryProvider.cs of PowerShell
 (https://github.com/PowerShell/PowerShell/blob/master/src/System.Management.Automation/namespaces/RegistryProvider.cs).
@@ -37,7 +37,7 @@ def _missing(name: str, place: Place) -> CmdletError:
 
 
 def _inner(name: str) -> str:
-    """Return a value's name as the registry has it."""
+    """Return a value's name as the registry stores it."""
     return "" if name.casefold() == "(default)" else name
 
 
@@ -46,7 +46,7 @@ def _read(machine: Machine, value: Value) -> object:
 
 
 def _shown(machine: Machine, place: Place, names: Iterable[str]) -> PSObject:
-    """Return the values of a key as an object with PowerShell's own properties."""
+    """Return the values of a key as an object with the properties that PowerShell adds."""
     found = {name or "(default)": _read(machine, value) for name, value in machine.registry.values(place.path).items()}
     wanted = {name.casefold() for name in names}
     chosen = {name: value for name, value in found.items() if name.casefold() in wanted}
@@ -54,7 +54,7 @@ def _shown(machine: Machine, place: Place, names: Iterable[str]) -> PSObject:
 
 
 def get_item_property(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Return the properties of items, all or those named."""
+    """Return the properties of items, either all or those with the given names."""
     for place in paths.selected(machine, bound):
         names = bound.texts("Name")
         if place.provider == "Registry":
@@ -82,7 +82,7 @@ def _named(bound: Bound, place: Place, known: list[str], names: list[str]) -> It
 
 
 def get_item_property_value(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Return values themselves."""
+    """Return the values of properties."""
     for found in get_item_property(machine, bound):
         assert isinstance(found, PSObject)
         for name in bound.texts("Name"):
@@ -91,7 +91,7 @@ def get_item_property_value(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def _to_kind(value: object, kind: str) -> object:
-    """Return a value as its kind of registry value stores it. Raises ConversionError."""
+    """Convert a value to a registry type. Raises ConversionError."""
     if kind in ("String", "ExpandString"):
         return to_text(value)
     if kind == "MultiString":
@@ -115,7 +115,7 @@ def _to_kind(value: object, kind: str) -> object:
 
 
 def _kind_of(value: object) -> str:
-    """Return the kind that .NET chooses: https://learn.microsoft.com/dotnet/api/microsoft.win32.registrykey.setvalue"""
+    """Return the type that .NET chooses: https://learn.microsoft.com/dotnet/api/microsoft.win32.registrykey.setvalue"""
     if isinstance(value, (bytes, bytearray)):
         return "Binary"
     if isinstance(value, list) and value and all(isinstance(each, str) for each in value):
@@ -125,7 +125,7 @@ def _kind_of(value: object) -> str:
 
 
 def _given_kind(text: str) -> str | None:
-    """Return the kind that -PropertyType or -Type names; None if it is left to the value."""
+    """Return the type from -PropertyType or -Type; None if it depends on the value."""
     if not text or text.casefold() == "unknown":
         return None
     for kind in KINDS:
@@ -148,7 +148,7 @@ def _write(machine: Machine, place: Place, name: str, value: object, kind: str) 
 
 
 def new_item_property(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Make a registry value; over one that exists only with -Force."""
+    """Create a registry value. Replacing an existing one requires -Force."""
     name, value = bound.text("Name"), bound.get("Value")
     kind = _given_kind(bound.text("PropertyType"))
     for place in paths.selected(machine, bound):
@@ -159,13 +159,13 @@ def new_item_property(machine: Machine, bound: Bound) -> Iterable[object]:
         if machine.registry.get(place.path, _inner(name)) is not None and not bound.flag("Force"):
             bound.write_error(CmdletError("ResourceExists", IO, "The property already exists.", IO))
             continue
-        # A forced one has its own kind; RegSetValueEx keeps the case of the old one's name.
+        # With -Force the new value gets its own type; RegSetValueEx keeps the capitalization of the existing name.
         _write(machine, place, name, value, kind or _kind_of(value))
         yield _shown(machine, place, [name])
 
 
 def set_item_property(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Set a registry value (it keeps its kind), or the date of a file."""
+    """Set a registry value, which keeps its type, or the date of a file."""
     given = bound.get("InputObject")
     pairs: dict[str, object] = {bound.text("Name"): bound.get("Value")}
     if isinstance(given, PSObject):

@@ -25,7 +25,7 @@ _NAMES = {kind: name for name, kind in _KINDS.items()}
 
 @dataclass
 class _Options:
-    """The switches of a line."""
+    """The options of a command line."""
 
     name: str | None = None
     default: bool = False
@@ -36,7 +36,7 @@ class _Options:
 
 
 class _SyntaxError(Exception):
-    """What reg.exe calls an invalid syntax."""
+    """A command line that reg.exe rejects as invalid syntax."""
 
 
 def _read(words: list[str]) -> _Options:
@@ -45,7 +45,7 @@ def _read(words: list[str]) -> _Options:
     seen: set[str] = set()
     while position < len(words):
         word = words[position].casefold()
-        # No switch stands twice, and a value is the default one or has a name.
+        # No option may be repeated. A value is either the default value or has a name.
         if word in seen or (word in _VALUES and _VALUES & seen):
             raise _SyntaxError
         seen.add(word)
@@ -130,7 +130,7 @@ def _add(machine: Machine, key: str, options: _Options) -> ProgramResult:
 
 
 def _number(text: str, bits: int) -> int:
-    """Read a number as reg.exe does, decimal or hexadecimal. Raises ValueError if it does not fit the type."""
+    """Parse a decimal or hexadecimal number as reg.exe does. Raises ValueError if it exceeds the type's range."""
     if not re.fullmatch(r"[0-9]+|0[xX][0-9a-fA-F]+", text):
         raise ValueError(text)
     number = int(text, 16 if text[:2].casefold() == "0x" else 10)
@@ -164,7 +164,7 @@ _VERBS: Mapping[str, Callable[[Machine, str, _Options], ProgramResult]] = {
 
 
 def reg(machine: Machine, run: Invocation) -> ProgramResult:
-    """reg.exe."""
+    """Simulate reg.exe."""
     verb = run.argv[0].casefold() if run.argv else ""
     if verb in ("compare", "copy", "export", "import", "load", "restore", "save", "unload"):
         return ProgramResult(1, "", f"the simulator does not model reg {verb}\r\n")

@@ -2,12 +2,12 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """sc.exe: the service control program.
 
-Options are names that end in an equals sign, their values the arguments after them
-(https://learn.microsoft.com/windows-server/administration/windows-commands/sc-config: "a space is required"). The
-programs of the versions modelled here take `start=auto` in one word, too: Microsoft's own tutorial writes
-`reset=0 actions=...`, which only Server 2008 R2 was found to refuse (https://github.com/dotnet/docs/issues/36520), and
+The name of an option ends with an equals sign, and its value is the next argument
+(https://learn.microsoft.com/windows-server/administration/windows-commands/sc-config: "a space is required"). On the
+versions modelled here, sc.exe also accepts `start=auto` as one word: Microsoft's own tutorial uses
+`reset=0 actions=...`, which only Server 2008 R2 is known to reject (https://github.com/dotnet/docs/issues/36520), and
 each build of kubernetes-sigs/image-builder runs `sc.exe config winrm start=delayed-auto`.
-The exit code is the Win32 error; a command line that it does not understand ends with 1639.
+The exit code is the Win32 error code. For an invalid command line it is 1639.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ DEFINITION = ("type=", "start=", "error=", "binpath=", "group=", "tag=", "depend
 
 
 class UsageError(Exception):
-    """A command line that sc.exe does not understand."""
+    """A command line that sc.exe rejects."""
 
 
 @dataclass
 class SecurityDescriptors:
-    """Access lists of services that were set, by lower-case name."""
+    """The access control lists of services that were changed, by lower-case name."""
 
     sddl: dict[str, str] = field(default_factory=dict)
 
 
 def options(words: list[str], known: tuple[str, ...]) -> dict[str, list[str]]:
-    """Return `name=` to its values. Raises UsageError for a name that is unknown or has no value."""
+    """Return the options of a command line, by name. Raises UsageError for an unknown name or a missing value."""
     found: dict[str, list[str]] = {}
     rest = list(words)
     while rest:
@@ -70,7 +70,7 @@ def _choice(value: str, choices: Mapping[str, int]) -> int:
 
 
 def _definition(given: Mapping[str, list[str]]) -> dict[str, object]:
-    """Return the registry values that the options of create and config mean; None removes a value."""
+    """Return the registry values for the options of create and config. None removes a value."""
     entries: dict[str, object] = {}
     if "type=" in given:
         kind = 0
@@ -98,7 +98,7 @@ def _definition(given: Mapping[str, list[str]]) -> dict[str, object]:
 
 
 def _account_code(entries: Mapping[str, object], given: Mapping[str, list[str]]) -> int:
-    """Return 1057 for an ordinary account without a password, else 0; managed accounts (NAME$) have none."""
+    """Return 1057 for a normal account without a password, else 0. Managed accounts (NAME$) have no password."""
     account = str(entries.get("ObjectName") or "LocalSystem").casefold()
     without = account in service_rules.BUILT_IN or account.startswith("nt service\\") or account.endswith("$")
     return 0 if without or "password=" in given else service_rules.INVALID_SERVICE_ACCOUNT
@@ -114,7 +114,7 @@ def _status(machine: Machine, service: Service, **how: object) -> str:
 
 
 def create(machine: Machine, words: list[str]) -> ProgramResult:
-    """sc create NAME binpath= PATH ..."""
+    """Simulate sc create NAME binpath= PATH ..."""
     name, given = words[0], options(words[1:], DEFINITION)
     if "binpath=" not in given:
         raise UsageError("binpath=")
@@ -133,7 +133,7 @@ def create(machine: Machine, words: list[str]) -> ProgramResult:
 
 
 def config(machine: Machine, words: list[str]) -> ProgramResult:
-    """sc config NAME OPTION= VALUE ..."""
+    """Simulate sc config NAME OPTION= VALUE ..."""
     name, given = words[0], options(words[1:], DEFINITION)
     entries = _definition(given)
     if not machine.services.exists(name):
@@ -152,7 +152,7 @@ def _change(machine: Machine, name: str, function: str, entries: Mapping[str, ob
 
 
 def delete(machine: Machine, words: list[str]) -> ProgramResult:
-    """sc delete NAME"""
+    """Simulate sc delete NAME"""
     try:
         machine.services.delete(words[0])
     except ServiceError as error:
@@ -162,7 +162,7 @@ def delete(machine: Machine, words: list[str]) -> ProgramResult:
 
 
 def start(machine: Machine, words: list[str]) -> ProgramResult:
-    """sc start NAME [ARGUMENT ...]: returns when the process has come up, not when the service runs."""
+    """Simulate sc start NAME [ARGUMENT ...]: returns when the process has started, before the service is running."""
     try:
         machine.services.start(words[0], arguments=words[1:])
     except ServiceError as error:
@@ -175,7 +175,7 @@ def start(machine: Machine, words: list[str]) -> ProgramResult:
 
 
 def stop(machine: Machine, words: list[str]) -> ProgramResult:
-    """sc stop NAME"""
+    """Simulate sc stop NAME"""
     service = machine.services.get(words[0])
     try:
         machine.services.stop(words[0])
@@ -186,7 +186,7 @@ def stop(machine: Machine, words: list[str]) -> ProgramResult:
 
 
 def _no_control(machine: Machine, words: list[str]) -> ProgramResult:
-    """sc pause, sc continue: no modelled service takes them."""
+    """Simulate sc pause, sc continue: no modelled service accepts them."""
     service = machine.services.get(words[0])
     if service is None:
         return text.failed("OpenService", 1060)
@@ -194,7 +194,7 @@ def _no_control(machine: Machine, words: list[str]) -> ProgramResult:
 
 
 def query(machine: Machine, words: list[str], *, extended: bool = False) -> ProgramResult:
-    """sc query [NAME | OPTION= VALUE ...]; without a state= only what runs."""
+    """Simulate sc query [NAME | OPTION= VALUE ...]; without state= it lists only running services."""
     if words and "=" not in words[0]:
         service = machine.services.get(words[0])
         if service is None:
@@ -230,12 +230,12 @@ def _of_kind(number: int, kinds: set[str]) -> bool:
 
 
 def queryex(machine: Machine, words: list[str]) -> ProgramResult:
-    """sc queryex: with process ids."""
+    """Simulate sc queryex: with process ids."""
     return query(machine, words, extended=True)
 
 
 def qc(machine: Machine, words: list[str]) -> ProgramResult:
-    """sc qc NAME"""
+    """Simulate sc qc NAME"""
     service = machine.services.get(words[0])
     if service is None:
         return text.failed("OpenService", 1060)
@@ -247,7 +247,7 @@ def qc(machine: Machine, words: list[str]) -> ProgramResult:
 
 
 def failure(machine: Machine, words: list[str]) -> ProgramResult:
-    """sc failure NAME reset= SECONDS actions= restart/5000/... reboot= TEXT command= LINE"""
+    """Simulate sc failure NAME reset= SECONDS actions= restart/5000/... reboot= TEXT command= LINE"""
     name, given = words[0], options(words[1:], ("reset=", "reboot=", "command=", "actions="))
     if ("reset=" in given) != ("actions=" in given):
         message = "ERROR: The reset and actions options must be set simultaneously."
@@ -264,7 +264,7 @@ def failure(machine: Machine, words: list[str]) -> ProgramResult:
 
 
 def _actions(words: str) -> list[tuple[str, int]]:
-    """Return the pairs of `restart/5000//1000`; an empty word is no action."""
+    """Parse the pairs of `restart/5000//1000`. An empty word stands for no action."""
     parts = words.replace('"', "").split("/")
     if parts in ([""], ["", ""]):
         return []
@@ -285,7 +285,7 @@ def _unsigned(word: str) -> int:
 
 
 def failureflag(machine: Machine, words: list[str]) -> ProgramResult:
-    """sc failureflag NAME 0|1"""
+    """Simulate sc failureflag NAME 0|1"""
     flag = words[1] if len(words) > 1 else "0"
     if flag not in ("0", "1"):
         raise UsageError(flag)
@@ -293,7 +293,7 @@ def failureflag(machine: Machine, words: list[str]) -> ProgramResult:
 
 
 def qfailure(machine: Machine, words: list[str]) -> ProgramResult:
-    """sc qfailure NAME"""
+    """Simulate sc qfailure NAME"""
     service = machine.services.get(words[0])
     if service is None:
         return text.failed("OpenService", 1060)
@@ -303,7 +303,7 @@ def qfailure(machine: Machine, words: list[str]) -> ProgramResult:
 
 
 def qfailureflag(machine: Machine, words: list[str]) -> ProgramResult:
-    """sc qfailureflag NAME"""
+    """Simulate sc qfailureflag NAME"""
     if not machine.services.exists(words[0]):
         return text.failed("OpenService", 1060)
     flag = "TRUE" if _number(machine, words[0], "FailureActionsOnNonCrashFailures") else "FALSE"
@@ -312,13 +312,13 @@ def qfailureflag(machine: Machine, words: list[str]) -> ProgramResult:
 
 
 def description(machine: Machine, words: list[str]) -> ProgramResult:
-    """sc description NAME [TEXT]; without a text the description goes."""
+    """Simulate sc description NAME [TEXT]; without TEXT it removes the description."""
     given = words[1] if len(words) > 1 else ""
     return _change(machine, words[0], "ChangeServiceConfig2", {"Description": given or None})
 
 
 def qdescription(machine: Machine, words: list[str]) -> ProgramResult:
-    """sc qdescription NAME"""
+    """Simulate sc qdescription NAME"""
     service = machine.services.get(words[0])
     if service is None:
         return text.failed("OpenService", 1060)
@@ -327,14 +327,14 @@ def qdescription(machine: Machine, words: list[str]) -> ProgramResult:
 
 
 def sidtype(machine: Machine, words: list[str]) -> ProgramResult:
-    """sc sidtype NAME none|unrestricted|restricted"""
+    """Simulate sc sidtype NAME none|unrestricted|restricted"""
     if len(words) != 2:
         raise UsageError("sidtype")
     return _change(machine, words[0], "ChangeServiceConfig2", {"ServiceSidType": _choice(words[1], SID_TYPES)})
 
 
 def sdshow(machine: Machine, words: list[str]) -> ProgramResult:
-    """sc sdshow NAME"""
+    """Simulate sc sdshow NAME"""
     if not machine.services.exists(words[0]):
         return text.failed("OpenService", 1060)
     sddl = machine.part(SecurityDescriptors).sddl.get(words[0].casefold(), DEFAULT_SDDL)
@@ -342,7 +342,7 @@ def sdshow(machine: Machine, words: list[str]) -> ProgramResult:
 
 
 def sdset(machine: Machine, words: list[str]) -> ProgramResult:
-    """sc sdset NAME SDDL"""
+    """Simulate sc sdset NAME SDDL"""
     if len(words) != 2:
         raise UsageError("sdset")
     if not machine.services.exists(words[0]):
@@ -363,7 +363,7 @@ COMMANDS: Mapping[str, Command] = {
 
 
 def sc(machine: Machine, run: Invocation) -> ProgramResult:
-    r"""sc.exe [\\SERVER] COMMAND [NAME] ..."""
+    r"""Simulate sc.exe [\\SERVER] COMMAND [NAME] ..."""
     words = list(run.argv)
     if words and words[0].startswith("\\\\"):
         server = words.pop(0)[2:].casefold()

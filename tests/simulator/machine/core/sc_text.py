@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What sc.exe prints.
+"""The output of sc.exe.
 
 The wording is that of the examples of
 https://learn.microsoft.com/windows-server/administration/windows-commands/sc-query and
@@ -39,17 +39,17 @@ MESSAGES = {
 
 
 def joined(lines: Iterable[str]) -> str:
-    """Return lines as a console program of Windows prints them."""
+    """Join lines as a Windows console program prints them."""
     return "".join(f"{line}\r\n" for line in lines)
 
 
 def success(function: str) -> ProgramResult:
-    """Return the result of a call of Windows that went well."""
+    """Return the result of a Windows API call that succeeded."""
     return ProgramResult(0, f"[SC] {function} SUCCESS\r\n")
 
 
 def failed(function: str, code: int) -> ProgramResult:
-    """Return the result of a call of Windows that failed: the exit code is the error's."""
+    """Return the result of a Windows API call that failed. The exit code is the error code."""
     message = MESSAGES.get(code, f"Error {code}.")
     return ProgramResult(code, joined([f"[SC] {function} FAILED {code}:", "", message, ""]))
 
@@ -62,7 +62,7 @@ def _type(number: int) -> str:
 def status(
     service: Service, kind: int, *, extended: bool = False, display: bool = False, state: str | None = None
 ) -> str:
-    """Return a service's status; `state` instead of its own, for what start and stop print."""
+    """Return a service's status. `state` replaces its current one, in the output of start and stop."""
     shown = state or service.state
     number, name = STATES[shown]
     accepted = "STOPPABLE, NOT_PAUSABLE, ACCEPTS_SHUTDOWN"
@@ -87,7 +87,7 @@ def status(
 
 
 def configuration(service: Service, kind: int, error_control: int, group: str, tag: int) -> str:
-    """Return what `sc qc` prints."""
+    """Return the output of `sc qc`."""
     start = f"{service.start}   {STARTS[service.start]}" + ("  (DELAYED)" if service.delayed else "")
     first, *more = service.dependencies or [""]
     lines = [
@@ -109,7 +109,7 @@ def configuration(service: Service, kind: int, error_control: int, group: str, t
 
 
 def failure(name: str, data: object, message: str, command: str) -> str:
-    """Return what `sc qfailure` prints of a FailureActions value."""
+    """Return the output of `sc qfailure` for a FailureActions value."""
     known = isinstance(data, bytes) and len(data) >= 20
     reset, count = struct.unpack_from("<I8xI", data) if isinstance(data, bytes) and known else (0, 0)
     words = {"none": "NONE", "restart": "RESTART", "reboot": "REBOOT", "run": "RUN PROCESS"}

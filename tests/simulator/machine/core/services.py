@@ -31,12 +31,12 @@ _TYPES = {
     32: "Win32ShareProcess", 256: "InteractiveProcess",
 }  # fmt: skip
 MODES = {"boot": 0, "system": 1, "automatic": 2, "manual": 3, "disabled": 4}
-# What StartService itself answers; with any other code the process came up and went away again.
+# Errors of StartService itself. With any other code, the process started and then ended.
 REFUSALS = frozenset({2, 3, 5, 193, 1053, 1055, 1056, 1057, 1058, 1059, 1060, 1068, 1069, 1072, 1075})
 
 
 def controller(machine: Machine, service: Service, deep: bool = True) -> PSObject:
-    """Return a service as .NET's ServiceController shows it."""
+    """Return a service as a .NET ServiceController object."""
     needed = [found for name in service.dependencies if (found := machine.services.get(name))] if deep else []
     above = machine.services.dependants(service.name) if deep else []
     dependants = [found for name in above if (found := machine.services.get(name))]
@@ -68,7 +68,7 @@ def controller(machine: Machine, service: Service, deep: bool = True) -> PSObjec
 
 
 def _wait_for(machine: Machine, name: str, wanted: object, limit: object = None) -> None:
-    """ServiceController.WaitForStatus. Raises CmdletError when the time is over."""
+    """Simulate ServiceController.WaitForStatus. Raises CmdletError at the time limit."""
     end = time.monotonic() + (limit.total_seconds() if isinstance(limit, timedelta) else 600.0)
     while (service := machine.services.get(name)) and service.state.casefold() != to_text(wanted).casefold():
         if time.monotonic() >= end:
@@ -99,7 +99,7 @@ def _missing(name: str, by: str = "service name") -> CmdletError:
 
 
 def _given_names(bound: Bound) -> list[str] | None:
-    """Return the names that the call or its pipeline gives; None if it gives none."""
+    """Return the names from the call or its pipeline input; None if there are none."""
     if "Name" in bound:
         return bound.texts("Name")
     given = items(bound.get("InputObject")) or bound.pipeline
@@ -109,7 +109,7 @@ def _given_names(bound: Bound) -> list[str] | None:
 
 
 def _selected(machine: Machine, bound: Bound) -> Iterator[Service]:
-    """Yield the services that the call means; one that a name without wildcards misses is an error that lets go on."""
+    """Yield the services that the call refers to. A missing service without wildcards is a non-terminating error."""
     everything = [found for name in machine.services.names() if (found := machine.services.get(name))]
     include, exclude = bound.texts("Include"), bound.texts("Exclude")
     seen: set[str] = set()
@@ -177,7 +177,7 @@ def _stop(machine: Machine, bound: Bound, name: str, *, force: bool) -> bool:
             )
             bound.write_error(_failure("InvalidOperation", "ServiceHasDependentServices", message))
         elif error.code == 1053:
-            # PowerShell waited, and the service runs as before.
+            # PowerShell has waited, and the service is still running.
             bound.write_error(_failure("OpenError", "StopServiceFailed", f"Service '{label}' stop failed."))
         else:
             message = (
@@ -196,7 +196,7 @@ def _passed(machine: Machine, bound: Bound, name: str) -> Iterator[object]:
 
 
 def get_service(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Return services by name or display name, or what they need or are needed by."""
+    """Return services by name or display name, or their dependencies or dependents."""
     for service in sorted(_selected(machine, bound), key=lambda item: item.name.casefold()):
         if bound.flag("DependentServices"):
             others = machine.services.dependants(service.name)
@@ -209,21 +209,21 @@ def get_service(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def start_service(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Start services; one that runs is no error."""
+    """Start services. A service that is running is not an error."""
     for service in _selected(machine, bound):
         if _start(machine, bound, service.name):
             yield from _passed(machine, bound, service.name)
 
 
 def stop_service(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Stop services; one that is stopped is no error."""
+    """Stop services. A service that is stopped is not an error."""
     for service in _selected(machine, bound):
         if _stop(machine, bound, service.name, force=bound.flag("Force")):
             yield from _passed(machine, bound, service.name)
 
 
 def restart_service(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Stop and start services, and with -Force those that depend on them and ran."""
+    """Stop and start services, and with -Force the running services that depend on them."""
     for service in _selected(machine, bound):
         again = [service.name, *_running_above(machine, service.name)]
         if not _stop(machine, bound, service.name, force=bound.flag("Force")):
@@ -243,11 +243,11 @@ def _running_above(machine: Machine, name: str) -> list[str]:
 
 
 def set_service(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Change a definition, and start or stop the service."""
+    """Change a service's configuration, and optionally start or stop it."""
     for service in _selected(machine, bound):
         entries: dict[str, object] = {}
         if "StartupType" in bound:
-            # ChangeServiceConfig leaves the delay of an automatic start as it is.
+            # ChangeServiceConfig does not change whether an automatic start is delayed.
             entries["Start"] = MODES[bound.text("StartupType").casefold()]
         for parameter in ("DisplayName", "Description"):
             if parameter in bound:
@@ -267,7 +267,7 @@ def set_service(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def new_service(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Define a service."""
+    """Create a service."""
     name = bound.text("Name")
     entries: dict[str, object] = {
         "DisplayName": bound.text("DisplayName", name),

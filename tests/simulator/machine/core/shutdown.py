@@ -24,7 +24,7 @@ USAGE = (
     "Usage: shutdown [/i | /l | /s | /sg | /r | /g | /a | /p | /h | /e | /o] [/hybrid] [/soft] [/fw] [/f]\r\n"
     '    [/m \\\\computer][/t xxx][/d [p|u:]xx:yy [/c "comment"]]\r\n'
 )
-# What to do: reboot, go off, or nothing that a server without a console does.
+# The actions: reboot, power off, or one that has no effect on a server without a console.
 ACTIONS = {
     "r": "reboot", "g": "reboot", "s": "off", "sg": "off", "p": "off", "a": "abort", "l": "none", "h": "none",
     "e": "none", "i": "none", "o": "none", "?": "none",
@@ -40,7 +40,7 @@ class _Request:
 
 
 def _read(argv: list[str]) -> _Request | None:
-    """Return what is asked for; None if the command line is wrong."""
+    """Parse a command line; None if it is invalid."""
     request, words = _Request(), list(argv)
     while words:
         word = words.pop(0)
@@ -63,7 +63,7 @@ def _read(argv: list[str]) -> _Request | None:
 
 
 def _take(request: _Request, name: str, value: str) -> bool:
-    """Read an option's value; returns whether it is allowed."""
+    """Set an option from its value. Returns whether the value is allowed."""
     if name == "t":
         if not value.isdigit() or int(value) > LONGEST_DELAY:
             return False
@@ -79,7 +79,7 @@ def _take(request: _Request, name: str, value: str) -> bool:
 
 
 def shutdown(machine: Machine, run: Invocation) -> ProgramResult:
-    """shutdown.exe: schedules a restart or a power-off, or forgets one."""
+    """Simulate shutdown.exe: schedule a restart or a power-off, or cancel one."""
     if not run.argv or run.argv[0][1:] == "?":
         return ProgramResult(0, USAGE)
     request = _read(run.argv)

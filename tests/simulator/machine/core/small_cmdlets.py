@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Small cmdlets that scripts lean on: Get-Random, Get-Host, Get-PSDrive, Push- and Pop-Location, mkdir …"""
+"""Small cmdlets that scripts use: Get-Random, Get-Host, Get-PSDrive, Push- and Pop-Location, mkdir …"""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ KEYS = {"HKLM": "HKEY_LOCAL_MACHINE", "HKCU": "HKEY_CURRENT_USER"}
 
 @dataclass
 class LocationStacks:
-    """The folders that Push-Location kept, per process id."""
+    """The folders that Push-Location saved, by process id."""
 
     folders: dict[int, list[str]] = field(default_factory=dict)
 
 
 def get_random(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Return a random number, or some of the objects given."""
+    """Return a random number, or a random selection of the given objects."""
     pool = items(bound.get("InputObject")) or bound.pipeline
     if pool:
         yield from random.sample(pool, min(bound.number("Count", 1), len(pool)))
@@ -49,7 +49,7 @@ def get_random(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def get_host(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Return what runs PowerShell: over WinRM a remote host."""
+    """Return the host of PowerShell. Over WinRM it is a remote host."""
     yield PSObject(
         "System.Management.Automation.Internal.Host.InternalHost",
         {
@@ -63,7 +63,7 @@ def get_host(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def get_ps_drive(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Return the drives of the file system, with their space, and those of the registry and the environment."""
+    """Return the drives of the file system, with their free space, and those of the registry and the environment."""
     letters = [letter for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ" if machine.files.drive_exists(f"{letter}:\\")]
     free = {letter: machine.files.free_space(letter) for letter in letters}
     drives = [("FileSystem", letter, f"{letter}:\\") for letter in letters]
@@ -96,7 +96,7 @@ def _move(machine: Machine, bound: Bound, path: str) -> None:
 
 
 def push_location(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Keep the current folder and go to another."""
+    """Save the current folder and change to another."""
     session = paths.session_of(bound)
     stack = machine.part(LocationStacks).folders.setdefault(session.process.id if session else 0, [])
     here = paths.directory(bound)
@@ -107,7 +107,7 @@ def push_location(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def pop_location(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Go back to the folder that Push-Location kept last; without one nothing happens."""
+    """Return to the folder that Push-Location saved last. Without one, do nothing."""
     session = paths.session_of(bound)
     stack = machine.part(LocationStacks).folders.get(session.process.id if session else 0, [])
     if stack:
@@ -116,7 +116,7 @@ def pop_location(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def make_directory(machine: Machine, bound: Bound) -> Iterable[object]:
-    """The function mkdir: New-Item with the type Directory."""
+    """Simulate the function mkdir, which is New-Item with the type Directory."""
     parameters = {**dict(bound.items()), "ItemType": "Directory"}
     output = commands.run(
         machine, "New-Item", parameters, stop=bound.stop, session=bound.session, error_action="Continue"
@@ -126,17 +126,17 @@ def make_directory(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def unblock_file(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Unblock-File: no modelled file has the stream Zone.Identifier, so nothing is taken away."""
+    """Simulate Unblock-File. Modelled files have no Zone.Identifier stream, so nothing changes."""
     for text, literal in paths.given(bound):
         place = paths.parse(machine, bound, text)
         if place.provider != "FileSystem":
-            raise NotModelled("Unblock-File of what is no file")
+            raise NotModelled("Unblock-File of something that is not a file")
         if (literal or not has_wildcard(text)) and not machine.files.exists(place.path):
             bound.write_error(paths.not_found(place.shown))
     return []
 
 
-# What Windows PowerShell 5.1's own function takes: (Get-Command mkdir).Parameters.
+# The parameters of Windows PowerShell 5.1's function: (Get-Command mkdir).Parameters.
 _MKDIR = Contract(
     command="mkdir",
     suffix="mkdir",

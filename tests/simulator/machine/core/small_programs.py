@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Small programs of the box: hostname, whoami, systeminfo, findstr, where."""
+"""Small programs that are part of Windows: hostname, whoami, systeminfo, findstr, where."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from simulator.machine.objects import Invocation, Program, ProgramResult
 
 
 def hostname(machine: Machine, run: Invocation) -> ProgramResult:
-    """hostname.exe."""
+    """Simulate hostname.exe."""
     if run.argv:
         return ProgramResult(1, "", "sethostname: Use the Network Control Panel Applet to set hostname.\r\n")
     return ProgramResult(0, f"{machine.host_name}\r\n")
 
 
 def whoami(machine: Machine, run: Invocation) -> ProgramResult:
-    """whoami.exe."""
+    """Simulate whoami.exe."""
     short = run.user.rsplit("\\", 1)[-1]
     if short.casefold() in ("system", "localsystem"):
         return ProgramResult(0, "nt authority\\system\r\n")
@@ -27,7 +27,7 @@ def whoami(machine: Machine, run: Invocation) -> ProgramResult:
 
 
 def systeminfo(machine: Machine, run: Invocation) -> ProgramResult:
-    """systeminfo.exe, its first lines."""
+    """Simulate systeminfo.exe, the first lines of its output."""
     build = machine.windows.build
     product = machine.registry.data(CURRENT_VERSION, "ProductName", machine.windows.product)
     lines = [
@@ -45,7 +45,7 @@ def systeminfo(machine: Machine, run: Invocation) -> ProgramResult:
 
 
 def findstr(machine: Machine, run: Invocation) -> ProgramResult:
-    """findstr.exe over its standard input or files, with /B, /I, /V, /L, /C: and plain words.
+    """Simulate findstr.exe on its standard input or files, with /B, /I, /V, /L, /C: and plain words.
 
     https://learn.microsoft.com/windows-server/administration/windows-commands/findstr
     """
@@ -80,7 +80,7 @@ def findstr(machine: Machine, run: Invocation) -> ProgramResult:
 
 
 def where(machine: Machine, run: Invocation) -> ProgramResult:
-    """where.exe."""
+    """Simulate where.exe."""
     found = [path for name in run.argv if (path := machine.programs.locate(name, run.environment))]
     if not found:
         return ProgramResult(1, "", "INFO: Could not find files for the given pattern(s).\r\n")

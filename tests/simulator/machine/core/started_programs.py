@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Programs that are started and ended by hand: Start-Process, Wait-Process, tasklist.exe, taskkill.exe.
+"""Starting and ending programs: Start-Process, Wait-Process, tasklist.exe, taskkill.exe.
 
 https://learn.microsoft.com/windows-server/administration/windows-commands/taskkill
 """
@@ -27,12 +27,12 @@ ACCESS_DENIED = 5
 
 
 def start_process(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Run a program, in a process of its own unless -Wait is given."""
+    """Run a program, asynchronously unless -Wait is given."""
     session = paths.session_of(bound)
     environment = dict(paths.environment(machine, bound))
     directory = bound.text("WorkingDirectory") or paths.directory(bound)
     user = session.user if session else "SYSTEM"
-    # Start-Process joins its arguments with blanks and quotes nothing.
+    # Start-Process joins its arguments with blanks, without quotes.
     arguments, path = " ".join(bound.texts("ArgumentList")), bound.text("FilePath")
     try:
         found = machine.programs.find(path, environment, directory)
@@ -48,7 +48,7 @@ def start_process(machine: Machine, bound: Bound) -> Iterable[object]:
     stdin = b""
     if "RedirectStandardInput" in bound:
         stdin = machine.files.read_bytes(paths.parse(machine, bound, bound.text("RedirectStandardInput")).path)
-    # Bound now: the current folder of the session may be another when the program ends.
+    # Evaluated now, because the session's current folder may be different when the program ends.
     targets = {
         stream: paths.parse(machine, bound, bound.text(parameter)).path
         for stream, parameter in (("stdout", "RedirectStandardOutput"), ("stderr", "RedirectStandardError"))
@@ -82,7 +82,7 @@ def start_process(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def _ended(process: Process, bound: Bound, milliseconds: object) -> bool:
-    """Wait until a process has ended; returns whether it has."""
+    """Wait until a process has ended or the time is up. Returns whether it has ended."""
     end = time.monotonic() + (milliseconds / 1000 if isinstance(milliseconds, (int, float)) else float("inf"))
     while process.alive and time.monotonic() < end and not bound.stop.is_set():
         process.ended.wait(0.05)
@@ -125,7 +125,7 @@ def _stem(process: Process) -> str:
 
 
 def _end(machine: Machine, process: Process) -> None:
-    """End a process; the service manager takes a service's for a crash."""
+    """End a process. If it belongs to a service, the service manager treats this as a crash."""
     for name in machine.services.names():
         service = machine.services.get(name)
         if service and service.process_id == process.id:
@@ -138,7 +138,7 @@ def _end(machine: Machine, process: Process) -> None:
 
 
 def taskkill(machine: Machine, run: Invocation) -> ProgramResult:
-    """taskkill.exe /pid ID, /im NAME, with /f and /t."""
+    """Simulate taskkill.exe /pid ID, /im NAME, with /f and /t."""
     words = [word.replace("-", "/", 1) for word in run.argv]
     ids: list[str] = []
     names: list[str] = []
@@ -167,7 +167,7 @@ def taskkill(machine: Machine, run: Invocation) -> ProgramResult:
 
 
 def tasklist(machine: Machine, run: Invocation) -> ProgramResult:
-    """tasklist.exe, with /fo csv|table, /nh."""
+    """Simulate tasklist.exe, with /fo csv|table, /nh."""
     words = [word.casefold() for word in command_line.split(run.command_line)] or [word.casefold() for word in run.argv]
     if set(words) - {"/fo", "csv", "table", "/nh"}:
         return ProgramResult(1, "", f"the simulator does not model tasklist {run.command_line}\r\n")

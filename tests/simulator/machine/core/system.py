@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Cmdlets of the session: variables, location, streams, commands, time, ports, reboots."""
+"""Cmdlets for the session: variables, location, streams, commands, time, ports, reboots."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from simulator.machine.powershell.types.text import date_text
 
 
 def set_location(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Set-Location."""
+    """Simulate Set-Location."""
     session = host(bound).session
     path = session.absolute(bound.text("LiteralPath") or bound.text("Path") or session.variable("USERPROFILE"))
     if not machine.files.is_directory(path):
@@ -36,18 +36,18 @@ def set_location(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def get_location(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-Location."""
+    """Simulate Get-Location."""
     directory = host(bound).session.directory
     return [PSObject("System.Management.Automation.PathInfo", {"Path": directory}, directory)]
 
 
 def nothing(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Cmdlets without an effect here: Import-Module of what is built in, Set-ExecutionPolicy."""
+    """Do nothing: Import-Module of built-in modules, Set-ExecutionPolicy."""
     return []
 
 
 def start_sleep(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Start-Sleep."""
+    """Simulate Start-Sleep."""
     seconds = bound.get("Seconds", 0)
     wait = float(seconds) if isinstance(seconds, (int, float)) else 0.0
     wait += bound.number("Milliseconds") / 1000
@@ -57,7 +57,7 @@ def start_sleep(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def get_date(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-Date."""
+    """Simulate Get-Date."""
     moment = bound.get("Date") or machine.clock.now()
     assert isinstance(moment, datetime)
     changes = {
@@ -78,7 +78,7 @@ def _unix_date(moment: datetime, form: str) -> str:
 
 
 def new_timespan(machine: Machine, bound: Bound) -> Iterable[object]:
-    """New-TimeSpan."""
+    """Simulate New-TimeSpan."""
     start, end = bound.get("Start"), bound.get("End")
     if isinstance(start, datetime):
         last = end if isinstance(end, datetime) else datetime.now(UTC)
@@ -90,13 +90,13 @@ def new_timespan(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def new_guid(machine: Machine, bound: Bound) -> Iterable[object]:
-    """New-Guid."""
+    """Simulate New-Guid."""
     text = str(uuid.uuid4())
     return [PSObject("System.Guid", {"Guid": text}, text)]
 
 
 def test_net_connection(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Test-NetConnection: a real TCP connection, if the machine's link is up."""
+    """Test-NetConnection: opens a real TCP connection, if the machine's link is up."""
     target, port = bound.text("ComputerName", "internetbeacon.msedge.net"), bound.number("Port")
     named = {"HTTP": 80, "RDP": 3389, "SMB": 445, "WINRM": 5985}
     port = port or named.get(bound.text("CommonTCPPort").upper(), 0)
@@ -115,7 +115,7 @@ def test_net_connection(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def restart_computer(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Restart-Computer."""
+    """Simulate Restart-Computer."""
     try:
         machine.power.reboot(0, "Restart-Computer")
     except RuntimeError as error:
@@ -124,7 +124,7 @@ def restart_computer(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def stop_computer(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Stop-Computer."""
+    """Simulate Stop-Computer."""
     machine.power.shutdown(0, "Stop-Computer")
     return []
 

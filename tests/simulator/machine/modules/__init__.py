@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Ansible's Windows modules that need the machine only, by name; other layers add theirs."""
+"""The Ansible modules for Windows that need only the machine, by name; other layers add theirs."""
 
 from __future__ import annotations
 
@@ -63,13 +63,13 @@ MODULES: Mapping[str, Module] = {
 def run(
     session: Session, script: str, text: str, arguments: Mapping[str, Any], utilities: Iterable[str] = ()
 ) -> dict[str, Any]:
-    """Run a module and return its answer.
+    """Run a module and return its result.
 
     Args:
-        script: its name with its collection (`ansible.windows.win_ping.ps1`).
+        script: the name of the script with its collection (`ansible.windows.win_ping.ps1`).
         text: the script that Ansible sent.
         arguments: complex_args.
-        utilities: the texts of the module_utils that Ansible sent with it.
+        utilities: the texts of the module_utils that Ansible sent along.
     """
     name = script.removesuffix(".ps1").rsplit(".", 1)[-1]
     module = session.machine.families.modules.get(name)
@@ -87,7 +87,7 @@ def run(
 def _checked(
     session: Session, module: Module, name: str, text: str, arguments: Mapping[str, Any], rules: Rules
 ) -> dict[str, Any]:
-    """Run a module of Ansible.Basic, which checks its arguments and keeps secrets out of its answer."""
+    """Run a module that uses Ansible.Basic, which checks its arguments and removes secrets from its result."""
     checks = Checks(str(arguments.get(f"{INTERNAL}module_name") or name), session.expand)
     internal = {key: value for key, value in arguments.items() if key.startswith(INTERNAL)}
     try:
@@ -111,7 +111,7 @@ def _checked(
 
 
 def _legacy(session: Session, module: Module, name: str, text: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Run an older module, which takes what it asks for and ignores the rest."""
+    """Run an older module, which reads the options that it knows and ignores all others."""
     asked = specification.asked_for(text)
     given = {
         option: arguments[key]

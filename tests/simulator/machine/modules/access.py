@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""win_acl and win_acl_inheritance, on files and folders."""
+"""win_acl and win_acl_inheritance for files and folders."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _KINDS = {"allow": "A", "deny": "D"}
 
 @dataclass(frozen=True)
 class _Rule:
-    """What a task says of one entry: kind, who, rights as a mask, flags."""
+    """The entry that a task describes: allow or deny, account, rights as a mask, flags."""
 
     kind: str
     who: str
@@ -39,7 +39,7 @@ class _Rule:
     flags: frozenset[str]
 
     def equals(self, ace: Ace) -> bool:
-        """Return whether an explicit entry is this one."""
+        """Return whether an explicit entry equals this one."""
         same = (ace.kind, sid(ace.trustee), ace.mask) == (self.kind, self.who, self.mask)
         return same and ace.flags == self.flags
 
@@ -49,7 +49,7 @@ class _Rule:
 
 
 def _words(text: str, known: Mapping[str, Any], kind: str) -> list[str]:
-    """Return the names of a list of an enumeration's members. Raises ArgumentError."""
+    """Return the names in a comma-separated list of enumeration members. Raises ArgumentError."""
     found = []
     for word in text.split(","):
         name = next((name for name in known if name.casefold() == word.strip().casefold()), None)
@@ -72,7 +72,7 @@ def _rule(session: Session, arguments: Arguments, path: str) -> _Rule:
     mask = 0
     for name in _words(arguments.text("rights"), _RIGHTS, "FileSystemRights"):
         mask |= _RIGHTS[name]
-    # FileSystemAccessRule adds Synchronize to what it allows, and takes it from what it denies.
+    # FileSystemAccessRule adds Synchronize to the rights that it allows, and removes it from those that it denies.
     mask = mask | _SYNCHRONIZE if kind == "A" else mask if mask == _FULL else mask & ~_SYNCHRONIZE
     folder = session.machine.files.is_directory(path)
     inherit = arguments.text("inherit", default="ContainerInherit, ObjectInherit") if folder else "None"
@@ -119,12 +119,12 @@ def acl(session: Session, arguments: Arguments) -> dict[str, Any]:
 
 
 def _added(own: list[Ace], rule: _Rule) -> list[Ace]:
-    """Return the explicit entries with one more: it is merged into one of the same account, kind and flags."""
+    """Return the explicit entries with one more. It is merged into an entry with the same account, kind and flags."""
     for place, ace in enumerate(own):
         if (ace.kind, sid(ace.trustee), ace.flags) == (rule.kind, rule.who, rule.flags):
             merged = _Rule(rule.kind, rule.who, ace.mask | rule.mask, rule.flags)
             return [*own[:place], merged.entry(), *own[place + 1 :]]
-    # What denies comes first: https://learn.microsoft.com/windows/win32/secauthz/order-of-aces-in-a-dacl
+    # Entries that deny come first: https://learn.microsoft.com/windows/win32/secauthz/order-of-aces-in-a-dacl
     denied = [ace for ace in own if ace.kind == "D"]
     allowed = [ace for ace in own if ace.kind != "D"]
     new = rule.entry()
@@ -137,7 +137,7 @@ def _write(session: Session, path: str, before: Descriptor, own: list[Ace], *, p
 
 
 def inheritance(session: Session, arguments: Arguments) -> dict[str, Any]:
-    """Switch the inheritance of an access list on or off (win_acl_inheritance)."""
+    """Enable or disable the inheritance of an access list (win_acl_inheritance)."""
     path, files = _path(session, arguments), session.machine.files
     state = arguments.text("state", default="absent")
     reorganize = arguments.flag("reorganize")
@@ -161,7 +161,7 @@ def inheritance(session: Session, arguments: Arguments) -> dict[str, Any]:
 
 
 def _without_doubles(session: Session, path: str, own: list[Ace]) -> list[Ace]:
-    """Return the explicit entries that are not inherited as well."""
+    """Return the explicit entries, without those that are also inherited."""
     inherited = [ace for ace in session.machine.files.descriptor(path).entries or () if "ID" in ace.flags]
     known = {(ace.kind, ace.flags - {"ID"}, ace.mask, sid(ace.trustee)) for ace in inherited}
     return [ace for ace in own if (ace.kind, ace.flags, ace.mask, sid(ace.trustee)) not in known]

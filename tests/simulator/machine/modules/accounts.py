@@ -15,7 +15,7 @@ _UNKNOWN = "Some or all identity references could not be translated."
 
 
 def sid_of(session: Session, name: str) -> str:
-    """Return the security identifier of an account, as Ansible.ModuleUtils.SID does. Raises ArgumentError."""
+    """Return the security identifier of an account like Ansible.ModuleUtils.SID. Raises ArgumentError."""
     found = accounts.resolve(session.machine, name)
     if found is None:
         why = f'Exception calling "Translate" with "1" argument(s): "{_UNKNOWN}"'
@@ -24,7 +24,7 @@ def sid_of(session: Session, name: str) -> str:
 
 
 def group(session: Session, arguments: Arguments) -> dict[str, Any]:
-    """Make, describe or remove a local group (win_group)."""
+    """Create, describe or remove a local group (win_group)."""
     machine, name, check = session.machine, arguments.text("name"), arguments.check_mode
     state = arguments.text("state", default="present")
     if state not in ("absent", "present"):
@@ -49,7 +49,7 @@ def group(session: Session, arguments: Arguments) -> dict[str, Any]:
 
 
 def _members(session: Session, arguments: Arguments, found: Account) -> bool:
-    """Add and remove what the option `members` says; returns whether anything differs."""
+    """Add and remove members as the option `members` requests. Returns whether anything differs."""
     wanted = arguments.raw("members", {})
     now = accounts.member_sids(session.machine, found)
     if wanted.get("set") is not None and (wanted.get("add") or wanted.get("remove")):
@@ -74,7 +74,7 @@ def _change(session: Session, found: Account, new: list[str], gone: list[str]) -
 
 
 def membership(session: Session, arguments: Arguments) -> dict[str, Any]:
-    """Say who is in a local group (win_group_membership)."""
+    """Change the members of a local group (win_group_membership)."""
     machine, name = session.machine, arguments.text("name")
     given = arguments.raw("members")
     if given is None:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""win_unzip (community.windows): zip archives; others need PSCX, which no server has by itself."""
+"""win_unzip (community.windows) for zip archives. Other formats need PSCX, which no server has by default."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NO_PSCX = "PowerShellCommunityExtensions PowerShell Module (PSCX) is required f
 
 
 def unzip(session: Session, arguments: Arguments) -> dict[str, Any]:
-    """Unpack an archive over what is there."""
+    """Unpack an archive, overwriting existing files."""
     files, source, dest = session.machine.files, arguments.path(session, "src"), arguments.path(session, "dest")
     answer: dict[str, Any] = {"changed": False, "dest": dest, "removed": False, "src": source}
     creates = arguments.raw("creates")
@@ -48,7 +48,7 @@ def unzip(session: Session, arguments: Arguments) -> dict[str, Any]:
 
 
 def _extract(session: Session, arguments: Arguments, archive: zipfile.ZipFile, dest: str) -> str:
-    """Unpack the entries in their order; returns the path of one that would leave the folder, where it stops."""
+    """Unpack the entries in order. Stops at an entry that would leave the folder, and returns its path."""
     files = session.machine.files
     for entry in archive.infolist():
         path = ntpath.join(dest, entry.filename.replace("/", "\\"))

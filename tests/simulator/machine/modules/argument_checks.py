@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What Ansible.Basic.AnsibleModule does with a module's arguments before the module runs, in its words.
+"""How Ansible.Basic.AnsibleModule checks a module's arguments before the module runs, with its error messages.
 
 https://github.com/ansible/ansible/blob/v2.19.0/lib/ansible/module_utils/csharp/Ansible.Basic.cs (CheckArguments).
-The order of names in its messages is that of a .NET Hashtable; here it is the order of the specification.
+In its messages, names have the order of a .NET Hashtable. Here they have the order of the specification.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ MASK = "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER"
 
 
 class ArgumentError(ValueError):
-    """An argument is missing or wrong; the text is the module's message."""
+    """A missing or invalid argument. The text is the module's error message."""
 
 
 class NoCheckModeError(Exception):
-    """The module does not support check mode: it is skipped."""
+    """Raised in check mode for a module that does not support it. The module is skipped."""
 
 
 def net_name(value: object) -> str:
-    """Return the .NET type that a value of the module's JSON has."""
+    """Return the .NET type of a value from the module's JSON."""
     names: tuple[tuple[type, str], ...] = (
         (bool, "System.Boolean"),
         (int, "System.Int32"),
@@ -46,14 +46,14 @@ def net_name(value: object) -> str:
 
 
 def net_text(value: object) -> str:
-    """Return ToString() of such a value."""
+    """Return the result of ToString() for a value from the module's JSON."""
     if isinstance(value, (bool, str, int, float)):
         return str(value)
     return net_name(value)
 
 
 def to_bool(value: object) -> bool:
-    """ParseBool."""
+    """Convert a value as ParseBool does."""
     if isinstance(value, bool):
         return value
     text = net_text(value).lower().strip()
@@ -78,7 +78,7 @@ def _to_dict(value: object) -> dict[str, Any]:
 
 
 def to_int(value: object, low: int = -(2**31), high: int = 2**31 - 1, kind: str = "an Int32") -> int:
-    """Int32.Parse, or that of another type."""
+    """Convert a value as Int32.Parse does, or the Parse method of another type."""
     if isinstance(value, bool) or not re.fullmatch(r"\s*[+-]?\d+\s*", net_text(value)):
         raise ValueError("Input string was not in a correct format.")
     number = int(net_text(value))
@@ -113,7 +113,7 @@ def _to_json(value: object) -> str:
 
 
 def _unsigned(value: object) -> int:
-    """`[UInt32]$value` of PowerShell."""
+    """Convert a value like `[UInt32]$value` in PowerShell."""
     try:
         return to_int(value, 0, _UINT32, "a UInt32")
     except ValueError as error:
@@ -124,10 +124,10 @@ def _unsigned(value: object) -> int:
 
 @dataclass
 class Checks:
-    """One run of the checks.
+    """One run of the argument checks.
 
     Args:
-        module: the module's name, for messages.
+        module: the module's name, for error messages.
         expand: replaces `%NAME%` in values of the type path.
     """
 
@@ -137,7 +137,7 @@ class Checks:
     _context: list[str] = field(default_factory=list)
 
     def run(self, rules: Rules, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the parameters of a module. Raises ArgumentError, NoCheckModeError."""
+        """Return the checked parameters of a module. Raises ArgumentError, NoCheckModeError."""
         given = {name: value for name, value in values.items() if not name.startswith(INTERNAL)}
         return self._arguments(rules, given, check_mode=bool(values.get(f"{INTERNAL}check_mode")))
 
@@ -280,7 +280,7 @@ class Checks:
 
 
 def masked(value: Any, secrets: set[str]) -> Any:
-    """Return an answer without secrets (RemoveNoLogValues): a text that is one is replaced, parts of others starred."""
+    """Return a result without secrets (RemoveNoLogValues): texts that equal or contain one are masked."""
     if not secrets:
         return value
     if isinstance(value, Mapping):

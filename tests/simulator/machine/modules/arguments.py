@@ -14,13 +14,13 @@ __all__ = ["ArgumentError", "Arguments", "Module"]
 
 
 class Arguments:
-    """A module's arguments by name.
+    """The arguments of a module by name.
 
     Args:
-        values: complex_args, or what Ansible.Basic made of them.
-        text: the module's script as it was sent.
+        values: complex_args, or the result of the checks of Ansible.Basic.
+        text: the module's script as Ansible sent it.
         name: the module's name.
-        given: the options that the task names, by the module's own names for them.
+        given: the options that the task sets, by their main names.
     """
 
     def __init__(
@@ -33,27 +33,27 @@ class Arguments:
 
     @property
     def check_mode(self) -> bool:
-        """Whether nothing may be changed."""
+        """Whether the task runs in check mode."""
         return bool(self._values.get(f"{INTERNAL}check_mode"))
 
     @property
     def verbosity(self) -> int:
-        """How often -v was given."""
+        """The number of -v options."""
         return int(self._values.get(f"{INTERNAL}verbosity") or 0)
 
     def modelled(self, *names: str) -> None:
-        """Refuse by name every option that is given and not modelled. Raises ArgumentError."""
+        """Reject options that are set and not modelled. Raises ArgumentError."""
         for name, value in self._given.items():
             if name not in names and not name.startswith("_") and value is not None:
                 raise ArgumentError(f"the simulator does not model {self.name}'s option {name}")
 
     def raw(self, name: str, default: object = None) -> Any:
-        """Return an argument as it came."""
+        """Return an argument without conversion."""
         value = self._values.get(name)
         return default if value is None else value
 
     def text(self, *names: str, default: str | None = None) -> str:
-        """Return the first of the names that is given, as text. Raises ArgumentError if none is and no default."""
+        """Return the first of the names that is set, as text. Raises ArgumentError without a value and default."""
         for name in names:
             if self._values.get(name) is not None:
                 return str(self._values[name])
@@ -62,7 +62,7 @@ class Arguments:
         return default
 
     def path(self, session: Session, *names: str, default: str | None = None) -> str:
-        """Return a path with its variables expanded and slashes turned."""
+        """Return a path with expanded variables and backslashes."""
         return session.expand(self.text(*names, default=default)).replace("/", "\\")
 
     def flag(self, name: str, *, default: bool = False) -> bool:

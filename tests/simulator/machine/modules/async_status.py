@@ -12,7 +12,7 @@ from simulator.machine.session import Session
 
 
 def run(session: Session, arguments: Arguments) -> dict[str, Any]:
-    """Read a job's file, or delete it."""
+    """Read the file of a job, or delete it."""
     job = arguments.text("jid")
     folder = arguments.path(session, "_async_dir")
     path = f"{folder}\\{job}"

@@ -11,7 +11,7 @@ from simulator.machine.session import Session
 
 
 def ping(session: Session, arguments: Arguments) -> dict[str, Any]:
-    """Answer pong."""
+    """Return pong."""
     data = arguments.text("data", default="pong")
     if data == "crash":
         raise ArgumentError("Unhandled exception while executing module: boom")

@@ -41,7 +41,7 @@ def command(session: Session, arguments: Arguments) -> dict[str, Any]:
 
 
 def shell(session: Session, arguments: Arguments) -> dict[str, Any]:
-    """Run a piece of PowerShell, or of cmd.exe."""
+    """Run a PowerShell or cmd.exe command."""
     from simulator.machine.powershell.host import run_text
 
     arguments.modelled("_raw_params", "chdir", "executable", "creates", "removes", "stdin", "no_profile")
@@ -77,7 +77,7 @@ def _change_directory(session: Session, arguments: Arguments) -> None:
     if arguments.raw("chdir"):
         folder = session.absolute(arguments.path(session, "chdir")).rstrip("\\")
         if not session.machine.files.is_directory(folder + "\\"):
-            raise ArgumentError(f"the simulator does not model a chdir to {folder}, which is no folder")
+            raise ArgumentError(f"the simulator does not model a chdir to {folder}, which is not a folder")
         session.directory = folder
 
 

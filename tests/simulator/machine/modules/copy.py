@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""win_copy, in the four modes that its action plugin drives it with."""
+"""win_copy, in the four modes that its action plugin uses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from simulator.machine.session import Session
 
 
 def run(session: Session, arguments: Arguments) -> dict[str, Any]:
-    """Copy, or say what has to be copied."""
+    """Copy files, or return what has to be copied."""
     modes = {"query": _query, "explode": _explode, "remote": _remote, "single": _single}
     mode = arguments.text("_copy_mode", default="single")
     if mode not in modes:
@@ -48,7 +48,7 @@ def _query(session: Session, arguments: Arguments) -> dict[str, Any]:
 
 
 def _target(session: Session, arguments: Arguments, name: str) -> str:
-    """Return where one file goes; its folder must exist unless dest ends with a backslash."""
+    """Return the destination of a file. Its folder must exist, unless dest ends with a backslash."""
     files, dest = session.machine.files, arguments.path(session, "dest")
     folder = dest.endswith("\\") or files.is_directory(dest)
     path = f"{dest.rstrip(chr(92))}\\{name}" if folder else dest
@@ -81,7 +81,7 @@ def _explode(session: Session, arguments: Arguments) -> dict[str, Any]:
         raise ArgumentError(f"Cannot expand src zip file: '{source}' as it does not exist")
     with zipfile.ZipFile(io.BytesIO(files.read_bytes(source))) as archive:
         for entry in archive.infolist():
-            # The action plugin writes the names in base64: Windows' zip knows no Unicode names.
+            # The action plugin encodes the names in base64, because Windows' zip does not support Unicode names.
             name = base64.b64decode(entry.filename.rstrip("/\\")).decode().replace("/", "\\")
             path = f"{dest.rstrip(chr(92))}\\{name}"
             if entry.is_dir():

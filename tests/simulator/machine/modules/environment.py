@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""win_path and win_environment: variables of the machine, of a user, of a process."""
+"""win_path and win_environment: variables of the machine, a user or a process."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _choice(arguments: Arguments, name: str, *known: str, default: str | None = 
 
 
 def path(session: Session, arguments: Arguments) -> dict[str, Any]:
-    """Add elements to a variable like PATH, or remove them (win_path)."""
+    """Add elements to a variable such as PATH, or remove them (win_path)."""
     name = arguments.text("name", default="PATH")
     given = arguments.raw("elements")
     if given is None:
@@ -59,7 +59,7 @@ def _place(found: list[str], element: str) -> int:
 
 
 def _add(found: list[str], elements: list[str]) -> bool:
-    """Add elements at the end, in their order; one that stands too early moves to the end."""
+    """Append elements in order. An element that is too far to the front moves to the end."""
     last, changed = -1, False
     for element in elements:
         place = _place(found, element)

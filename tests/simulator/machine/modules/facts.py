@@ -25,7 +25,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 
 
 def run(session: Session, arguments: Arguments) -> Facts:
-    """Gather the facts of the wanted subsets."""
+    """Gather the facts of the requested subsets."""
     arguments.modelled("gather_subset", "gather_timeout", "fact_path")
     wanted = arguments.raw("gather_subset", ["all"])
     subsets = [str(item) for item in (wanted if isinstance(wanted, list) else str(wanted).split(","))]
@@ -41,7 +41,7 @@ def run(session: Session, arguments: Arguments) -> Facts:
 
 
 def choose(subsets: list[str]) -> tuple[set[str], list[str]]:
-    """Return the subsets to gather and warnings about unknown ones: all, minus the excluded, plus the explicit."""
+    """Return the subsets to gather (all, minus excluded, plus explicit ones), and warnings about unknown names."""
     everything = {name for names in GROUPS.values() for name in names}
     known = {**GROUPS, "all": tuple(everything), **{name: (name,) for name in everything}}
     explicit: set[str] = set()
@@ -145,7 +145,7 @@ def _dns(session: Session) -> Facts:
 
 
 def _env(session: Session) -> Facts:
-    # As setup.ps1: a backslash at the end broke ConvertTo-Json.
+    # Like setup.ps1, because a trailing backslash broke ConvertTo-Json.
     return {"env": {name: value.rstrip("\\") for name, value in session.environment.items()}}
 
 

@@ -22,7 +22,7 @@ def stat(session: Session, arguments: Arguments) -> dict[str, Any]:
     if entry is None:
         return {"changed": False, "stat": {"exists": False}}
     if files.real(path).is_symlink():
-        # Without links `follow` changes nothing.
+        # Without links, `follow` has no effect.
         raise ArgumentError("the simulator does not model win_stat of a link")
     moment = entry.modified.timestamp()
     found: dict[str, Any] = {
@@ -59,7 +59,7 @@ def stat(session: Session, arguments: Arguments) -> dict[str, Any]:
 
 
 def file(session: Session, arguments: Arguments) -> dict[str, Any]:
-    """Make or remove a file or folder."""
+    """Create or remove a file or folder."""
     arguments.modelled("path", "state")
     path, state = _legacy_path(session, arguments), arguments.raw("state")
     if state is not None and str(state).casefold() not in _STATES:
@@ -72,7 +72,7 @@ def file(session: Session, arguments: Arguments) -> dict[str, Any]:
     try:
         return _file(session, path, state, change=not arguments.check_mode)
     except OSError as error:
-        # It ends the module; of .NET's texts only the one of a missing folder is known.
+        # The error ends the module. Of .NET's messages only the one for a missing folder is known.
         if isinstance(error, FileNotFoundError):
             raise _unhandled(f"Could not find a part of the path '{path}'.") from None
         raise ArgumentError(f"Failed to {state or 'make'} {path}: {error.strerror or error}") from None
@@ -86,7 +86,7 @@ def _unhandled(message: str) -> ArgumentError:
 
 
 def _legacy_path(session: Session, arguments: Arguments) -> str:
-    """Return an option of the type path as Get-AnsibleParam takes it: `Test-Path -IsValid` refuses some."""
+    """Return an option of the type path as Get-AnsibleParam does, which rejects some with `Test-Path -IsValid`."""
     name = next((name for name in ("path", "dest", "name") if arguments.raw(name) is not None), None)
     if name is None:
         raise ArgumentError("Get-AnsibleParam: Missing required argument: path")
@@ -123,12 +123,12 @@ def _file(session: Session, path: str, state: object, *, change: bool) -> dict[s
         return {"changed": True}
     if wanted == "absent":
         return {"changed": False}
-    # Split-Path -Leaf gives the last name even of a path that ends in a backslash, so a file is what it looks like.
+    # Split-Path -Leaf returns the last name even if the path ends in a backslash, so such a path can be a file.
     return {"changed": False, "failed": True, "msg": f"path {path} will not be created"}
 
 
 def slurp(session: Session, arguments: Arguments) -> dict[str, Any]:
-    """Return a file's content in base64."""
+    """Return the contents of a file in base64."""
     path = arguments.path(session, "src", "path")
     files = session.machine.files
     if files.is_directory(path):

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""win_nssm (community.windows): services by nssm.exe, which has to be there, read and set by its own command line."""
+"""win_nssm (community.windows): services that an installed nssm.exe runs, configured by its command line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _START = {
     "disabled": "SERVICE_DISABLED",
 }
 _STATES = ("present", "absent", "started", "stopped", "restarted")
-# What the module always sets: files are written anew, and rotated at a restart when they are a day old.
+# What the module always sets: log files are overwritten, and rotated at a restart if they are a day old.
 _ROTATION = {
     "AppStdoutCreationDisposition": "2",
     "AppStderrCreationDisposition": "2",
@@ -29,7 +29,7 @@ _ROTATION = {
 
 
 class _Failed(Exception):
-    """nssm.exe refused something; `answer` is what the module says of it."""
+    """nssm.exe failed. `answer` is the module's result."""
 
     def __init__(self, answer: dict[str, Any]) -> None:
         super().__init__(answer["msg"])
@@ -37,7 +37,7 @@ class _Failed(Exception):
 
 
 class _Nssm:
-    """One run of the module: nssm.exe, the service, and the answer so far."""
+    """One run of the module: nssm.exe, the service, and the result so far."""
 
     def __init__(self, session: Session, arguments: Arguments) -> None:
         self._session = session
@@ -48,16 +48,16 @@ class _Nssm:
 
     @property
     def exists(self) -> bool:
-        """Whether the service is there."""
+        """Whether the service exists."""
         return self._session.machine.services.exists(self.name)
 
     def change(self, what: str) -> bool:
-        """Note a change; returns whether it is to be made."""
+        """Record a change. Returns whether to make it."""
         self.answer |= {"changed": True, "changed_by": what}
         return not self._arguments.check_mode
 
     def run(self, failed: str, *words: str) -> str:
-        """Run nssm.exe and return what it prints. Raises _Failed."""
+        """Run nssm.exe and return its output. Raises _Failed."""
         line = command_line.join([self._program, *words])
         try:
             result = self._session.run_program(self._program, list(words))
@@ -70,7 +70,7 @@ class _Nssm:
         return result.stdout.replace("\0", "")
 
     def update(self, parameter: str, wanted: list[str] | None) -> None:
-        """Set a parameter of the service where it differs; an empty list resets it."""
+        """Set a parameter of the service if it differs. An empty list resets it."""
         if wanted is None:
             return
         values = [value for value in wanted if value]
@@ -85,7 +85,7 @@ class _Nssm:
 
 
 def run(session: Session, arguments: Arguments) -> dict[str, Any]:
-    """Make, change, start, stop or remove a service."""
+    """Create, change, start, stop or remove a service."""
     state = arguments.text("state", default="present")
     if state not in _STATES:
         known = ",".join(_STATES)

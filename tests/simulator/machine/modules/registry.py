@@ -49,7 +49,7 @@ def _describe(session: Session, value: Value) -> dict[str, Any]:
 
 
 def stat(session: Session, arguments: Arguments) -> dict[str, Any]:
-    """Describe a key, or one of its values."""
+    """Describe a key or one of its values."""
     arguments.modelled("path", "name")
     path, registry = _path(arguments, "registry"), session.machine.registry
     name = next((arguments.raw(each) for each in ("name", "entry", "value") if arguments.raw(each) is not None), None)
@@ -65,7 +65,7 @@ def stat(session: Session, arguments: Arguments) -> dict[str, Any]:
 
 
 def edit(session: Session, arguments: Arguments) -> dict[str, Any]:
-    """Make, change or remove a key or value."""
+    """Create, change or remove a key or value."""
     arguments.modelled("path", "name", "data", "type", "state", "delete_key")
     path, registry = _path(arguments, "powershell"), session.machine.registry
     name, data = arguments.raw("name") or None, arguments.raw("data")
@@ -82,7 +82,7 @@ def edit(session: Session, arguments: Arguments) -> dict[str, Any]:
         return answer | _remove(session, path, name, delete_key=delete_key, write=write)
     exists = registry.key_exists(path)
     if registry.is_right_below_a_hive(path):
-        raise NotModelled("how win_regedit fails to make a key right below a hive")
+        raise NotModelled("win_regedit's failure to create a key directly below a hive")
     if not exists and write:
         registry.create_key(path)
     if (not exists and not write) or (name is None and data is None):
@@ -124,7 +124,7 @@ def _data(data: Any, kind: str) -> object:
 
 
 def _number(data: Any, kind: str) -> int:
-    """Return a number as the registry keeps it, unsigned. Raises ArgumentError, ValueError."""
+    """Return a number as the registry stores it, which is unsigned. Raises ArgumentError, ValueError."""
     if isinstance(data, float) and data % 1:
         raise ArgumentError(
             f"data '{data}' cannot be a decimal or float value with a remainder when type is dword or qword"

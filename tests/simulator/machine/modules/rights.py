@@ -26,15 +26,15 @@ def run(session: Session, arguments: Arguments) -> dict[str, Any]:
     if users is None:
         raise ArgumentError("missing required arguments: users")
     wanted = list(dict.fromkeys(sid_of(session, str(user)) for user in (users if isinstance(users, list) else [users])))
-    held = held_by(session.machine, name)
-    new = [user for user in wanted if user not in held] if action != "remove" else []
+    holders = held_by(session.machine, name)
+    new = [user for user in wanted if user not in holders] if action != "remove" else []
     gone = {
         "add": [],
-        "remove": [user for user in wanted if user in held],
-        "set": [user for user in held if user not in wanted],
+        "remove": [user for user in wanted if user in holders],
+        "set": [user for user in holders if user not in wanted],
     }[action]
     if not arguments.check_mode:
-        kept = [user for user in held if user not in gone]
+        kept = [user for user in holders if user not in gone]
         session.machine.part(UserRights).held[name] = [*kept, *new]
 
     def names(sids: list[str]) -> list[str]:

@@ -1,9 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What win_service changes in the definition of a service: its options, and the registry values behind them.
+"""The options of win_service that change the configuration of a service, and their registry values.
 
-Follows win_service.ps1 and SCManager.cs of ansible.windows 3.3. The values are documented with the structures of
-https://learn.microsoft.com/windows/win32/api/winsvc/nf-winsvc-changeserviceconfig2w
+Follows win_service.ps1 and SCManager.cs of ansible.windows 3.3. The values are described with the structures of
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ _ACCOUNTS: Mapping[str, str] = {
 
 
 def account(machine: Machine, name: str, service: str) -> str:
-    """Return an account as Windows spells it. Raises ArgumentError if there is none of that name."""
+    """Return an account as Windows spells it. Raises ArgumentError if it does not exist."""
     known = _ACCOUNTS.get(name.casefold())
     if known:
         return known
@@ -64,14 +63,14 @@ def account(machine: Machine, name: str, service: str) -> str:
 
 @dataclass
 class Settings:
-    """The changes that a task asks of one service."""
+    """The changes that a task requests for one service."""
 
     machine: Machine
     service: Service
     arguments: Arguments
 
     def changes(self) -> dict[str, object]:
-        """Return the registry values to write; None removes one. Raises ArgumentError."""
+        """Return the registry values to write; None removes a value. Raises ArgumentError."""
         found: dict[str, object] = {}
         for part in (self._account, self._texts, self._numbers, self._lists, self._failures, self._start, self._type):
             found.update(part())
@@ -145,7 +144,7 @@ class Settings:
             raise ArgumentError(
                 f'Unhandled exception while executing module: Exception setting "FailureActions": "{why}"'
             )
-        # Without actions there is no period either: ns-winsvc-service_failure_actionsw, lpsaActions.
+        # Without actions there is no reset period: ns-winsvc-service_failure_actionsw, lpsaActions.
         yield "FailureActions", make_failure_actions(new_reset, wanted_actions) if wanted_actions else None
 
     def _start(self) -> Iterator[tuple[str, object]]:
@@ -173,7 +172,7 @@ def _action(item: Mapping[str, Any]) -> tuple[str, int]:
 
 
 def recovery(data: object) -> tuple[int, list[tuple[str, int]]]:
-    """Return the reset period and the actions of a FailureActions value."""
+    """Return the reset period and the actions from a FailureActions value."""
     if not isinstance(data, bytes) or len(data) < 20:
         return 0, []
     reset, count = struct.unpack_from("<I", data, 0)[0], struct.unpack_from("<I", data, 12)[0]

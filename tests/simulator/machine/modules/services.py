@@ -23,24 +23,24 @@ _OPTIONS = (
     "pre_shutdown_timeout_ms", "required_privileges", "service_type", "sid_info", "start_mode", "state",
     "update_password", "username",
 )  # fmt: skip
-# What makes a missing service an error: any wish but the name, a dependency_action of `set` and no desktop.
-_NO_WISH = ("name", "force_dependent_services", "update_password", "dependency_action", "desktop_interact")
+# Options that make a missing service an error: all except the name, dependency_action=set and desktop_interact=false.
+_NO_SERVICE_NEEDED = ("name", "force_dependent_services", "update_password", "dependency_action", "desktop_interact")
 
 
 def run(session: Session, arguments: Arguments) -> dict[str, Any]:
-    """Define, start, stop or remove a service; without a state only describe it."""
+    """Create, change, start, stop or remove a service. Without a state, only describe it."""
     arguments.modelled(*_OPTIONS)
     machine, write = session.machine, not arguments.check_mode
     service = _find(machine, arguments.text("name"))
     if arguments.text("state", default="").casefold() == "absent":
         return _remove(machine, arguments, service)
-    if service is None and not _wishes(arguments):
+    if service is None and not _needs_service(arguments):
         return {"changed": False, "exists": False}
     created = service is None
     if service is None:
         service = _create(machine, arguments)
         if service is None:
-            # In check mode there is nothing to describe but what the task says.
+            # In check mode, only the task's own options can be described.
             return {"changed": True, "exists": True, "name": arguments.text("name")}
     changed = created | _configure(machine, arguments, service, new=created)
     changed |= _bring(machine, arguments, service.name, write=write)
@@ -50,7 +50,7 @@ def run(session: Session, arguments: Arguments) -> dict[str, Any]:
 
 
 def _find(machine: Machine, name: str) -> Service | None:
-    """Return a service by its name or display name, as Get-ServiceFromName does."""
+    """Return a service by its name or display name, like Get-ServiceFromName."""
     found = machine.services.get(name)
     if found is not None:
         return found
@@ -58,14 +58,14 @@ def _find(machine: Machine, name: str) -> Service | None:
     return next((each for each in everything if each and each.display_name.casefold() == name.casefold()), None)
 
 
-def _wishes(arguments: Arguments) -> bool:
-    said = [name for name in _OPTIONS if name not in _NO_WISH and arguments.raw(name) is not None]
+def _needs_service(arguments: Arguments) -> bool:
+    given = [name for name in _OPTIONS if name not in _NO_SERVICE_NEEDED and arguments.raw(name) is not None]
     other = arguments.text("dependency_action", default="set") != "set"
-    return bool(said) or other or arguments.flag("desktop_interact")
+    return bool(given) or other or arguments.flag("desktop_interact")
 
 
 def _cmdlet(machine: Machine, name: str, **values: object) -> None:
-    """Run a cmdlet as the module does: its first error ends the module. Raises ArgumentError."""
+    """Run a cmdlet like the module, which its first error ends. Raises ArgumentError."""
     bound = Bound(name, values)
     try:
         for _ in _objects(CMDLETS[name](machine, bound)):
@@ -85,7 +85,7 @@ def _unhandled(message: str) -> ArgumentError:
 
 
 def _changed_config(work: Callable[[], None], what: str) -> None:
-    """Do what the module does by SCManager.cs. Raises ArgumentError."""
+    """Run an operation that the module does with SCManager.cs. Raises ArgumentError."""
     try:
         work()
     except ServiceError as error:
@@ -128,7 +128,7 @@ def _bring(machine: Machine, arguments: Arguments, name: str, *, write: bool) ->
     assert service is not None
     wanted, force = arguments.text("state", default="").casefold(), arguments.flag("force_dependent_services")
     if wanted == "paused":
-        # No service of the simulator takes SERVICE_CONTROL_PAUSE: CanPauseAndContinue is false for all of them.
+        # No simulated service accepts SERVICE_CONTROL_PAUSE: CanPauseAndContinue is false for all of them.
         raise ArgumentError(f"failed to pause service {name}: The service does not support pausing")
     if not wanted or service.state == {"started": "Running", "stopped": "Stopped"}.get(wanted):
         return False

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The argument specification of a module, read from the text of the module that Ansible sent.
+"""The argument specification of a module, parsed from the module's script.
 
-Modules of Ansible.Basic pass a hashtable to `[Ansible.Basic.AnsibleModule]::Create($args, $spec)`. It is a literal but
-for a few variables. Older modules ask for each option by `Get-AnsibleParam` and ignore what they do not ask for.
+Modules that use Ansible.Basic pass a hashtable to `[Ansible.Basic.AnsibleModule]::Create($args, $spec)`. It is a
+literal except for a few variables. Older modules read each option with `Get-AnsibleParam`, and ignore all others.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ _CONSTANTS: Mapping[str, object] = {"true": True, "false": False, "null": None}
 
 
 class UnreadableError(ValueError):
-    """The specification is made by code that is no literal; the text says which part."""
+    """Part of the specification is not a literal. The text says which part."""
 
 
 @dataclass(frozen=True)
 class Delegate:
-    """A conversion that the module brings itself: `[Func[[Object], [UInt32]]] {...}`."""
+    """A conversion that the module defines itself: `[Func[[Object], [UInt32]]] {...}`."""
 
     kind: str
 
 
 @dataclass(frozen=True)
 class Option:
-    """One option, as Ansible.Basic.cs names its settings (specDefaults)."""
+    """One option, with the names of its settings in Ansible.Basic.cs (specDefaults)."""
 
     type: str | Delegate = "str"
     elements: str | Delegate | None = None
@@ -69,7 +69,7 @@ class Option:
 
 @dataclass(frozen=True)
 class Rules:
-    """Options, and what has to be said together."""
+    """Options, and rules about combinations of them."""
 
     options: Mapping[str, Option] = field(default_factory=dict)
     mutually_exclusive: tuple[tuple[str, ...], ...] = ()
@@ -81,18 +81,19 @@ class Rules:
 
     @property
     def aliases(self) -> dict[str, str]:
-        """The options by their other names."""
+        """The main names of options by their aliases."""
         return {alias: name for name, option in self.options.items() for alias in option.aliases}
 
 
 def read(text: str, utilities: Iterable[str] = ()) -> Rules | None:
-    """Return what a module of Ansible.Basic declares; None if the module uses no Ansible.Basic.
+    """Return the specification of a module that uses Ansible.Basic, or None if the module does not use it.
 
     Args:
         text: the module's script.
-        utilities: the texts of its module_utils, which may hold fragments of the specification.
+        utilities: the texts of its module_utils, which may contain fragments of the specification.
 
-    Raises: UnreadableError.
+    Raises:
+        UnreadableError: part of the specification is not a literal.
     """
     found = _CREATE.search(text)
     if found is None:
@@ -106,7 +107,7 @@ def read(text: str, utilities: Iterable[str] = ()) -> Rules | None:
 
 
 def asked_for(text: str) -> dict[str, tuple[str, ...]]:
-    """Return the options that an older module asks for by `Get-AnsibleParam`, with their aliases."""
+    """Return the options that an older module reads with `Get-AnsibleParam`, with their aliases."""
     names: dict[str, tuple[str, ...]] = {}
     for found in _ASKED.finditer(text):
         aliases = _ALIASES.search(found["rest"])
@@ -118,7 +119,7 @@ def _fragment(name: str, utilities: Iterable[str]) -> Mapping[str, Any]:
     for text in utilities:
         declared = re.search(rf"Function\s+{name}\b", text, re.IGNORECASE)
         if declared:
-            # Its help shows how it is used, in a comment.
+            # Its help contains an example of its use, in a comment.
             body = re.sub(r"<#.*?#>", "", text[declared.start() :], flags=re.DOTALL)
             found: Mapping[str, Any] = _Reader(body).literal(body.index("@{"))
             return found
@@ -126,7 +127,7 @@ def _fragment(name: str, utilities: Iterable[str]) -> Mapping[str, Any]:
 
 
 def _merged(spec: Mapping[str, Any], fragment: Mapping[str, Any]) -> dict[str, Any]:
-    """MergeFragmentSpec of Ansible.Basic.cs: the specification wins, lists are joined."""
+    """Merge like MergeFragmentSpec of Ansible.Basic.cs: the specification takes precedence, and lists are joined."""
     made = dict(spec)
     for key, value in fragment.items():
         if key not in made:
@@ -154,7 +155,7 @@ class _Reader:
             raise UnreadableError(str(error)) from None
 
     def variable(self, name: str) -> Any:
-        """Return the value that a variable is given first."""
+        """Return the first value that is assigned to a variable."""
         position = self._assignment(name)
         delegate = _DELEGATE.match(self._text, position)
         return Delegate(delegate["kind"]) if delegate else self.literal(position)
@@ -191,7 +192,7 @@ class _Reader:
         raise UnreadableError(f"a {type(node).__name__} in the specification")
 
     def _keys(self, node: Node) -> list[str]:
-        """Return the keys of a hashtable, whose values may be anything."""
+        """Return the keys of a hashtable, regardless of its values."""
         if isinstance(node, Variable):
             scanner = Scanner(self._text)
             scanner.position = self._assignment(node.name)
@@ -205,14 +206,14 @@ class _Reader:
         raise UnreadableError(f"the keys of a {type(node).__name__}")
 
     def _assignment(self, name: str) -> int:
-        """Return where the first value of a variable begins."""
+        """Return the position of the first value of a variable."""
         found = re.search(rf"^[ \t]*\${re.escape(name)}\s*=\s*", self._text, re.MULTILINE | re.IGNORECASE)
         if found is None:
             raise UnreadableError(f"the variable ${name}")
         return found.end()
 
     def _array(self, node: SubExpression) -> list[Any]:
-        """Return `@(...)`: what its statements give, item by item."""
+        """Return the value of `@(...)`: the results of its statements, item by item."""
         found: list[Any] = []
         for statement in node.body:
             value = self._value(statement)
@@ -242,7 +243,7 @@ def _texts(value: Any) -> tuple[str, ...]:
 
 def _groups(value: Any) -> tuple[tuple[Any, ...], ...]:
     listed = _several(value)
-    # `@(@('a', 'b'))` is one list of two names for PowerShell: a list of one list is written with a comma.
+    # In PowerShell `@(@('a', 'b'))` is one list of two names. A list that contains a list needs a comma.
     if listed and not any(isinstance(item, list) for item in listed):
         listed = [listed]
     return tuple(tuple(_several(item)) for item in listed)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""win_powershell: a script with its streams, its objects to a depth, and `$Ansible`.
+"""win_powershell: runs a script, and returns its streams, its objects up to a depth, and `$Ansible`.
 
 Follows win_powershell.ps1 of ansible.windows 3.3.
 """
@@ -27,7 +27,7 @@ _OPTIONS = (
     "chdir", "creates", "depth", "error_action", "parameters", "path", "remote_src", "removes", "script",
 )  # fmt: skip
 _ACTIONS = {"silently_continue": "SilentlyContinue", "continue": "Continue", "stop": "Stop"}
-# What the module looks for in a text that it cannot parse; the same for the others.
+# What the module searches for in a script that it cannot parse; here it does so with all scripts.
 _SHOULD_PROCESS = re.compile(
     r"\[CmdletBinding\((?:[\w=$]+,\s*)?SupportsShouldProcess(?:\s*=\s*\$true)?(?:,\s*[\w=$]+)?\)\]", re.IGNORECASE
 )
@@ -100,7 +100,7 @@ def _change_directory(session: Session, arguments: Arguments) -> None:
     if arguments.raw("chdir"):
         folder = session.absolute(arguments.text("chdir")).rstrip("\\")
         if not session.machine.files.is_directory(folder + "\\"):
-            raise ArgumentError(f"the simulator does not model a chdir to {folder}, which is no folder")
+            raise ArgumentError(f"the simulator does not model a chdir to {folder}, which is not a folder")
         session.directory = folder
 
 
@@ -109,7 +109,7 @@ def _parameters(arguments: Arguments, text: str) -> dict[str, Any]:
 
     given = dict(arguments.raw("parameters", {}))
     if _SHOULD_PROCESS.search(text):
-        # The module adds Confirm: $false too; here nothing ever asks.
+        # The module also adds Confirm: $false. Nothing asks for confirmation here.
         given |= {"WhatIf": arguments.check_mode}
     if not given:
         return {}
@@ -151,7 +151,7 @@ def _answer(arguments: Arguments, ansible: PSObject, outcome: Any) -> dict[str, 
 
 
 def _host(console: Iterable[object]) -> str:
-    """Return what a host would show: everything but the output, which the module collects."""
+    """Return what a host would show, without the output, which the module collects."""
     from simulator.machine.powershell.running.streams import HostText
 
     return "".join(item.text + ("\r\n" if item.newline else "") for item in console if isinstance(item, HostText))
@@ -181,7 +181,7 @@ def _error(error: CmdletError) -> dict[str, Any]:
 
 
 def converted(value: object, depth: int) -> Any:
-    """Return a value as Convert-OutputObject makes it. Raises NotModelled."""
+    """Convert a value as Convert-OutputObject does. Raises NotModelled."""
     from simulator.machine.powershell.members.objects import ScriptMember
     from simulator.machine.powershell.types.kinds import SwitchValue, TypeValue
     from simulator.machine.powershell.types.plain_text import to_text

@@ -29,9 +29,9 @@ __all__ = ["Outcome", "RemoteCommand", "Runspace", "run_command_line", "run_scri
 
 @dataclass
 class Outcome:
-    """What a script left behind: objects, errors, what it `exit`ed with, the error that ended it.
+    """The result of a script: output objects, errors, the exit code, the error that ended it.
 
-    `console` is the output, and what was written past it, in the order in which it came.
+    `console` contains the output and what was written directly to the console, in order.
     """
 
     output: list[object] = field(default_factory=list)
@@ -47,13 +47,13 @@ class Outcome:
     console: list[object] = field(default_factory=list)
 
     def serializable(self) -> list[object]:
-        """Return the output as psrpcore serializes it: objects with their types and properties. Raises NotModelled."""
+        """Return the output as psrpcore serializes it: objects with types and properties. Raises NotModelled."""
         return [to_wire(item) for item in self.output]
 
 
 @dataclass(frozen=True)
 class RemoteCommand:
-    """A command of a PSRP client, as in `simulator.transport.host.PipelineCommand`."""
+    """A command of a PSRP client, like `simulator.transport.host.PipelineCommand`."""
 
     text: str
     is_script: bool
@@ -61,7 +61,7 @@ class RemoteCommand:
     ends_statement: bool = False
 
     def bound(self) -> Arguments:
-        """Return its arguments as a function takes them."""
+        """Return the arguments in the form that functions take."""
         named = [(name, value) for name, value in self.arguments if name]
         return Arguments(named, [value for name, value in self.arguments if not name])
 
@@ -79,11 +79,11 @@ def run_script(
     """Run a script.
 
     Args:
-        given: objects piped in (`$input`).
-        runspace: keeps variables and functions between scripts.
+        given: the pipeline input (`$input`).
+        runspace: stores variables and functions between scripts.
         variables: values of the script's parameters by name.
-        arguments: the script's arguments, instead of `variables`.
-        commands: the commands of a PSRP client; by default the script alone.
+        arguments: the script's arguments, as an alternative to `variables`.
+        commands: the commands of a PSRP client; by default only the script.
     """
     interpreter = Interpreter(session, runspace or Runspace())
     outcome = Outcome()
@@ -102,7 +102,7 @@ def run_script(
     except FlowControl:
         pass
     except NotModelled as error:
-        # What it did is done; what it would have answered is not known, so it answers nothing.
+        # Its changes have been made, but its output is not known, so it returns none.
         outcome.output.clear()
         interpreter.written = type(interpreter.written)()
         outcome.failure = error
@@ -127,7 +127,7 @@ def _complete(outcome: Outcome, interpreter: Interpreter) -> None:
 
 
 def _run_text(interpreter: Interpreter, text: str, given: list[object], arguments: Arguments, emit: Emit) -> None:
-    """Run a script in the runspace's own scope; what it outputs before it fails or exits is kept."""
+    """Run a script in the runspace's own scope. The output before an error or exit is kept."""
     block = Parser().script(text)
     known = {*interpreter.runspace.scope.functions, *interpreter.runspace.aliases}
     precheck.check(interpreter.session.machine, (*block.begin, *block.body, *(block.process or ()), *block.end), known)
@@ -140,7 +140,7 @@ def _run_text(interpreter: Interpreter, text: str, given: list[object], argument
 
 
 def _call(interpreter: Interpreter, block: Block, given: list[object], arguments: Arguments, emit: Emit) -> None:
-    """Run a script that has parameters, arguments or phases: its variables stay, those of the call itself do not."""
+    """Run a script with parameters, arguments or named blocks. Its variables remain, except those of the call."""
     scope = interpreter.runspace.scope
     piped = bool(given) or block.process is not None
     try:
@@ -157,7 +157,7 @@ def _call(interpreter: Interpreter, block: Block, given: list[object], arguments
 def _run_statements(
     interpreter: Interpreter, commands: Sequence[RemoteCommand], given: list[object], outcome: Outcome, emit: Emit
 ) -> None:
-    """Run the statements of a PSRP client one after the other, each a pipeline of its own."""
+    """Run the statements of a PSRP client one after the other, each one as a pipeline."""
     statement: list[RemoteCommand] = []
     for position, command in enumerate(commands):
         statement.append(command)
@@ -170,7 +170,7 @@ def _run_statements(
         except CmdletError as error:
             if position == len(commands) - 1:
                 raise
-            # As in a script, the next statement runs unless the error ends it all.
+            # As in a script, the next statement runs unless the error ends the whole script.
             interpreter.report(error)
         statement, given = [], []
 
@@ -178,7 +178,7 @@ def _run_statements(
 def _run_commands(
     interpreter: Interpreter, commands: Sequence[RemoteCommand], given: list[object], outcome: Outcome, emit: Emit
 ) -> None:
-    """Run the commands of one pipeline, each on what the one before it output."""
+    """Run the commands of one pipeline. Each one gets the output of the previous one."""
     objects: list[object] = given
     for position, remote in enumerate(commands):
         produced: list[object] = []
@@ -186,7 +186,7 @@ def _run_commands(
             try:
                 _run_text(interpreter, remote.text, objects, remote.bound(), produced.append)
             except ExitFlow as flow:
-                # What it output before still goes down the pipeline.
+                # The output before the error still goes down the pipeline.
                 outcome.exit_code = flow.code
         else:
             target: Node = Parser().script(remote.text) if remote.is_script else Literal(remote.text)
@@ -208,12 +208,12 @@ def run_text(
     arguments: Arguments | None = None,
     path: str = "",
 ) -> ProgramResult:
-    """Run a script as powershell.exe does and return what it prints and its exit code.
+    """Run a script as powershell.exe does, and return its output and exit code.
 
     Args:
-        clixml: whether errors are written as CLIXML, as with -EncodedCommand and a redirected standard error.
-        arguments: of the script.
-        path: of the script file.
+        clixml: whether to write errors as CLIXML, which -EncodedCommand with a redirected standard error does.
+        arguments: the arguments of the script.
+        path: the path of the script file.
     """
     runspace = Runspace()
     if path:
@@ -231,13 +231,13 @@ def run_text(
 
 
 def printed(written: Sequence[object]) -> str:
-    """Return what the console shows of the output and of what was written past it."""
+    """Return what the console shows: the output, and what was written directly to the console."""
     objects: list[object] = []
     open_line = ""
     for item in written:
         if not isinstance(item, HostText):
             if open_line:
-                raise NotModelled("output behind Write-Host -NoNewline")
+                raise NotModelled("output after Write-Host -NoNewline")
             objects.append(item)
         elif item.newline:
             objects.append(open_line + item.text)
@@ -250,7 +250,7 @@ def printed(written: Sequence[object]) -> str:
 def run_command_line(
     session: Session, script: str | None, file: str | None, arguments: list[str], stdin: bytes
 ) -> ProgramResult:
-    """Run what powershell.exe was asked for: -Command, -EncodedCommand, -File, or a script on standard input."""
+    """Run the request of a powershell.exe command line: -Command, -EncodedCommand, -File, or standard input."""
     text = stdin.decode("utf-8-sig", errors="replace")
     if file is not None:
         path = session.absolute(file)
@@ -268,7 +268,7 @@ def run_command_line(
 
 
 def _file_arguments(words: Sequence[str]) -> Arguments:
-    """Return what stands behind `-File script.ps1`: texts, of which those that begin with `-` name parameters.
+    """Return the arguments after `-File script.ps1`. All are text; those that begin with `-` are names of parameters.
 
     https://learn.microsoft.com/powershell/module/microsoft.powershell.core/about/about_powershell_exe
     """
@@ -294,7 +294,7 @@ def _file_arguments(words: Sequence[str]) -> Arguments:
 
 
 def _file_value(text: str) -> object:
-    """Return the value of `-Name:value`: `$true` and `$false` are what they say, all else is text."""
+    """Return the value of `-Name:value`. `$true` and `$false` become booleans, everything else is text."""
     return {"$true": True, "$false": False}.get(text.casefold(), text)
 
 
@@ -307,7 +307,7 @@ def _error_text(error: CmdletError) -> str:
 
 
 def _clixml(errors: list[str]) -> str:
-    """Return errors as CLIXML: each line a string of the error stream."""
+    """Return errors as CLIXML, with each line as a string of the error stream."""
     strings = ""
     for line in "".join(errors).split("\r\n")[:-1]:
         strings += f'<S S="Error">{escape(line)}_x000D__x000A_</S>'

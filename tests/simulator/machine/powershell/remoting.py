@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Objects as PSRP carries them: CLIXML with type names, properties and ToString, not formatted text.
+"""Objects in the form that PSRP transfers: CLIXML with type names, properties and ToString instead of formatted text.
 
-PowerShell serializes what a remote pipeline outputs to a depth of 1: an object's properties travel as values, and
-objects inside properties as their text. Lists and dictionaries do not count. An enumeration is an object too.
+PowerShell serializes the output of a remote pipeline to a depth of 1: an object's properties are sent as values, and
+objects in properties as text. Lists and dictionaries do not count. Enumeration values are objects, too.
 https://github.com/PowerShell/PowerShell/blob/master/src/System.Management.Automation/engine/serialization.cs
 (WriteOneObject, HandleKnownContainerTypes, HandleComplexTypePSObject)
 """
@@ -38,7 +38,7 @@ _INTEGERS: Mapping[str, Any] = {
 }
 _COMPONENT = ("System.ComponentModel.Component", "System.MarshalByRefObject")
 _FILE = ("System.IO.FileSystemInfo", "System.MarshalByRefObject")
-# What a type derives from, between itself and System.Object.
+# The base classes of a type below System.Object.
 _BASES: Mapping[str, tuple[str, ...]] = {
     "System.ServiceProcess.ServiceController": _COMPONENT,
     "System.Diagnostics.Process": _COMPONENT,
@@ -49,24 +49,25 @@ _BASES: Mapping[str, tuple[str, ...]] = {
     "System.Collections.DictionaryEntry": ("System.ValueType",),
     "System.RuntimeType": ("System.Reflection.TypeInfo", "System.Type", "System.Reflection.MemberInfo"),
 }
-# What the provider, and PowerShell's own types.ps1xml, add to a .NET object; it travels apart from the type's own.
+# Properties that the provider and PowerShell's own types.ps1xml add to a .NET object. They are serialized separately.
 _PROVIDER = frozenset(("PSPath", "PSParentPath", "PSChildName", "PSDrive", "PSProvider", "PSIsContainer", "Property"))
 _ADDED: Mapping[str, frozenset[str]] = {
     "System.ServiceProcess.ServiceController": frozenset(("Name", "RequiredServices")),
     "System.IO.FileInfo": _PROVIDER | {"Mode", "BaseName", "VersionInfo", "Target", "LinkType"},
     "System.IO.DirectoryInfo": _PROVIDER | {"Mode", "BaseName", "Target", "LinkType"},
 }
-# types.ps1xml gives it a ToString of its own: its name.
+# Types for which types.ps1xml defines ToString, which returns the name.
 _CONTROLLER = "System.ServiceProcess.ServiceController"
 
 
 def to_wire(value: object, depth: int = DEPTH) -> Any:
-    """Return a value as psrpcore serializes it into what PowerShell would send.
+    """Return an object that psrpcore serializes like PowerShell serializes the value.
 
     Args:
-        depth: how far the properties of objects are followed.
+        depth: the depth to which the properties of objects are serialized.
 
-    Raises: NotModelled.
+    Raises:
+        NotModelled: the simulator does not model it.
     """
     if value is None or isinstance(value, (bool, bytes, datetime, timedelta, Decimal)):
         return value
@@ -125,7 +126,7 @@ def _object(value: object, depth: int) -> Any:
 
 
 def _simple(value: PSObject) -> Any:
-    """Return an object whose type CLIXML has an element for, or None."""
+    """Return a simple object, for whose type CLIXML has an element, or None."""
     if value.type_name == "System.Guid":
         return wire.PSGuid(str(uuid.UUID(str(value.text or value.get("Guid")))))
     if value.type_name == "System.Version":
@@ -142,9 +143,9 @@ def _text(value: object) -> str:
 
 
 def _enumeration(value: Enumeration) -> Any:
-    """Return a member of an enumeration: psrpcore names the type after a Python enumeration's module and name."""
+    """Return an enumeration value. psrpcore names its type after a Python enumeration's module and name."""
     module, _, name = value.type_name.rpartition(".")
-    # Made anew each time, so that two equal values are not one object on the wire.
+    # Created for each value, so that two equal values are not the same object in CLIXML.
     make: Any = enum.Enum
     return make(name, {value.name: value.number}, module=module)(value.number)
 

@@ -1,3 +1,3 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Who acts on a machine, and what its access lists let them do."""
+"""The acting user on a machine, and what access lists allow."""

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Who acts in a thread. A thread has the token of its process, or it impersonates somebody; Windows itself has none."""
+"""The user of a thread: the token of its process, or the impersonated user's. Windows itself has no token."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Acting:
 
     @property
     def token(self) -> Token | None:
-        """Who acts here; None: Windows itself, or a test, to whom nothing is closed."""
+        """The token of the current thread; None stands for Windows itself or a test, which have full access."""
         found: Token | None = getattr(self._thread, "token", None)
         return found
 
@@ -37,7 +37,7 @@ class Acting:
         return self._switch(self.token_of(account))
 
     def as_windows(self) -> AbstractContextManager[None]:
-        """Act as Windows itself, which does on its own what a user asked it for."""
+        """Act as Windows itself, for an operation that Windows does on behalf of a user."""
         return self._switch(None)
 
     @contextmanager
@@ -50,7 +50,7 @@ class Acting:
             self._thread.token = before
 
     def carried(self, work: Callable[Given, Result]) -> Callable[Given, Result]:
-        """Return work that acts as whoever acts now, in whatever thread it is done."""
+        """Return a function that acts as the current user, in whatever thread it runs."""
         token = self.token
 
         def run(*given: Given.args, **named: Given.kwargs) -> Result:

@@ -32,16 +32,16 @@ FULL = 0x1F01FF
 
 
 def granted(descriptor: Descriptor, token: Token, enabled: Iterable[str] = ()) -> int:
-    """Return all rights that a token has on what a descriptor protects.
+    """Return all rights of a token on an object with a security descriptor.
 
     Args:
-        enabled: privileges that the caller enabled, and whose special treatment it asks for (backup semantics:
-            https://learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-createfilew); those count that are held.
+        enabled: privileges that the caller has enabled, together with the flags that use them (backup semantics:
+            https://learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-createfilew). Only held privileges count.
     """
     sids, entries = token.sids, descriptor.entries
     if entries is None:
         return FULL
-    # The first entry that says something of a right decides.
+    # For each right, the first entry that mentions it decides.
     allowed = _of_owner(descriptor, token) | _of_privileges(token, enabled)
     denied = 0
     owner = descriptor.owner is not None and sid(descriptor.owner) in sids
@@ -57,7 +57,7 @@ def granted(descriptor: Descriptor, token: Token, enabled: Iterable[str] = ()) -
 
 
 def _of_owner(descriptor: Descriptor, token: Token) -> int:
-    """Return what an owner may do whatever the list says, unless it has an entry for OWNER RIGHTS."""
+    """Return the rights that an owner has regardless of the list, unless it has an entry for OWNER RIGHTS."""
     if descriptor.owner is None or sid(descriptor.owner) not in token.sids:
         return 0
     if any(sid(ace.trustee) == OWNER_RIGHTS and "IO" not in ace.flags for ace in descriptor.entries or ()):
@@ -66,26 +66,27 @@ def _of_owner(descriptor: Descriptor, token: Token) -> int:
 
 
 def _of_privileges(token: Token, enabled: Iterable[str]) -> int:
-    """Return what privileges give: https://learn.microsoft.com/windows/win32/secauthz/privilege-constants"""
-    held = token.privileges & frozenset(enabled)
-    found = WRITE_OWNER if TAKE_OWNERSHIP in held else 0
-    if BACKUP in held:
+    """Return the rights from privileges: https://learn.microsoft.com/windows/win32/secauthz/privilege-constants"""
+    usable = token.privileges & frozenset(enabled)
+    found = WRITE_OWNER if TAKE_OWNERSHIP in usable else 0
+    if BACKUP in usable:
         found |= GENERIC_READ | EXECUTE
-    if RESTORE in held:
+    if RESTORE in usable:
         found |= GENERIC_WRITE | DELETE | WRITE_DAC | WRITE_OWNER
     return found
 
 
 def may_own(token: Token, owner: str, enabled: Iterable[str] = ()) -> bool:
-    """Return whether a token may make somebody an owner: itself, Administrators as one of them, or by privilege.
+    """Return whether a token may set an owner: itself, Administrators if it is a member, anyone by privilege.
 
-    ERROR_INVALID_OWNER (1307) otherwise: https://learn.microsoft.com/windows/win32/secauthz/taking-object-ownership-in-c--
+    The error is ERROR_INVALID_OWNER (1307):
+    https://learn.microsoft.com/windows/win32/secauthz/taking-object-ownership-in-c--
     """
     return sid(owner) in (token.user, token.owner) or RESTORE in token.privileges & frozenset(enabled)
 
 
 def canonical(entries: Iterable[Ace]) -> tuple[Ace, ...]:
-    """Return entries in the order in which Windows' own tools write them: own before inherited, denying first.
+    """Return entries in the order of Windows' own tools: explicit before inherited, deny before allow.
 
     https://learn.microsoft.com/windows/win32/secauthz/order-of-aces-in-a-dacl
     """

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What cmdlets say when an access list, or a key's rights, refuse them.
+"""The errors of cmdlets when access to a file or registry key is denied.
 
 The ids are those of PowerShell's FileSystemProvider:
 https://github.com/PowerShell/PowerShell/blob/master/src/System.Management.Automation/namespaces/FileSystemProvider.cs
@@ -31,7 +31,7 @@ _MOVES = {
 
 
 def denied(command: str, error: AccessDeniedError, *, folder: bool) -> CmdletError:
-    """Return the error of a cmdlet that may not do with a file or folder what it was asked to.
+    """Return a cmdlet's error for a file or folder to which access is denied.
 
     Args:
         folder: whether it is a folder.
@@ -39,7 +39,7 @@ def denied(command: str, error: AccessDeniedError, *, folder: bool) -> CmdletErr
     name, message = command.casefold(), str(error)
     category, error_id, kind = "PermissionDenied", _IDS.get(name, UNAUTHORIZED), UNAUTHORIZED
     if name in _MOVES:
-        # FileInfo.MoveTo names no path, DirectoryInfo.MoveTo throws another exception.
+        # FileInfo.MoveTo does not name the path, and DirectoryInfo.MoveTo throws another exception.
         message = message if folder else "Access to the path is denied."
         error_id = _MOVES[name][folder]
         category, kind = ("WriteError", _IO) if folder else (category, kind)
@@ -57,7 +57,7 @@ def denied(command: str, error: AccessDeniedError, *, folder: bool) -> CmdletErr
 
 
 def key_denied(error: RegistryDeniedError) -> CmdletError:
-    """Return the error of a cmdlet that may not write a registry key."""
+    """Return a cmdlet's error for a registry key that it may not write."""
     made = CmdletError("PermissionDenied", SECURITY, str(error), SECURITY)
     made.target = error.path
     return made

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Tokens of a machine's accounts: local groups decide who is an administrator, user rights who holds a privilege.
+"""Tokens of accounts. Local groups decide who is an administrator, and user rights decide who has which privilege.
 
 https://learn.microsoft.com/windows-server/security/windows-authentication/windows-logon-scenarios
 """
@@ -18,17 +18,18 @@ from simulator.machine.rights.user_rights import held_by
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
-# Their tokens do not come from the machine's own list of groups.
+# Tokens of these accounts do not depend on the machine's groups.
 _COMPLETE = frozenset({tokens.SYSTEM, tokens.CONTAINER_ADMINISTRATOR, tokens.CONTAINER_USER})
 
 
 def token(machine: Machine, account: str) -> Token:
-    """Return the token that an account gets when it logs on now.
+    """Return the token that an account gets at a logon.
 
     Args:
-        machine: where.
-        account: a name with or without its authority, or a SID. An account that the machine does not know
-            counts as another authority's user.
+        machine: the machine on which it logs on.
+        account: a name with or without its authority, or a SID. An account that the machine does not know counts as a
+        user
+            of another authority.
     """
     found = tokens.built_in(account) or _user(machine, account)
     if found.user in _COMPLETE:
@@ -47,12 +48,12 @@ def _user(machine: Machine, account: str) -> Token:
         user = account.upper()
     else:
         user = f"{_elsewhere(account)}-{1001 + zlib.crc32(account.casefold().encode()) % 8999}"
-    # A guest is no Authenticated User.
+    # Guests are not Authenticated Users.
     known = {tokens.AUTHENTICATED} if user != f"{machine.sid}-501" else set()
     return Token(user, frozenset({tokens.EVERYONE, tokens.NETWORK, *known}))
 
 
 def _elsewhere(account: str) -> str:
-    """Return the identifier of the domain that an account belongs to."""
+    """Return the SID of the domain that an account belongs to."""
     domain = account.casefold().rpartition("\\")[0]
     return f"S-1-5-21-1-1-{zlib.crc32(domain.encode())}"

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Access tokens: the account that acts, its groups and its privileges.
+"""Access tokens: the acting account, its groups and its privileges.
 
 Sources: https://learn.microsoft.com/windows/win32/secauthz/access-tokens,
 https://learn.microsoft.com/windows/win32/secauthz/well-known-sids,
@@ -41,7 +41,7 @@ ALIASES = {
     "RD": "S-1-5-32-555", "NO": "S-1-5-32-556", "MU": "S-1-5-32-558", "LU": "S-1-5-32-559", "HA": "S-1-5-32-578",
     "RM": "S-1-5-32-580", "AC": "S-1-15-2-1",
 }  # fmt: skip
-"""SDDL's abbreviations of accounts that every machine has: MS-DTYP 2.5.1.1. Those of a domain mean nobody here."""
+"""SDDL's abbreviations of accounts that every machine has: MS-DTYP 2.5.1.1. Those of a domain match no account here."""
 
 _SYSTEM_NAMES = frozenset({"system", "localsystem"})
 _SERVICE_NAMES = {
@@ -54,12 +54,12 @@ _SERVICE_NAMES = {
 
 @dataclass(frozen=True)
 class Token:
-    """Who acts.
+    """The access token of an account.
 
     Args:
-        user: the account's SID.
+        user: the SID of the account.
         groups: the SIDs of its groups.
-        privileges: those it holds; what uses one has to enable it first.
+        privileges: the privileges that it holds. A program has to enable a privilege before it can use it.
     """
 
     user: str
@@ -68,27 +68,27 @@ class Token:
 
     @property
     def sids(self) -> frozenset[str]:
-        """The account and its groups."""
+        """The SIDs of the account and its groups."""
         return self.groups | {self.user}
 
     @property
     def administrative(self) -> bool:
-        """Whether it is SYSTEM's or an administrator's."""
+        """Whether the token belongs to SYSTEM or an administrator."""
         return self.user == SYSTEM or ADMINISTRATORS in self.groups
 
     @property
     def owner(self) -> str:
-        """The owner of what it makes: https://learn.microsoft.com/windows/win32/secauthz/owner-of-a-new-object"""
+        """The owner of new items: https://learn.microsoft.com/windows/win32/secauthz/owner-of-a-new-object"""
         return ADMINISTRATORS if self.administrative else self.user
 
 
 def sid(trustee: str) -> str:
-    """Return the SID of an SDDL abbreviation; a SID stays as it is."""
+    """Return the SID for an SDDL abbreviation. A SID is returned unchanged."""
     return ALIASES.get(trustee, trustee)
 
 
 def abbreviated(full: str) -> str:
-    """Return SDDL's abbreviation of a SID, or the SID."""
+    """Return SDDL's abbreviation for a SID, or the SID if there is no abbreviation."""
     return next((short for short, known in ALIASES.items() if known == full), full)
 
 
@@ -99,9 +99,9 @@ def service_sid(name: str) -> str:
 
 
 def built_in(account: str) -> Token | None:
-    """Return the token of an account that belongs to Windows or to one service; None for a user's account.
+    """Return the token of an account of Windows or of one service; None for a user's account.
 
-    SYSTEM's and the containers' accounts are complete. Others have no local groups yet.
+    The tokens of SYSTEM and of containers' accounts are complete. Others lack the local groups.
 
     Args:
         account: a name with or without its authority.

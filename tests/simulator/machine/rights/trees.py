@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Rights on a folder with all that is in it."""
+"""Rights on a folder and everything in it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def undeletable(files: Files, path: str) -> list[str]:
-    """Return what of a file, or of a folder with all that is in it, whoever acts may not delete."""
+    """Return the items that the acting user may not delete: the file or folder itself, and everything in a folder."""
     guard = files.guard
     if guard.token is None:
         return []
@@ -27,7 +27,7 @@ def undeletable(files: Files, path: str) -> list[str]:
 
 
 def delete_others(files: Files, path: str, kept: Sequence[str]) -> None:
-    """Delete what of a folder may be deleted, as what deletes one thing after the other has done when it fails."""
+    """Delete what may be deleted in a folder, which is the state that a failed recursive deletion leaves."""
     stay = [f"{place}\\".casefold() for place in kept]
     deepest_first = sorted((entry.path for entry in files.walk(path)), key=len, reverse=True)
     for place in deepest_first:
@@ -36,7 +36,7 @@ def delete_others(files: Files, path: str, kept: Sequence[str]) -> None:
 
 
 def require_copy(files: Files, path: str, destination: str) -> None:
-    """Raise AccessDeniedError unless whoever acts may copy a file, or a folder with all that is in it."""
+    """Raise AccessDeniedError unless the acting user may copy a file, or a folder with everything in it."""
     guard = files.guard
     if guard.token is None:
         return

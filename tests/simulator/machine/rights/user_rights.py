@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
 _OPERATORS = "S-1-5-32-551"
-# What a stand-alone server grants, by the pages of the single rights below
+# The defaults of a stand-alone server, according to the pages about each right below
 # https://learn.microsoft.com/windows/security/threat-protection/security-policy-settings/user-rights-assignment
 RIGHTS: Mapping[str, tuple[str, ...]] = {
     "SeAssignPrimaryTokenPrivilege": (LOCAL_SERVICE, NETWORK_SERVICE),
@@ -47,11 +47,11 @@ RIGHTS: Mapping[str, tuple[str, ...]] = {
 
 @dataclass
 class UserRights:
-    """Who holds which right, where that was changed: security identifiers by the right's name."""
+    """The holders of rights that were changed: SIDs by the name of the right."""
 
     held: dict[str, list[str]] = field(default_factory=dict)
 
 
 def held_by(machine: Machine, right: str) -> list[str]:
-    """Return the security identifiers that hold a right."""
+    """Return the SIDs of the accounts that hold a right."""
     return list(machine.part(UserRights).held.get(right, RIGHTS[right]))

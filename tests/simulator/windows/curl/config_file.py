@@ -11,17 +11,17 @@ _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "v": "\v"}
 
 
 def entries(text: str) -> Iterator[tuple[int, str, str | None]]:
-    """Yield (line number, option without dashes, its value or None) of a configuration file.
+    """Yield (line number, option without dashes, value or None) for each line of a configuration file.
 
-    An option and its value are parted by blanks, `=` or `:`; a value with blanks stands in double quotes, where a
-    backslash escapes; without quotes it ends at the first blank.
+    An option and its value are separated by blanks, `=` or `:`. A value with blanks needs double quotes, in which a
+    backslash escapes. Without quotes it ends at the first blank.
     """
     for number, line in enumerate(text.splitlines(), 1):
         found = re.match(r"\s*(?P<name>[^\s=:#]+)(?P<rest>.*)", line)
         if not found:
             continue
         name = found["name"]
-        # Options of one letter are given with their dash; long ones with or without theirs.
+        # A single-letter option needs its dash; for a long one, the dashes are optional.
         if name.startswith("-") and not name.startswith("--"):
             name = _long(name[1:])
         rest = re.sub(r"^[\s=:]*", "", found["rest"])

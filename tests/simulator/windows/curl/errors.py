@@ -32,8 +32,8 @@ class CurlError(Exception):
 
     Args:
         code: curl's exit code.
-        message: what follows `curl: (CODE) `.
-        refused: whether the connection was refused (what --retry-connrefused asks).
+        message: the text after `curl: (CODE) `.
+        refused: whether the connection was refused, for --retry-connrefused.
     """
 
     def __init__(self, code: int, message: str, *, refused: bool = False) -> None:
@@ -44,9 +44,9 @@ class CurlError(Exception):
 
 
 class UsageError(Exception):
-    """The command line is wrong (exit code 2); the text follows `curl: `."""
+    """The command line is invalid (exit code 2). The text is what follows `curl: `."""
 
 
 def parse_version(text: str) -> Version:
-    """Return the parts of a version (`8.9.1`)."""
+    """Split a version (`8.9.1`) into its parts."""
     return tuple(int(part) for part in text.split("."))

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""HTTP/1.1 as a client speaks it: a request, the head of its answer, the body piece by piece."""
+"""HTTP/1.1 on the side of the client: a request, the head of the response, the body in pieces."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LONGEST_HEAD = 300 * 1024
 
 @dataclass(frozen=True)
 class Head:
-    """The head of an answer: status, reason, headers in order, and the whole text."""
+    """The head of a response: status, reason, headers in order, and the whole text."""
 
     status: int
     reason: str
@@ -24,7 +24,7 @@ class Head:
     text: str
 
     def get(self, name: str, default: str = "") -> str:
-        """Return a header's value, whatever the case of its name."""
+        """Return the value of a header. The name is case-insensitive."""
         return next((value for key, value in self.headers if key.casefold() == name.casefold()), default)
 
     @property
@@ -41,7 +41,7 @@ def send(stream: Stream, method: str, target: str, headers: Sequence[tuple[str, 
 
 
 def read_head(stream: Stream) -> Head:
-    """Read the head of the answer, past any 1xx. Raises CurlError: 52, 56, 1."""
+    """Read the head of the response, skipping 1xx responses. Raises CurlError: 52, 56, 1."""
     while True:
         raw = b""
         while b"\r\n\r\n" not in raw:

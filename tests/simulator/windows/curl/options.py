@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""curl's options: which there are since which version, which take an argument, and what a command line says with them.
+"""curl's options: in which versions they exist, which of them take an argument, and parsing a command line.
 
 Names and versions: https://curl.se/docs/manpage.html ("Added in"); https://curl.se/docs/versions.html
 """
@@ -16,7 +16,7 @@ from simulator.windows.curl.errors import UsageError, Version
 
 @dataclass(frozen=True)
 class Option:
-    """An option: its letter, whether it takes an argument, since when, and whether the simulator knows what it does."""
+    """An option: its letter, whether it takes an argument, its first version, and whether the simulator models it."""
 
     name: str
     letter: str = ""
@@ -81,7 +81,7 @@ _DECIMALS = frozenset(("connect-timeout", "max-time"))
 
 @dataclass
 class Config:
-    """The options of one operation (what stands between `--next`), as given."""
+    """The options of one operation, which `--next` separates from the following one."""
 
     flags: dict[str, bool] = field(default_factory=dict)
     values: dict[str, str] = field(default_factory=dict)
@@ -89,7 +89,7 @@ class Config:
     proxy_headers: list[str] = field(default_factory=list)
     data: list[str] = field(default_factory=list)
     resolve: list[str] = field(default_factory=list)
-    # URLs with the output that belongs to each: a file name, "" for the name of the URL, None for standard output.
+    # URLs with their outputs: a file name, "" for the name in the URL, or None for standard output.
     urls: list[str] = field(default_factory=list)
     outputs: list[str] = field(default_factory=list)
 
@@ -104,7 +104,7 @@ class Config:
 
 @dataclass
 class CommandLine:
-    """What a command line (and the files that it names) says: operations and warnings."""
+    """The operations and warnings of a command line and of the configuration files that it names."""
 
     version: Version
     read_config: Callable[[str], str]
@@ -117,7 +117,7 @@ class CommandLine:
         return any(config.flag(name) for config in self.operations)
 
     def parse(self, argv: Sequence[str]) -> CommandLine:
-        """Read the arguments. Raises UsageError."""
+        """Parse the arguments. Raises UsageError."""
         rest = list(argv)
         while rest:
             argument = rest.pop(0)
@@ -153,7 +153,7 @@ class CommandLine:
             letters = ""
 
     def _find(self, name: str) -> tuple[Option, bool]:
-        """Return an option of this version and whether it is switched on; `no-` switches one off, a prefix may do."""
+        """Return an option of this version, and whether it is on. `no-` switches it off; prefixes are accepted."""
         known = {key: option for key, option in OPTIONS.items() if option.since <= self.version}
         positive = name.removeprefix("no-")
         if name in known:
@@ -200,7 +200,7 @@ class CommandLine:
 
     def _switch(self, name: str, on: bool, spelled: str) -> None:
         if name == "compressed" and self.version < (8, 7):
-            # zlib is in Windows' curl since 8.7.
+            # Windows' curl includes zlib since 8.7.
             raise UsageError(f"option {spelled}: the installed libcurl version doesn't support this")
         if name in ("help", "version"):
             self.request = self.request or name
@@ -212,7 +212,7 @@ class CommandLine:
             self.operations[-1].flags[name] = on
 
     def _lines(self, value: str) -> list[str]:
-        """Return the headers of `-H`; `@FILE` reads them from a file (7.55)."""
+        """Return the headers of `-H`. `@FILE` reads them from a file (7.55)."""
         if value.startswith("@"):
             return [line for line in self.read_config(value[1:]).splitlines() if line]
         return [value]

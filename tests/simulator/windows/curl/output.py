@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Where a transfer's bytes go: standard output, a file of the node, or nowhere."""
+"""The destination of a transfer: standard output, a file on the node, or none."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SHARED = "rw"
 
 
 def path_of(config: Config, output: str | None, url: SplitResult, directory: str) -> str | None:
-    """Return the file that a transfer writes; None: standard output; empty: nowhere. Raises UsageError."""
+    """Return the file that a transfer writes; None for standard output, empty for none. Raises UsageError."""
     if output is None and not config.flag("remote-name-all"):
         return None
     name = output or url.path.rpartition("/")[2]
@@ -39,10 +39,11 @@ def path_of(config: Config, output: str | None, url: SplitResult, directory: str
 
 
 class Output:
-    """Takes the bytes of one transfer; a file is made at the first byte (or at the end, if none came).
+    """Receives the data of one transfer. A file is created at the first byte, or at the end if there is no data.
 
-    :param path: as `path_of` says.
-    :param append: whether to write behind what is there.
+    Args:
+        path: the path, as `path_of` returns it.
+        append: whether to append to an existing file.
     """
 
     def __init__(self, machine: Machine, path: str | None, config: Config, *, append: bool, modern: bool) -> None:
@@ -63,7 +64,7 @@ class Output:
         return self._machine.files.real(self.path).stat().st_size
 
     def write(self, data: bytes) -> None:
-        """Take some bytes. Raises CurlError 23 if they cannot be written."""
+        """Write some bytes. Raises CurlError 23 if this fails."""
         if self.path is None:
             self.printed += data
         elif self.path:
@@ -98,7 +99,7 @@ class Output:
         return file
 
     def restart(self) -> None:
-        """Forget what this transfer wrote, before it is tried again."""
+        """Discard what this transfer has written, before it is retried."""
         self.close()
         self.printed = b""
         if self.written and self.path and self._size() > self.kept:
@@ -106,7 +107,7 @@ class Output:
         self.written = 0
 
     def finish(self) -> None:
-        """End a transfer that succeeded: without a byte the file is empty. Raises CurlError 23."""
+        """Complete a successful transfer. Without data, this creates an empty file. Raises CurlError 23."""
         if self.path and self._file is None:
             self._file = self._open(0)
         self.close()

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The program: its command line, its transfers one after the other or side by side, what it prints, its exit code."""
+"""The program: its command line, sequential and parallel transfers, its output, its exit code."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _UNTRUSTED = (
 
 
 def version_text(version: str) -> str:
-    """Return what `curl --version` prints on Windows."""
+    """Return the output of `curl --version` on Windows."""
     parsed = errors.parse_version(version)
     tls = "WinSSL" if parsed < (7, 60) else "Schannel"
     extras = " zlib/1.3 WinIDN" if parsed >= (8, 7) else ""
@@ -77,7 +77,7 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
 
 
 def _jobs(config: Config) -> list[tuple[str, str | None]]:
-    """Return each URL with its output; outputs belong to URLs in their order."""
+    """Return each URL with its output. Outputs belong to URLs in order."""
     outputs: Sequence[str | None] = [*config.outputs, *([None] * len(config.urls))]
     return list(zip(config.urls, outputs, strict=False))
 
@@ -92,7 +92,7 @@ def _transfer_all(machine: Machine, invocation: Invocation, line: CommandLine, v
     if line.flag("parallel"):
         most = max(int(config.number("parallel-max", 50)) for config in line.operations)
         with concurrent.futures.ThreadPoolExecutor(max_workers=max(1, min(most, len(transfers)))) as pool:
-            # A process that has to end says so in every thread.
+            # When the process has to end, every thread raises this.
             futures = [(config, transfer, pool.submit(_perform, transfer)) for config, transfer in transfers]
             for config, transfer, future in futures:
                 outcome = future.result()
@@ -116,7 +116,7 @@ def _perform(transfer: Transfer) -> Outcome | None:
 
 
 class _Printer:
-    """Collects what is printed."""
+    """Collects the output."""
 
     def __init__(self, line: CommandLine, version: Version) -> None:
         self._version = version
@@ -126,7 +126,7 @@ class _Printer:
         self._codes: list[int] = []
 
     def add(self, config: Config, transfer: Transfer, outcome: Outcome) -> None:
-        """Take one transfer's outcome."""
+        """Add the outcome of one transfer."""
         silent = config.flag("silent")
         self._codes.append(outcome.code)
         self._out += outcome.printed
@@ -142,7 +142,7 @@ class _Printer:
             self._out += write_out.text(config.values["write-out"], outcome, self._version).encode()
 
     def result(self, *, worst: bool) -> ProgramResult:
-        """Return the result: the last transfer's code, or any error's of parallel ones."""
+        """Return the result. The exit code is that of the last transfer, or of any failed parallel transfer."""
         failed = [code for code in self._codes if code]
         code = (failed[-1] if failed else 0) if worst else self._codes[-1]
         return ProgramResult(code, self._out.decode("utf-8", "replace"), self._err)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Which proxy a URL goes through: https://curl.se/docs/manpage.html (ENVIRONMENT, --proxy, --noproxy)"""
+"""Choosing the proxy for a URL: https://curl.se/docs/manpage.html (ENVIRONMENT, --proxy, --noproxy)"""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from simulator.windows.curl.options import Config
 
 @dataclass(frozen=True)
 class Proxy:
-    """An HTTP proxy and the header that it wants, or nothing."""
+    """An HTTP proxy, and the authorization header that it needs, if any."""
 
     host: str
     port: int
@@ -25,14 +25,14 @@ class Proxy:
 
 
 def basic(user: str) -> str:
-    """Return the value of a basic authorization header for `user:password`."""
+    """Return the value of the header for basic authentication with `user:password`."""
     return "Basic " + base64.b64encode((user if ":" in user else user + ":").encode()).decode()
 
 
 def choose(url: SplitResult, config: Config, run: Invocation, version: Version) -> Proxy | None:
-    """Return the proxy for a URL, or None. Raises CurlError for one that is no HTTP proxy."""
+    """Return the proxy for a URL, or None. Raises CurlError for other kinds of proxies."""
     given = config.values.get("proxy")
-    # Windows' environment knows no case: http_proxy may be HTTP_PROXY there.
+    # Windows' environment variables are case-insensitive, so http_proxy may be HTTP_PROXY there.
     text = given if given is not None else run.variable(f"{url.scheme}_proxy") or run.variable("ALL_PROXY")
     exceptions = config.values.get("noproxy", run.variable("NO_PROXY"))
     if not text or excepted(url.hostname or "", exceptions, version):
@@ -53,7 +53,7 @@ def _user(parts: SplitResult) -> str:
 
 
 def excepted(host: str, exceptions: str, version: Version) -> bool:
-    """Return whether a host is excepted from the proxy; CIDR blocks count since 7.86."""
+    """Return whether a host is excluded from the proxy. CIDR blocks are supported since 7.86."""
     wanted = host.casefold().rstrip(".")
     for entry in exceptions.replace(",", " ").split():
         if entry == "*":

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""One request of a transfer: its headers, the way to the server (proxy, tunnel, TLS), the head of the answer."""
+"""One request of a transfer: headers, the connection (proxy, tunnel, TLS), and the head of the response."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked of one server.
+    """A request to one server.
 
     Args:
-        url: of this request (after redirects another than the first).
+        url: the URL of this request, which differs from the first one after a redirect.
         method, body: what is sent.
-        offset: where the range begins that is asked for; 0: the whole file.
-        trusted: whether credentials may go to this host (it is the first one).
+        offset: the start of the requested range; 0 for the whole file.
+        trusted: whether credentials may be sent to this host, because it is the first one.
     """
 
     url: SplitResult
@@ -38,7 +38,7 @@ class Request:
 
 
 def port_of(url: SplitResult) -> int:
-    """Return the port of a URL. Raises CurlError 3."""
+    """Return the port in a URL. Raises CurlError 3."""
     try:
         return url.port or {"http": 80, "https": 443}[url.scheme]
     except ValueError as error:
@@ -50,9 +50,10 @@ def port_of(url: SplitResult) -> int:
 def headers(
     request: Request, config: Config, version: Version, proxy: Proxy | None, etag: str | None = None
 ) -> list[tuple[str, str]]:
-    """Return the headers of a request, curl's own first; `-H Name:` removes one of them.
+    """Return the headers of a request, starting with curl's own. `-H Name:` removes a header.
 
-    :param etag: what --etag-compare found.
+    Args:
+        etag: the value for --etag-compare.
     """
     url = request.url
     port = f":{url.port}" if url.port else ""
@@ -82,7 +83,7 @@ def headers(
             name, value = line.partition(";")[0], ""
         known = next((key for key in own if key.casefold() == name.strip().casefold()), name.strip())
         own.pop(known, None)
-        # Before 7.58 a header given by hand went along to other hosts (CVE-2018-1000007).
+        # Before 7.58, headers from the command line were also sent to other hosts (CVE-2018-1000007).
         private = known.casefold() in ("authorization", "cookie") and version >= (7, 58)
         if (value.strip() or not colon) and (request.trusted or not private):
             own[known] = value.strip()
@@ -94,7 +95,7 @@ def _url_user(url: SplitResult) -> str:
 
 
 def _tunnel(stream: Stream, request: Request, proxy: Proxy, config: Config, version: Version) -> None:
-    """Open a way through a proxy. Raises CurlError 56."""
+    """Open a tunnel through a proxy. Raises CurlError 56."""
     target = f"{request.url.hostname}:{port_of(request.url)}"
     lines = [
         ("Host", target),
@@ -115,7 +116,7 @@ def _tunnel(stream: Stream, request: Request, proxy: Proxy, config: Config, vers
 def open_stream(
     machine: Machine, run: Invocation, request: Request, config: Config, limits: Limits, version: Version
 ) -> tuple[Stream, Proxy | None]:
-    """Connect to where a request goes; returns the connection and the proxy that must be asked in its own form."""
+    """Connect to the server of a request. Returns the connection, and the proxy if requests go through it."""
     url = request.url
     modern = version >= (7, 86)
     proxy = proxies.choose(url, config, run, version)
@@ -144,7 +145,7 @@ def _resolved(host: str, port: int, config: Config) -> tuple[str, int]:
 
 
 def target_of(url: SplitResult, proxy: Proxy | None) -> str:
-    """Return what the request line asks for: a path, or the whole URL of a proxy."""
+    """Return the target for the request line: a path, or for a proxy the whole URL."""
     path = (url.path or "/") + (f"?{url.query}" if url.query else "")
     if proxy is None:
         return path

@@ -1,15 +1,15 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""TLS as curl does it with Schannel: trust in the machine's root store, names, revocation.
+"""TLS as curl uses it with Schannel: trust in the machine's root store, host names, revocation.
 
-- A chain that ends in no root of the machine's store: SEC_E_UNTRUSTED_ROOT.
-- Schannel asks for a revocation check of the chain, and a certificate that names no revocation list, or one that
-  cannot be fetched, fails it (https://curl.se/docs/manpage.html: --ssl-no-revoke, --ssl-revoke-best-effort).
-- --cacert has an effect with Schannel since 7.60 (https://curl.se/changes.html); curl then checks the chain itself
-  (lib/vtls/schannel_verify.c), and its errors are CertGetCertificateChain's.
-- Exit codes, from curl's lib/vtls/schannel.c by version: 35 for whatever InitializeSecurityContext says; an untrusted
-  root is 60 in 7.57 to 7.61, 77 up to 7.8x, 60 since 8.0, a wrong name 60 since 8.0. The names of CRYPT_E errors came
-  after 7.83.1 (https://github.com/loda-lang/loda-cpp/issues/178).
+- A chain that does not end in a root of the machine's store: SEC_E_UNTRUSTED_ROOT.
+- Schannel requests a revocation check of the chain. It fails for a certificate without a revocation list, or if the
+  list cannot be downloaded (https://curl.se/docs/manpage.html: --ssl-no-revoke, --ssl-revoke-best-effort).
+- --cacert has an effect with Schannel since 7.60 (https://curl.se/changes.html). curl then checks the chain itself
+  (lib/vtls/schannel_verify.c), with the errors of CertGetCertificateChain.
+- Exit codes, from curl's lib/vtls/schannel.c by version: 35 for any error of InitializeSecurityContext. An untrusted
+  root is 60 in 7.57 to 7.61, 77 up to 7.8x, and 60 since 8.0. A wrong name is 60 since 8.0. The names of CRYPT_E errors
+  were added after 7.83.1 (https://github.com/loda-lang/loda-cpp/issues/178).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _EXPIRED = "SEC_E_CERT_EXPIRED (0x80090328) - The received certificate has expir
 
 
 def secure(machine: Machine, stream: Stream, host: str, config: Config, version: Version) -> Stream:
-    """Make a connection a TLS one. Raises CurlError: 35, 51, 60, 28."""
+    """Start TLS on a connection. Raises CurlError: 35, 51, 60, 28."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -57,7 +57,7 @@ def secure(machine: Machine, stream: Stream, host: str, config: Config, version:
             context.load_verify_locations(cadata="\n".join(roots))
     connection = _handshake(stream.socket, context, host, stream.limits, version, manual)
     if not config.flag("insecure"):
-        # Before its time is the same error as after it: CERT_E_EXPIRED of the chain.
+        # A certificate that is not valid yet has the same error as an expired one: CERT_E_EXPIRED for the chain.
         if not clock.is_valid(_leaf(connection), machine.clock.now()):
             raise _unverified(True, version, manual)
         _check_name(connection, host, version)
@@ -74,7 +74,7 @@ def secure(machine: Machine, stream: Stream, host: str, config: Config, version:
 
 
 def _roots(machine: Machine, config: Config, version: Version) -> list[str]:
-    """Return the trusted roots: the file of --cacert replaces the store."""
+    """Return the trusted roots. The file of --cacert replaces the store."""
     file = config.values.get("cacert")
     if not file or version < (7, 60):
         return certificate_store.pem(machine, "Root")
@@ -104,7 +104,7 @@ def _handshake(
 
 
 def _chain_error(status: str) -> CurlError:
-    """Return the error of a chain that curl checked itself (lib/vtls/schannel_verify.c)."""
+    """Return the error for a chain that curl checked itself (lib/vtls/schannel_verify.c)."""
     message = f"schannel: CertGetCertificateChain trust error CERT_TRUST_{status}"
     return CurlError(errors.PEER_FAILED_VERIFICATION, message)
 
@@ -172,11 +172,11 @@ def _distribution_points(certificate: x509.Certificate) -> list[str]:
 
 
 def _fetch(machine: Machine, url: str, roots: list[str]) -> x509.CertificateRevocationList | None:
-    """Return a revocation list, fetched past curl's proxies as Windows does, if one of the roots signed it."""
+    """Return a revocation list if one of the roots signed it. Like Windows, download it without curl's proxies."""
     if not url.startswith("http://") or not machine.network.is_up:
         return None
     try:
-        # Nothing of this machine's own proxies: the list is asked for from a simulated node.
+        # Ignore the proxies of the host, because the request comes from a simulated node.
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         with opener.open(url, timeout=3) as answer:
             found = x509.load_der_x509_crl(answer.read())

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""One URL: redirects, resuming, what counts as failure, retries."""
+"""The transfer of one URL: redirects, resuming, retries, and when it counts as failed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _CHUNK = 1 << 18
 
 @dataclass
 class Outcome:
-    """How a transfer ended, with what --write-out can say of it."""
+    """The result of a transfer, with the values that --write-out can print."""
 
     url: str
     code: int = 0
@@ -54,7 +54,7 @@ class Outcome:
 
 
 class Transfer:
-    """Transfers one URL as an operation's options say."""
+    """Transfers one URL with the options of an operation."""
 
     def __init__(
         self, machine: Machine, run: Invocation, config: Config, version: Version, url: str, output: str | None
@@ -69,7 +69,7 @@ class Transfer:
         self._heads = ""
 
     def perform(self) -> Outcome:
-        """Transfer it, as often as --retry says. Raises UsageError, ProcessEndedError."""
+        """Run the transfer, with the retries of --retry. Raises UsageError, ProcessEndedError."""
         try:
             url = _split(self._url, self._config)
             if self._config.flag("get") and self._config.data:
@@ -111,7 +111,7 @@ class Transfer:
         self.warnings.append(f"{head} Will retry in {wait:g} {unit}. {left} retries left.")
 
     def _delay(self, outcome: Outcome, tries: int) -> float | None:
-        """Return how many seconds to wait before another attempt; None: the outcome is final."""
+        """Return the seconds to wait before the next attempt; None if the outcome is final."""
         flag = self._config.flag
         transient = (
             outcome.code in _TRANSIENT
@@ -123,14 +123,14 @@ class Transfer:
             return None
         delay = self._config.number("retry-delay") or min(2.0**tries, _LONGEST_DELAY)
         after = outcome.head.get("Retry-After") if outcome.head else ""
-        # Up to 7.74 --fail ended before such a header was read (https://github.com/curl/curl/pull/6409).
+        # Up to 7.74, --fail ended the transfer before such a header was read (https://github.com/curl/curl/pull/6409).
         heeded = (7, 75) if outcome.code == errors.HTTP_RETURNED_ERROR else (7, 66)
         if after.isdigit() and self._version >= heeded:
             delay = max(delay, float(after))
         return delay
 
     def _transient(self, status: int) -> bool:
-        """Return whether --retry tries again after a status: 429 since 7.67 (https://github.com/curl/curl/pull/4465)."""
+        """Return whether --retry retries after a status; 429 since 7.67 (https://github.com/curl/curl/pull/4465)."""
         return status in _TRANSIENT_STATUS and (status != 429 or self._version >= (7, 67))
 
     def _attempt(self, url: SplitResult, output: Output, offset: int) -> Outcome:
@@ -149,7 +149,7 @@ class Transfer:
                 self._file(url, output, offset)
             else:
                 self._follow(url, output, offset, limits, outcome)
-            # A condition that was not met makes no file, and leaves one that is there (CURLINFO_CONDITION_UNMET).
+            # If a condition is not met, no file is created, and an existing one is kept (CURLINFO_CONDITION_UNMET).
             if outcome.status != 304:
                 output.finish()
         except CurlError as error:
@@ -177,7 +177,7 @@ class Transfer:
         return True
 
     def _follow(self, url: SplitResult, output: Output, offset: int, limits: Limits, outcome: Outcome) -> None:
-        """Send requests until there is an answer that is no redirect, and take its body."""
+        """Send requests until a response is not a redirect, and read its body."""
         config = self._config
         body = "" if config.flag("get") else "&".join(config.data)
         method = config.values.get("request") or ("HEAD" if config.flag("head") else "POST" if body else "GET")
@@ -197,7 +197,7 @@ class Transfer:
             request = Request(following, request.method if keep else "GET", request.body if keep else b"", offset, same)
 
     def _one(self, request: Request, output: Output, limits: Limits, outcome: Outcome) -> SplitResult | None:
-        """Send one request and take the answer; returns where it redirects to, if that is to be followed."""
+        """Send one request and read the response. Returns the target of a redirect that has to be followed."""
         stream, proxy = open_stream(self._machine, self._run, request, self._config, limits, self._version)
         try:
             lines = headers(request, self._config, self._version, proxy, self._etag())
@@ -247,7 +247,7 @@ class Transfer:
         return name if ":" in name or name.startswith(("\\", "/")) else f"{self._run.directory}\\{name}"
 
     def _etag(self) -> str | None:
-        """Return what --etag-compare sends: the file's line, or nothing in quotes."""
+        """Return the value that --etag-compare sends: the line in the file, or empty quotes."""
         name = self._config.values.get("etag-compare")
         if name is None:
             return None
@@ -263,7 +263,7 @@ class Transfer:
             self._machine.files.write_text(self._path(name), f"{tag}\n" if tag else "")
 
     def _dump(self, outcome: Outcome) -> bytes:
-        """Write the heads of --dump-header; returns those for standard output."""
+        """Write the heads for --dump-header, and return those for standard output."""
         name = self._config.values.get("dump-header")
         if name is None or not self._heads:
             return b""
@@ -285,16 +285,16 @@ class Transfer:
             os.utime(self._machine.files.real(output.path), (moment, moment))
 
 
-# Option and what it allows where it is not given; FTP, which real curls follow as well, is not modelled.
+# For each option the default set of protocols. Real curl also follows FTP, which is not modelled.
 Protocols = Mapping[str, str]
 _GIVEN: Protocols = {"proto": "http,https,file"}
 _REDIRECTED: Protocols = {**_GIVEN, "proto-redir": "http,https"}
 
 
 def _split(url: str, config: Config, protocols: Protocols = _GIVEN) -> SplitResult:
-    """Return the parts of a URL; one without a scheme is HTTP. Raises CurlError: 1, 3.
+    """Parse a URL. One without a scheme is HTTP. Raises CurlError: 1, 3.
 
-    A redirect has to be allowed by both options, lib/url.c (findprotocol).
+    Both options must allow a redirect: lib/url.c (findprotocol).
     """
     if not config.flag("globoff") and any(char in url for char in "{}[]"):
         raise CurlError(errors.URL_MALFORMAT, "the simulator does not model patterns in URLs (give --globoff)")
@@ -317,7 +317,7 @@ def _split(url: str, config: Config, protocols: Protocols = _GIVEN) -> SplitResu
 
 
 def _allowed(given: str, without: str) -> set[str]:
-    """Return the protocols that `--proto` or `--proto-redir` leaves: `=a,b` sets them, `+a` and `-b` change them."""
+    """Return the protocols that `--proto` or `--proto-redir` allows: `=a,b` sets them, `+a` and `-b` change them."""
     if given.startswith("="):
         return set(given[1:].split(","))
     allowed = set(without.split(","))

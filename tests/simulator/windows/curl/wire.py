@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Sockets with curl's time limits: connect, total, too slow, and the end of the process."""
+"""Sockets with curl's time limits (connection, total, minimum speed) that end with the process."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _CHUNK = 65536
 
 @dataclass
 class Limits:
-    """The limits of one transfer; times in seconds, 0: none.
+    """The limits of one transfer. Times are in seconds; 0 means no limit.
 
     Args:
         stop: set when the process must end.
-        max_time, connect_timeout: of --max-time and --connect-timeout.
-        speed_limit, speed_time: fewer bytes a second for so long is too slow.
-        rate: bytes a second at most (--limit-rate).
+        max_time, connect_timeout: the values of --max-time and --connect-timeout.
+        speed_limit, speed_time: the transfer is too slow if it is below this number of bytes per second for this time.
+        rate: the maximum number of bytes per second (--limit-rate).
     """
 
     stop: threading.Event
@@ -48,7 +48,7 @@ class Limits:
     _window_bytes: int = 0
 
     def check(self, *, connecting: bool = False) -> None:
-        """Raise CurlError if a limit is passed, ProcessEndedError if the process has to end."""
+        """Raise CurlError if a limit is exceeded, or ProcessEndedError if the process has to end."""
         if self.stop.is_set():
             raise ProcessEndedError
         elapsed = time.monotonic() - self.started
@@ -85,7 +85,7 @@ class Limits:
             )
 
     def take(self, size: int) -> None:
-        """Count bytes that came, and keep to the rate."""
+        """Count received bytes, and wait to keep below the maximum rate."""
         self.received += size
         if self.rate:
             ahead = self.received / self.rate - (time.monotonic() - self.started)
@@ -94,7 +94,7 @@ class Limits:
 
 
 class Stream:
-    """A connection that is read in pieces, so that limits are noticed while nothing comes."""
+    """A connection that is read in short intervals, so that limits apply while no data arrives."""
 
     def __init__(self, connection: socket.socket, limits: Limits) -> None:
         self.socket = connection
@@ -102,7 +102,7 @@ class Stream:
         self._buffer = b""
 
     def send(self, data: bytes) -> None:
-        """Send all of it."""
+        """Send all data."""
         try:
             self.socket.settimeout(30)
             self.socket.sendall(data)
@@ -110,7 +110,7 @@ class Stream:
             raise CurlError(55, "Send failure: Connection was reset") from error
 
     def receive(self) -> bytes:
-        """Return what comes next; empty: the other side has closed."""
+        """Return the next data; empty when the other side has closed the connection."""
         if self._buffer:
             data, self._buffer = self._buffer, b""
             return data
@@ -125,7 +125,7 @@ class Stream:
                 raise CurlError(errors.RECV_ERROR, "Recv failure: Connection was reset") from error
 
     def push_back(self, data: bytes) -> None:
-        """Give back what was read too far."""
+        """Return surplus data to the stream."""
         self._buffer = data + self._buffer
 
     def close(self) -> None:
@@ -137,9 +137,12 @@ class Stream:
 def connect(machine: Machine, host: str, port: int, limits: Limits, *, proxy: bool, modern: bool) -> Stream:
     """Connect to a host from the node's own address.
 
-    :param proxy: whether the host is a proxy (another error if its name is not known).
-    :param modern: whether errors are worded as curl does since 7.86 (with the time that passed).
-    :raises CurlError: 5, 6, 7 or 28.
+    Args:
+        proxy: whether the host is a proxy, for which the error of an unknown name differs.
+        modern: whether to word errors like curl since 7.86, with the elapsed time.
+
+    Raises:
+        CurlError: 5, 6, 7 or 28.
     """
     addresses = resolve(machine, host) if machine.network.is_up else []
     if not addresses:
@@ -163,11 +166,11 @@ def _connect(machine: Machine, address: str, port: int, limits: Limits) -> socke
     connection = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
         if address.startswith("127.") and machine.address.startswith("127."):
-            # Servers see which node asks.
+            # Servers must see which node connects.
             connection.bind((machine.address, 0))
         connection.setblocking(False)
         pending = connection.connect_ex((address, port))
-        # select() knows no descriptor above 1023: a fleet in one process has more.
+        # select() does not support descriptors above 1023, and a fleet in one process has more.
         ready = select.poll()
         ready.register(connection, select.POLLOUT)
         while pending:

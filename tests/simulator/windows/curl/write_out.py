@@ -14,7 +14,7 @@ _ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
 
 
 def text(form: str, outcome: Outcome, version: Version) -> str:
-    """Return what a format says of a transfer."""
+    """Format the values of a transfer."""
     values = _values(outcome, version)
 
     def replace(found: re.Match[str]) -> str:
@@ -31,7 +31,7 @@ def text(form: str, outcome: Outcome, version: Version) -> str:
             return json.dumps(_headers(outcome))
         return str(values.get(found[1], ""))
 
-    # What follows %{onerror} is said of failures only (7.75).
+    # The part after %{onerror} is only for failures (7.75).
     form, marker, of_errors = form.partition("%{onerror}")
     if marker and version >= (7, 75) and outcome.code:
         form += of_errors

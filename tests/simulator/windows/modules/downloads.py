@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""win_get_url, and what other modules download with."""
+"""win_get_url, and the downloads of other modules."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _UNMODELLED = ("client_cert", "use_default_credential", "proxy_username", "proxy
 
 
 class DownloadError(Exception):
-    """A download failed; `answer` is what the module says of it."""
+    """A download failed. `answer` is the module's result."""
 
     def __init__(self, answer: dict[str, Any]) -> None:
         super().__init__(answer["msg"])
@@ -31,7 +31,7 @@ class DownloadError(Exception):
 
 
 def options(arguments: Arguments) -> Options:
-    """Return what the options that all web modules share say (Ansible's WebRequest.psm1)."""
+    """Return the values of the options that all web modules share (Ansible's WebRequest.psm1)."""
     for name in _UNMODELLED:
         if arguments.raw(name):
             raise NotModelled(f"the option {name} of a module that downloads")
@@ -53,7 +53,7 @@ def options(arguments: Arguments) -> Options:
 
 
 def download(session: Session, url: str, how: Options, answer: dict[str, Any], failed: str) -> Answer:
-    """Ask for a URL and note in the module's answer what came. Raises DownloadError."""
+    """Request a URL and add the response's status to the module's result. Raises DownloadError."""
     started = time.monotonic()
     try:
         found = fetch(session.machine, url, how, session.process.stop)
@@ -124,7 +124,7 @@ def _missing(what: str) -> dict[str, Any]:
 
 
 def _listed(session: Session, url: str, source: str, how: Options, answer: dict[str, Any]) -> str:
-    """Return the checksum that a file of checksums has for the source's name."""
+    """Return the checksum for the source's name from a file of checksums."""
     failed = f"Error when getting the remote checksum from '{url}'. "
     text = download(session, url, how, answer, failed).body.decode(errors="replace")
     name = unquote(urlsplit(source).path).rpartition("/")[2]

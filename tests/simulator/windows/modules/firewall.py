@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""win_firewall_rule (community.windows): rules by their display name, which the COM interface calls their name."""
+"""win_firewall_rule (community.windows): rules by their display name, which the COM interface calls the name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PROTOCOLS = {"tcp": "TCP", "udp": "UDP", "6": "TCP", "17": "UDP", "1": "ICMPv4"
 _PROFILES = {"domain": "Domain", "private": "Private", "public": "Public"}
 _INTERFACES = {"wireless": "Wireless", "lan": "Wired", "ras": "RemoteAccess", "any": "Any"}
 _EDGES = {"no": "Block", "yes": "Allow", "deferapp": "DeferToApp", "deferuser": "DeferToUser"}
-# What ends up as one text or a list of texts of a rule: option, attribute, whether it is a list.
+# Options that set a text or a list of texts of a rule: option, attribute, whether it is a list.
 _PLAIN = (
     ("description", "description", False),
     ("group", "group", False),
@@ -32,7 +32,7 @@ _PLAIN = (
 
 
 def run(session: Session, arguments: Arguments) -> dict[str, Any]:
-    """Make, change or remove firewall rules."""
+    """Create, change or remove firewall rules."""
     name, group = arguments.text("name", default=""), arguments.text("group", default="")
     if not name and not group:
         raise ArgumentError("Either name or group must be specified")
@@ -70,7 +70,7 @@ def _remove(rules: dict[str, Rule], found: list[Rule], name: str, group: str, *,
 
 
 def _change(rules: dict[str, Rule], found: list[Rule], wanted: dict[str, Any], *, check: bool) -> dict[str, Any]:
-    """Set what the task says, and nothing else, of the rules that differ."""
+    """Set the attributes that the task defines on the rules that differ."""
     changed: list[str] = []
     same: list[str] = []
     for rule in found:
@@ -84,7 +84,7 @@ def _change(rules: dict[str, Rule], found: list[Rule], wanted: dict[str, Any], *
 
 
 def _plain(value: object) -> object:
-    # Addresses and ports are compared whatever their order, texts whatever their case.
+    # Addresses and ports are compared regardless of their order, texts regardless of case.
     return sorted(str(item).casefold() for item in value) if isinstance(value, tuple) else str(value).casefold()
 
 
@@ -97,7 +97,7 @@ def _choice(arguments: Arguments, name: str, known: Mapping[str, str], default: 
 
 
 def _wanted(session: Session, arguments: Arguments) -> dict[str, Any]:
-    """Return the attributes of a rule that the task sets."""
+    """Return the attributes of a rule that the task defines."""
     wanted: dict[str, Any] = {}
     given = arguments.raw
     if given("direction") is not None:
@@ -157,7 +157,7 @@ def _protocol(text: str) -> str:
 
 
 def _checked(rule: Rule) -> Rule:
-    """Return a rule that the firewall takes. Raises ArgumentError."""
+    """Return the rule if the firewall accepts it. Raises ArgumentError."""
     ports = rule.local_port != ("Any",) or rule.remote_port != ("Any",)
     bad = [
         port

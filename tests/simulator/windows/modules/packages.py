@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""win_package: packages of Windows Installer, and programs whose product is known by the registry or by a path."""
+"""win_package: Windows Installer packages, and programs that are detected by the registry or by a path."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from simulator.windows.software import installer
 
 _PROVIDERS = ("msi", "msix", "msp", "registry", "auto")
 _OTHERS = (".appx", ".appxbundle", ".msix", ".msixbundle", ".msp")
-# The module's own log, which it deletes.
+# The module's own log, which the module deletes.
 _LOG = r"%TEMP%\msiexec.log"
 _UNINSTALL = (
     installer.UNINSTALL,
@@ -30,7 +30,7 @@ _UNINSTALL = (
 
 @dataclass(frozen=True)
 class _Status:
-    """Which provider knows a product, by which id, and whether it is installed."""
+    """The provider that recognizes a product, the product's id, and whether it is installed."""
 
     provider: str
     product: str
@@ -145,7 +145,7 @@ def _check(session: Session, arguments: Arguments, path: str, answer: dict[str, 
 
 
 def _command(session: Session, arguments: Arguments, state: str, path: str, status: _Status) -> str:
-    """Return the command line that installs or removes."""
+    """Return the command line to install or remove the package."""
     given = arguments.raw("arguments", "")
     more = command_line.join([str(word) for word in given]) if isinstance(given, list) else str(given)
     if status.provider == "msi":

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""win_updates: what its action plugin sends one after the other: `start`, `poll` …, `cancel`.
+"""win_updates: the calls that its action plugin makes one after the other: `start`, `poll` …, `cancel`.
 
-Under async it is one `start` with `wait`: the module waits itself and answers in the old form (win_updates.ps1).
+With async it is a single `start` with `wait`. The module then waits and returns the older result (win_updates.ps1).
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from simulator.windows.updates.update_session import SUCCEEDED, UpdateSession, W
 _PIPE = "Ansible.Windows.WinUpdates-"
 _STATES = ("installed", "searched", "downloaded")
 _SELECTIONS = ("default", "managed_server", "windows_update")
-# Windows' seconds for which the module waits for a pipe that is not there, for another line, and for the end.
+# Seconds of Windows' time that the module waits for a missing pipe, for another line, and for the end.
 _CONNECT, _NEXT, _END = 300.0, 1.0, 10.0
 _LOOK = 0.1
 
 
 def run(session: Session, arguments: Arguments) -> dict[str, Any]:
-    """Start a session in the background, tell what it has told since, or end it."""
+    """Start a session in the background, return its new messages, or end it."""
     operation = arguments.text("_operation", default="start")
     options = arguments.raw("_operation_options", {})
     work = {"start": _start, "poll": _poll, "cancel": _cancel}.get(operation)
@@ -54,7 +54,7 @@ def _names(arguments: Arguments, name: str, default: tuple[str, ...] = ()) -> tu
     return tuple(str(item) for item in (value if isinstance(value, list) else str(value).split(",")))
 
 
-def _wish(arguments: Arguments) -> Wish:
+def _request(arguments: Arguments) -> Wish:
     selection: Any = _choice(arguments, "server_selection", _SELECTIONS)
     return Wish(
         state=_choice(arguments, "state", _STATES),
@@ -69,8 +69,8 @@ def _wish(arguments: Arguments) -> Wish:
 def _start(session: Session, arguments: Arguments, options: dict[str, Any]) -> dict[str, Any]:
     identity = str(uuid.uuid4())
     name = f"{_PIPE}{identity}"
-    started = update_session.start(session.machine, name, session.user, _wish(arguments))
-    # The module reads the line `started` itself.
+    started = update_session.start(session.machine, name, session.user, _request(arguments))
+    # The module itself reads the line `started`.
     _next(session, started, None)
     if options.get("wait"):
         return _wait(session, started)
@@ -81,7 +81,7 @@ def _start(session: Session, arguments: Arguments, options: dict[str, Any]) -> d
 
 
 def _next(session: Session, updates: UpdateSession, timeout: float | None) -> dict[str, Any] | None:
-    """Return the next line; None after `timeout` real seconds. Raises ProcessEndedError, ArgumentError."""
+    """Return the next line, or None after `timeout` real seconds. Raises ProcessEndedError, ArgumentError."""
     left = float("inf") if timeout is None else timeout
     while True:
         line = updates.pipe.read(min(_LOOK, left))
@@ -96,7 +96,7 @@ def _next(session: Session, updates: UpdateSession, timeout: float | None) -> di
 
 
 def _poll(session: Session, arguments: Arguments, options: dict[str, Any]) -> dict[str, Any]:
-    """Return what was told since the last time; waits for the first line, then shortly for each further."""
+    """Return the messages since the last call. Waits for the first line, and then briefly for each further line."""
     updates = update_session.find(session.machine, str(options.get("pipe_name")))
     if updates is None:
         session.process.sleep(scale(session.machine, _CONNECT))
@@ -121,13 +121,13 @@ def _cancel(session: Session, arguments: Arguments, options: dict[str, Any]) -> 
 
 def _end(session: Session, updates: UpdateSession) -> None:
     updates.pipe.cancelled.set()
-    # The session's process ends; what TiWorker has begun goes on.
+    # The process of the session ends. TiWorker continues what it has started.
     session.machine.processes.kill(updates.process)
     updates.process.ended.wait(scale(session.machine, _END))
 
 
 def _wait(session: Session, updates: UpdateSession) -> dict[str, Any]:
-    """Wait for the end and answer as the module did before it had an action plugin."""
+    """Wait for the end, and return the result that the module had before it got an action plugin."""
     found: dict[str, dict[str, Any]] = {}
     answer: dict[str, Any] = {"reboot_required": False, "rebooted": False}
     try:
@@ -152,7 +152,7 @@ def _wait(session: Session, updates: UpdateSession) -> dict[str, Any]:
 
 
 def _take(found: dict[str, dict[str, Any]], line: dict[str, Any]) -> None:
-    """Keep what a line says of the updates."""
+    """Add the information of a line to the updates."""
     task, result = line["task"], line["result"]
     if task == "search_result":
         why = {entry["id"]: entry["reasons"] for entry in result["filtered"]}

@@ -19,7 +19,7 @@ from simulator.windows.networking.firewall_rules import FILTERS, NAMESPACE, Fire
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
-# (parameter, attribute of Rule) for what New- and Set-NetFirewallRule take.
+# The parameters of New- and Set-NetFirewallRule with their attributes of Rule.
 _TEXTS = (
     ("Description", "description"),
     ("Group", "group"),
@@ -91,7 +91,7 @@ def _canonical(text: str, known: Iterable[str]) -> str:
 
 
 def _check(rule: Rule) -> Rule:
-    """Return the rule, or raise what Windows says of one that cannot be."""
+    """Return the rule, or raise Windows' error if the rule is invalid."""
     for ports in (rule.local_port, rule.remote_port):
         if ports != ("Any",) and rule.protocol not in ("TCP", "UDP"):
             raise _invalid("The port is invalid. Ports can only be specified if the protocol is TCP or UDP.")
@@ -107,7 +107,7 @@ def _check(rule: Rule) -> Rule:
 
 
 def _select(machine: Machine, bound: Bound, command: str) -> list[Rule]:
-    """Return the rules that a call names: by Name, DisplayName, Group, by input objects, or all."""
+    """Return the rules that a call selects: by Name, DisplayName, Group, by input objects, or all."""
     rules = machine.part(Firewall).rules
     inputs = [
         item for key, value in bound.items() for item in items(value) if key.startswith(("Associated", "InputObject"))
@@ -137,7 +137,7 @@ def _select(machine: Machine, bound: Bound, command: str) -> list[Rule]:
 
 
 def _narrow(rules: list[Rule], bound: Bound) -> list[Rule]:
-    """Return the rules with the Enabled, Direction and Action that a call asks for."""
+    """Return the rules that match the Enabled, Direction and Action of a call."""
     if bound.command.casefold() != "get-netfirewallrule":
         return rules
     for parameter, attribute in (("Enabled", "enabled"), ("Direction", "direction"), ("Action", "action")):
@@ -147,12 +147,12 @@ def _narrow(rules: list[Rule], bound: Bound) -> list[Rule]:
 
 
 def get_rule(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-NetFirewallRule."""
+    """Simulate Get-NetFirewallRule."""
     return [rule_object(rule) for rule in _select(machine, bound, "Get-NetFirewallRule")]
 
 
 def new_rule(machine: Machine, bound: Bound) -> Iterable[object]:
-    """New-NetFirewallRule."""
+    """Simulate New-NetFirewallRule."""
     rules = machine.part(Firewall).rules
     name = bound.text("Name") or f"{{{str(uuid.uuid4()).upper()}}}"
     rule = _check(replace(Rule(name, bound.text("DisplayName")), **_changes(bound, display="DisplayName")))  # type: ignore[arg-type]
@@ -164,11 +164,11 @@ def new_rule(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def set_rule(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Set-NetFirewallRule."""
+    """Simulate Set-NetFirewallRule."""
     firewall = machine.part(Firewall)
     found = _select(machine, bound, "Set-NetFirewallRule")
     changes = _changes(bound, display="NewDisplayName")
-    # -Group selects here; nothing of a rule's identity changes but its display name.
+    # -Group selects rules here. Of the identifying properties, only the display name can be changed.
     changes.pop("group", None)
     changed = [_check(replace(rule, **changes)) for rule in found]  # type: ignore[arg-type]
     for rule in changed:
@@ -177,7 +177,7 @@ def set_rule(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def remove_rule(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Remove-NetFirewallRule."""
+    """Simulate Remove-NetFirewallRule."""
     found = _select(machine, bound, "Remove-NetFirewallRule")
     for rule in found:
         machine.part(Firewall).rules.pop(rule.name.casefold(), None)
@@ -204,7 +204,7 @@ def _get_filter(kind: str) -> Cmdlet:
 
 
 def set_security_filter(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Set-NetFirewallSecurityFilter: who a rule holds for, in SDDL."""
+    """Simulate Set-NetFirewallSecurityFilter: the accounts that a rule applies to, in SDDL."""
     changes: dict[str, object] = {}
     for parameter, attribute in _SECURITY:
         if parameter in bound:
@@ -222,7 +222,7 @@ def set_security_filter(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def _lay_down(machine: Machine) -> None:
-    """A fresh server lets WinRM and core networking in."""
+    """Create the rules of a fresh server, which allow WinRM and core networking."""
     for name, display, group, port in (
         ("WINRM-HTTP-In-TCP", "Windows Remote Management (HTTP-In)", "Windows Remote Management", "5985"),
         ("CoreNet-DHCP-In", "Core Networking - Dynamic Host Configuration Protocol (DHCP-In)", "Core Networking", "68"),

@@ -42,7 +42,7 @@ def _profile_names(machine: Machine, bound: Bound) -> list[str]:
 
 
 def get_profile(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-NetFirewallProfile."""
+    """Simulate Get-NetFirewallProfile."""
     for name in _profile_names(machine, bound):
         shown = {
             "Name": name,
@@ -55,7 +55,7 @@ def get_profile(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def set_profile(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Set-NetFirewallProfile."""
+    """Simulate Set-NetFirewallProfile."""
     for name in _profile_names(machine, bound):
         profile = _profiles(machine)[name]
         for setting in profile:

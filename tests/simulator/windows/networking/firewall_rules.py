@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A firewall rule, and how the cmdlets show it and its filters.
+"""A firewall rule, and its representation in the cmdlets for rules and filters.
 
-Objects: https://learn.microsoft.com/powershell/module/netsecurity/get-netfirewallrule; enumerations as the CIM class
-MSFT_NetFirewallRule numbers them.
+Objects: https://learn.microsoft.com/powershell/module/netsecurity/get-netfirewallrule. The numbers of enumerations are
+those of the CIM class MSFT_NetFirewallRule.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ENUMS: Mapping[str, Mapping[str, int]] = {
 
 @dataclass(frozen=True)
 class Rule:
-    """A firewall rule with what its filters say; addresses and ports are lists of what Windows would show."""
+    """A firewall rule with the values of its filters. Addresses and ports are lists in the form that Windows shows."""
 
     name: str
     display_name: str
@@ -60,7 +60,7 @@ class Rule:
 
 @dataclass
 class Firewall:
-    """The rules by their names in lower case, and whether the profiles are on."""
+    """The rules by lower-case name, and whether the profiles are on."""
 
     rules: dict[str, Rule] = field(default_factory=dict)
     profiles: dict[str, dict[str, object]] = field(default_factory=dict)
@@ -72,7 +72,7 @@ def enumeration(kind: str, name: str) -> Enumeration:
 
 
 def _show(values: tuple[str, ...]) -> object:
-    """Return one value as a scalar, several as a list, as these cmdlets do."""
+    """Return a single value as a scalar and several as a list, as these cmdlets do."""
     return values[0] if len(values) == 1 else list(values)
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""netsh.exe: the contexts that are modelled; a context's name may be shortened, as netsh allows."""
+"""netsh.exe: the modelled contexts. Names of contexts may be abbreviated, as in the real program."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PORTS = {
 
 
 def netsh(machine: Machine, run: Invocation) -> ProgramResult:
-    """netsh.exe winhttp …, netsh.exe interface ipv4 show|set dynamicportrange|excludedportrange …."""
+    """Simulate netsh.exe winhttp …, netsh.exe interface ipv4 show|set dynamicportrange|excludedportrange …."""
     words = [argument.casefold() for argument in run.argv]
     if words[:1] == ["winhttp"]:
         return proxy.winhttp(machine, run)

@@ -38,13 +38,13 @@ LOOPBACK = Interface("Loopback Pseudo-Interface 1", "", 1, "", [Address("127.0.0
 
 
 def interfaces(machine: Machine) -> list[Interface]:
-    """Return the interfaces that have TCP/IP, without the loopback; the one to the outside first."""
+    """Return the interfaces with TCP/IP, starting with the external one and without the loopback."""
     bound = [item for item in state_of(machine).interfaces.values() if item.bound]
     return sorted(bound, key=lambda item: item.address != machine.address)
 
 
 def _select(found: list[PSObject], bound: Bound, class_name: str, keys: tuple[str, ...]) -> list[object]:
-    """Return the objects whose properties match the bound parameters; a name that matches nothing is an error."""
+    """Return the objects whose properties match the bound parameters. A name without a match is an error."""
     for parameter in keys:
         if parameter not in bound:
             continue
@@ -57,7 +57,7 @@ def _select(found: list[PSObject], bound: Bound, class_name: str, keys: tuple[st
 
 
 def get_adapter(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-NetAdapter."""
+    """Simulate Get-NetAdapter."""
     found = [
         cim(
             "MSFT_NetAdapter",
@@ -121,7 +121,7 @@ ADDRESS_KEYS = (
 
 
 def get_address(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-NetIPAddress; the persistent store has what was set by hand."""
+    """Simulate Get-NetIPAddress. The persistent store contains the addresses that were set manually."""
     persistent = bound.text("PolicyStore").casefold() == "persistentstore"
     found = [
         _address(interface, item)
@@ -164,7 +164,7 @@ ROUTE_KEYS = (
 
 
 def get_route(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-NetRoute; the persistent store has what was set by hand, without the routes of addresses."""
+    """Simulate Get-NetRoute. The persistent store contains manually set routes, without those of addresses."""
     persistent = bound.text("PolicyStore").casefold() == "persistentstore"
     known = state_of(machine).routes
     found: list[PSObject] = []
@@ -177,7 +177,7 @@ def get_route(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def get_configuration(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-NetIPConfiguration."""
+    """Simulate Get-NetIPConfiguration."""
     for item in interfaces(machine):
         wanted = bound.texts("InterfaceAlias")
         if wanted and not any_match(wanted, item.alias):
@@ -201,7 +201,7 @@ def get_configuration(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def get_dns_servers(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-DnsClientServerAddress."""
+    """Simulate Get-DnsClientServerAddress."""
     found = [
         cim(
             "MSFT_DNSClientServerAddress",
@@ -219,7 +219,7 @@ def get_dns_servers(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def get_ip_interface(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-NetIPInterface."""
+    """Simulate Get-NetIPInterface."""
     found = [
         cim(
             "MSFT_NetIPInterface",
@@ -242,7 +242,7 @@ def get_ip_interface(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def resolve_name(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Resolve-DnsName: A records."""
+    """Simulate Resolve-DnsName: A records."""
     name = bound.text("Name")
     addresses = resolve(machine, name)
     if not addresses:
@@ -265,7 +265,7 @@ def resolve_name(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def ipconfig(machine: Machine, run: Invocation) -> ProgramResult:
-    """ipconfig.exe: plain, /all, /flushdns."""
+    """Simulate ipconfig.exe: without options, /all, /flushdns."""
     known = {"/all", "/allcompartments", "/flushdns", "/registerdns", "/renew", "/release", "/displaydns"}
     words = [argument.casefold() for argument in run.argv]
     if any(word not in known for word in words):
@@ -293,7 +293,7 @@ def ipconfig(machine: Machine, run: Invocation) -> ProgramResult:
 
 
 def _status(machine: Machine) -> object:
-    """What is set now, of every interface with TCP/IP: addresses, DHCP, gateway, routes, name servers."""
+    """Return the current settings of every interface with TCP/IP: addresses, DHCP, gateway, routes, name servers."""
     known = state_of(machine).routes
     return {
         item.alias: {
@@ -313,7 +313,7 @@ def _status(machine: Machine) -> object:
 
 
 def on_boot(machine: Machine) -> None:
-    """Routes that nobody made to last are gone; the address is there, or it is not."""
+    """Remove the routes that are not persistent, and check whether the node has its address."""
     state = state_of(machine)
     state.routes = [item for item in state.routes if item.persistent or item.origin == "Dhcp"]
     settle(machine)

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Cmdlets that change addresses, routes, DHCP and name servers.
 
-https://learn.microsoft.com/powershell/module/nettcpip/new-netipaddress: an address that is added to an interface with
-DHCP turns DHCP off. Without -PolicyStore addresses and routes go into both stores, and last.
+https://learn.microsoft.com/powershell/module/nettcpip/new-netipaddress: adding an address to an interface with DHCP
+disables DHCP. Without -PolicyStore, addresses and routes are added to both stores and are persistent.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _refused(message: str, number: int, category: str = "InvalidArgument") -> Cm
 
 
 def _interface(machine: Machine, bound: Bound, class_name: str) -> Interface:
-    """Return the interface that -InterfaceAlias or -InterfaceIndex names. Raises CmdletError."""
+    """Return the interface that -InterfaceAlias or -InterfaceIndex selects. Raises CmdletError."""
     for item in interfaces(machine):
         if "InterfaceAlias" in bound and item.alias.casefold() == bound.text("InterfaceAlias").casefold():
             return item
@@ -48,7 +48,7 @@ def _interface(machine: Machine, bound: Bound, class_name: str) -> Interface:
 
 
 def _chosen_interfaces(machine: Machine, bound: Bound, class_name: str) -> list[Interface]:
-    """Return the interfaces of objects that came in, or of the names and indexes that are bound. Raises CmdletError."""
+    """Return the interfaces of the input objects, or of the given names and indexes. Raises CmdletError."""
     given = objects(bound, "InputObject")
     known = interfaces(machine)
     if given:
@@ -65,7 +65,7 @@ def _chosen_interfaces(machine: Machine, bound: Bound, class_name: str) -> list[
 
 
 def new_address(machine: Machine, bound: Bound) -> Iterable[object]:
-    """New-NetIPAddress."""
+    """Simulate New-NetIPAddress."""
     state = state_of(machine)
     try:
         address = str(ipaddress.IPv4Address(bound.text("IPAddress")))
@@ -91,7 +91,7 @@ def new_address(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def _leave_dhcp(machine: Machine, interface: Interface) -> None:
-    """Take away what DHCP had set, or Windows had made up."""
+    """Remove the settings from DHCP, or those that Windows set in its absence."""
     state = state_of(machine)
     interface.dhcp = False
     interface.addresses = [item for item in interface.addresses if item.origin == "Manual"]
@@ -100,7 +100,7 @@ def _leave_dhcp(machine: Machine, interface: Interface) -> None:
 
 
 def remove_address(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Remove-NetIPAddress; the default route stays unless -DefaultGateway names it."""
+    """Simulate Remove-NetIPAddress. The default route is kept unless -DefaultGateway selects it."""
     state = state_of(machine)
     given = objects(bound, "InputObject") or [
         item for item in get_address(machine, bound) if isinstance(item, PSObject)
@@ -120,7 +120,7 @@ def remove_address(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def set_ip_interface(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Set-NetIPInterface -Dhcp, -NlMtuBytes; the rest is taken and forgotten."""
+    """Simulate Set-NetIPInterface -Dhcp, -NlMtuBytes. Other parameters have no effect."""
     for interface in _chosen_interfaces(machine, bound, "MSFT_NetIPInterface") or interfaces(machine):
         wanted = bound.text("Dhcp").casefold()
         if wanted == "enabled" and not interface.dhcp:
@@ -133,7 +133,7 @@ def set_ip_interface(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def new_route(machine: Machine, bound: Bound) -> Iterable[object]:
-    """New-NetRoute."""
+    """Simulate New-NetRoute."""
     state = state_of(machine)
     interface = _interface(machine, bound, "MSFT_NetIPInterface")
     try:
@@ -152,7 +152,7 @@ def new_route(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def remove_route(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Remove-NetRoute."""
+    """Simulate Remove-NetRoute."""
     state = state_of(machine)
     given = objects(bound, "InputObject") or [item for item in get_route(machine, bound) if isinstance(item, PSObject)]
     gone = {
@@ -163,7 +163,7 @@ def remove_route(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def set_dns_servers(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Set-DnsClientServerAddress -ServerAddresses, -ResetServerAddresses."""
+    """Simulate Set-DnsClientServerAddress -ServerAddresses, -ResetServerAddresses."""
     for interface in _chosen_interfaces(machine, bound, "MSFT_DNSClientServerAddress"):
         if bound.flag("ResetServerAddresses"):
             interface.static_dns = []

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""route.exe, arp.exe and netstat.exe: what they list. What they change, and IPv6, is not modelled.
+"""The listings of route.exe, arp.exe and netstat.exe. Changes and IPv6 are not modelled.
 
 https://learn.microsoft.com/windows-server/administration/windows-commands/route_ws2008
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
 _RULE = "=" * 75
-# Windows adds the interface's metric to the route's own.
+# Windows adds the metric of the interface to that of the route.
 _INTERFACE_METRIC = 15
 _BROADCAST = "ff-ff-ff-ff-ff-ff"
 _IGMP, _IGMP_ADDRESS = "224.0.0.22", "01-00-5e-00-00-16"
@@ -32,7 +32,7 @@ def _refuse_others(run: Invocation, program: str, modelled: str) -> None:
 
 
 def _active(machine: Machine) -> Iterator[tuple[str, str, str, int]]:
-    """Yield the routes in use: their network, gateway, the address of their interface, their metric."""
+    """Yield the routes in use: network, gateway, address of the interface, metric."""
     for item in interfaces(machine):
         for route in state_of(machine).routes:
             if route.alias == item.alias:
@@ -48,7 +48,7 @@ def _interface(item: Interface) -> str:
 
 
 def route(machine: Machine, run: Invocation) -> ProgramResult:
-    """route.exe print."""
+    """Simulate route.exe print."""
     _refuse_others(run, "route", "print")
     lines = [_RULE, "Interface List", *map(_interface, interfaces(machine))]
     lines += [f"{LOOPBACK.index:>3}{'.' * 27}Software Loopback Interface 1", _RULE, ""]
@@ -76,7 +76,7 @@ def _by_network(found: tuple[str, str, str, int]) -> tuple[int, int]:
 
 
 def arp(machine: Machine, run: Invocation) -> ProgramResult:
-    """arp.exe -a: the entries that Windows makes itself; neighbours are not modelled."""
+    """Simulate arp.exe -a: the entries that Windows creates itself. Neighbours are not modelled."""
     _refuse_others(run, "arp", "-a")
     lines: list[str] = []
     for item in interfaces(machine):
@@ -94,7 +94,7 @@ def arp(machine: Machine, run: Invocation) -> ProgramResult:
 
 
 def netstat(machine: Machine, run: Invocation) -> ProgramResult:
-    """netstat.exe -ano: the ports that are listened on; connections and UDP are not modelled."""
+    """Simulate netstat.exe -ano: listening ports. Connections and UDP are not modelled."""
     _refuse_others(run, "netstat", "-ano")
     lines = ["", "Active Connections", ""]
     lines.append("  Proto  Local Address          Foreign Address        State           PID")

@@ -1,18 +1,18 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Interfaces, addresses, routes and name servers of one machine, and whether it can be reached by them.
+"""Interfaces, addresses, routes and name servers of one machine, and whether they make it reachable.
 
-The node's entry of the fleet file may say `uplink`:
+The node's entry in the fleet file may contain `uplink`:
 
     uplink:
-      static: true                        # the address is set by hand: what resets it to DHCP loses it
-      addresses: [127.5.0.11/24]          # the first is the node's own; that is also the default
+      static: true                  # the address is set manually, so resetting the adapter to DHCP loses it
+      addresses: [127.5.0.11/24]    # the first is the node's own, which is also the default
       gateway: 127.5.0.1
       dns: [127.5.0.2, 127.5.0.3]
       routes: [{destination: 10.9.0.0/16, next_hop: 127.5.0.254, metric: 5}]
-      dhcp: null                          # what DHCP would give this node; none by default if static is true
+      dhcp: null                    # what DHCP offers to this node; by default nothing if static is true
 
-Without it the node has its address from DHCP, which gives it the same one again and again.
+Without `uplink`, the node gets its address from DHCP, which always offers the same one.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 Origin = Literal["Manual", "Dhcp", "WellKnown"]
 UPLINK = "Ethernet"
-# Seconds of Windows' time until duplicate address detection lets a new address be used.
+# Seconds of Windows' time until duplicate address detection makes a new address usable.
 DETECTION = 1.0
 
 
 @dataclass
 class Address:
-    """An IPv4 address of an interface; `usable` is when duplicate address detection has ended (monotonic seconds)."""
+    """An IPv4 address of an interface. `usable` is when duplicate address detection ends (monotonic seconds)."""
 
     address: str
     prefix: int
@@ -43,18 +43,18 @@ class Address:
 
     @property
     def state(self) -> str:
-        """`Tentative` or `Preferred`."""
+        """The state `Tentative` or `Preferred`."""
         return "Preferred" if time.monotonic() >= self.usable else "Tentative"
 
     @property
     def network(self) -> str:
-        """The prefix it lies in."""
+        """The network of the address."""
         return str(ipaddress.ip_network(f"{self.address}/{self.prefix}", strict=False))
 
 
 @dataclass
 class Route:
-    """A route of an interface. `persistent`: kept over a reboot (the store PersistentStore); DHCP's are not."""
+    """A route of an interface. `persistent`: in the PersistentStore, so kept at a reboot, unlike DHCP's routes."""
 
     alias: str
     destination: str
@@ -69,10 +69,10 @@ class Interface:
     """A network interface.
 
     Args:
-        bound: whether TCP/IP is bound to it; the card of a virtual switch is not.
-        physical: whether it is a card.
-        plugged: whether its cable is in.
-        static_dns: name servers set by hand; empty: DHCP's.
+        bound: whether TCP/IP is bound to it, unlike the adapter of a virtual switch.
+        physical: whether it is a physical adapter.
+        plugged: whether its cable is plugged in.
+        static_dns: the name servers that were set manually; if empty, those of DHCP are used.
     """
 
     alias: str
@@ -90,18 +90,18 @@ class Interface:
 
     @property
     def address(self) -> str:
-        """Its first address; empty if it has none."""
+        """The first address; empty if it has none."""
         return self.addresses[0].address if self.addresses else ""
 
     @property
     def dns(self) -> list[str]:
-        """The name servers that it uses."""
+        """The name servers in use."""
         return self.static_dns or self.lease_dns
 
 
 @dataclass(frozen=True)
 class Lease:
-    """What DHCP gives."""
+    """The settings that DHCP offers."""
 
     address: str
     prefix: int
@@ -111,9 +111,9 @@ class Lease:
 
 @dataclass
 class NetworkState:
-    """All interfaces by alias, in the order in which they are shown, and all routes but those of addresses.
+    """All interfaces by alias, in display order, and all routes except those of addresses.
 
-    `owner` is the address of the machine that this was set up for: a machine deployed from its disk is another one.
+    `owner` is the address of the machine that the settings belong to. A machine deployed from its disk has another one.
     """
 
     owner: str = ""
@@ -122,20 +122,20 @@ class NetworkState:
 
 
 def uplink_settings(machine: Machine) -> Mapping[str, object]:
-    """Return `uplink` of the node's entry. Raises ValueError if it is no mapping."""
+    """Return `uplink` from the node's entry. Raises ValueError if it is not a mapping."""
     found = machine.settings.option("uplink", {})
     if not isinstance(found, Mapping):
-        raise ValueError(f"uplink of {machine.settings.name} has to be a mapping, not {found!r}")
+        raise ValueError(f"expected a mapping as the uplink of {machine.settings.name}, got {found!r}")
     return found
 
 
 def is_static(machine: Machine) -> bool:
-    """Return whether the fleet file says that the node's address is set by hand."""
+    """Return whether the fleet file sets the node's address manually."""
     return bool(uplink_settings(machine).get("static", False))
 
 
 def state_of(machine: Machine) -> NetworkState:
-    """Return the machine's network, set up as the fleet file says at the first look."""
+    """Return the machine's network. The first call sets it up from the fleet file."""
     state = machine.part(NetworkState)
     if state.owner != machine.address:
         state.owner = machine.address
@@ -168,7 +168,7 @@ def _set_up(machine: Machine, state: NetworkState) -> None:
 
 
 def lease(machine: Machine) -> Lease | None:
-    """Return what DHCP would give the uplink: the node's own address, unless that is set by hand."""
+    """Return what DHCP offers to the uplink: the node's own address, unless that one is set manually."""
     settings = uplink_settings(machine)
     offered = settings.get("dhcp") if is_static(machine) else settings.get("dhcp", machine.address)
     if not offered:
@@ -180,9 +180,9 @@ def lease(machine: Machine) -> Lease | None:
 
 
 def renew(machine: Machine, interface: Interface, usable: float | None = None) -> None:
-    """Let DHCP set an interface up, from which what was set by hand is gone; without an answer Windows makes up one.
+    """Let DHCP configure an interface, which removes manual settings. Without an offer, Windows chooses an address.
 
-    An address of 169.254.0.0/16 is what remains then (RFC 3927), as microsoft/SDN#498 shows.
+    The address is one of 169.254.0.0/16 (RFC 3927), as in microsoft/SDN#498.
     """
     state = machine.part(NetworkState)
     interface.dhcp = True
@@ -201,24 +201,24 @@ def renew(machine: Machine, interface: Interface, usable: float | None = None) -
 
 
 def usable_from(machine: Machine) -> float:
-    """Return when an address that is added now may be used (monotonic seconds)."""
+    """Return when an address that is added now becomes usable (monotonic seconds)."""
     return time.monotonic() + DETECTION * machine.settings.time_scale
 
 
 def uplink(machine: Machine) -> Interface:
-    """Return the interface that the node talks to the outside by: the card, or the virtual switch's own."""
+    """Return the external interface of the node: the physical adapter, or that of the virtual switch."""
     state = state_of(machine)
     switch = state.interfaces.get(f"vEthernet ({UPLINK})")
     return switch if switch is not None else state.interfaces[UPLINK]
 
 
 def next_index(state: NetworkState) -> int:
-    """Return the index of a new interface."""
+    """Return the index for a new interface."""
     return max(20, *(item.index + 1 for item in state.interfaces.values()))
 
 
 def reachable(machine: Machine) -> bool:
-    """Return whether the node has the address that everybody knows it by (one under detection counts: it will)."""
+    """Return whether the node has its well-known address. It counts during duplicate address detection, too."""
     return any(
         address.address == machine.address
         for item in state_of(machine).interfaces.values()
@@ -228,12 +228,12 @@ def reachable(machine: Machine) -> bool:
 
 
 def settle(machine: Machine) -> None:
-    """Open or close the way to the machine, after its addresses changed."""
+    """Make the machine reachable or unreachable after a change of its addresses."""
     machine.network.set_addressed(reachable(machine))
 
 
 def default_gateway(machine: Machine, alias: str) -> str:
-    """Return where an interface's default route leads; empty if it has none."""
+    """Return the gateway of an interface; empty if it has none."""
     return next(
         (item.next_hop for item in state_of(machine).routes if (item.alias, item.destination) == (alias, "0.0.0.0/0")),
         "",

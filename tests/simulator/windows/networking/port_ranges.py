@@ -1,12 +1,12 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Ranges of ports that Windows gives to nobody else, as netsh shows them.
+"""Reserved port ranges, as netsh shows them.
 
 https://learn.microsoft.com/windows-server/administration/windows-commands/netsh-interface: `show excludedportrange`.
-The dynamic range is Windows' own: 49152 to 65535, until somebody sets another
-(https://learn.microsoft.com/troubleshoot/windows-server/networking/default-dynamic-port-range-tcpip-chang). What
-http.sys listens on is listed, too, WinRM's ports among it (kubernetes/kubernetes#117783 shows a node's list:
-5985, 5986, 47001 and HNS's pools). HNS takes 64 ports at once: microsoft/SDN#399 counts what is left by that size.
+The default dynamic range is 49152 to 65535
+(https://learn.microsoft.com/troubleshoot/windows-server/networking/default-dynamic-port-range-tcpip-chang). Ports of
+http.sys are listed, too, including those of WinRM (kubernetes/kubernetes#117783 shows a node's list: 5985, 5986, 47001
+and HNS's pools). HNS reserves blocks of 64 ports: microsoft/SDN#399 counts the remaining ports in blocks of this size.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _STORES = ("active", "persistent")
 
 @dataclass
 class Reservation:
-    """A range of ports, and when it is let go (monotonic seconds; None: its owner still has it)."""
+    """A port range, and when it is released (monotonic seconds; None while its owner uses it)."""
 
     first: int
     last: int
@@ -44,13 +44,13 @@ class Reservation:
 
 @dataclass
 class PortRanges:
-    """The ranges.
+    """The port ranges of a machine.
 
     Args:
-        reserved: by owner: what a service took at run time (HNS's pools); TCP and UDP alike.
-        administered: what an administrator excluded, shown with an asterisk.
+        reserved: by owner, the ranges that services reserved at run time (HNS's pools), for both TCP and UDP.
+        administered: the ranges that an administrator excluded, which are shown with an asterisk.
         listening: TCP ports of http.sys.
-        dynamic: the dynamic range by protocol, where it is set: its first port and how many.
+        dynamic: by protocol, the dynamic range if it was changed: its first port and the number of ports.
     """
 
     reserved: dict[str, Reservation] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class PortRanges:
     dynamic: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def held(self) -> dict[str, Reservation]:
-        """Return what is reserved now, without what has been let go."""
+        """Return the current reservations, without those that were released."""
         now = time.monotonic()
         for owner, pool in list(self.reserved.items()):
             if pool.until is not None and pool.until <= now:
@@ -68,7 +68,7 @@ class PortRanges:
 
 
 def show(machine: Machine, words: Sequence[str]) -> ProgramResult:
-    """netsh interface ipv4 show excludedportrange [protocol=]tcp|udp."""
+    """Simulate netsh interface ipv4 show excludedportrange [protocol=]tcp|udp."""
     values = {"protocol": "", "store": "active"}
     places = list(values)
     for word in words:
@@ -92,12 +92,12 @@ def show(machine: Machine, words: Sequence[str]) -> ProgramResult:
 
 
 def dynamic(machine: Machine, protocol: str) -> tuple[int, int]:
-    """Return the first port of a protocol's dynamic range, and how many there are."""
+    """Return the first port and the number of ports of a protocol's dynamic range."""
     return machine.part(PortRanges).dynamic.get(protocol, (FIRST, LAST - FIRST + 1))
 
 
 def _named(words: Sequence[str], names: Sequence[str]) -> dict[str, str] | None:
-    """Return parameters given by name or place; None if they do not fit."""
+    """Return parameters that are given by name or position; None if they are invalid."""
     found: dict[str, str] = {}
     for word in words:
         key, equals, value = word.casefold().partition("=")
@@ -115,7 +115,7 @@ def _named(words: Sequence[str], names: Sequence[str]) -> dict[str, str] | None:
 
 
 def set_dynamic(machine: Machine, words: Sequence[str]) -> ProgramResult:
-    """netsh interface ipv4 set dynamicportrange [protocol=]tcp|udp [startport=]N [numberofports=]N [[store=]…].
+    """Simulate netsh interface ipv4 set dynamicportrange [protocol=]tcp|udp [startport=]N [numberofports=]N ….
 
     At least 255 ports from 1025 on: "The minimum range of ports that can be set is 255. The minimum start port that can
     be set is 1025. The maximum end port (based on the range being configured) cannot exceed 65535."
@@ -133,7 +133,7 @@ def set_dynamic(machine: Machine, words: Sequence[str]) -> ProgramResult:
 
 
 def show_dynamic(machine: Machine, words: Sequence[str]) -> ProgramResult:
-    """netsh interface ipv4 show dynamicportrange [protocol=]tcp|udp."""
+    """Simulate netsh interface ipv4 show dynamicportrange [protocol=]tcp|udp."""
     found = _named(words, ("protocol", "store"))
     if found is None or found.get("protocol") not in ("tcp", "udp"):
         return ProgramResult(1, _USAGE_DYNAMIC)

@@ -1,9 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""netsh.exe winhttp: the machine's proxy, kept where WinHTTP keeps it.
+"""netsh.exe winhttp: the machine's proxy, stored where WinHTTP stores it.
 
 https://learn.microsoft.com/windows-server/administration/windows-commands/netsh-winhttp. The value WinHttpSettings is a
-WINHTTP_PROXY_INFO: a size (0x28), a counter, the access type (1 direct, 3 named proxy), two strings with their lengths.
+https://learn.microsoft.com/windows-server/administration/windows-commands/netsh-winhttp. The value WinHttpSettings is a
+WINHTTP_PROXY_INFO: a size (0x28), a counter, the access type (1 direct, 3 named proxy), and two strings with lengths.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _USAGE = (
 
 
 def read(machine: Machine) -> tuple[str, str]:
-    """Return the machine's WinHTTP proxy and its bypass list; two empty texts: direct access."""
+    """Return the machine's WinHTTP proxy and its bypass list. Both are empty for direct access."""
     data = machine.registry.data(_KEY, "WinHttpSettings")
     if not isinstance(data, bytes) or len(data) < 16:
         return "", ""
@@ -39,7 +40,7 @@ def read(machine: Machine) -> tuple[str, str]:
 
 
 def write(machine: Machine, proxy: str, bypass: str) -> None:
-    """Set the machine's WinHTTP proxy; an empty one: direct access."""
+    """Set the machine's WinHTTP proxy. An empty one sets direct access."""
     head = struct.pack("<III", 0x28, 0, _NAMED if proxy else _DIRECT)
     texts = b"".join(struct.pack("<I", len(text.encode())) + text.encode() for text in (proxy, bypass if proxy else ""))
     machine.registry.set(_KEY, "WinHttpSettings", head + texts, "Binary")
@@ -56,9 +57,9 @@ def _show(machine: Machine) -> str:
 
 
 def _named(arguments: Sequence[str], names: Sequence[str]) -> list[str] | None:
-    """Return the values of parameters given by name (`proxy-server=…`) or place; None if they do not fit.
+    """Return the values of parameters that are given by name (`proxy-server=…`) or position; None if they are invalid.
 
-    netsh takes what is before an equals sign for a name, or for the beginning of one (MatchTagsInCmdLine):
+    netsh treats the text before an equals sign as a name or as the beginning of a name (MatchTagsInCmdLine):
     https://learn.microsoft.com/windows/win32/api/netsh/nf-netsh-matchtagsincmdline
     """
     values = dict.fromkeys(names, "")
@@ -79,7 +80,7 @@ def _named(arguments: Sequence[str], names: Sequence[str]) -> list[str] | None:
 
 
 def winhttp(machine: Machine, run: Invocation) -> ProgramResult:
-    """netsh.exe winhttp show|set|reset proxy."""
+    """Simulate netsh.exe winhttp show|set|reset proxy."""
     match [argument.casefold() for argument in run.argv[1:3]]:
         case ["show", "proxy"] if len(run.argv) == 3:
             return ProgramResult(0, _show(machine))

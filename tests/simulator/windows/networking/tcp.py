@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Get-NetTCPConnection: which ports are listened on. Connections themselves are not modelled.
+"""Get-NetTCPConnection, for listening ports. Connections are not modelled.
 
 https://learn.microsoft.com/powershell/module/nettcpip/get-nettcpconnection
 """
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
 _LISTEN = Enumeration("Listen", 2, "State")
-_SYSTEM = 4  # the process that http.sys and the server service listen in
+_SYSTEM = 4  # the process in which http.sys and the server service listen
 _KEYS = ("LocalAddress", "LocalPort", "RemoteAddress", "RemotePort", "OwningProcess")
 
 
 def _ports(machine: Machine) -> Iterator[tuple[int, Port]]:
-    """Yield what is listened on: Windows' own RPC and SMB, WinRM by its listeners, and what programs opened."""
+    """Yield the listening ports: Windows' RPC and SMB, WinRM's listeners, and those of programs."""
     yield 135, Port("::", "svchost")
     yield 445, Port("::", "System")
     service = machine.services.get("WinRM")
@@ -44,13 +44,13 @@ def _owner(machine: Machine, program: str) -> int:
 
 
 def listening(machine: Machine) -> list[tuple[int, str, int]]:
-    """Return what is listened on: the TCP port, the address it is bound to (`::`: all), the process."""
+    """Return the listening ports: TCP port, bound address (`::` for all), process."""
     ports = sorted(_ports(machine), key=lambda item: item[0])
     return [(number, port.address, _owner(machine, port.program)) for number, port in ports]
 
 
 def get_tcp_connection(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-NetTCPConnection."""
+    """Simulate Get-NetTCPConnection."""
     states = bound.texts("State")
     if any(state.casefold() != "listen" for state in states):
         raise NotModelled(f"TCP connections in the state {', '.join(states)}")
@@ -74,7 +74,7 @@ def get_tcp_connection(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def _chosen(found: list[PSObject], bound: Bound) -> list[PSObject]:
-    """Return the objects that the parameters name. Raises CmdletError where one names nothing."""
+    """Return the objects that match the parameters. Raises CmdletError if a parameter has no match."""
     for key in _KEYS:
         if key not in bound:
             continue

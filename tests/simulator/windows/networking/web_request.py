@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A request as .NET Framework's HttpWebRequest makes it: proxy of Internet Options, Schannel, redirects.
+"""A request like one of .NET Framework's HttpWebRequest: proxy of Internet Options, Schannel, redirects.
 
-Its default proxy is that of Internet Options, not one of the environment:
+Its default proxy is that of Internet Options, and not that of the environment:
 https://learn.microsoft.com/dotnet/api/system.net.webrequest.defaultwebproxy and
 https://learn.microsoft.com/troubleshoot/developer/browsers/connectivity-navigation/use-registry-keys-configure-proxy.
-It checks no revocation unless a program asks for it (ServicePointManager.CheckCertificateRevocationList).
+It does not check revocation by default (ServicePointManager.CheckCertificateRevocationList).
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ INTERNET_SETTINGS = r"HKCU:\SOFTWARE\Microsoft\Windows\CurrentVersion\Internet S
 _REDIRECTS = (301, 302, 303, 307, 308)
 _TRUST = "The underlying connection was closed: Could not establish trust relationship for the SSL/TLS secure channel."
 _CLOSED = "The underlying connection was closed: An unexpected error occurred on a receive."
-# curl's own numbers of what a certificate is refused for.
+# curl's codes for rejected certificates.
 _CERTIFICATE = (errors.SSL_CONNECT_ERROR, errors.PEER_FAILED_VERIFICATION, errors.SSL_CACERT_BADFILE)
 
 
 class WebError(Exception):
-    """System.Net.WebException; `status` is that of the answer, 0 if there was none."""
+    """System.Net.WebException. `status` is that of the response; 0 if there was none."""
 
     def __init__(self, message: str, status: int = 0) -> None:
         super().__init__(message)
@@ -47,14 +47,14 @@ class WebError(Exception):
 
 @dataclass(frozen=True)
 class Options:
-    """What a caller sets.
+    """The options of a request.
 
     Args:
-        timeout: seconds.
-        validate: whether certificates are checked.
-        proxy: a proxy's URL; empty: none; None: that of Internet Options.
-        user, password: for basic authentication, sent when the server asks, or at once with `force_basic`.
-        redirections: how many are followed.
+        timeout: the time limit in seconds.
+        validate: whether to check certificates.
+        proxy: the URL of a proxy; empty for no proxy, None for that of Internet Options.
+        user, password: for basic authentication, sent on the server's request, or always with `force_basic`.
+        redirections: the maximum number of redirects.
     """
 
     method: str = "GET"
@@ -71,14 +71,14 @@ class Options:
 
 @dataclass(frozen=True)
 class Answer:
-    """The head of an answer and its body."""
+    """The head and the body of a response."""
 
     head: Head
     body: bytes
 
 
 def fetch(machine: Machine, url: str, options: Options, stop: threading.Event) -> Answer:
-    """Ask for a URL. Raises WebError, ProcessEndedError."""
+    """Request a URL. Raises WebError, ProcessEndedError."""
     authorized = bool(options.user) and options.force_basic
     first = urlsplit(url)
     current = first
@@ -120,7 +120,7 @@ def _once(machine: Machine, url: SplitResult, options: Options, stop: threading.
 
 
 def _proxy(machine: Machine, url: SplitResult, given: str | None) -> dict[str, str]:
-    """Return the proxy of a request as curl's options."""
+    """Return the options of curl for the proxy of a request."""
     if given is None:
         given = _of_internet_options(machine, url)
     return {"proxy": given} if given else {"noproxy": "*"}
@@ -134,7 +134,7 @@ def _of_internet_options(machine: Machine, url: SplitResult) -> str:
         local = entry.casefold() == "<local>" and "." not in host
         if local or (entry and fnmatch.fnmatch(host.casefold(), entry.strip().casefold())):
             return ""
-    # One server for all, or `http=HOST:PORT;https=HOST:PORT`.
+    # The value is one server for all protocols, or `http=HOST:PORT;https=HOST:PORT`.
     server = str(data(INTERNET_SETTINGS, "ProxyServer", ""))
     pairs = dict(pair.split("=", 1) for pair in server.split(";") if "=" in pair)
     found = pairs.get(url.scheme, "") if pairs else server

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Get-LocalGroup, Get-LocalGroupMember, Get-LocalUser: what they show of the machine's accounts.
+"""Get-LocalGroup, Get-LocalGroupMember, Get-LocalUser.
 
 https://learn.microsoft.com/powershell/module/microsoft.powershell.localaccounts/
 """
@@ -23,7 +23,7 @@ _LOCAL = Enumeration("Local", 1, f"{_NAMESPACE}.PrincipalSource")
 
 
 def identifier(value: str) -> PSObject:
-    """Return a security identifier as .NET shows it."""
+    """Return a SID as .NET shows it."""
     domain = value.rpartition("-")[0] if value.startswith("S-1-5-21-") else None
     return PSObject(
         "System.Security.Principal.SecurityIdentifier",
@@ -68,17 +68,17 @@ def _select(machine: Machine, bound: Bound, kind: str) -> list[Account]:
 
 
 def get_local_group(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-LocalGroup."""
+    """Simulate Get-LocalGroup."""
     return [_object(machine, account) for account in _select(machine, bound, "Group")]
 
 
 def get_local_user(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-LocalUser."""
+    """Simulate Get-LocalUser."""
     return [_object(machine, account) for account in _select(machine, bound, "User")]
 
 
 def get_local_group_member(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-LocalGroupMember of a group by its name."""
+    """Simulate Get-LocalGroupMember for a group that is given by name."""
     if "Member" in bound:
         raise NotModelled("Get-LocalGroupMember -Member")
     given = str(next(iter(items(bound.get("Group") or bound.get("Name") or bound.get("SID")) or bound.pipeline), ""))
@@ -87,7 +87,7 @@ def get_local_group_member(machine: Machine, bound: Bound) -> Iterable[object]:
         raise _missing("Group", given)
     for member in accounts.member_sids(machine, group):
         name = accounts.name_of(machine, member)
-        # A member that is deleted is shown by its identifier.
+        # A member that no longer exists is shown by its SID.
         account = accounts.find(machine, name.rpartition("\\")[2]) if name else None
         yield PSObject(
             f"{_NAMESPACE}.LocalPrincipal",

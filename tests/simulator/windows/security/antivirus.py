@@ -1,15 +1,15 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-r"""Real-time protection: a scanner opens each new executable or archive, and may take it away.
+r"""Real-time protection: a scanner that opens each new executable or archive, and may remove it.
 
-{"kind": "antivirus", "seconds": 5}                         holds each new one for five of Windows' seconds; 0: no more
-{"kind": "antivirus", "seconds": 5, "blocks": ["*\ctr.exe*"]}    opens of these fail; after the seconds they are gone
+{"kind": "antivirus", "seconds": 5}                            holds each new file open for 5 s of Windows' time; 0: off
+{"kind": "antivirus", "seconds": 5, "blocks": ["*\ctr.exe*"]}  these files cannot be opened, and are removed later
 
-While it scans, others may read and write the file, and neither delete nor rename nor replace it: what people report as
-"Unable to remove the file to be replaced" (gitextensions/gitextensions#4252, laurentiu021/SystemManager#2162). What is
-excluded (Add-MpPreference -ExclusionPath, -ExclusionExtension) or written while protection is off is not scanned:
+During a scan, others may read and write the file, but not delete, rename or replace it. Users report this as "Unable to
+remove the file to be replaced" (gitextensions/gitextensions#4252, laurentiu021/SystemManager#2162). Files that are
+excluded (Add-MpPreference -ExclusionPath, -ExclusionExtension) or written while protection is off are not scanned:
 https://learn.microsoft.com/defender-endpoint/configure-extension-file-exclusions-microsoft-defender-antivirus.
-Exclusions of processes are not modelled: they leave what the process opens unscanned.
+Exclusions of processes, which apply to all files that a process opens, are not modelled.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _TAR = (257, b"ustar")
 
 @dataclass
 class Scanner:
-    """What the scanner does with new files.
+    """The scanner's behaviour for new files.
 
     Args:
-        seconds: how long it works on each, in Windows' time.
-        blocks: patterns of paths that it takes for malicious.
+        seconds: the duration of a scan, in Windows' time.
+        blocks: patterns of paths that it treats as malicious.
     """
 
     seconds: float = 0.0
@@ -49,16 +49,16 @@ class Scanner:
 def _fault(machine: Machine, fault: Mapping[str, object]) -> None:
     seconds, blocks = fault.get("seconds", 5), fault.get("blocks", [])
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
-        raise ValueError(f"seconds of a fault must be a number, not {seconds!r}")
+        raise ValueError(f"expected a number as the seconds of a fault, got {seconds!r}")
     if not isinstance(blocks, list):
-        raise ValueError(f"blocks of a fault must be a list of patterns, not {blocks!r}")
+        raise ValueError(f"expected a list of patterns as the blocks of a fault, got {blocks!r}")
     scanner = machine.part(Scanner)
     scanner.seconds, scanner.blocks = float(seconds), tuple(str(pattern).casefold() for pattern in blocks)
-    if not any(getattr(told, "func", None) is _look for told in machine.files.on_written):
-        machine.files.on_written.append(functools.partial(_look, machine))
+    if not any(getattr(listener, "func", None) is _on_written for listener in machine.files.on_written):
+        machine.files.on_written.append(functools.partial(_on_written, machine))
 
 
-def _look(machine: Machine, path: str) -> None:
+def _on_written(machine: Machine, path: str) -> None:
     scanner = machine.part(Scanner)
     if not (scanner.seconds or scanner.blocks) or not _protects(machine, path) or not _is_scanned(machine, path):
         return
@@ -72,7 +72,7 @@ def _look(machine: Machine, path: str) -> None:
         _later(seconds, lambda: _quarantine(machine, path))
     elif seconds:
         threading.Thread(target=_scan, args=(machine, path, seconds), name="MsMpEng", daemon=True).start()
-        # The filter driver opens the file before whoever wrote it goes on.
+        # The filter driver opens the file before the program that wrote it continues.
         while not machine.files.open.blocks(path, "d"):
             threading.Event().wait(0.001)
 

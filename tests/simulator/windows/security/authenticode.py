@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Get-AuthenticodeSignature of packages and programs.
 
-https://learn.microsoft.com/powershell/module/microsoft.powershell.security/get-authenticodesignature; the states:
+https://learn.microsoft.com/powershell/module/microsoft.powershell.security/get-authenticodesignature; status values:
 https://learn.microsoft.com/dotnet/api/system.management.automation.signaturestatus
 """
 
@@ -27,7 +27,7 @@ _OWN = "C:\\Windows\\"
 
 
 def get_signature(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-AuthenticodeSignature -FilePath, -LiteralPath."""
+    """Simulate Get-AuthenticodeSignature -FilePath, -LiteralPath."""
     if "Content" in bound:
         raise NotModelled("Get-AuthenticodeSignature -Content")
     for path in bound.texts("LiteralPath") or bound.texts("FilePath"):
@@ -40,7 +40,7 @@ def get_signature(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def _signature(machine: Machine, path: str) -> PSObject:
-    signer, state, message, kind = _look(machine, path)
+    signer, state, message, kind = _inspect(machine, path)
     properties: dict[str, object] = {
         "SignerCertificate": _certificate(signer) if signer else None,
         "TimeStamperCertificate": None,
@@ -53,8 +53,8 @@ def _signature(machine: Machine, path: str) -> PSObject:
     return PSObject(f"{_NAMESPACE}.Signature", properties)
 
 
-def _look(machine: Machine, path: str) -> tuple[Signer | None, str, str, str]:
-    """Return the signer, the state, its message and the kind of signature of a file."""
+def _inspect(machine: Machine, path: str) -> tuple[Signer | None, str, str, str]:
+    """Return a file's signer, the status, its message and the type of the signature."""
     data = machine.files.read_bytes(path)
     identity = executables.identify(data)
     if identity is not None and identity[0] != INSTALLER and path.casefold().startswith(_OWN.casefold()):

@@ -43,7 +43,7 @@ _HASHES = {"MD5": "md5", "SHA1": "sha1", "SHA256": "sha256", "SHA384": "sha384",
 
 
 def _store(location: str) -> str:
-    """Return the machine's store that a path of the certificate drive means."""
+    """Return the machine's certificate store for a path on the certificate drive."""
     found = re.fullmatch(r"cert:\\?localmachine\\(\w+)\\?", location.replace("/", "\\"), re.IGNORECASE)
     name = _STORES.get(found[1].casefold()) if found else None
     if name is None:
@@ -52,7 +52,7 @@ def _store(location: str) -> str:
 
 
 def import_certificate(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Import-Certificate: of a file with several certificates in PEM, the first one only.
+    """Simulate Import-Certificate. From a file with several certificates in PEM it imports only the first.
 
     https://github.com/MicrosoftDocs/windows-powershell-docs/issues/3655
     """
@@ -77,9 +77,9 @@ def import_certificate(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def new_self_signed(machine: Machine, bound: Bound) -> Iterable[object]:
-    """New-SelfSignedCertificate: for -DnsName, -Subject and -TextExtension, valid a year.
+    """Simulate New-SelfSignedCertificate with -DnsName, -Subject and -TextExtension; valid for a year.
 
-    -DnsName makes DNS names only, of addresses too; `2.5.29.17={text}DNS=…&IPAddress=…` of -TextExtension makes both.
+    -DnsName creates DNS names even for addresses. `2.5.29.17={text}DNS=…&IPAddress=…` in -TextExtension creates both.
     https://learn.microsoft.com/powershell/module/pki/new-selfsignedcertificate#-textextension
     """
     store = _store(bound.text("CertStoreLocation", "Cert:\\LocalMachine\\My"))
@@ -98,7 +98,7 @@ def new_self_signed(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def _alternative_names(extension: str) -> list[x509.GeneralName]:
-    """Return the names of a text extension; none for an extended key usage. Raises NotModelled for other extensions."""
+    """Return the names in a text extension; none for an extended key usage. Raises NotModelled for others."""
     oid, _, text = extension.partition("={text}")
     if oid == "2.5.29.37":
         return []
@@ -117,18 +117,18 @@ def _alternative_names(extension: str) -> list[x509.GeneralName]:
 
 
 def export_certificate(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Export-Certificate: of an object, as DER. https://learn.microsoft.com/powershell/module/pki/export-certificate"""
+    """Simulate Export-Certificate for an object, as DER: https://learn.microsoft.com/powershell/module/pki/export-certificate"""
     path = bound.text("FilePath")
     for item in bound.pipeline or [bound.get("Cert")]:
         if not isinstance(item, PSObject) or bound.text("Type", "CERT").upper() != "CERT":
-            raise NotModelled("exporting what is no certificate, or in another form than CERT")
+            raise NotModelled("exporting something that is not a certificate, or a format other than CERT")
         data = item.get("RawData")
         machine.files.write_bytes(path, data if isinstance(data, bytes) else b"")
     return []
 
 
 def _encode(machine: Machine, source: str, target: str) -> ProgramResult:
-    """certutil.exe -encode: a file in base64, between the lines of a certificate in PEM."""
+    """Run certutil.exe -encode, which writes base64 between the header and footer of a PEM certificate."""
     data = machine.files.read_bytes(source)
     lines = base64.encodebytes(data).decode().splitlines()
     text = "\r\n".join(["-----BEGIN CERTIFICATE-----", *lines, "-----END CERTIFICATE-----", ""])
@@ -137,7 +137,7 @@ def _encode(machine: Machine, source: str, target: str) -> ProgramResult:
 
 
 def certutil(machine: Machine, run: Invocation) -> ProgramResult:
-    """certutil.exe -hashfile FILE [ALGORITHM], -addstore STORE FILE, -delstore STORE THUMBPRINT."""
+    """Simulate certutil.exe -hashfile FILE [ALGORITHM], -addstore STORE FILE, -delstore STORE THUMBPRINT."""
     words = [argument for argument in run.argv if argument.casefold() not in ("-f", "-q", "/f")]
     verb = words[0].casefold().lstrip("-/") if words else ""
     if verb == "hashfile" and len(words) in (2, 3):

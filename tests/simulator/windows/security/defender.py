@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Microsoft Defender Antivirus: preferences and status; its cmdlets are there only while the feature is.
+"""Microsoft Defender Antivirus: preferences and status. Its cmdlets exist only while the feature is installed.
 
 https://learn.microsoft.com/powershell/module/defender/set-mppreference
 """
@@ -48,7 +48,7 @@ _DEFAULTS: Mapping[str, object] = {
 
 @dataclass
 class Preferences:
-    """What differs from the defaults."""
+    """The preferences that differ from the defaults."""
 
     lists: dict[str, list[str]] = field(default_factory=dict)
     values: dict[str, object] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class Preferences:
 
 
 def _require(machine: Machine, command: str) -> Preferences:
-    """Return the preferences. Raises what PowerShell says when Defender is not there or does not run."""
+    """Return the preferences. Raises PowerShell's error if Defender is not installed or not running."""
     if not is_installed(machine, "Windows-Defender"):
         raise not_found(command)
     service = machine.services.get("WinDefend")
@@ -72,7 +72,7 @@ def _require(machine: Machine, command: str) -> Preferences:
 
 
 def get_preference(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-MpPreference: a list that is empty is null."""
+    """Simulate Get-MpPreference. An empty list is returned as null."""
     preferences = _require(machine, "Get-MpPreference")
     properties: dict[str, object] = {name: list(preferences.lists.get(name, [])) or None for name in _LISTS}
     properties |= {**_DEFAULTS, **preferences.values}
@@ -80,7 +80,7 @@ def get_preference(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def add_preference(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Add-MpPreference: what is there already stays once."""
+    """Simulate Add-MpPreference. An existing entry is not added again."""
     preferences = _require(machine, "Add-MpPreference")
     for name in _LISTS:
         kept = preferences.lists.setdefault(name, [])
@@ -91,7 +91,7 @@ def add_preference(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def set_preference(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Set-MpPreference: lists are replaced."""
+    """Simulate Set-MpPreference. Lists are replaced."""
     preferences = _require(machine, "Set-MpPreference")
     for name, value in bound.items():
         known = next((item for item in _LISTS if item.casefold() == name.casefold()), None)
@@ -103,7 +103,7 @@ def set_preference(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def remove_preference(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Remove-MpPreference: what is not there is no error; a setting named goes back to its default."""
+    """Simulate Remove-MpPreference. A missing entry is no error. A named setting is reset to its default."""
     preferences = _require(machine, "Remove-MpPreference")
     for name in _LISTS:
         gone = {str(item).casefold() for item in items(bound.get(name))}
@@ -115,7 +115,7 @@ def remove_preference(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def get_status(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-MpComputerStatus."""
+    """Simulate Get-MpComputerStatus."""
     preferences = _require(machine, "Get-MpComputerStatus")
     real_time = not preferences.values.get("DisableRealtimeMonitoring", False)
     properties = {
@@ -135,9 +135,9 @@ def get_status(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def update_signature(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Update-MpSignature: https://learn.microsoft.com/powershell/module/defender/update-mpsignature
+    """Simulate Update-MpSignature: https://learn.microsoft.com/powershell/module/defender/update-mpsignature
 
-    What the signatures are is not modelled; there are newer ones each time.
+    The contents of signatures are not modelled; each call finds newer ones.
     """
     preferences = _require(machine, "Update-MpSignature")
     preferences.signatures += 1

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Apps, packages and optional features: what DISM's and Appx's cmdlets say.
+"""Apps, packages and optional features, as the cmdlets of DISM and Appx show them.
 
-https://learn.microsoft.com/powershell/module/dism/. Settings: `provisioned_apps` (names that every user gets) and
-`user_apps` (apps that one user installed: sysprep refuses them).
+https://learn.microsoft.com/powershell/module/dism/. Settings: `provisioned_apps` (names of apps for all users) and
+`user_apps` (apps that a single user installed, which make sysprep fail).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
 _DISM = "Microsoft.Dism.Commands"
-# Optional features by the name that DISM gives them: https://learn.microsoft.com/windows/…/containers, hyper-v
+# Optional features by their names in DISM: https://learn.microsoft.com/windows/…/containers, hyper-v
 OPTIONAL: Mapping[str, str] = {
     "Containers": "Containers",
     "Microsoft-Hyper-V": "Hyper-V",
@@ -45,7 +45,7 @@ _STATE_NUMBERS = {"Disabled": 2, "Enabled": 6, "EnablePending": 7, "DisablePendi
 
 @dataclass
 class Apps:
-    """Names of apps that were removed since the machine was set up, in lower case."""
+    """The names of apps that were removed since the installation, in lower case."""
 
     removed: set[str] = field(default_factory=set)
 
@@ -57,13 +57,13 @@ def _configured(machine: Machine, option: str) -> list[str]:
 
 
 def unprovisioned(machine: Machine) -> list[str]:
-    """Return the apps that a user has and that are not provisioned for all users: sysprep refuses them."""
+    """Return the apps that a user has and that are not provisioned for all users. They make sysprep fail."""
     provisioned = _configured(machine, "provisioned_apps")
     return [name for name in _configured(machine, "user_apps") if name not in provisioned]
 
 
 def get_provisioned(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-AppxProvisionedPackage -Online."""
+    """Simulate Get-AppxProvisionedPackage -Online."""
     for name in _configured(machine, "provisioned_apps"):
         package = f"{name}_1.0.0.0_neutral_~_8wekyb3d8bbwe"
         yield PSObject(
@@ -72,7 +72,7 @@ def get_provisioned(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def remove_provisioned(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Remove-AppxProvisionedPackage -Online."""
+    """Simulate Remove-AppxProvisionedPackage -Online."""
     names = bound.texts("PackageName") + [str(item.get("PackageName")) for item in objects(bound)]
     for package in names:
         name = package.partition("_")[0]
@@ -88,7 +88,7 @@ def remove_provisioned(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def get_optional_feature(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-WindowsOptionalFeature -Online."""
+    """Simulate Get-WindowsOptionalFeature -Online."""
     known = offered(machine.windows.contract)
     state_of(machine)
     patterns = bound.texts("FeatureName")

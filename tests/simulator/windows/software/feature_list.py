@@ -1,9 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The roles and features that a Windows Server offers (Get-WindowsFeature), by version.
+"""The roles and features of Windows Server (Get-WindowsFeature), by version.
 
-Names and tree: https://learn.microsoft.com/windows-server/administration/server-core/server-core-roles-and-services
-and the list that Get-WindowsFeature prints; what needs a restart as observed by its users.
+Names and hierarchy:
+https://learn.microsoft.com/windows-server/administration/server-core/server-core-roles-and-services
+and the output of Get-WindowsFeature. Which features need a restart is known from users' reports.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ class Feature:
     """A role, role service or feature.
 
     Args:
-        parent: name of the feature that it belongs to, or empty.
+        parent: the name of the feature that contains it, or empty.
         kind: `Role`, `Role Service` or `Feature`.
-        installed: whether a fresh server has it; `removed`: whether its payload is not on the disk.
-        restart: whether installing it takes effect after a restart only.
-        tools: what -IncludeManagementTools adds.
-        needs: features that it depends on.
-        versions: the versions that offer it; empty: all.
+        installed, removed: whether a fresh server has it installed, or lacks its payload on the disk.
+        restart: whether it takes effect only after a restart.
+        tools: the features that -IncludeManagementTools adds.
+        needs: the features that it depends on.
+        versions: the versions that offer it; empty for all versions.
     """
 
     name: str
@@ -151,7 +152,7 @@ _FEATURES = (
 
 
 def offered(version: str) -> dict[str, Feature]:
-    """Return the features of a Windows version (`2019`, `2022`, `2025`) by their names in lower case."""
+    """Return the features of a Windows version (`2019`, `2022`, `2025`), by lower-case name."""
     return {
         feature.name.casefold(): feature
         for feature in (*_ROLES, *_FEATURES)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Get-, Install- and Uninstall-WindowsFeature: what is installed, what waits for a restart, what a feature brings.
+"""Get-, Install- and Uninstall-WindowsFeature: installed and pending features, and their services.
 
 Results: https://learn.microsoft.com/powershell/module/servermanager/install-windowsfeature
 """
@@ -25,7 +25,7 @@ _RESTART = "You must restart this server to finish the installation process."
 _STATES = {"Available": 0, "Installed": 1, "InstallPending": 2, "UninstallPending": 3, "Removed": 5}
 _EXIT_CODES = {"Success": 0, "NoChangeNeeded": 1003, "SuccessRestartRequired": 3010}
 
-# name: (display name, start type) of the services that a feature brings when it takes effect.
+# Services that a feature adds when it takes effect. name: (display name, start type)
 SERVICES_OF: Mapping[str, Mapping[str, tuple[str, int]]] = {
     "Containers": {"vmcompute": ("Hyper-V Host Compute Service", 2), "hns": ("Host Network Service", 3)},
     "Hyper-V": {
@@ -40,7 +40,7 @@ SERVICES_OF: Mapping[str, Mapping[str, tuple[str, int]]] = {
 
 @dataclass
 class FeatureState:
-    """What is installed and what the next boot will do; names in lower case. None: not yet looked at."""
+    """Installed features, and what the next boot changes, by lower-case name. None: not initialized."""
 
     installed: set[str] | None = None
     pending_install: set[str] = field(default_factory=set)
@@ -48,7 +48,7 @@ class FeatureState:
 
 
 def state_of(machine: Machine) -> FeatureState:
-    """Return the machine's features, set up as a fresh server has them at the first look."""
+    """Return the state of the machine's features. The first call sets up that of a fresh server."""
     state = machine.part(FeatureState)
     if state.installed is None:
         state.installed = {name for name, feature in catalogue(machine).items() if feature.installed}
@@ -115,7 +115,7 @@ def _object(machine: Machine, feature: Feature) -> PSObject:
 
 
 def get_windows_feature(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Return features by name; a name that matches none returns nothing, as on Windows."""
+    """Return features by name. A name without a match returns nothing, as on Windows."""
     patterns = [*bound.texts("Name"), *(str(item) for item in bound.pipeline)]
     for feature in catalogue(machine).values():
         if not patterns or any(matches(pattern, feature.name) for pattern in patterns):
@@ -142,7 +142,7 @@ def _name(item: object) -> str:
 
 
 def _wanted(machine: Machine, bound: Bound) -> list[Feature]:
-    """Return what has to be installed, in order: parents and needs first."""
+    """Return the features to install, in order: parents and dependencies first."""
     known = catalogue(machine)
     order: dict[str, Feature] = {}
 
@@ -168,7 +168,7 @@ def _below(known: Mapping[str, Feature], feature: Feature) -> list[Feature]:
 
 
 def install_windows_feature(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Install features; those that need a restart are pending until then."""
+    """Install features. Those that need a restart are pending until then."""
     wanted = _wanted(machine, bound)
     for feature in wanted:
         if install_state(machine, feature) == "Removed" and not bound.get("Source"):
@@ -191,7 +191,7 @@ def install_windows_feature(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def mark(machine: Machine, feature: Feature, *, install: bool) -> None:
-    """Install or remove a feature, at once or at the next boot; without what it needs or what is below it."""
+    """Install or remove only this feature, at once or at the next boot, without dependencies and children."""
     state, name = state_of(machine), feature.name.casefold()
     if install and feature.restart:
         state.pending_install.add(name)
@@ -206,7 +206,7 @@ def mark(machine: Machine, feature: Feature, *, install: bool) -> None:
 
 
 def uninstall_windows_feature(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Remove features with all that is below them; those that need a restart are pending until then."""
+    """Remove features and their children. Those that need a restart are pending until then."""
     known = catalogue(machine)
     named = _named(machine, bound)
     tools = [known[tool.casefold()] for feature in named for tool in feature.tools]
@@ -223,7 +223,7 @@ def uninstall_windows_feature(machine: Machine, bound: Bound) -> Iterable[object
 
 
 def _work(machine: Machine, bound: Bound) -> None:
-    """Take the time that servicing takes; ends early with the process, before anything has changed."""
+    """Wait for the duration of servicing. Ends with the process before anything has changed."""
     bound.stop.wait(machine.settings.feature_seconds)
 
 
@@ -296,7 +296,7 @@ def _lose_effect(machine: Machine, feature: Feature) -> None:
 
 
 def on_boot(machine: Machine) -> None:
-    """Do what waited for a restart. Hyper-V's switch takes the network card: the link drops for seconds."""
+    """Apply pending changes. Hyper-V's switch takes over the network adapter, so the link is down for seconds."""
     state, known = state_of(machine), catalogue(machine)
     new, gone = state.pending_install, state.pending_removal
     state.pending_install, state.pending_removal = set(), set()
@@ -312,7 +312,7 @@ def on_boot(machine: Machine) -> None:
 
 
 def _lay_down(machine: Machine) -> None:
-    """Bring the services of features that the fleet file says are there."""
+    """Create the services of the features that the fleet file lists."""
     for name in sorted(state_of(machine).installed or ()):
         if name in catalogue(machine):
             _take_effect(machine, catalogue(machine)[name])

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""msiexec.exe: /i PACKAGE and /x PACKAGE|CODE, quietly, with a log.
+"""msiexec.exe: /i PACKAGE and /x PACKAGE|CODE, without user interface, with a log.
 
-https://learn.microsoft.com/windows/win32/msi/standard-installer-command-line-options, exit codes by
-https://learn.microsoft.com/windows/win32/msi/error-codes. What is installed is noted below Uninstall:
+https://learn.microsoft.com/windows/win32/msi/standard-installer-command-line-options. Exit codes:
+https://learn.microsoft.com/windows/win32/msi/error-codes. Installed products are recorded in the key Uninstall:
 https://learn.microsoft.com/windows/win32/msi/uninstall-registry-key
 """
 
@@ -27,7 +27,7 @@ OK, FATAL, UNKNOWN_PRODUCT, CANNOT_OPEN, INVALID_PACKAGE, BAD_COMMAND_LINE = 0, 
 
 
 def package_of(machine: Machine, path: str) -> Package | None:
-    """Return what a file installs, or None if it is no package."""
+    """Return the package in a file, or None if the file is not a package."""
     if not machine.files.is_file(path):
         return None
     return installer_package.read(machine.files.read_bytes(path))
@@ -39,7 +39,7 @@ def is_installed(machine: Machine, code: str) -> bool:
 
 
 def msiexec(machine: Machine, run: Invocation) -> ProgramResult:
-    """msiexec.exe. It runs without windows only, so one of /q, /qn, /quiet, /passive is needed."""
+    """Simulate msiexec.exe. Only runs without a user interface are modelled, which need /q, /qn, /quiet or /passive."""
     words = list(run.argv)
     action, target, log, quiet = "", "", "", False
     while words:
@@ -64,9 +64,9 @@ def msiexec(machine: Machine, run: Invocation) -> ProgramResult:
 
 
 def _act(machine: Machine, action: str, target: str) -> int:
-    """Open the package as the caller, and let the installer's service, which is SYSTEM, install or remove it.
+    """Open the package as the caller. The installer's service, which runs as SYSTEM, installs or removes it.
 
-    Packages for all users need an administrator (errors 1925 and 1730, which end in 1603):
+    Packages for all users need an administrator (errors 1925 and 1730, which result in 1603):
     https://learn.microsoft.com/windows/win32/msi/windows-installer-error-messages
     """
     try:
@@ -108,7 +108,7 @@ def _install(machine: Machine, path: str, package: Package) -> int:
             "Publisher": package.publisher,
             "UninstallString": f"MsiExec.exe /X{package.product_code}",
             "WindowsInstaller": 1,
-            # Where Windows Installer keeps a copy of the package, to remove it with.
+            # The folder in which Windows Installer keeps a copy of the package for its removal.
             "LocalPackage": _keep(machine, path, package),
         },
     )
@@ -141,5 +141,5 @@ def _remove(machine: Machine, code: str) -> int:
 
 
 PROGRAMS: Mapping[str, Program] = {"msiexec.exe": msiexec}
-# What packages install and nobody models runs, and does nothing.
+# Services of packages that are not modelled run without any effect.
 SERVICES: Mapping[str, ServiceProgram] = {"installed-service": IdleServiceProgram()}

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Windows Installer packages: real files that say what they install.
+"""Windows Installer packages: real files whose contents describe what they install.
 
 An .msi is an OLE compound file (https://learn.microsoft.com/windows/win32/msi/windows-installer-file-extensions). A
-simulated one begins as those do and holds a line `SIMULATED-PACKAGE {…}`; without it msiexec cannot open it.
+simulated one has the same first bytes, and a line `SIMULATED-PACKAGE {…}`, without which msiexec rejects it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ HEAD_SIZE = 16384
 
 @dataclass(frozen=True)
 class Service:
-    """A service that a package installs: its command line, who it runs as."""
+    """A service that a package installs: its command line and its account."""
 
     path: str
     display_name: str
@@ -29,12 +29,12 @@ class Service:
 
 @dataclass(frozen=True)
 class Package:
-    """What a package installs.
+    """The contents of a package.
 
     Args:
-        programs: Windows path of an executable: the identity of the program.
-        texts: Windows path of a text file: its content.
-        users: local users that it makes.
+        programs: for the Windows path of each executable, the identity of the program.
+        texts: for the Windows path of each text file, its contents.
+        users: the local users that it creates.
     """
 
     name: str
@@ -47,17 +47,17 @@ class Package:
 
     @property
     def product_code(self) -> str:
-        """Its ProductCode: another one for each version."""
+        """The ProductCode, which differs for each version."""
         return "{" + str(uuid.uuid5(uuid.NAMESPACE_URL, f"{self.publisher}/{self.name}/{self.version}")).upper() + "}"
 
 
 def make(package: Package) -> bytes:
-    """Return the file of a package: the same bytes each time."""
+    """Return the file of a package, which is the same each time."""
     return MAGIC + b"\n" + _MARK + json.dumps(asdict(package), sort_keys=True).encode() + b"\n"
 
 
 def read(data: bytes) -> Package | None:
-    """Return what a file installs, or None if it is no simulated package."""
+    """Return the package in a file, or None if it is not a simulated package."""
     start = data[:HEAD_SIZE].find(_MARK)
     if not data.startswith(MAGIC) or start < 0:
         return None

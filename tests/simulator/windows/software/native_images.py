@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""ngen.exe, and the files of the assemblies that Windows PowerShell 5.1 loads.
+"""ngen.exe, and the assemblies that Windows PowerShell 5.1 has loaded.
 
 https://learn.microsoft.com/dotnet/framework/tools/ngen-exe-native-image-generator
 """
@@ -32,7 +32,7 @@ class NativeImages:
 
 
 def ngen(machine: Machine, run: Invocation) -> ProgramResult:
-    """ngen.exe install PATH."""
+    """Simulate ngen.exe install PATH."""
     words = [word for word in run.argv if word.casefold() != "/nologo"]
     if len(words) != 2 or words[0].casefold() != "install":
         return ProgramResult(1, "", f"the simulator does not model ngen {' '.join(run.argv)}\r\n")

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""OpenSSH's server: its services, and the capability of Windows that brings it.
+"""The OpenSSH server: its services, and the Windows capability that installs it.
 
-https://learn.microsoft.com/windows-server/administration/openssh/openssh_install_firstuse; files and services by
-https://github.com/PowerShell/Win32-OpenSSH/wiki/Install-Win32-OpenSSH. The port is not opened: nobody speaks SSH here.
+https://learn.microsoft.com/windows-server/administration/openssh/openssh_install_firstuse. Files and services:
+https://github.com/PowerShell/Win32-OpenSSH/wiki/Install-Win32-OpenSSH. The port is not open: SSH is not modelled.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ _NAMESPACE = "Microsoft.Dism.Commands"
 
 @dataclass(frozen=True)
 class _Sshd:
-    """sshd: at its first start it copies its default configuration and makes host keys."""
+    """sshd. At its first start it copies its default configuration and creates host keys."""
 
     def start(self, machine: Machine, service: Service) -> IdleService:
-        """Start it."""
+        """Start the service."""
         machine.files.make_directory(_DATA)
         default = service.argv[0].rpartition("\\")[0] + "\\sshd_config_default"
         if not machine.files.is_file(rf"{_DATA}\sshd_config") and machine.files.is_file(default):
@@ -60,7 +60,7 @@ def _installed(machine: Machine) -> bool:
 
 
 def get_capability(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-WindowsCapability -Online: OpenSSH's server alone is known."""
+    """Simulate Get-WindowsCapability -Online, for the OpenSSH server only."""
     patterns = bound.texts("Name")
     if patterns and any_match(patterns, _SERVER):
         state = Enumeration("Installed", 4) if _installed(machine) else Enumeration("NotPresent", 0)
@@ -69,7 +69,7 @@ def get_capability(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def add_capability(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Add-WindowsCapability -Online -Name OpenSSH.Server~~~~0.0.1.0."""
+    """Simulate Add-WindowsCapability -Online -Name OpenSSH.Server~~~~0.0.1.0."""
     name = bound.text("Name")
     if not name.casefold().startswith("openssh.server"):
         raise NotModelled(f"the capability {name}")

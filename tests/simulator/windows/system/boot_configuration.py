@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""bcdedit.exe and Secure Boot: options that are set now and take effect at the next boot.
+"""bcdedit.exe and Secure Boot. Boot options take effect at the next boot.
 
-https://learn.microsoft.com/windows-hardware/drivers/devtest/bcdedit--set; how entries are listed:
-https://learn.microsoft.com/windows-hardware/drivers/devtest/boot-options-identifiers; what the running system was
-booted with: `SystemStartOptions` in the registry.
+https://learn.microsoft.com/windows-hardware/drivers/devtest/bcdedit--set. Listing of entries:
+https://learn.microsoft.com/windows-hardware/drivers/devtest/boot-options-identifiers. `SystemStartOptions` in the
+registry contains the options of the running system.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from simulator.machine.objects import Invocation, Program, ProgramResult
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
-# What Secure Boot's policy does not let anybody change.
+# Options that cannot be changed while Secure Boot is on.
 _PROTECTED = ("testsigning", "nointegritychecks", "debug", "bootdebug", "flightsigning")
 _DONE = "The operation completed successfully.\r\n"
 _BOOLEANS = {"on": "Yes", "true": "Yes", "yes": "Yes", "1": "Yes", "off": "No", "false": "No", "no": "No", "0": "No"}
@@ -29,7 +29,7 @@ _WELL_KNOWN = ("{current}", "{default}", "{bootmgr}")
 
 @dataclass
 class BootOptions:
-    """The options of the running system's entry: as set, and as the last boot read them."""
+    """The boot options: as configured, and as they were at the last boot."""
 
     options: dict[str, str] = field(default_factory=dict)
     active: dict[str, str] = field(default_factory=dict)
@@ -42,17 +42,17 @@ def secure_boot(machine: Machine) -> bool | None:
 
 
 def is_set(machine: Machine, option: str) -> bool:
-    """Return whether a boolean option is on from the next boot."""
+    """Return whether a boolean option is on in the configuration."""
     return machine.part(BootOptions).options.get(option) == "Yes"
 
 
 def is_active(machine: Machine, option: str) -> bool:
-    """Return whether the system was booted with a boolean option on."""
+    """Return whether a boolean option was on at the last boot."""
     return machine.part(BootOptions).active.get(option) == "Yes"
 
 
 def bcdedit(machine: Machine, run: Invocation) -> ProgramResult:
-    """bcdedit.exe /enum, /set [ID] NAME VALUE, /deletevalue [ID] NAME."""
+    """Simulate bcdedit.exe /enum, /set [ID] NAME VALUE, /deletevalue [ID] NAME."""
     words = list(run.argv)
     verb = words.pop(0).casefold().replace("-", "/", 1) if words else "/enum"
     if words and words[0].startswith("{"):
@@ -130,9 +130,9 @@ def _enumerate(machine: Machine) -> ProgramResult:
 
 
 def on_boot(machine: Machine) -> None:
-    """The options take effect, and the registry says what the system was booted with."""
+    """Apply the options, and record them in the registry."""
     boot, state = machine.part(BootOptions), secure_boot(machine)
-    # Firmware with Secure Boot does not heed what another machine's disk says of test signing.
+    # With Secure Boot, the firmware ignores test signing, which a disk from another machine may enable.
     refused = _PROTECTED if state is True else ()
     boot.active = {name: value for name, value in boot.options.items() if name not in refused}
     flags = [name.upper() for name in _PROTECTED if boot.active.get(name) == "Yes"]

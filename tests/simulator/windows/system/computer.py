@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The computer: its name, what Get-ComputerInfo and Confirm-SecureBootUEFI say.
+"""The computer: Rename-Computer, Get-ComputerInfo and Confirm-SecureBootUEFI.
 
 https://learn.microsoft.com/powershell/module/microsoft.powershell.management/rename-computer
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _NETBIOS_LENGTH = 15
 _COMMANDS = "Microsoft.PowerShell.Commands"
-# What a DNS host name of one label may hold, without the characters that Windows refuses.
+# A DNS host name with one label, without the characters that Windows rejects.
 _NAME = re.compile(r"(?!\d+$)[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$")
 
 
@@ -34,7 +34,7 @@ def _rename_error(command: str, error_id: str, old: str, new: str, why: str) -> 
 
 
 def rename_computer(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Rename-Computer: the name changes at the next boot; NetBIOS keeps the first 15 characters, in upper case."""
+    """Simulate Rename-Computer, which has an effect at the next boot. NetBIOS uses 15 characters in upper case."""
     new = bound.text("NewName")
     current = str(machine.registry.data(f"{COMPUTER_NAME}\\ComputerName", "ComputerName", machine.name))
     if not _NAME.match(new):
@@ -50,7 +50,7 @@ def rename_computer(machine: Machine, bound: Bound) -> Iterable[object]:
         why = "Skip computer '{old}' with new name '{new}' because the new name is the same as the current name."
         raise _rename_error("RenameComputerCommand", "NewNameIsOldName", machine.name, new, why)
     if len(new) > _NETBIOS_LENGTH and not bound.flag("Force"):
-        # It asks for confirmation, which a session without a user cannot give.
+        # It prompts for confirmation, which is not possible in a non-interactive session.
         raise CmdletError(
             "InvalidOperation",
             f"InvalidOperation,{_COMMANDS}.RenameComputerCommand",
@@ -71,7 +71,7 @@ def rename_computer(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def get_computer_info(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-ComputerInfo: the properties that the simulator knows, or those of them that match -Property."""
+    """Simulate Get-ComputerInfo: the modelled properties, or those of them that match -Property."""
     windows = machine.windows
     known: dict[str, object] = {
         "WindowsBuildLabEx": f"{windows.build}.1.amd64fre.release",
@@ -105,7 +105,7 @@ def get_computer_info(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def confirm_secure_boot(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Confirm-SecureBootUEFI: setting `secure_boot` true or false; `none` is a machine with BIOS."""
+    """Simulate Confirm-SecureBootUEFI. The setting `secure_boot` is true, false, or `none` for a BIOS."""
     state = machine.settings.option("secure_boot", True)
     if state not in (True, False):
         raise CmdletError(

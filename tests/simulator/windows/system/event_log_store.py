@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The event logs of a machine: which there are, what is in them, and which events a query selects.
+"""The event logs of a machine: names, contents, and the events that match a query.
 
 Names, sizes: https://learn.microsoft.com/dotnet/api/system.diagnostics.eventing.reader.eventloginformation; queries:
 https://learn.microsoft.com/windows/win32/wes/consuming-events (a subset of XPath 1.0).
@@ -25,7 +25,7 @@ _ALWAYS = (
     "System",
     "Windows PowerShell",
 )
-# They come with the feature Containers, as HNS does.
+# The feature Containers adds these, like HNS.
 _OF_CONTAINERS = (
     "Microsoft-Windows-Containers-CCG/Admin",
     "Microsoft-Windows-Containers-Wcifs/Operational",
@@ -36,7 +36,7 @@ _OF_CONTAINERS = (
     "Microsoft-Windows-Hyper-V-VmSwitch-Operational",
 )
 _SERVICE_CONTROL_MANAGER = 7036
-_EMPTY = 69632  # an event log's file begins with a header and one chunk of 64 KB
+_EMPTY = 69632  # a log file starts with a header and one chunk of 64 KB
 _CHUNK = 65536
 
 
@@ -54,7 +54,7 @@ class Event:
 
 @dataclass
 class EventLogs:
-    """What the logs hold, by their names in lower case; record numbers go on when a log is cleared."""
+    """The contents of the logs, by lower-case name. Record numbers continue after a log is cleared."""
 
     events: dict[str, list[Event]] = field(default_factory=dict)
     written: dict[str, int] = field(default_factory=dict)
@@ -62,16 +62,16 @@ class EventLogs:
 
 
 class QueryError(Exception):
-    """The query is none that Windows, or the simulator, knows."""
+    """A query that Windows rejects, or that the simulator does not support."""
 
 
 def names(machine: Machine) -> list[str]:
-    """Return the logs of a machine."""
+    """Return the names of the logs of a machine."""
     return sorted(_ALWAYS + (_OF_CONTAINERS if machine.services.get("hns") else ()), key=str.casefold)
 
 
 def known(machine: Machine, log: str) -> str | None:
-    """Return a log's name as Windows writes it; None if there is none."""
+    """Return a log's name with Windows' capitalization; None if the log does not exist."""
     return next((name for name in names(machine) if name.casefold() == log.casefold()), None)
 
 
@@ -85,7 +85,7 @@ def write(
     age: timedelta = timedelta(),
     event_id: int = 1,
 ) -> None:
-    """Write an event, as programs do. `age`: how long ago that was."""
+    """Write an event like a program. `age` is how long ago it happened."""
     _append(machine.part(EventLogs), log, Event(0, machine.clock.now() - age, provider, event_id, level, message))
 
 
@@ -97,9 +97,9 @@ def _append(logs: EventLogs, log: str, event: Event) -> None:
 
 
 def events(machine: Machine, log: str) -> list[Event]:
-    """Return a log's events, oldest first."""
+    """Return a log's events, starting with the oldest."""
     logs = machine.part(EventLogs)
-    # What the service control manager noted since somebody last looked.
+    # Events of the service control manager since the last call.
     for text in machine.services.events[logs.noted :]:
         level = 2 if "failed" in text or "unexpectedly" in text else 4
         _append(
@@ -112,25 +112,25 @@ def events(machine: Machine, log: str) -> list[Event]:
 
 
 def clear(machine: Machine, log: str) -> None:
-    """Empty a log."""
+    """Clear a log."""
     events(machine, log)
     machine.part(EventLogs).events.pop(log.casefold(), None)
 
 
 def file_size(found: list[Event]) -> int:
-    """Return the size of the file of a log with these events, in bytes."""
+    """Return the size in bytes of the file of a log with these events."""
     content = sum(200 + 2 * len(event.message) for event in found)
     return _EMPTY + content // _CHUNK * _CHUNK
 
 
 def exported(found: list[Event]) -> bytes:
-    """Return an exported log: the magic of .evtx, and the events' texts as .evtx has them, in UTF-16."""
+    """Return an exported log: the signature of .evtx, and the texts of the events in UTF-16, as .evtx contains them."""
     lines = (f"{event.record} {event.created.isoformat()} {event.provider}: {event.message}\n" for event in found)
     return b"ElfFile\0" + "".join(lines).encode("utf-16-le")
 
 
 def select(found: list[Event], query: str, moment: datetime) -> list[Event]:
-    """Return the events that a query such as `*[System[EventRecordID > 7]]` selects at a moment. Raises QueryError."""
+    """Return the events that match a query such as `*[System[EventRecordID > 7]]` at a time. Raises QueryError."""
     if query.strip() in ("", "*"):
         return found
     whole = re.fullmatch(r"\s*\*\[System\[(.*)\]\]\s*", query, re.DOTALL)

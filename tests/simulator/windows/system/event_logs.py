@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Event logs: cmdlets and wevtutil.exe. What the service control manager notes is in the log System.
+"""Event logs: cmdlets and wevtutil.exe. The System log contains the events of the service control manager.
 
 https://learn.microsoft.com/powershell/module/microsoft.powershell.diagnostics/get-winevent and …/wevtutil.
 """
@@ -63,7 +63,7 @@ def _record(machine: Machine, log: str, event: store.Event) -> PSObject:
 
 
 def _configuration(machine: Machine, log: str) -> PSObject:
-    """Return a log with what Get-WinEvent adds to it: size and records."""
+    """Return a log with the properties that Get-WinEvent adds: size and number of records."""
     found = store.events(machine, log)
     properties: dict[str, object] = {
         "LogName": log,
@@ -88,7 +88,7 @@ def _list_logs(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def get_win_event(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-WinEvent -ListLog, -LogName, -FilterHashtable."""
+    """Simulate Get-WinEvent -ListLog, -LogName, -FilterHashtable."""
     if bound.get("ListLog"):
         yield from _list_logs(machine, bound)
         return
@@ -116,14 +116,14 @@ def get_win_event(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def _selected(event: store.Event, table: Mapping[str, object]) -> bool:
-    """Return whether a hash table's ProviderName, Id and Level are an event's."""
+    """Return whether an event matches a hash table's ProviderName, Id and Level."""
     wanted = {str(name).casefold(): [str(item).casefold() for item in items(value)] for name, value in table.items()}
     own = {"providername": event.provider, "id": str(event.id), "level": str(event.level)}
     return all(value.casefold() in wanted.get(name, [value.casefold()]) for name, value in own.items())
 
 
 def clear_event_log(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Clear-EventLog."""
+    """Simulate Clear-EventLog."""
     for log in bound.texts("LogName"):
         if store.known(machine, log) is None:
             raise CmdletError(
@@ -137,7 +137,7 @@ def clear_event_log(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def wevtutil(machine: Machine, run: Invocation) -> ProgramResult:
-    """wevtutil.exe el, cl LOG, epl LOG FILE [/q:QUERY] [/ow:true]."""
+    """Simulate wevtutil.exe el, cl LOG, epl LOG FILE [/q:QUERY] [/ow:true]."""
     words = [word for word in run.argv if not word.startswith("/")]
     options = dict(word[1:].split(":", 1) for word in run.argv if word.startswith("/") and ":" in word)
     verb = words[0].casefold() if words else ""

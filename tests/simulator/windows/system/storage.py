@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Disks, partitions and volumes: https://learn.microsoft.com/powershell/module/storage/
 
-A drive of the machine is a partition of the first disk. Setting `unallocated_gb`: what of that disk belongs to no
-partition (an image of 30 GB on a larger disk).
+Each drive of the machine is a partition of the first disk. The setting `unallocated_gb` is the space of that disk
+outside of partitions, as for an image of 30 GB on a larger disk.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _letters(machine: Machine) -> list[str]:
 
 
 def _wanted(machine: Machine, bound: Bound, command: str) -> list[str]:
-    """Return the drive letters that a call names. Raises CmdletError if there is none."""
+    """Return the drive letters that a call selects. Raises CmdletError if there are none."""
     given = [str(item.get("DriveLetter")) for item in objects(bound, "InputObject", "Partition", "Volume")]
     names = given or bound.texts("DriveLetter")
     found = [letter for letter in _letters(machine) if not names or any_match(names, letter)]
@@ -60,7 +60,7 @@ def _wanted(machine: Machine, bound: Bound, command: str) -> list[str]:
 
 
 def get_volume(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-Volume."""
+    """Simulate Get-Volume."""
     for letter in _wanted(machine, bound, "Get-Volume"):
         properties: dict[str, object] = {
             "DriveLetter": letter,
@@ -76,7 +76,7 @@ def get_volume(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def get_partition(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-Partition."""
+    """Simulate Get-Partition."""
     for letter in _wanted(machine, bound, "Get-Partition"):
         properties: dict[str, object] = {
             "DiskNumber": 0 if letter == "C" else ord(letter) - ord("C"),
@@ -92,7 +92,7 @@ def get_partition(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def get_supported_size(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-PartitionSupportedSize."""
+    """Simulate Get-PartitionSupportedSize."""
     for letter in _wanted(machine, bound, "Get-PartitionSupportedSize"):
         most = machine.files.size(letter) + (_unallocated(machine) if letter == "C" else 0)
         properties: dict[str, object] = {"SizeMin": min(_SMALLEST, most), "SizeMax": most}
@@ -100,7 +100,7 @@ def get_supported_size(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def resize_partition(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Resize-Partition."""
+    """Simulate Resize-Partition."""
     for letter in _wanted(machine, bound, "Resize-Partition"):
         size, now = bound.number("Size"), machine.files.size(letter)
         most = now + (_unallocated(machine) if letter == "C" else 0)
@@ -119,7 +119,7 @@ def _storage_error(error_id: str, message: str) -> CmdletError:
 
 
 def get_disk(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-Disk."""
+    """Simulate Get-Disk."""
     for number, letter in enumerate(_letters(machine)):
         if "Number" in bound and str(number) not in bound.texts("Number"):
             continue
@@ -138,13 +138,13 @@ def get_disk(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def optimize_volume(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Optimize-Volume: nothing that anybody could see."""
+    """Simulate Optimize-Volume, which has no visible effect."""
     _wanted(machine, bound, "Optimize-Volume")
     return []
 
 
 def fsutil(machine: Machine, run: Invocation) -> ProgramResult:
-    """fsutil.exe volume diskfree, file createnew."""
+    """Simulate fsutil.exe volume diskfree, file createnew."""
     words = [argument.casefold() for argument in run.argv[:2]]
     if words == ["volume", "diskfree"] and len(run.argv) == 3:
         free, total = machine.files.free_space(run.argv[2]), machine.files.size(run.argv[2])

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""sysprep.exe: validation, generalization, and what the next boot makes of it.
+"""sysprep.exe: validation, generalization, and the specialize pass at the next boot.
 
 https://learn.microsoft.com/windows-hardware/manufacture/desktop/sysprep-command-line-options
-A check that fails (an app that is not provisioned for all users, updates that wait for a restart) leaves the state as
-it was; a failure of the generalization itself leaves IMAGE_STATE_UNDEPLOYABLE. The program runs until it is done.
+A failed check (an app that is not provisioned for all users, a pending reboot for updates) leaves the state unchanged.
+A failure of the generalization itself sets IMAGE_STATE_UNDEPLOYABLE. The program runs until everything is finished.
 Settings: `sysprep_seconds`, and `sysprep_fault` (`validate` or `generalize`).
 """
 
@@ -38,7 +38,7 @@ _FAILED = 1
 
 @dataclass
 class Sealed:
-    """Whether this disk was generalized and has not booted since, and with which answer file."""
+    """Whether this disk was generalized and not booted since then, and the answer file that was used."""
 
     generalized: bool = False
     unattend: str = ""
@@ -53,11 +53,11 @@ class _Log:
         machine.files.make_directory(_PANTHER)
 
     def info(self, text: str) -> None:
-        """Note what is done."""
+        """Log a step."""
         self._add("Info                  SYSPRP " + text, error=False)
 
     def error(self, text: str) -> None:
-        """Note why it failed."""
+        """Log the reason for a failure."""
         self._add("Error                 SYSPRP " + text, error=True)
 
     def _add(self, text: str, *, error: bool) -> None:
@@ -70,7 +70,7 @@ class _Log:
 
 
 def _problems(machine: Machine, options: Sequence[str]) -> list[str]:
-    """Return what the validation finds."""
+    """Return the problems that the validation finds."""
     if "/generalize" not in options:
         return []
     found = [
@@ -119,7 +119,7 @@ def sysprep(machine: Machine, run: Invocation) -> ProgramResult:
 
 
 def _seal(machine: Machine, run: Invocation, options: Sequence[str], unattend: str, log: _Log) -> ProgramResult:
-    """Do the work of each provider, then say so."""
+    """Run the steps of all providers, and then set the state of the image."""
     generalize = "/generalize" in options
     machine.registry.set(SETUP_STATE, "ImageState", _UNDEPLOYABLE)
     machine.registry.write(_STATUS, {"GeneralizationState": 3, "CleanupState": 2})
@@ -155,7 +155,7 @@ def _leave(machine: Machine, options: Sequence[str]) -> None:
 
 
 def on_boot(machine: Machine) -> None:
-    """Set up the new machine that a generalized disk becomes: WinRM as at the beginning, names of the answer file."""
+    """Set up the new machine from a generalized disk: default settings of WinRM, names from the answer file."""
     sealed = machine.part(Sealed)
     if not sealed.generalized:
         return
@@ -169,7 +169,7 @@ def on_boot(machine: Machine) -> None:
 
 
 def _answer(machine: Machine, text: str) -> None:
-    """Do what an answer file's specialize pass says of the computer's name and the time zone."""
+    """Apply the computer's name and the time zone of an answer file's specialize pass."""
     name = re.search(r"<ComputerName>\s*([^<*]+?)\s*</ComputerName>", text)
     if name:
         machine.registry.set(f"{COMPUTER_NAME}\\ComputerName", "ComputerName", name[1][:15].upper())

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What scheduled tasks are made of: actions, triggers, principals, settings, as objects and as XML.
+"""The parts of scheduled tasks: actions, triggers, principals and settings, as objects and as XML.
 
-https://learn.microsoft.com/powershell/module/scheduledtasks/new-scheduledtask; the XML:
+https://learn.microsoft.com/powershell/module/scheduledtasks/new-scheduledtask. The XML format:
 https://learn.microsoft.com/windows/win32/taskschd/task-scheduler-schema
 """
 
@@ -45,7 +45,7 @@ _CLASSES = {
 
 @dataclass
 class Task:
-    """A registered task; what it is made of are the CIM objects it was registered with."""
+    """A registered task. Its parts are the CIM objects that it was registered with."""
 
     name: str
     path: str
@@ -65,7 +65,7 @@ _DAYS = ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "satu
 
 @dataclass
 class Tasks:
-    """The tasks by path and name in lower case."""
+    """The tasks by path and name, in lower case."""
 
     tasks: dict[str, Task] = field(default_factory=dict)
 
@@ -75,7 +75,7 @@ def make(kind: str, properties: dict[str, object]) -> PSObject:
 
 
 def iso_duration(value: object) -> str | None:
-    """Return a TimeSpan as ISO 8601 says it (`PT72H`, `P1DT5M`), as tasks keep them."""
+    """Return a TimeSpan in ISO 8601 (`PT72H`, `P1DT5M`), as tasks store it."""
     if not isinstance(value, timedelta):
         return None if value is None else str(value)
     seconds = int(value.total_seconds())
@@ -86,7 +86,7 @@ def iso_duration(value: object) -> str | None:
 
 
 def new_action(machine: Machine, bound: Bound) -> Iterable[object]:
-    """New-ScheduledTaskAction."""
+    """Simulate New-ScheduledTaskAction."""
     properties: dict[str, object] = {
         "Id": bound.get("Id"),
         "Arguments": bound.get("Argument"),
@@ -98,7 +98,7 @@ def new_action(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def new_trigger(machine: Machine, bound: Bound) -> Iterable[object]:
-    """New-ScheduledTaskTrigger."""
+    """Simulate New-ScheduledTaskTrigger."""
     kind = next(kind for kind in _TRIGGERS if bound.flag(kind))
     at = bound.get("At")
     repetition = make(
@@ -128,12 +128,12 @@ def new_trigger(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def _day_mask(bound: Bound) -> int:
-    """Return the days as MSFT_TaskWeeklyTrigger keeps them: bit 0 is Sunday."""
+    """Return the days as a bit mask like MSFT_TaskWeeklyTrigger, in which bit 0 is Sunday."""
     return sum(1 << _DAYS.index(day) for day in {day.casefold() for day in bound.texts("DaysOfWeek")})
 
 
 def new_principal(machine: Machine, bound: Bound) -> Iterable[object]:
-    """New-ScheduledTaskPrincipal."""
+    """Simulate New-ScheduledTaskPrincipal."""
     return [_principal(bound.text("UserId"), bound.text("GroupId"), bound.text("LogonType"), bound.text("RunLevel"))]
 
 
@@ -154,7 +154,7 @@ def _principal(user: str, group: str = "", logon: str = "", level: str = "") -> 
 
 
 def new_settings(machine: Machine, bound: Bound) -> Iterable[object]:
-    """New-ScheduledTaskSettingsSet."""
+    """Simulate New-ScheduledTaskSettingsSet."""
     limit = bound.get("ExecutionTimeLimit")
     multiple = bound.text("MultipleInstances", "IgnoreNew")
     properties: dict[str, object] = {
@@ -217,7 +217,7 @@ def from_object(name: str, path: str, item: PSObject) -> Task:
 
 
 def from_xml(name: str, path: str, text: str) -> Task:
-    """Read a task's XML: https://learn.microsoft.com/windows/win32/taskschd/task-scheduler-schema"""
+    """Parse a task's XML: https://learn.microsoft.com/windows/win32/taskschd/task-scheduler-schema"""
     try:
         root = ET.fromstring(text)
     except ET.ParseError as error:

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Scheduled tasks: registering, running, what became of them.
+"""Scheduled tasks: registration, runs and their results.
 
-https://learn.microsoft.com/powershell/module/scheduledtasks/register-scheduledtask; result codes of the Task Scheduler:
+https://learn.microsoft.com/powershell/module/scheduledtasks/register-scheduledtask. Result codes:
 https://learn.microsoft.com/windows/win32/taskschd/task-scheduler-error-and-success-constants
 """
 
@@ -43,7 +43,7 @@ _TERMINATED = 267014
 
 
 def new_task(machine: Machine, bound: Bound) -> Iterable[object]:
-    """New-ScheduledTask: a definition that is not registered yet."""
+    """Simulate New-ScheduledTask: returns a task that is not registered."""
     return [task_object(from_parameters(machine, bound, "", "\\"))]
 
 
@@ -53,7 +53,7 @@ def _folder(path: str) -> str:
 
 
 def register(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Register-ScheduledTask."""
+    """Simulate Register-ScheduledTask."""
     name, folder = bound.text("TaskName"), _folder(bound.text("TaskPath"))
     if "\\" in name:
         head, _, name = name.rpartition("\\")
@@ -79,14 +79,14 @@ def register(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def _select(machine: Machine, bound: Bound) -> list[Task]:
-    """Return the tasks that a call names, by input objects, names or patterns."""
+    """Return the tasks that a call selects, by input objects, names or patterns."""
     tasks = machine.part(Tasks).tasks
     given = objects(bound, "InputObject")
     if given:
         keys = [f"{item.get('TaskPath')}{item.get('TaskName')}".casefold() for item in given]
         return [tasks[key] for key in keys if key in tasks]
     names, paths = bound.texts("TaskName"), bound.texts("TaskPath")
-    # A path may leave out its last backslash only if it is a pattern; a name may be one too.
+    # Only a pattern may omit the last backslash of a path. A name may be a pattern, too.
     found = [
         task
         for task in tasks.values()
@@ -113,12 +113,12 @@ def _pattern(path: str) -> str:
 
 
 def get_task(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-ScheduledTask."""
+    """Simulate Get-ScheduledTask."""
     return [task_object(task) for task in _select(machine, bound)]
 
 
 def unregister(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Unregister-ScheduledTask; without -Confirm:$false it asks, which a session without a user cannot answer."""
+    """Simulate Unregister-ScheduledTask. Without -Confirm:$false it prompts, which fails without a console."""
     found = _select(machine, bound)
     if "Confirm" not in bound or bound.flag("Confirm"):
         raise CmdletError(
@@ -134,7 +134,7 @@ def unregister(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def start(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Start-ScheduledTask: returns at once; the task's actions run in a process of their own."""
+    """Simulate Start-ScheduledTask: returns at once, while the task's actions run in a separate process."""
     for task in _select(machine, bound):
         if task.state == "Disabled":
             message = "The task is disabled."
@@ -144,7 +144,7 @@ def start(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def run(machine: Machine, task: Task) -> None:
-    """Start a task, if it does not run."""
+    """Start a task unless it is running."""
     if task.state == "Running":
         return
     user = str(task.principal.get("UserId") or "SYSTEM")
@@ -202,7 +202,7 @@ def _end(machine: Machine, task: Task) -> None:
 
 
 def stop(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Stop-ScheduledTask."""
+    """Simulate Stop-ScheduledTask."""
     for task in _select(machine, bound):
         _end(machine, task)
     return []
@@ -220,7 +220,7 @@ def _enable(enabled: bool) -> Cmdlet:
 
 
 def set_task(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Set-ScheduledTask."""
+    """Simulate Set-ScheduledTask."""
     for task in _select(machine, bound):
         task.actions = cim_list(bound, "Action") or task.actions
         task.triggers = cim_list(bound, "Trigger") or task.triggers
@@ -230,7 +230,7 @@ def set_task(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def get_info(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-ScheduledTaskInfo."""
+    """Simulate Get-ScheduledTaskInfo."""
     for task in _select(machine, bound):
         properties: dict[str, object] = {
             "LastRunTime": task.last_run or datetime(1999, 11, 30, tzinfo=UTC),
@@ -244,7 +244,7 @@ def get_info(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def on_boot(machine: Machine) -> None:
-    """Start the tasks that have a trigger at startup, once the services are up."""
+    """Start the tasks with a trigger at startup, after the services."""
     for task in machine.part(Tasks).tasks.values():
         if task.state == "Running":
             task.state, task.last_result = "Ready", _TERMINATED

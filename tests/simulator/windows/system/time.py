@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The clock: time zones, and the Windows Time service's w32tm.exe and tzutil.exe.
+"""The clock: time zones, w32tm.exe of the Windows Time service, and tzutil.exe.
 
 https://learn.microsoft.com/windows-server/networking/windows-time-service/windows-time-service-tools-and-settings
 """
@@ -76,7 +76,7 @@ def _unknown(name: str, command: str) -> CmdletError:
 
 
 def get_time_zone(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-TimeZone: the machine's, or those asked for."""
+    """Simulate Get-TimeZone: the machine's time zone, or the requested ones."""
     if bound.flag("ListAvailable"):
         return [_object(name) for name in TIME_ZONES]
     if bound.get("Name"):
@@ -91,7 +91,7 @@ def get_time_zone(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def set_time_zone(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Set-TimeZone."""
+    """Simulate Set-TimeZone."""
     given = [str(item.get("Id")) for item in bound.pipeline if isinstance(item, PSObject)]
     wanted = bound.text("Id") or bound.text("Name") or (given[0] if given else "")
     name = known(wanted)
@@ -103,7 +103,7 @@ def set_time_zone(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def tzutil(machine: Machine, run: Invocation) -> ProgramResult:
-    """tzutil.exe /g, /s ID, /l."""
+    """Simulate tzutil.exe /g, /s ID, /l."""
     option = run.argv[0].casefold() if run.argv else "/?"
     if option == "/g" and len(run.argv) == 1:
         return ProgramResult(0, current_zone(machine))
@@ -132,7 +132,7 @@ def _parameter(machine: Machine, name: str, default: str = "") -> str:
 
 
 class Clock:
-    """What the running time service works with; it reads its configuration when it starts or is told to."""
+    """The current configuration of the time service. It is read at the start of the service and on request."""
 
     def __init__(self) -> None:
         self.peers = ""
@@ -141,7 +141,7 @@ class Clock:
 
 
 def w32tm(machine: Machine, run: Invocation) -> ProgramResult:
-    """w32tm.exe /config, /query, /resync, /tz."""
+    """Simulate w32tm.exe /config, /query, /resync, /tz."""
     arguments = [argument.lstrip("/-") for argument in run.argv]
     verb, rest = (arguments[0].casefold(), arguments[1:]) if arguments else ("?", [])
     options = {name.casefold(): value for name, _, value in (item.partition(":") for item in rest)}
@@ -269,7 +269,7 @@ def _resync(machine: Machine, options: Mapping[str, str]) -> ProgramResult:
 
 
 def _largest_correction(machine: Machine) -> int:
-    """Return the seconds by which the service moves the clock at most: 15 hours where no domain says otherwise.
+    """Return the maximum number of seconds by which the service corrects the clock: 15 hours by default.
 
     https://learn.microsoft.com/windows-server/networking/windows-time-service/windows-time-service-tools-and-settings
     (MaxPosPhaseCorrection, MaxNegPhaseCorrection).
@@ -280,10 +280,10 @@ def _largest_correction(machine: Machine) -> int:
 
 
 class TimeService:
-    """The Windows Time service: it reads its configuration when it starts."""
+    """The Windows Time service, which reads its configuration at its start."""
 
     def start(self, machine: Machine, service: Service) -> IdleService:
-        """Start it; it has not synchronised yet."""
+        """Start the service, without a synchronisation."""
         _load(machine).last_sync = None
         return IdleService()
 

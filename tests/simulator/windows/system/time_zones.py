@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The time zones that Windows knows: identifier to standard offset from UTC in minutes.
+"""The time zones of Windows, with their standard offsets from UTC in minutes.
 
 https://learn.microsoft.com/windows-hardware/manufacture/desktop/default-time-zones
 """
@@ -63,12 +63,12 @@ TIME_ZONES: Mapping[str, int] = _read()
 
 
 def known(name: str) -> str | None:
-    """Return a time zone's identifier in its own case, or None."""
+    """Return a time zone's identifier with its own capitalization, or None."""
     return next((zone for zone in TIME_ZONES if zone.casefold() == name.casefold()), None)
 
 
 def display(name: str) -> str:
-    """Return how a zone is shown: `(UTC+01:00) W. Europe Standard Time`."""
+    """Return the display name of a zone: `(UTC+01:00) W. Europe Standard Time`."""
     offset = TIME_ZONES[name]
     if offset == 0:
         return f"(UTC) {'Coordinated Universal Time' if name == 'UTC' else name}"

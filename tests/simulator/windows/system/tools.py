@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Small programs of Windows: powercfg.exe, icacls.exe, takeown.exe, as far as roles use them."""
+"""Small programs of Windows, as far as roles use them: powercfg.exe, icacls.exe, takeown.exe."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Scheme:
 
 
 def powercfg(machine: Machine, run: Invocation) -> ProgramResult:
-    """powercfg.exe /getactivescheme, /setactive SCHEME, /list, /hibernate."""
+    """Simulate powercfg.exe /getactivescheme, /setactive SCHEME, /list, /hibernate."""
     words = [argument.casefold().lstrip("-/") for argument in run.argv]
     active = machine.part(Scheme)
     match words:
@@ -63,7 +63,7 @@ def powercfg(machine: Machine, run: Invocation) -> ProgramResult:
 
 
 def icacls(machine: Machine, run: Invocation) -> ProgramResult:
-    """icacls.exe PATH OPTIONS.
+    """Simulate icacls.exe PATH OPTIONS.
 
     Options: /inheritance:r|d|e, /grant[:r] WHO:RIGHTS, /deny WHO:RIGHTS, /remove WHO, /setowner WHO.
     """
@@ -78,8 +78,8 @@ def icacls(machine: Machine, run: Invocation) -> ProgramResult:
     except PermissionError as error:
         foreign = isinstance(error, InvalidOwnerError)
         text = f"{path}: {_NOT_OWNER if foreign else 'Access is denied.'}\r\n"
-        said = "Successfully processed 0 files; Failed processing 1 files\r\n"
-        return ProgramResult(1307 if foreign else 5, said, text)
+        message = "Successfully processed 0 files; Failed processing 1 files\r\n"
+        return ProgramResult(1307 if foreign else 5, message, text)
 
 
 def _icacls(machine: Machine, path: str, words: list[str]) -> ProgramResult:
@@ -94,7 +94,7 @@ def _icacls(machine: Machine, path: str, words: list[str]) -> ProgramResult:
         elif low in ("/t", "/c", "/q", "/l"):
             continue
         elif mode == "/setowner" and (owner := _trustee(machine, word)):
-            # It forces nothing (`icacls /?`); with that right, an administrator makes anybody the owner.
+            # The program has no force option (`icacls /?`). With that privilege, an administrator can set any owner.
             machine.files.guard.require(path, check.WRITE_OWNER)
             machine.files.set_sddl(path, f"O:{owner}", {RESTORE})
         elif mode:
@@ -116,7 +116,7 @@ def _icacls(machine: Machine, path: str, words: list[str]) -> ProgramResult:
 
 
 def takeown(machine: Machine, run: Invocation) -> ProgramResult:
-    """takeown.exe /f PATH [/a] [/r [/d y]]: whoever acts, or Administrators, becomes the owner.
+    """Simulate takeown.exe /f PATH [/a] [/r [/d y]]: makes the acting user, or Administrators, the owner.
 
     https://learn.microsoft.com/windows-server/administration/windows-commands/takeown
     """
@@ -127,20 +127,20 @@ def takeown(machine: Machine, run: Invocation) -> ProgramResult:
     path, group = run.argv[words.index("/f") + 1], "/a" in words
     if not machine.files.exists(path):
         return ProgramResult(1, "", "ERROR: The system cannot find the file specified.\r\n")
-    # With /r it gives itself the right to list the folders that it owns by then.
+    # With /r it grants itself the right to list the folders that it then owns.
     with machine.acting.as_windows():
         inside = [entry.path for entry in machine.files.walk(path)] if "/r" in words else []
     owner = "BA" if group or token is None else token.user
     named = "the administrators group" if group else f'user "{machine.name}\\{run.user.rpartition(chr(92))[2]}"'
-    said = ""
+    message = ""
     for place in dict.fromkeys([path, *inside]):
         try:
             machine.files.set_sddl(place, f"O:{owner}", {TAKE_OWNERSHIP})
         except PermissionError:
             text = "ERROR: The current logged on user does not have ownership privileges on the file (or folder)"
-            return ProgramResult(1, said, f'{text} "{place}".\r\n')
-        said += f'\r\nSUCCESS: The file (or folder): "{place}" now owned by {named}.\r\n'
-    return ProgramResult(0, said)
+            return ProgramResult(1, message, f'{text} "{place}".\r\n')
+        message += f'\r\nSUCCESS: The file (or folder): "{place}" now owned by {named}.\r\n'
+    return ProgramResult(0, message)
 
 
 def _entries(sddl: str) -> tuple[str, list[str]]:
@@ -149,7 +149,7 @@ def _entries(sddl: str) -> tuple[str, list[str]]:
 
 
 def _inheritance(sddl: str, letter: str) -> str:
-    """Return the list without inherited entries (r), or with copies of them (d), both protected; e inherits again."""
+    """Return the list without inherited entries (r), or with explicit copies of them (d); e enables inheritance."""
     head, entries = _entries(sddl)
     if letter == "e":
         return re.sub(r"D:P?(?:AI)?", "D:", head) + "".join(entries)
@@ -161,7 +161,7 @@ def _inheritance(sddl: str, letter: str) -> str:
 
 
 def _trustee(machine: Machine, who: str) -> str | None:
-    r"""Return SDDL's name of an account: `NAME`, `AUTHORITY\NAME` or `*SID`; None if there is none."""
+    r"""Return SDDL's name for an account (`NAME`, `AUTHORITY\NAME` or `*SID`); None if it does not exist."""
     found = accounts.resolve(machine, who.removeprefix("*"))
     return abbreviated(found) if found else None
 

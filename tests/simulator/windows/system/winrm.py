@@ -1,11 +1,12 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The settings of WinRM: listeners and authentication, by the WSMan cmdlets and winrm's resource URIs.
+"""The settings of WinRM: listeners and authentication, for the WSMan cmdlets and winrm's resource URIs.
 
-https://learn.microsoft.com/powershell/module/microsoft.wsman.management/set-wsmaninstance; defaults:
+https://learn.microsoft.com/powershell/module/microsoft.wsman.management/set-wsmaninstance. Defaults:
 https://learn.microsoft.com/windows/win32/winrm/installation-and-configuration-for-windows-remote-management.
-A fresh simulated server is set up for Ansible: basic authentication and an HTTPS listener. Windows itself, and so a
-machine that starts from a generalized disk, has neither. `simulator.machine.winrm_settings` reads what is set.
+A fresh simulated server is set up for Ansible, with basic authentication and an HTTPS listener. Windows' defaults,
+which apply to a machine from a generalized disk, include neither of them. `simulator.machine.winrm_settings` reads the
+settings.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 _SCHEMA = "http://schemas.microsoft.com/wbem/wsman/1/config/"
 _PORTS = {"HTTP": 5985, "HTTPS": 5986}
-# Of winrm/config/service/auth as well; the simulated server takes logons with and without a channel binding token.
+# Also in winrm/config/service/auth. The simulated server accepts logons with and without a channel binding token.
 _CBT, _CBT_LEVELS = "CbtHardeningLevel", ("None", "Relaxed", "Strict")
 
 
@@ -48,7 +49,7 @@ def _texts(value: object) -> dict[str, str]:
 
 
 def _transport(machine: Machine, bound: Bound) -> str:
-    """Return which listener a selector names. Raises CmdletError if it is not there."""
+    """Return the listener that a selector names. Raises CmdletError if it does not exist."""
     selectors = {key.casefold(): value for key, value in _texts(bound.get("SelectorSet")).items()}
     transport = selectors.get("transport", "").upper()
     if selectors.get("address") != "*" or transport not in _PORTS:
@@ -87,7 +88,7 @@ def _listener_object(machine: Machine, transport: str) -> PSObject:
 
 
 def get_instance(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-WSManInstance."""
+    """Simulate Get-WSManInstance."""
     resource = _resource(bound)
     if resource == "listener":
         if bound.flag("Enumerate"):
@@ -106,7 +107,7 @@ def get_instance(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def set_instance(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Set-WSManInstance."""
+    """Simulate Set-WSManInstance."""
     resource = _resource(bound)
     if resource == "listener":
         return _set_listener(machine, bound)
@@ -126,7 +127,7 @@ def set_instance(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def _set_listener(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Change a listener's certificate: new connections get it, those that are open stay."""
+    """Change the certificate of a listener for new connections. Open connections stay."""
     transport = _transport(machine, bound)
     if transport not in listeners(machine):
         raise _missing(bound)
@@ -141,9 +142,9 @@ def _set_listener(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def new_instance(machine: Machine, bound: Bound) -> Iterable[object]:
-    """New-WSManInstance: a listener."""
+    """Simulate New-WSManInstance for a listener."""
     if _resource(bound) != "listener":
-        raise NotModelled(f"making the resource {bound.text('ResourceURI')}")
+        raise NotModelled(f"creating the resource {bound.text('ResourceURI')}")
     transport = _transport(machine, bound)
     present = listeners(machine)
     if transport in present:
@@ -161,7 +162,7 @@ def new_instance(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def remove_instance(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Remove-WSManInstance: a listener."""
+    """Simulate Remove-WSManInstance for a listener."""
     if _resource(bound) != "listener":
         raise NotModelled(f"removing the resource {bound.text('ResourceURI')}")
     transport = _transport(machine, bound)
@@ -174,7 +175,7 @@ def remove_instance(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def enable_remoting(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Enable-PSRemoting: what a server has anyway, the service and a listener for HTTP."""
+    """Simulate Enable-PSRemoting: the service and a listener for HTTP, which servers have by default."""
     _add(machine, "HTTP")
     if machine.services.exists("WinRM"):
         machine.services.configure("WinRM", Start=2)
@@ -183,7 +184,7 @@ def enable_remoting(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def _add(machine: Machine, transport: str = "", certificate: str = "") -> None:
-    """Write a listener down, and those that Windows has unless it is told otherwise."""
+    """Write a listener to the registry, and first the default listeners if none are recorded."""
     for name in dict.fromkeys([*listeners(machine), *([transport] if transport else [])]):
         machine.registry.write(f"{KEY}\\Listener\\*+{name}", {"Port": _PORTS[name], "enabled": 1})
     if certificate:
@@ -191,7 +192,7 @@ def _add(machine: Machine, transport: str = "", certificate: str = "") -> None:
 
 
 def _lay_down(machine: Machine) -> None:
-    # Without a key of its own: the wire speaks TLS with the fleet's certificate then.
+    # It has no key, so the transport uses the certificate of the fleet for TLS.
     certificate, _ = certificate_store.self_signed(
         named(machine.settings.name),
         [x509.DNSName(machine.settings.name)],

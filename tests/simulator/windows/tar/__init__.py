@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""tar.exe, which on Windows is bsdtar: tar archives (plain, gzip, bzip2, xz) and zip archives in the node's files.
+"""tar.exe, which is bsdtar on Windows: tar archives (plain, gzip, bzip2, xz) and zip archives in the node's files.
 
-https://man.freebsd.org/cgi/man.cgi?query=bsdtar; messages as bsdtar 3.3 to 3.7 words them.
+https://man.freebsd.org/cgi/man.cgi?query=bsdtar. The messages are those of bsdtar 3.3 to 3.7.
 """
 
 from __future__ import annotations

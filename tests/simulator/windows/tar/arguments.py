@@ -22,15 +22,15 @@ _LONG_VALUES = ("file", "directory", "strip-components", "exclude", "include", "
 
 
 class UsageError(Exception):
-    """The command line is wrong; the text follows `tar: `."""
+    """The command line is invalid. The text is what follows `tar: `."""
 
 
 @dataclass
 class Arguments:
-    """What was asked: the mode, switches, the archive, folder, patterns.
+    """A parsed command line: the mode, options, archive, folder and patterns.
 
     Args:
-        names: operands in order, each with the folder that it is relative to (`-C` before it).
+        names: the operands in order, each with the folder of the `-C` options before it.
     """
 
     mode: str = ""
@@ -46,11 +46,11 @@ class Arguments:
 
 
 def parse(argv: Sequence[str]) -> Arguments:
-    """Read the arguments. Raises UsageError."""
+    """Parse the arguments. Raises UsageError."""
     arguments = Arguments()
     rest = list(argv)
     if rest and not rest[0].startswith("-"):
-        # The old form: a first word of letters, whose values follow in order.
+        # The old form: the first word consists of letters, whose values follow in order.
         _letters(arguments, rest.pop(0), rest, bundled=False)
     while rest:
         word = rest.pop(0)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Extracting: what bsdtar refuses, and how files land on the disk."""
+"""Extracting: what bsdtar rejects, and how it writes files to disk."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from simulator.windows.tar.reading import Entry
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
-# What Windows does not take in a name; bsdtar writes _ instead.
+# Characters that Windows does not allow in names. bsdtar replaces them by _.
 _FORBIDDEN = re.compile(r'[:*?"<>|]')
 _CHUNK = 1 << 20
 
 
 class Refused(Exception):
-    """An entry is not extracted; the others go on. The text follows `tar: `."""
+    """An entry cannot be extracted, and bsdtar continues with the next one. The text is what follows `tar: `."""
 
 
 class Extractor:
-    """Extracts entries below one folder of the node."""
+    """Extracts entries to one folder of the node."""
 
     def __init__(self, machine: Machine, run: Invocation, arguments: Arguments, folder: str) -> None:
         self._machine = machine
@@ -40,7 +40,7 @@ class Extractor:
         self.printed = b""
 
     def place(self, name: str) -> str | None:
-        """Return an entry's name on the disk; None: --strip-components leaves nothing. Raises Refused."""
+        """Return the path for an entry, or None if --strip-components removes the whole name. Raises Refused."""
         text = _stripped(name.replace("\\", "/"), self._arguments.strip)
         if text is None:
             return None
@@ -95,7 +95,7 @@ class Extractor:
     def _write(self, entry: Entry, content: IO[bytes], path: str) -> None:
         self._machine.files.require_write(path)
         real = self._machine.files.real(path)
-        # libarchive's CreateFileW shares nothing:
+        # libarchive's CreateFileW uses no sharing:
         # https://github.com/libarchive/libarchive/blob/master/libarchive/archive_write_disk_windows.c
         with self._machine.files.open.hold(path, "w", "", "tar.exe"), real.open("wb") as file:
             while data := content.read(_CHUNK):
@@ -110,7 +110,7 @@ class Extractor:
         self._machine.files.written(path)
 
     def _link(self, entry: Entry, path: str) -> None:
-        """Make a link as a copy of what it names: only within the folder, and only of what is there."""
+        """Create a link as a copy of its target, which must exist in the same folder tree."""
         base = entry.name.rpartition("/")[0] if entry.kind == "link" else ""
         target = self.place(f"{base}/{entry.target}".lstrip("/"))
         source = f"{self._folder.rstrip(chr(92))}\\{target}"
@@ -126,7 +126,7 @@ class Extractor:
 
 
 def _stripped(name: str, elements: int) -> str | None:
-    """Return a name without its first elements, as libarchive's tar/util.c does it: a leading `.` is one, too."""
+    """Remove the first elements of a name. As in libarchive's tar/util.c, a leading `.` counts as an element."""
     rest = name
     for _ in range(elements):
         _, slash, rest = rest.partition("/")

@@ -38,7 +38,7 @@ _LETTERS = {"folder": "d", "link": "l", "hard link": "h", "file": "-"}
 
 
 class _FatalError(Exception):
-    """bsdtar gives up; the text follows `tar: `."""
+    """bsdtar stops with an error. The text is what follows `tar: `."""
 
 
 def run(machine: Machine, invocation: Invocation) -> ProgramResult:
@@ -68,7 +68,7 @@ def _absolute(directory: str, path: str) -> str:
 
 
 def _folder(machine: Machine, invocation: Invocation, directories: tuple[str, ...]) -> str:
-    """Return the folder after all `-C`, each relative to the one before. Raises _FatalError."""
+    """Return the folder that results from all `-C` options, each relative to the previous one. Raises _FatalError."""
     folder = normalise(invocation.directory)
     for directory in directories:
         folder = _absolute(folder, directory)
@@ -87,7 +87,7 @@ def _archive(machine: Machine, invocation: Invocation, arguments: Arguments) -> 
 
 
 def _read(machine: Machine, invocation: Invocation, arguments: Arguments) -> ProgramResult:
-    """List or extract."""
+    """List or extract an archive."""
     real = _archive(machine, invocation, arguments)
     folder = _folder(machine, invocation, tuple(arguments.directories))
     extractor = Extractor(machine, invocation, arguments, folder)
@@ -134,7 +134,7 @@ def _shown(entry: Entry, *, long: bool) -> str:
 
 
 def _create(machine: Machine, invocation: Invocation, arguments: Arguments) -> ProgramResult:
-    """Create an archive; its kind is that of --format, the letters, or with -a of its name."""
+    """Create an archive. Its format depends on --format, the options, or with -a on its name."""
     if not arguments.names:
         raise _FatalError("no files or directories specified")
     errors: list[str] = []

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Reading archives: one kind of entry for tar and zip."""
+"""Reading archives, with the same kind of entry for tar and zip."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Kind = Literal["file", "folder", "link", "hard link"]
 
 
 class ArchiveError(Exception):
-    """The archive cannot be opened, or is damaged from here on."""
+    """The archive cannot be opened, or is damaged from the current position on."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """An entry of an archive, in its order; `target` of a link; `modified` in seconds since 1970."""
+    """An entry of an archive. `target` is that of a link, and `modified` is in seconds since 1970."""
 
     name: str
     kind: Kind
@@ -40,7 +40,7 @@ Item = tuple[Entry, IO[bytes] | None]
 
 @contextmanager
 def opened(path: Path) -> Iterator[Iterator[Item]]:
-    """Open an archive and give its entries, each with its content. Raises ArchiveError."""
+    """Open an archive, and yield its entries with their contents. Raises ArchiveError."""
     try:
         if zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as archive:
@@ -78,10 +78,10 @@ def _zip_items(archive: zipfile.ZipFile) -> Iterator[Item]:
 
 
 def selects(pattern: str, name: str, *, anchored: bool = True) -> bool:
-    """Return whether a pattern selects an entry, as libarchive's archive_pathmatch does.
+    """Return whether a pattern selects an entry, like libarchive's archive_pathmatch.
 
-    It matches the whole path or a folder above it; a leading `./` counts on neither side; `*` matches `/` too.
-    An exclusion (not `anchored`) may also begin at any folder.
+    It matches the whole path or a folder above it. A leading `./` is ignored on both sides, and `*` also matches `/`.
+    An exclusion (not `anchored`) may also match from any folder on.
     """
     wanted, shown = _plain(pattern), _plain(name)
     parts = re.split(r"(\[[^\]]+\]|\*|\?)", wanted)

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The component store of a machine: which updates are installed, pending or superseded, and what is applicable.
+"""The component store of a machine: installed, pending and superseded updates, and which updates are applicable.
 
-The three places that say a reboot is pending: Component Based Servicing's `RebootPending`, Windows Update's
-`RebootRequired`, and `PendingFileRenameOperations`. TrustedInstaller starts by itself while anything is pending.
+Three places indicate a pending reboot: Component Based Servicing's `RebootPending`, Windows Update's
+`RebootRequired`, and `PendingFileRenameOperations`. TrustedInstaller starts at boot while anything is pending.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ Client = Literal["WindowsUpdate", "WUSA", "DISM", "Installer"]
 
 TRUSTED_INSTALLER = "TrustedInstaller"
 PROVIDER = "Microsoft-Windows-WindowsUpdateClient"
-# What Windows deletes at the next boot because it is in use: any file of WinSxS will do.
+# Windows deletes files in use at the next boot. The path of any file in WinSxS is sufficient here.
 _RENAMED = r"\??\C:\Windows\WinSxS\Temp\PendingDeletes\$$DeleteMe.ntdll.dll"
 _AUTOMATIC, _DEMAND = 2, 3
 
 
 @dataclass
 class Entry:
-    """An update in the store: its state, when it came, and how many reboots it still needs."""
+    """An update in the store: its state, when it was added, and the number of reboots that it still needs."""
 
     update: Update
     state: State
@@ -47,11 +47,12 @@ class Entry:
 
 @dataclass
 class ComponentStore:
-    """The updates of one machine by article.
+    """The updates of one machine by KB article.
 
     Args:
-        downloaded: articles that Windows Update has fetched.
-        working, committing: what TiWorker installs now, and what a boot was about to complete when the power went.
+        downloaded: articles of updates that Windows Update has downloaded.
+        working, committing: the updates that TiWorker is installing, and those that a boot was completing at a power
+        failure.
     """
 
     entries: dict[str, Entry] = field(default_factory=dict)
@@ -62,13 +63,13 @@ class ComponentStore:
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     def __deepcopy__(self, memo: dict[int, object]) -> ComponentStore:
-        """Return a copy for a machine made of this one's disk: a lock cannot be copied, and is not to be shared."""
+        """Return a copy for a machine deployed from this one's disk, with its own lock, which cannot be copied."""
         entries, downloaded = copy.deepcopy(self.entries, memo), set(self.downloaded)
         return ComponentStore(entries, downloaded, self.working, self.committing, self.filled)
 
 
 def store_of(machine: Machine) -> ComponentStore:
-    """Return the machine's store, filled at the first look with what its settings name."""
+    """Return the machine's store. The first call fills it from the machine's settings."""
     store = machine.part(ComponentStore)
     with store.lock:
         if not store.filled:
@@ -88,7 +89,7 @@ def _fill(machine: Machine, store: ComponentStore) -> None:
     wanted = machine.settings.option("ubr")
     ubr = wanted if isinstance(wanted, int) else max(chosen, default=machine.windows.ubr)
     if ubr not in chosen:
-        # Its cumulative update came with the installation media: no article, but the build says it.
+        # The cumulative update of the installation media has no article, but determines the build.
         base = Update(f"base {ubr}", hot_fix="", builds=(build,), ubr=ubr, date="2024-09-10")
         _add(store, base)
     for entry in list(store.entries.values()):
@@ -111,7 +112,7 @@ def _base_stack(build: int, ubr: int) -> Update:
 
 
 def set_ubr(machine: Machine, ubr: int) -> None:
-    """Make the machine one of this revision."""
+    """Set the machine's update build revision."""
     machine.registry.write(CURRENT_VERSION, {"UBR": ubr})
     machine.windows = replace(machine.windows, ubr=ubr)
 
@@ -120,7 +121,7 @@ def verdict(machine: Machine, update: Update, beside: tuple[str, ...] = ()) -> V
     """Return whether an update can be installed now.
 
     Args:
-        beside: articles of checkpoint updates whose files lie beside this one's.
+        beside: articles of checkpoint updates in the same folder.
     """
     store = store_of(machine)
     own = store.entries.get(update.kb)
@@ -140,14 +141,14 @@ def verdict(machine: Machine, update: Update, beside: tuple[str, ...] = ()) -> V
 
 
 def retire(store: ComponentStore, update: Update) -> None:
-    """Mark what an installed update replaces."""
+    """Mark the updates that an installed update supersedes."""
     for entry in store.entries.values():
         if entry.state == "Installed" and update.replaces(entry.update):
             entry.state = "Superseded"
 
 
 def take_in(machine: Machine, update: Update, client: Client) -> Entry:
-    """Put an update into the store: installed, or pending until a reboot."""
+    """Add an update to the store as installed, or as pending until a reboot."""
     store = store_of(machine)
     with store.lock:
         state: State = "InstallPending" if update.reboots else "Installed"
@@ -164,7 +165,7 @@ def take_in(machine: Machine, update: Update, client: Client) -> Entry:
 
 
 def _stack_of(machine: Machine, update: Update) -> Update | None:
-    """Return the servicing stack that comes with a cumulative update and takes effect at once."""
+    """Return the servicing stack update in a cumulative update, which takes effect at once."""
     if update.chain != CUMULATIVE:
         return None
     stacks = [
@@ -177,7 +178,7 @@ def _stack_of(machine: Machine, update: Update) -> Update | None:
 
 
 def take_effect(machine: Machine, entry: Entry) -> None:
-    """Make an update installed, with all that this brings."""
+    """Mark an update as installed, with all effects of the installation."""
     store = store_of(machine)
     entry.state, entry.reboots_left = "Installed", 0
     retire(store, entry.update)
@@ -188,7 +189,7 @@ def take_effect(machine: Machine, entry: Entry) -> None:
 
 
 def roll_back(machine: Machine, kb: str, why: str) -> None:
-    """Forget an update that was not completed: "Undoing changes made to your computer"."""
+    """Remove an update that could not be completed: "Undoing changes made to your computer"."""
     store = store_of(machine)
     with store.lock:
         store.entries.pop(kb, None)
@@ -196,7 +197,7 @@ def roll_back(machine: Machine, kb: str, why: str) -> None:
 
 
 def mark_pending(machine: Machine, client: Client) -> None:
-    """Say in the registry that a reboot is pending."""
+    """Record a pending reboot in the registry."""
     registry = machine.registry
     if client != "Installer":
         registry.create_key(CBS_PENDING)
@@ -209,19 +210,19 @@ def mark_pending(machine: Machine, client: Client) -> None:
 
 
 def configure_installer(machine: Machine, *, automatic: bool) -> None:
-    """Let TrustedInstaller start at boot, which it does while something is pending, or on demand."""
+    """Set whether TrustedInstaller starts at boot, which it does while something is pending, or on demand."""
     service = machine.services.get(TRUSTED_INSTALLER)
     if service is not None and service.start in (_AUTOMATIC, _DEMAND):
         machine.services.configure(TRUSTED_INSTALLER, Start=_AUTOMATIC if automatic else _DEMAND)
 
 
 def pending(machine: Machine) -> list[Entry]:
-    """Return the updates that wait for a reboot."""
+    """Return the updates that are pending until a reboot."""
     return [entry for entry in store_of(machine).entries.values() if entry.state == "InstallPending"]
 
 
 def note(machine: Machine, number: int, update: Update, client: Client, hresult: int = 0) -> None:
-    """Write what Windows Update writes into the System log: 43 started, 19 installed, 20 failed.
+    """Write the events of Windows Update to the System log: 43 started, 19 installed, 20 failed.
 
     https://learn.microsoft.com/troubleshoot/windows-client/installing-updates-features-roles/
     """

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""dism.exe /Online: packages, features, /Cleanup-Image. It works in a network logon, unlike wusa.exe.
+"""dism.exe /Online: packages, features, /Cleanup-Image. Unlike wusa.exe it works in a network logon.
 
 https://learn.microsoft.com/windows-hardware/manufacture/desktop/dism-operating-system-package-servicing-command-line-options
 """
@@ -27,7 +27,7 @@ _CLEANUPS = ("/startcomponentcleanup", "/restorehealth", "/checkhealth", "/scanh
 
 
 def dism(machine: Machine, run: Invocation) -> ProgramResult:
-    """dism.exe /online and one servicing option."""
+    """Simulate dism.exe /online with one servicing option."""
     words = [word.replace("-", "/", 1) if word.startswith("-") else word for word in run.argv]
     names = [word.partition(":")[0].casefold() for word in words]
     head = _head(machine)
@@ -93,13 +93,13 @@ def _features(machine: Machine, run: Invocation, wanted: list[str], names: list[
 
 
 def _done(machine: Machine, run: Invocation, names: list[str], head: str, *, restart: bool) -> ProgramResult:
-    """Return what dism says in the end, and restart or ask where that is needed."""
+    """Return DISM's final output. Restart the machine, or ask for confirmation, if that is needed."""
     if not restart:
         return ProgramResult(0, head + _DONE)
     if "/norestart" in names:
         return ProgramResult(_REBOOT, head + _DONE)
     if "/quiet" not in names:
-        # It asks whether to restart now, and nobody answers.
+        # It asks whether to restart now, and gets no answer.
         run.stop.wait()
         raise ProcessEndedError
     machine.power.reboot(0, "DISM")
@@ -128,7 +128,7 @@ def _list(machine: Machine) -> str:
 
 
 def _clean(machine: Machine) -> None:
-    """Remove what is superseded from the store."""
+    """Remove superseded updates from the store."""
     store = store_of(machine)
     with store.lock:
         store.entries = {kb: entry for kb, entry in store.entries.items() if entry.state != "Superseded"}

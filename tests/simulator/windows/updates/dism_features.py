@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """dism.exe /Online /Enable-Feature and /Disable-Feature.
 
-https://learn.microsoft.com/windows-hardware/manufacture/desktop/enable-or-disable-windows-features-using-dism; unlike
-Install-WindowsFeature it does not look whether the processor can run Hyper-V.
+https://learn.microsoft.com/windows-hardware/manufacture/desktop/enable-or-disable-windows-features-using-dism. Unlike
+Install-WindowsFeature it does not check whether the processor supports Hyper-V.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
 UNKNOWN_FEATURE, PARENT_DISABLED = 0x800F080C, 0x800F080D
-# What is no feature of Server Manager's, by the one that it is a part of: the hypervisor, and what works without it.
+# Names that are not features of Server Manager, with the feature that contains them: the hypervisor and the other
+# parts.
 _PARTS = {"microsoft-hyper-v-online": "hyper-v", "microsoft-hyper-v-offline": "hyper-v"}
 
 
 @dataclass
 class DisabledParts:
-    """Parts of features that were disabled, in lower case."""
+    """The disabled parts of features, in lower case."""
 
     names: set[str] = field(default_factory=set)
 
@@ -34,9 +35,10 @@ def change(machine: Machine, name: str, *, enable: bool, parents: bool) -> tuple
     """Enable or disable a feature.
 
     Args:
-        parents: whether the features that it belongs to are enabled as well (/All).
+        parents: whether to enable the features that contain it as well (/All).
 
-    Returns: an HRESULT (0 for success) and whether a restart is needed.
+    Returns:
+        An HRESULT (0 for success), and whether a restart is needed.
     """
     lower = name.casefold()
     if lower in _PARTS:

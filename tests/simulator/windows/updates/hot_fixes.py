@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Get-HotFix and Win32_QuickFixEngineering: what they list, which is not all that is installed.
+"""Get-HotFix and Win32_QuickFixEngineering, which do not list all installed updates.
 
-A .NET update shows under its child's article, a definition update not at all, what is superseded or pending neither
+A .NET update is listed under its child's article. Definition updates, superseded and pending updates are not listed
 (images of Azure/AgentBaker, vhdbuilder/release-notes/AKSWindows; mondoohq/mql#7501).
 https://learn.microsoft.com/powershell/module/microsoft.powershell.management/get-hotfix
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def hot_fixes(machine: Machine) -> list[dict[str, object]]:
-    """Return the properties of what is listed."""
+    """Return the properties of the listed updates."""
     entries = store_of(machine).entries.values()
     return [_properties(machine, entry) for entry in entries if entry.state == "Installed" and entry.update.hot_fix]
 
@@ -42,7 +42,7 @@ def _properties(machine: Machine, entry: Entry) -> dict[str, object]:
 
 
 def get_hot_fix(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-HotFix."""
+    """Simulate Get-HotFix."""
     ids, descriptions = bound.texts("Id"), bound.texts("Description")
     found = [
         fix

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Files of packages into the running system, as DISM and wusa.exe do it; Get- and Add-WindowsPackage -Online.
+"""Installing package files in the running system with DISM and wusa.exe; Get- and Add-WindowsPackage -Online.
 
-https://learn.microsoft.com/powershell/module/dism/add-windowspackage: checkpoint updates are looked for in the folder
-of the package. States and release types: https://learn.microsoft.com/windows-hardware/manufacture/desktop/dism/.
+https://learn.microsoft.com/powershell/module/dism/add-windowspackage. Checkpoint updates are searched in the folder of
+the package. States and release types: https://learn.microsoft.com/windows-hardware/manufacture/desktop/dism/.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _STATES = {"Installed": 4, "InstallPending": 5, "Superseded": 6}
 _RELEASE_TYPES = {"SecurityUpdate": 4, "Update": 6}
 _CBS = 0x800F
 _SUFFIXES = (".msu", ".cab")
-# "An .msu package is supported only when the target image is offline" (DISM's reference, and saltstack/salt#46580);
-# with checkpoints DISM takes them on the running system too. Which code it gives is not on record.
+# "An .msu package is supported only when the target image is offline" (DISM's reference, and saltstack/salt#46580).
+# With checkpoints, DISM also accepts them for the running system. Its error code is not documented.
 _FIRST_WITH_MSU = 26100
 MESSAGES = {
     update_install.FILE_NOT_FOUND: "The system cannot find the file specified.",
@@ -49,7 +49,7 @@ MESSAGES = {
 
 
 def read_package(machine: Machine, path: str) -> Package | int:
-    """Return the package in a file of the machine, or the HRESULT that says why there is none."""
+    """Return the package in a file of the machine, or an HRESULT with the reason why it cannot be read."""
     if not machine.files.is_file(path):
         return update_install.FILE_NOT_FOUND
     try:
@@ -61,9 +61,9 @@ def read_package(machine: Machine, path: str) -> Package | int:
 
 
 def signature_problem(machine: Machine, signer: Signer | None) -> int:
-    """Return what the component store says of a signature: OK, or why it does not take the package.
+    """Return the component store's verdict on a signature: OK, or an HRESULT with the reason for its rejection.
 
-    A test-signed one is taken in any case: whether Windows loads its files is decided at the boot.
+    A test signature is always accepted. The next boot decides whether Windows loads the files.
     """
     if signer is None:
         return update_install.NO_SIGNATURE
@@ -81,7 +81,7 @@ def trusts(machine: Machine, signer: Signer) -> bool:
 
 
 def add(machine: Machine, path: str, client: Client, stop: threading.Event) -> Outcome:
-    """Install the package of a file. Raises ProcessEndedError if `stop` is set meanwhile."""
+    """Install the package in a file. Raises ProcessEndedError if `stop` is set in the meantime."""
     found = read_package(machine, path)
     if isinstance(found, int):
         return Outcome(found)
@@ -90,8 +90,8 @@ def add(machine: Machine, path: str, client: Client, stop: threading.Event) -> O
     problem = signature_problem(machine, found.signer)
     if problem:
         return Outcome(problem)
-    beside = _beside(machine, path) if client == "DISM" else ()
-    answer = component_store.verdict(machine, found.update, beside)
+    checkpoints = _articles_in_folder(machine, path) if client == "DISM" else ()
+    answer = component_store.verdict(machine, found.update, checkpoints)
     if answer == "applicable":
         return update_install.install(machine, found.update, client, stop)
     if answer in ("installed", "pending"):
@@ -101,7 +101,7 @@ def add(machine: Machine, path: str, client: Client, stop: threading.Event) -> O
     return Outcome(update_install.CBS_NOT_APPLICABLE if client == "DISM" else update_install.NOT_APPLICABLE)
 
 
-def _beside(machine: Machine, path: str) -> tuple[str, ...]:
+def _articles_in_folder(machine: Machine, path: str) -> tuple[str, ...]:
     """Return the articles of the packages in a file's folder."""
     own = normalise(path)
     folder = own.rpartition("\\")[0]
@@ -111,12 +111,12 @@ def _beside(machine: Machine, path: str) -> tuple[str, ...]:
 
 
 def release_type(entry: Entry) -> str:
-    """Return an entry's release type by name."""
+    """Return the name of an entry's release type."""
     return "SecurityUpdate" if entry.update.category == "Security Updates" else "Update"
 
 
 def get_package(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-WindowsPackage -Online: a cumulative update by its build, without its article, as Windows names it."""
+    """Simulate Get-WindowsPackage -Online, which names a cumulative update by its build, not its article."""
     if "Path" in bound or "PackagePath" in bound:
         raise NotModelled("Get-WindowsPackage of an image or a file")
     for entry in store_of(machine).entries.values():
@@ -130,7 +130,7 @@ def get_package(machine: Machine, bound: Bound) -> Iterable[object]:
                 "PackageName": name,
                 "PackageState": Enumeration(entry.state, _STATES[entry.state], f"{_DISM}.PackageFeatureState"),
                 "ReleaseType": Enumeration(kind, _RELEASE_TYPES[kind], f"{_DISM}.ReleaseType"),
-                # What is pending has no time yet.
+                # A pending package has no installation time yet.
                 "InstallTime": None if entry.state == "InstallPending" else entry.installed_on,
                 "Online": True,
             },
@@ -138,14 +138,14 @@ def get_package(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def add_package(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Add-WindowsPackage -Online: a file, or all packages of a folder."""
+    """Simulate Add-WindowsPackage -Online, for a file or all packages in a folder."""
     if "Path" in bound:
         raise NotModelled("Add-WindowsPackage of an image")
     path = bound.text("PackagePath")
     outcomes = []
     for file in files_of(machine, path):
         if bound.flag("PreventPending") and component_store.pending(machine):
-            # Something is pending, and it was told to add nothing to that.
+            # -PreventPending is set, and something is pending.
             outcome = Outcome(update_install.CBS_PENDING)
         else:
             outcome = add(machine, file, "DISM", bound.stop)
@@ -158,7 +158,7 @@ def add_package(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def files_of(machine: Machine, path: str) -> list[str]:
-    """Return the files that a package path means."""
+    """Return the files that a package path refers to."""
     if not machine.files.is_directory(path):
         return [path]
     entries = machine.files.listing(path)
@@ -166,7 +166,7 @@ def files_of(machine: Machine, path: str) -> list[str]:
 
 
 def _failed(hresult: int) -> CmdletError:
-    # Codes of CBS come without a text: "Add-WindowsPackage failed. Error code = 0x800f081e" (OSDeploy/OSDSUS#3).
+    # Errors of CBS have no text: "Add-WindowsPackage failed. Error code = 0x800f081e" (OSDeploy/OSDSUS#3).
     unknown = f"Add-WindowsPackage failed. Error code = 0x{hresult:08x}"
     message = unknown if hresult >> 16 == _CBS else MESSAGES.get(hresult, unknown)
     return CmdletError(

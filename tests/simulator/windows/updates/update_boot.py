@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Updates at the boot: pending ones are completed, cut-off ones undone; then TiWorker goes on working for a while.
+"""Updates during a boot. Pending ones are completed and interrupted ones undone; then TiWorker works for a while.
 
-Family: the TrustedInstaller service, the status, the faults, what a fresh machine has installed.
+This family also contains the TrustedInstaller service, the status, the faults, and a fresh machine's updates.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _SETTLE_SECONDS = 20.0
 
 
 def on_boot(machine: Machine) -> None:
-    """Complete or undo what the last session left; TrustedInstaller starts with the services if there is work."""
+    """Complete or undo the updates of the previous session. TrustedInstaller starts with the services if needed."""
     ubr = machine.registry.data(CURRENT_VERSION, "UBR", machine.windows.ubr)
     if isinstance(ubr, int) and ubr != machine.windows.ubr:
-        # The disk of another machine.
+        # The disk comes from another machine.
         machine.windows = replace(machine.windows, ubr=ubr)
     machine.power.held_up = lambda: _before_shutdown(machine)
     store = component_store.store_of(machine)
@@ -42,7 +42,7 @@ def on_boot(machine: Machine) -> None:
         left = component_store.pending(machine)
     component_store.configure_installer(machine, automatic=worked or bool(left))
     for entry in unloaded(machine):
-        # Code integrity refuses test-signed files where test signing is off.
+        # Code integrity rejects test-signed files while test signing is off.
         text = (
             f"Windows is unable to verify the image integrity of the files of {entry.update.kb}: test signing is off."
         )
@@ -52,7 +52,7 @@ def on_boot(machine: Machine) -> None:
 
 
 def _before_shutdown(machine: Machine) -> float:
-    """Return how long "Working on updates" holds up a shutdown: TrustedInstaller asks to be told before it begins.
+    """Return by how long "Working on updates" delays a shutdown. TrustedInstaller gets a preshutdown notification.
 
     https://learn.microsoft.com/windows/win32/api/winsvc/ns-winsvc-service_preshutdown_info
     """
@@ -61,7 +61,7 @@ def _before_shutdown(machine: Machine) -> float:
 
 
 def _go_on(machine: Machine, store: ComponentStore) -> bool:
-    """Undo what was cut off and complete what is pending; returns whether there was anything."""
+    """Undo interrupted and complete pending updates. Returns whether there were any."""
     waiting, cut_off = component_store.pending(machine), store.working
     if cut_off:
         component_store.roll_back(machine, cut_off, "the power was cut while it was installed")
@@ -73,7 +73,7 @@ def _go_on(machine: Machine, store: ComponentStore) -> bool:
 
 
 def _complete(machine: Machine, store: ComponentStore, entry: Entry) -> bool:
-    """Do a pending update's part of this boot; returns False if the machine goes down again before that."""
+    """Do this boot's part of a pending update. Returns False if the machine goes down again before that."""
     kb = entry.update.kb
     if store.committing == kb:
         component_store.roll_back(machine, kb, "the power was cut while the boot completed it")
@@ -102,7 +102,7 @@ def _complete(machine: Machine, store: ComponentStore, entry: Entry) -> bool:
 
 
 def _settle(machine: Machine, process: Process) -> None:
-    """Work on after the boot; an update that needs another reboot says so only when this is done."""
+    """Continue to work after the boot. Only after this does an update report that it needs another reboot."""
     while machine.power.state != "on":
         process.sleep(0.02)
     configured = machine.settings.option("update_settle_seconds", _SETTLE_SECONDS)
@@ -118,7 +118,7 @@ def _settle(machine: Machine, process: Process) -> None:
 
 
 def unloaded(machine: Machine) -> list[Entry]:
-    """Return the installed updates whose files Windows did not load."""
+    """Return the installed updates whose files Windows has not loaded."""
     if boot_configuration.is_active(machine, "testsigning"):
         return []
     installed = component_store.store_of(machine).entries.values()
@@ -126,7 +126,7 @@ def unloaded(machine: Machine) -> list[Entry]:
 
 
 def lay_down(machine: Machine) -> None:
-    """Give a fresh machine its updates, and TrustedInstaller its own executable."""
+    """Add the updates of a fresh machine, and the executable of TrustedInstaller."""
     machine.files.make_directory(_FOLDER)
     path = f"{_FOLDER}\\TrustedInstaller.exe"
     machine.files.write_bytes(path, executables.make(TRUSTED_INSTALLER, machine.windows.full))

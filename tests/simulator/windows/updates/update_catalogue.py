@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Updates of Windows: what there is, what replaces what, what each brings (`data/updates.json` names its sources)."""
+"""Windows updates, their effects, and which ones they supersede (sources: `data/updates.json`)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 _DATA = Path(__file__).parent / "data" / "updates.json"
 _KEY = "31bf3856ad364e35~amd64~~"
 CUMULATIVE, DOTNET, SERVICING_STACK = "cumulative", "dotnet", "servicing-stack"
-# From this month on Microsoft's titles are short: "2025-12 Security Update (KB5072033) (26100.7462)".
+# From this month on, Microsoft uses short titles: "2025-12 Security Update (KB5072033) (26100.7462)".
 _SHORT_TITLES = "2025-11"
 _MB_OF_A_CUMULATIVE_UPDATE = 700
 
@@ -26,24 +26,24 @@ class Update:
     """An update.
 
     Args:
-        kb: its article, `KB5048654`.
-        title: as Windows Update shows it; by default made of the article.
-        category: its classification at Windows Update (`Security Updates`, `Definition Updates` …).
-        product: the other category that it has there.
-        date: when it was published, ISO 8601.
-        builds: the builds of Windows that it is for; none means all.
-        ubr: what a cumulative update makes the fourth part of Windows' version; 0 of any other.
-        needs_ubr: the least UBR on which it is applicable.
-        chain, rank: of two updates of one chain the one with the higher rank replaces the other.
-        supersedes: articles that it replaces besides.
-        reboots: how many it needs until it is installed: 0, 1 or 2.
-        hot_fix: the article under which Get-HotFix shows it; empty if it does not.
-        package: its name in the component store; empty if it has none there.
-        checkpoints: checkpoint updates (article, UBR) that have to be installed before, or lie beside its file.
-        seconds: how long its installation takes, in Windows' seconds; None: as the machine's setting says.
-        disk_mb: what has to be free for it, in MB.
-        exit_code: what its .exe returns instead of 0 or 3010.
-        test_signed: whether its files are signed for tests: Windows loads them with test signing only.
+        kb: the KB article, such as `KB5048654`.
+        title: the title in Windows Update; by default derived from the article.
+        category: the classification in Windows Update (`Security Updates`, `Definition Updates` …).
+        product: the product category in Windows Update.
+        date: the date of publication, in ISO 8601.
+        builds: the builds of Windows that it applies to; empty for all.
+        ubr: for a cumulative update, the fourth part of Windows' version after its installation; otherwise 0.
+        needs_ubr: the minimum UBR that it requires.
+        chain, rank: of two updates in a chain, the one with the higher rank supersedes the other.
+        supersedes: further articles that it supersedes.
+        reboots: the number of reboots until it is installed: 0, 1 or 2.
+        hot_fix: the article that Get-HotFix shows for it; empty if it is not shown.
+        package: the name in the component store; empty if it is not in the store.
+        checkpoints: checkpoint updates (article, UBR) that must be installed before, or be in the folder of its file.
+        seconds: the duration of the installation in Windows' time; None for the machine's setting.
+        disk_mb: the free space that it needs, in MB.
+        exit_code: the exit code of its .exe, if not 0 or 3010.
+        test_signed: whether its files have a test signature, so that Windows loads them only with test signing.
     """
 
     kb: str
@@ -67,7 +67,7 @@ class Update:
     test_signed: bool = False
 
     def __post_init__(self) -> None:
-        """Fill in what the article and the UBR say."""
+        """Set the fields that follow from the article and the UBR."""
         build = self.builds[0] if self.builds else 0
         defaults: dict[str, object] = {}
         if self.ubr and not self.chain:
@@ -75,7 +75,7 @@ class Update:
         if self.hot_fix == "same":
             defaults["hot_fix"] = self.kb
         if self.package == "same":
-            # A cumulative update has no article in its name (ansible-collections/community.windows#421).
+            # The name of a cumulative update does not contain its article (ansible-collections/community.windows#421).
             cumulative = f"Package_for_RollupFix~{_KEY}{build}.{self.ubr}.1.0"
             defaults["package"] = cumulative if self.ubr else f"Package_for_{self.kb}~{_KEY}10.0.1.0"
         if not self.title:
@@ -85,28 +85,28 @@ class Update:
 
     @property
     def id(self) -> str:
-        """The identity that Windows Update gives it."""
+        """The update's identity in Windows Update."""
         return str(uuid.uuid5(uuid.NAMESPACE_URL, f"windows-update:{self.kb}:{self.builds}"))
 
     def replaces(self, other: Update) -> bool:
-        """Return whether it contains or replaces another update."""
+        """Return whether it contains or supersedes another update."""
         if other.kb in self.supersedes:
             return True
         same_builds = not self.builds or not other.builds or bool(set(self.builds) & set(other.builds))
         return bool(self.chain) and self.chain == other.chain and same_builds and self.rank > other.rank
 
     def document(self) -> dict[str, Any]:
-        """Return it as JSON data."""
+        """Return the update as JSON data."""
         return asdict(self)
 
 
 def read(document: Mapping[str, Any]) -> Update:
-    """Return the update of JSON data, e.g. of a fleet file. Raises ValueError for an unknown key or no article."""
+    """Read an update from JSON data, e.g. of a fleet file. Raises ValueError for unknown or missing keys."""
     known = {field.name for field in fields(Update)}
     if unknown := document.keys() - known:
-        raise ValueError(f"an update has no {', '.join(sorted(unknown))}; known: {', '.join(sorted(known))}")
+        raise ValueError(f"unknown keys: {', '.join(sorted(unknown))}; keys of an update: {', '.join(sorted(known))}")
     if not re.fullmatch(r"KB\d+", str(document.get("kb", ""))):
-        raise ValueError(f"an update needs the key kb, like KB5048654: {dict(document)!r}")
+        raise ValueError(f"expected the key kb of an update, such as KB5048654, got {dict(document)!r}")
     values = dict(document)
     for name in ("builds", "supersedes"):
         if name in values:
@@ -117,23 +117,23 @@ def read(document: Mapping[str, Any]) -> Update:
 
 
 def for_build(build: int) -> tuple[Update, ...]:
-    """Return the catalogue's updates for a build of Windows, oldest first."""
+    """Return the updates in the catalogue for a build of Windows, oldest first."""
     return tuple(update for update in _catalogue() if not update.builds or build in update.builds)
 
 
 def find(kb: str, build: int | None = None) -> Update | None:
-    """Return an update of the catalogue by its article."""
+    """Return the update with this article from the catalogue."""
     found = [update for update in _catalogue() if update.kb == kb]
     return next((update for update in found if build is None or not update.builds or build in update.builds), None)
 
 
 def installed_at_first(build: int) -> list[str]:
-    """Return the articles of a machine's updates if its settings name none."""
+    """Return the articles of the updates that a machine has by default."""
     return list(_data()["installed"].get(str(build), []))
 
 
 def newest(updates: Iterable[Update]) -> list[Update]:
-    """Return the updates without those which others among them replace."""
+    """Return the updates that no other of them supersedes."""
     every = list(updates)
     return [update for update in every if not any(other.replaces(update) for other in every)]
 
@@ -152,7 +152,7 @@ def _catalogue() -> tuple[Update, ...]:
         found += [_cumulative(int(build), product, *entry) for entry in data["cumulative"][build]]
         found += [_dotnet(int(build), product, entry) for entry in data["dotnet"][build]]
         found += [_servicing_stack(int(build), product, *entry) for entry in data["servicing_stacks"][build]]
-    # What comes with no reboot, and shows neither in Get-HotFix nor in the component store.
+    # Updates that need no reboot, and appear neither in Get-HotFix nor in the component store.
     found += [
         Update(**entry, reboots=0, hot_fix="", package="", chain=entry["kb"], rank=1, disk_mb=200)
         for entry in data["other"]
@@ -192,7 +192,7 @@ def _dotnet(build: int, product: Mapping[str, str], entry: Mapping[str, str]) ->
 
 
 def _servicing_stack(build: int, product: Mapping[str, str], kb: str, revision: int, date: str) -> Update:
-    """A servicing stack update comes with a cumulative one: Windows Update does not offer it by itself."""
+    """Return a servicing stack update. It is part of a cumulative one, and never offered separately."""
     return Update(
         kb,
         f"{date[:7]} Servicing Stack Update for {product['long']} ({kb})",

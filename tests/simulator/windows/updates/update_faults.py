@@ -1,15 +1,15 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What can go wrong with updates: the setting `update_faults` of a node (a list), or POST /simulator/faults one by one.
+"""Faults of updates: the setting `update_faults` of a node (a list), or POST /simulator/faults for single ones.
 
 {"kind": "update_fails", "kb": KB | "*", "hresult": "0x800f0922", "at": "download" | "install" | "boot", "times": 1}
-{"kind": "update_slow", "kb": KB | "*", "seconds": 600}          Windows' seconds, scaled by time_scale
+{"kind": "update_slow", "kb": KB | "*", "seconds": 600}   seconds of Windows' time, scaled by time_scale
 {"kind": "update_cut", "kb": KB | "*", "at": "install" | "boot", "action": "power_off" | "power_reset" | "link",
- "seconds": 2}                                                   once, in the middle of it; real seconds of the link
-{"kind": "update_reboot_loop", "kb": KB | "*", "boots": 2}       the machine boots again by itself so many times
+ "seconds": 2}   once, during the operation; "seconds" is the real time without a link
+{"kind": "update_reboot_loop", "kb": KB | "*", "boots": 2}   the machine reboots by itself this many times
 {"kind": "update_faults_clear"}
 
-`times` and `boots` that are null mean: until it is cleared.
+With null as `times` or `boots`, the fault lasts until it is cleared.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _PHASES = ("download", "install", "boot")
 
 @dataclass
 class Fault:
-    """A fault that waits for its update; `left` is how often it strikes, None for ever."""
+    """A fault of an update. `left` is how many more times it occurs; None for no limit."""
 
     kind: str
     kb: str = "*"
@@ -49,7 +49,7 @@ class Fault:
 
 @dataclass
 class UpdateFaults:
-    """The faults of one machine, the setting's among them from the first look on."""
+    """The faults of one machine, which include those of its settings from the first access on."""
 
     waiting: list[Fault] = field(default_factory=list)
     filled: bool = False
@@ -62,23 +62,23 @@ def faults_of(machine: Machine) -> UpdateFaults:
         found.filled = True
         configured = machine.settings.option("update_faults", [])
         if not isinstance(configured, list):
-            raise ValueError(f"update_faults of a node must be a list, not {configured!r}")
+            raise ValueError(f"expected a list as the update_faults of a node, got {configured!r}")
         found.waiting += [read(document) for document in configured]
     return found
 
 
 def read(document: Mapping[str, Any]) -> Fault:
-    """Return the fault of JSON data. Raises ValueError that says what is wrong."""
+    """Read a fault from JSON data. Raises ValueError with the reason."""
     kind = str(document.get("kind"))
     if kind not in _KEYS:
-        raise ValueError(f"unknown kind of fault: {kind}; known: {', '.join(_KEYS)}")
+        raise ValueError(f"expected one of the kinds of faults {', '.join(_KEYS)}, got {kind}")
     if unknown := document.keys() - _KEYS[kind] - {"kind"}:
-        raise ValueError(f"{kind} has no {', '.join(sorted(unknown))}; known: {', '.join(sorted(_KEYS[kind]))}")
+        raise ValueError(f"{kind}: unknown keys: {', '.join(sorted(unknown))}; known: {', '.join(sorted(_KEYS[kind]))}")
     at, action = str(document.get("at", "install")), str(document.get("action", "power_reset"))
     if at not in _PHASES or (kind == "update_cut" and at == "download"):
-        raise ValueError(f"{kind}: at is one of {', '.join(_PHASES)}, not {at}")
+        raise ValueError(f"{kind}: expected one of {', '.join(_PHASES)} for at, got {at}")
     if action not in _ACTIONS:
-        raise ValueError(f"{kind}: action is one of {', '.join(_ACTIONS)}, not {action}")
+        raise ValueError(f"{kind}: expected one of {', '.join(_ACTIONS)} for action, got {action}")
     count = document.get("times", 1) if kind == "update_fails" else document.get("boots", 1)
     left = None if kind == "update_slow" or count is None else int(count)
     return Fault(
@@ -96,12 +96,12 @@ def _hresult(value: object) -> int:
     if isinstance(value, int):
         return value & 0xFFFFFFFF
     if re.fullmatch(r"0[xX][0-9A-Fa-f]{8}", str(value)) is None:
-        raise ValueError(f"an hresult is written like 0x800f0922, not {value!r}")
+        raise ValueError(f"expected an hresult such as 0x800f0922, got {value!r}")
     return int(str(value), 16)
 
 
 def take(machine: Machine, kind: str, kb: str, at: str = "") -> Fault | None:
-    """Return the first fault that strikes this update now, one time less of it, or None."""
+    """Return the first fault that affects this update now, after counting it, or None."""
     waiting = faults_of(machine).waiting
     for fault in waiting:
         if fault.kind != kind or fault.kb not in ("*", kb) or (at and fault.at != at):
@@ -115,7 +115,7 @@ def take(machine: Machine, kind: str, kb: str, at: str = "") -> Fault | None:
 
 
 def strike(machine: Machine, fault: Fault) -> None:
-    """Cut the power or the link, as a fault says; the power goes in a thread of its own, as nobody asked for it."""
+    """Cut the power or the link. The power goes off in a separate thread, because no caller must wait for it."""
     if fault.action == "link":
         machine.network.drop_link(fault.seconds)
         return

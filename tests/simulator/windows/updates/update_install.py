@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Installing an update: the work is TiWorker's, whoever asked for it, and goes on when that one has gone.
+"""Installing an update. TiWorker does the work for all callers, and continues when the caller ends.
 
-One installation at a time. What the power cuts off in the middle is undone at the next boot. HRESULTs:
+Only one installation runs at a time. If the power goes off during it, the next boot undoes it. HRESULTs:
 https://learn.microsoft.com/windows/win32/wua_sdk/wua-success-and-error-codes- and
 https://learn.microsoft.com/windows/deployment/update/windows-update-error-reference (CBS).
 """
@@ -30,7 +30,7 @@ OK = 0
 ALREADY_INSTALLED = 0x00240006  # WU_S_ALREADY_INSTALLED
 NOT_APPLICABLE = 0x80240017  # WU_E_NOT_APPLICABLE
 CBS_NOT_APPLICABLE = 0x800F081E  # CBS_E_NOT_APPLICABLE
-# What installing the target alone gives without its checkpoint: ChrisTitusTech/winutil#3214.
+# The error if the target is installed without its checkpoint: ChrisTitusTech/winutil#3214.
 CBS_SOURCE_MISSING = 0x800F081F
 CBS_PENDING = 0x800F0828
 FILE_NOT_FOUND = 0x80070002
@@ -40,7 +40,7 @@ NOT_SUPPORTED = 0x80070032
 DISK_FULL = 0x80070070
 FILE_CORRUPT = 0x80070570
 INSTALL_RUNNING = 0x80070652  # ERROR_INSTALL_ALREADY_RUNNING, 1618
-SERVER_DIED = 0x800706BE  # RPC_S_CALL_FAILED: somebody ended TiWorker
+SERVER_DIED = 0x800706BE  # RPC_S_CALL_FAILED: TiWorker was ended
 NO_SIGNATURE = 0x800B0100
 UNTRUSTED_ROOT = 0x800B0109
 
@@ -52,7 +52,7 @@ _RUNNING = 1056
 
 @dataclass
 class Job:
-    """An installation under way: how far it is (0 to 100), and how it ended."""
+    """An installation in progress: its progress (0 to 100), and its result."""
 
     percent: int = 0
     hresult: int = OK
@@ -61,14 +61,14 @@ class Job:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How an installation ended: an HRESULT (unsigned), and whether it needs a reboot."""
+    """The result of an installation: an HRESULT (unsigned), and whether it needs a reboot."""
 
     hresult: int = OK
     reboot: bool = False
 
 
 def scale(machine: Machine, seconds: float) -> float:
-    """Return real seconds of Windows' own."""
+    """Convert seconds of Windows' time to real seconds."""
     return seconds * machine.settings.time_scale
 
 
@@ -79,13 +79,14 @@ def install(
     stop: threading.Event,
     progress: Callable[[int], None] = lambda _percent: None,
 ) -> Outcome:
-    """Install an update that is applicable, and wait until TiWorker has done it.
+    """Install an applicable update, and wait until TiWorker has finished.
 
     Args:
-        stop: set when the process that asked ends: then nobody waits, and TiWorker goes on.
-        progress: told every new percentage.
+        stop: set when the calling process ends. This ends the wait, while TiWorker continues.
+        progress: called with every new percentage.
 
-    Raises: ProcessEndedError when `stop` is set.
+    Raises:
+        ProcessEndedError: `stop` was set.
     """
     store = component_store.store_of(machine)
     with store.lock:
@@ -119,7 +120,7 @@ def install(
 
 
 def start_service(machine: Machine, name: str) -> int:
-    """Start a service that is needed; returns OK, or the HRESULT of why it does not run."""
+    """Start a service. Returns OK, or the HRESULT if it cannot run."""
     try:
         machine.services.start(name)
     except ServiceError as error:
@@ -128,7 +129,7 @@ def start_service(machine: Machine, name: str) -> int:
 
 
 def _work(machine: Machine, update: Update, client: Client, process: Process, job: Job) -> None:
-    """What TiWorker does."""
+    """Do the work of TiWorker."""
     store, boots = component_store.store_of(machine), machine.power.boots
     try:
         job.hresult = _stage(machine, update, process, job)
@@ -139,7 +140,7 @@ def _work(machine: Machine, update: Update, client: Client, process: Process, jo
             component_store.note(machine, 20 if job.hresult else 19, update, client, job.hresult)
             store.working = ""
     except ProcessEndedError:
-        # With the power gone the store stays as it is: the next boot finds it so and undoes it.
+        # After a power failure the store keeps this state, which the next boot undoes.
         with store.lock:
             if machine.power.state == "on" and machine.power.boots == boots:
                 component_store.roll_back(machine, update.kb, "TiWorker was ended")
@@ -152,7 +153,7 @@ def _work(machine: Machine, update: Update, client: Client, process: Process, jo
 
 
 def _stage(machine: Machine, update: Update, process: Process, job: Job) -> int:
-    """Take the time that it takes; returns OK or what went wrong."""
+    """Wait for the duration of the installation. Returns OK or an error."""
     try:
         machine.files.check_space(update.disk_mb * _MEGABYTE)
     except DiskFullError:
@@ -181,7 +182,7 @@ def _seconds(machine: Machine, update: Update) -> float:
 
 
 def rest(machine: Machine) -> None:
-    """Stop TrustedInstaller: there is nothing left to do."""
+    """Stop TrustedInstaller, because there is nothing left to do."""
     try:
         machine.services.stop(TRUSTED_INSTALLER)
     except ServiceError:

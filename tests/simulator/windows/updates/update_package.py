@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Files of updates: .msu, .cab and .exe that say what they install, and notice when a byte of them changes.
+"""Files of updates (.msu, .cab, .exe), which describe their contents, and detect every changed byte.
 
-Like Windows' own they begin with `MSCF` (a cabinet), `MSWIM` (the .msu of newer builds) or `MZ`; then a line
-`SIMULATED-UPDATE {…}` with the update, its signer and the hash of all that follows.
+Like the real ones they begin with `MSCF` (a cabinet), `MSWIM` (an .msu of newer builds) or `MZ`. Then follows a line
+`SIMULATED-UPDATE {…}` with the update, its signer and the hash of the rest of the file.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ Container = Literal["msu", "cab", "exe"]
 INSTALLER = "simulated-update-installer"
 _MARK = b"SIMULATED-UPDATE "
 _CABINET, _IMAGE = b"MSCF\0\0\0\0", b"MSWIM\0\0\0"
-# .msu files are WIM images since the cumulative updates of build 26100.
+# Since the cumulative updates of build 26100, .msu files are WIM images.
 _FIRST_WITH_IMAGES = 26100
 
 
 class NotAPackageError(ValueError):
-    """The file is no package of updates (ERROR_INVALID_DATA)."""
+    """The file is not an update package (ERROR_INVALID_DATA)."""
 
 
 class CorruptPackageError(ValueError):
-    """The file was a package, but its bytes are not those that its maker signed."""
+    """The file is an update package, but its contents do not match its signature."""
 
 
 @dataclass(frozen=True)
 class Signer:
-    """Who signed a file: the certificate's names and thumbprints, and whether Windows trusts its root by itself."""
+    """The signer of a file: the certificate's names and thumbprints, and whether Windows trusts its root by default."""
 
     subject: str
     issuer: str
@@ -45,7 +45,7 @@ class Signer:
     trusted: bool
 
 
-# Names as on Microsoft's files; thumbprints are made up.
+# Names are those of Microsoft's files; thumbprints are invented.
 SIGNERS: Mapping[str, Signer] = {
     "microsoft": Signer(
         "CN=Microsoft Windows, O=Microsoft Corporation, L=Redmond, S=Washington, C=US",
@@ -73,7 +73,7 @@ SIGNERS: Mapping[str, Signer] = {
 
 @dataclass(frozen=True)
 class Package:
-    """What a file holds: an update, and who signed it (None: nobody)."""
+    """The contents of a file: an update and its signer (None: not signed)."""
 
     update: Update
     container: Container
@@ -84,19 +84,19 @@ class Package:
 def make(
     update: Update, container: Container = "msu", signer: str | None = "microsoft", size: int = 0, version: str = "1.0"
 ) -> bytes:
-    """Return the bytes of a file.
+    """Return the contents of a file.
 
     Args:
-        update: what it installs; one of the catalogue or one's own.
-        container: what kind of file.
-        signer: a key of SIGNERS; None: not signed. An update that is `test_signed` is signed by `test` by default.
-        size: its size in bytes, if larger than what is needed.
-        version: of an .exe.
+        update: an update from the catalogue, or another one.
+        container: the type of file.
+        signer: a key of SIGNERS; None for no signature. An update that is `test_signed` is signed by `test` by default.
+        size: the size in bytes, if larger than the minimum.
+        version: the version of an .exe.
     """
     name = "test" if update.test_signed and signer == "microsoft" else signer
     known = SIGNERS[name] if name is not None else None
     head = _head(update, container, version)
-    # The same bytes each time: whoever pins a SHA-256 must find it again.
+    # Always the same bytes, so that tests can pin the SHA-256.
     filling = random.Random(update.kb).randbytes(max(64, size - len(head) - 1024))
     document = {
         "update": update.document(),
@@ -117,30 +117,30 @@ def _head(update: Update, container: Container, version: str) -> bytes:
 
 
 def parse(data: bytes) -> Package:
-    """Return what a file holds. Raises NotAPackageError, CorruptPackageError."""
+    """Parse the contents of a file. Raises NotAPackageError, CorruptPackageError."""
     head = next((mark for mark in (_CABINET, _IMAGE, b"MZ") if data.startswith(mark)), None)
-    # A file that was cut off begins like a package.
+    # A truncated file begins like a package, too.
     start = data.find(_MARK, 0, executables.HEAD_SIZE)
     if head is None or start < 0:
-        raise NotAPackageError("the file is no package of updates")
+        raise NotAPackageError("the file is not an update package")
     line, newline, filling = data[start + len(_MARK) :].partition(b"\n")
     check, _, text = line.partition(b" ")
     if not newline or hashlib.sha256(text).hexdigest().encode() != check:
-        raise CorruptPackageError("the package's description is not what its maker wrote")
+        raise CorruptPackageError("the package's description does not match its signature")
     document = json.loads(text)
     if hashlib.sha256(filling).hexdigest() != document["sha256"]:
-        raise CorruptPackageError("the package's content is not what its maker wrote")
+        raise CorruptPackageError("the package's contents do not match its signature")
     return describe(document)
 
 
 def describe(document: Mapping[str, Any]) -> Package:
-    """Return what the description in a file says."""
+    """Return the package that the description in a file describes."""
     signer = document["signer"]
     return Package(read(document["update"]), document["container"], Signer(**signer) if signer else None)
 
 
 def signer_of(data: bytes) -> tuple[Signer | None, bool]:
-    """Return who signed a file, and whether its bytes are still what was signed."""
+    """Return the signer of a file, and whether the contents still match the signature."""
     try:
         return parse(data).signer, True
     except NotAPackageError:

@@ -5,8 +5,8 @@
 It searches, downloads and installs, and reports its progress through a named pipe. A scheduled task starts it, so it
 outlives the shell that started it, but not a reboot.
 
-What it tells is what win_updates.ps1 (ansible.windows 3) tells: lines {task, result}, the last one `exit`, repeated
-until somebody cancels it.
+Its messages are those of win_updates.ps1 (ansible.windows 3): lines {task, result}. The last one is `exit`, which is
+repeated until the session is cancelled.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _INSTALL_NOT_ALLOWED = 0x80240016  # WU_E_INSTALL_NOT_ALLOWED
 _DOWNLOAD_SECONDS = 5.0
 _LOOK = 0.1
 _MEGABYTE = 1 << 20
-# The names that the module writes in one word.
+# Names that the module writes as one word.
 _CATEGORIES = {
     "CriticalUpdates": "Critical Updates",
     "DefinitionUpdates": "Definition Updates",
@@ -47,7 +47,7 @@ _CATEGORIES = {
 
 @dataclass(frozen=True)
 class Wish:
-    """What the module was asked for."""
+    """The request of the module."""
 
     state: str = "installed"
     accept: tuple[str, ...] = ()
@@ -58,7 +58,7 @@ class Wish:
 
 
 class Pipe:
-    """The lines that a session has told and nobody has read yet."""
+    """The lines that a session has written and the module has not read."""
 
     def __init__(self) -> None:
         self._lines: deque[dict[str, Any]] = deque()
@@ -66,13 +66,13 @@ class Pipe:
         self.cancelled = threading.Event()
 
     def write(self, task: str, result: Mapping[str, Any]) -> None:
-        """Tell something."""
+        """Write a message."""
         with self._changed:
             self._lines.append({"task": task, "result": dict(result)})
             self._changed.notify_all()
 
     def read(self, timeout: float) -> dict[str, Any] | None:
-        """Return the next line, or None if there is none in time. The line `exit` stays."""
+        """Return the next line, or None at the time limit. The line `exit` is not removed."""
         with self._changed:
             if not self._changed.wait_for(lambda: bool(self._lines), timeout):
                 return None
@@ -81,7 +81,7 @@ class Pipe:
 
 @dataclass
 class UpdateSession:
-    """A session: its pipe, and the process that writes into it."""
+    """A session: its pipe, and the process that writes to it."""
 
     pipe: Pipe
     process: Process
@@ -89,17 +89,17 @@ class UpdateSession:
 
 @dataclass
 class UpdateSessions:
-    """The sessions of a machine by the names of their pipes."""
+    """The sessions of a machine, by the names of their pipes."""
 
     by_pipe: dict[str, UpdateSession] = field(default_factory=dict)
 
     def __deepcopy__(self, memo: dict[int, object]) -> UpdateSessions:
-        """A machine made of this one's disk has none."""
+        """Return no sessions: a machine that is deployed from this one's disk has none."""
         return UpdateSessions()
 
 
 def start(machine: Machine, name: str, user: str, wish: Wish) -> UpdateSession:
-    """Start a session in a process of its own."""
+    """Start a session in a separate process."""
     pipe = Pipe()
 
     def work(process: Process) -> None:
@@ -114,13 +114,13 @@ def start(machine: Machine, name: str, user: str, wish: Wish) -> UpdateSession:
 
 
 def find(machine: Machine, name: str) -> UpdateSession | None:
-    """Return a session whose process still runs."""
+    """Return a session whose process is still running."""
     session = machine.part(UpdateSessions).by_pipe.get(name)
     return session if session is not None and session.process.alive else None
 
 
 def reasons(wish: Wish, update: Update) -> list[str]:
-    """Return why an update that was found is not taken. Raises re.error for a pattern that is none."""
+    """Return the reasons why an update is filtered out. Raises re.error for an invalid pattern."""
     text = update.title + update.kb
     own = {update.category.casefold(), update.product.casefold()}
     categories = {_CATEGORIES.get(name, name).casefold() for name in wish.categories}
@@ -136,7 +136,7 @@ def reasons(wish: Wish, update: Update) -> list[str]:
 
 @dataclass
 class Work:
-    """What a session does, one step after the other; `outcome` is what its last line says."""
+    """The steps of a session. `outcome` is the content of its last line."""
 
     machine: Machine
     process: Process
@@ -145,7 +145,7 @@ class Work:
     outcome: dict[str, Any] = field(default_factory=dict)
 
     def run(self) -> None:
-        """Do it all, and tell how it ended."""
+        """Run all steps, and write the result."""
         self.pipe.write("started", {})
         self.outcome = {
             "changed": False,
@@ -260,7 +260,7 @@ class Work:
         self.outcome["reboot_required"] = windows_update.reboot_required(self.machine)
 
     def _progress(self, task: str, update: Update, index: int, count: int, percent: int) -> None:
-        """Tell how far a download or an installation is, with the properties of the agent's progress objects."""
+        """Write the progress of a download or an installation, with the properties of the agent's progress objects."""
         progress: dict[str, object] = {
             "CurrentUpdateId": update.id,
             "CurrentUpdateIndex": index,
@@ -281,7 +281,7 @@ class Work:
 
 
 class _FailedError(Exception):
-    """The session ends here; the text says why."""
+    """The session ends with an error. The text is the reason."""
 
 
 def _result(update: Update, hresult: int) -> dict[str, Any]:
@@ -290,5 +290,5 @@ def _result(update: Update, hresult: int) -> dict[str, Any]:
 
 
 def signed(hresult: int) -> int:
-    """Return an HRESULT as .NET has it."""
+    """Return an HRESULT as a signed number, like .NET."""
     return hresult - (1 << 32) if hresult & 0x80000000 else hresult

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The Windows Update agent: which updates it offers, from where, and when it refuses.
+"""The Windows Update agent: the updates that it offers, their source, and its errors.
 
-Settings of a node: `windows_update` (`false`: Microsoft cannot be reached; `{until: 2024-12-31, offers: [KB…]}`) and
+Settings of a node: `windows_update` (`false`: Microsoft is not reachable; `{until: 2024-12-31, offers: [KB…]}`) and
 `wsus` (`{url: http://wsus:8530, approved: [KB…]}`). Policies:
 https://learn.microsoft.com/windows/deployment/update/waas-wu-settings; HRESULTs:
 https://learn.microsoft.com/windows/win32/wua_sdk/wua-success-and-error-codes- and …/wua-networkerror-codes.
@@ -30,7 +30,7 @@ NAME_NOT_RESOLVED = 0x8024402C  # WU_E_PT_WINHTTP_NAME_NOT_RESOLVED
 
 
 class AgentError(Exception):
-    """What the agent's COM interface throws: an HRESULT (unsigned)."""
+    """An exception of the agent's COM interface, with an HRESULT (unsigned)."""
 
     def __init__(self, hresult: int) -> None:
         super().__init__(f"Exception from HRESULT: 0x{hresult:08X}")
@@ -38,7 +38,7 @@ class AgentError(Exception):
 
 
 def check_settings(machine: Machine) -> None:
-    """Raise ValueError if a node's settings of updates are none."""
+    """Raise ValueError if a node's settings for updates are invalid."""
     option = machine.settings.option
     shapes = {
         "windows_update": ({"until", "offers"}, option("windows_update", {}) or {}),
@@ -46,21 +46,21 @@ def check_settings(machine: Machine) -> None:
     }
     for name, (known, value) in shapes.items():
         if not isinstance(value, Mapping) or value.keys() - known:
-            raise ValueError(f"{name} of a node has the keys {' and '.join(sorted(known))}, not {value!r}")
+            raise ValueError(f"{name} of a node: expected the keys {' and '.join(sorted(known))}, got {value!r}")
         for entry in (*value.get("offers", []), *value.get("approved", [])):
             if isinstance(entry, Mapping):
                 update_catalogue.read(entry)
     if not isinstance(option("updates", []), list):
-        raise ValueError(f"updates of a node must be a list of articles, not {option('updates')!r}")
+        raise ValueError(f"expected a list of articles as the updates of a node, got {option('updates')!r}")
 
 
 def reboot_required(machine: Machine) -> bool:
-    """Return what Microsoft.Update.SystemInfo says."""
+    """Return the RebootRequired property of Microsoft.Update.SystemInfo."""
     return machine.registry.key_exists(UPDATE_PENDING)
 
 
 def search(machine: Machine, selection: Selection = "default") -> list[Update]:
-    """Return the updates that are offered and not installed: none that others replace. Raises AgentError."""
+    """Return the updates that are offered, not installed and not superseded. Raises AgentError."""
     _start(machine)
     if _policy(machine, "DisableWindowsUpdateAccess") == 1:
         raise AgentError(DISABLED_BY_POLICY)
@@ -69,7 +69,7 @@ def search(machine: Machine, selection: Selection = "default") -> list[Update]:
 
 
 def _start(machine: Machine) -> None:
-    """Start the agent's service, which anybody may who asks it for something."""
+    """Start the agent's service, which every user of the agent may do."""
     problem = start_service(machine, "wuauserv")
     if problem:
         raise AgentError(problem)
@@ -80,7 +80,7 @@ def _policy(machine: Machine, name: str, key: str = POLICY) -> object:
 
 
 def _is_managed(machine: Machine, selection: Selection) -> bool:
-    """Return whether a WSUS is asked: only where a policy names one."""
+    """Return whether to use WSUS, which requires that a policy contains its URL."""
     configured = bool(_policy(machine, "WUServer")) and _policy(machine, "UseWUServer", f"{POLICY}\\AU") == 1
     return configured and selection != "windows_update"
 
@@ -105,7 +105,7 @@ def _from_microsoft(machine: Machine) -> list[Update]:
     if isinstance(offers, list):
         return _named(machine, offers)
     until = str(choices.get("until", "9999"))
-    # A servicing stack comes with its cumulative update.
+    # A servicing stack update is part of its cumulative update.
     return [
         update
         for update in update_catalogue.for_build(machine.windows.build)
@@ -114,7 +114,7 @@ def _from_microsoft(machine: Machine) -> list[Update]:
 
 
 def _named(machine: Machine, entries: Iterable[object]) -> list[Update]:
-    """Return updates by article, or by what the fleet file says of them."""
+    """Return updates by article, or from their definition in the fleet file."""
     found: list[Update] = []
     for entry in entries:
         update = (
@@ -128,6 +128,6 @@ def _named(machine: Machine, entries: Iterable[object]) -> list[Update]:
 
 
 def _wanted(machine: Machine, update: Update) -> bool:
-    """Return whether it is applicable; Windows Update brings checkpoints along by itself."""
+    """Return whether an update is applicable. Windows Update includes the required checkpoints."""
     checkpoints = tuple(kb for kb, _ in update.checkpoints)
     return component_store.verdict(machine, update, checkpoints) == "applicable"

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""wusa.exe, and installers of updates that are .exe files.
+"""wusa.exe, and update installers that are .exe files.
 
-https://support.microsoft.com/help/934307 (wusa's arguments). It refuses a network logon: "WUSA returns 0x5
+https://support.microsoft.com/help/934307 (wusa's arguments). It does not work in a network logon: "WUSA returns 0x5
 ERROR_ACCESS_DENIED when deploying .msu files through WinRM and Windows Remote Shell" (Microsoft's sus team, quoted in
-jberezanski/ChocolateyPackages#69). It needs the wuauserv service (1058 when that is disabled).
+jberezanski/ChocolateyPackages#69). It needs the wuauserv service (1058 if the service is disabled).
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ _NOT_INSTALLED = 0x00240007  # WU_S_ALREADY_UNINSTALLED
 
 
 def exit_code(hresult: int) -> int:
-    """Return what wusa.exe exits with: the Win32 code that an HRESULT wraps, or the HRESULT, signed."""
+    """Return wusa.exe's exit code: the Win32 code in an HRESULT, or the signed HRESULT."""
     if hresult >> 16 == 0x8007:
         return hresult & 0xFFFF
     return hresult - (1 << 32) if hresult & 0x80000000 else hresult
 
 
 def is_network_logon(run: Invocation) -> bool:
-    """Return whether a program runs as WinRM's user, without credentials of its own on the machine."""
+    """Return whether a program runs in a network logon of WinRM, without credentials on the machine."""
     short = run.user.rsplit("\\", 1)[-1].casefold()
     return short not in ("system", "localsystem") and run.logon != "batch"
 
 
 def wusa(machine: Machine, run: Invocation) -> ProgramResult:
-    """wusa.exe FILE /quiet /norestart, and /uninstall /kb:NUMBER."""
+    """Simulate wusa.exe FILE /quiet /norestart, and /uninstall /kb:NUMBER."""
     words = [word.casefold() for word in run.argv]
     options = {word.partition(":")[0]: word.partition(":")[2] for word in words if word.startswith("/")}
     files = [word for word in run.argv if not word.startswith("/")]
@@ -74,7 +74,7 @@ def _end(machine: Machine, options: Collection[str], *, reboot: bool) -> Program
 
 
 def _wait_for_a_user(run: Invocation) -> ProgramResult:
-    """Show a window that nobody sees, until somebody ends the process."""
+    """Show a window that no user sees, until the process is ended."""
     run.stop.wait()
     raise ProcessEndedError
 
@@ -84,7 +84,7 @@ def _absolute(run: Invocation, path: str) -> str:
 
 
 def installer(machine: Machine, run: Invocation) -> ProgramResult:
-    """An update's own installer: FILE.exe /quiet /norestart (or /q)."""
+    """Simulate an update's own installer: FILE.exe /quiet /norestart (or /q)."""
     options = {word.casefold().replace("-", "/", 1) for word in run.argv}
     if not options & {"/quiet", "/q", "/passive"}:
         return _wait_for_a_user(run)
@@ -101,7 +101,7 @@ def installer(machine: Machine, run: Invocation) -> ProgramResult:
         return ProgramResult(exit_code(update_install.NOT_APPLICABLE))
     if update.exit_code is not None:
         return ProgramResult(update.exit_code)
-    # What has a package goes through the component store like any other; the rest only replaces files.
+    # Updates with a package go through the component store. The others only replace files.
     outcome = update_install.install(machine, update, "DISM" if update.package else "Installer", run.stop)
     if outcome.hresult != update_install.OK:
         return ProgramResult(exit_code(outcome.hresult))

@@ -49,7 +49,7 @@ def _check_namespace(bound: Bound) -> None:
 
 
 def _find(machine: Machine, bound: Bound) -> list[PSObject]:
-    """Return the instances that ClassName and Filter, or Query, name."""
+    """Return the instances that match ClassName and Filter, or Query."""
     _check_namespace(bound)
     try:
         if bound.get("Query"):
@@ -66,7 +66,7 @@ def _find(machine: Machine, bound: Bound) -> list[PSObject]:
 
 
 def _only(item: PSObject, names: tuple[str, ...]) -> PSObject:
-    """Return the object with its other properties null, as -Property does."""
+    """Return the object with all other properties set to null, as -Property does."""
     if not names or "*" in names:
         return item
     wanted = {name.casefold() for name in names}
@@ -75,7 +75,7 @@ def _only(item: PSObject, names: tuple[str, ...]) -> PSObject:
 
 
 def get_instance(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-CimInstance."""
+    """Simulate Get-CimInstance."""
     given = objects(bound, "InputObject")
     if given and not bound.get("ClassName") and not bound.get("Query"):
         return [_again(machine, item) for item in given]
@@ -87,7 +87,7 @@ def _key(item: PSObject) -> object:
 
 
 def _again(machine: Machine, item: PSObject) -> PSObject:
-    """Return an object's present state."""
+    """Return an object's current state."""
     now = CLASSES[_class(class_of(item))](machine)
     found = next((other for other in now if _key(other) == _key(item)), None)
     if found is None:
@@ -102,7 +102,7 @@ def _pairs(value: object) -> dict[str, object]:
 
 
 def set_instance(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Set-CimInstance."""
+    """Simulate Set-CimInstance."""
     changes = _pairs(bound.get("Property"))
     given = objects(bound, "InputObject") or (_find(machine, bound) if bound.get("Query") else [])
     changed = []
@@ -146,7 +146,7 @@ def _number(value: object) -> int:
 
 
 def new_instance(machine: Machine, bound: Bound) -> Iterable[object]:
-    """New-CimInstance: a page file; anything else only with -ClientOnly."""
+    """Simulate New-CimInstance for a page file. Other classes require -ClientOnly."""
     name = bound.text("ClassName")
     properties = _pairs(bound.get("Property"))
     if bound.flag("ClientOnly"):
@@ -155,7 +155,7 @@ def new_instance(machine: Machine, bound: Bound) -> Iterable[object]:
         raise _error("InvalidOperation", "0x80041024", "Provider is not capable of the attempted operation ")
     for size in ("InitialSize", "MaximumSize"):
         if any(key.casefold() == size.casefold() for key in properties):
-            # PowerShell's whole numbers are Int32, the property is a UInt32, and a new instance converts nothing.
+            # PowerShell integers are Int32 and the property is UInt32. A new instance does not convert values.
             raise _error("InvalidArgument", "0x80041005", f'Type mismatch for property "{size}"')
     wanted = _page_file(PSObject("", properties))
     existing = page_file.configured(machine)
@@ -168,7 +168,7 @@ def new_instance(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def remove_instance(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Remove-CimInstance: a page file."""
+    """Simulate Remove-CimInstance for a page file."""
     given = objects(bound, "InputObject") or (_find(machine, bound) if bound.get("Query") else [])
     for item in given:
         if class_of(item) != "Win32_PageFileSetting":
@@ -179,7 +179,7 @@ def remove_instance(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def invoke_method(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Invoke-CimMethod: Win32_Process.Create, Win32_Service.StartService/StopService, Win32_OperatingSystem.Reboot."""
+    """Simulate Invoke-CimMethod for methods of Win32_Process, Win32_Service and Win32_OperatingSystem."""
     method = bound.text("MethodName").casefold()
     arguments = _pairs(bound.get("Arguments"))
     given = objects(bound, "InputObject") or (_find(machine, bound) if bound.get("Query") else [])
@@ -201,7 +201,7 @@ def _result(code: int, **more: object) -> PSObject:
 
 
 def _service(machine: Machine, name: str, method: str) -> int:
-    """Return the method's code: https://learn.microsoft.com/windows/win32/cimwin32prov/startservice-method-in-class-win32-service"""
+    """Return the method's return value: https://learn.microsoft.com/windows/win32/cimwin32prov/startservice-method-in-class-win32-service"""
     codes = {1056: 10, 1058: 14, 1062: 5, 1051: 3, 1068: 15, 1075: 16, 1053: 7, 2: 9}
     try:
         (machine.services.start if method == "startservice" else machine.services.stop)(name)
@@ -211,7 +211,7 @@ def _service(machine: Machine, name: str, method: str) -> int:
 
 
 def _create_process(machine: Machine, bound: Bound, line: str) -> PSObject:
-    """Start a program as whoever asks for it, in the same logon."""
+    """Start a program as the calling user, in the same logon session."""
     session = getattr(bound.session, "session", bound.session)
     user, logon = getattr(session, "user", SYSTEM), getattr(session, "logon", "")
     program, rest = command_line.program_and_rest(line, machine.files.is_file)

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The CIM classes of root/cimv2 that the simulator knows, as objects.
+"""The modelled CIM classes of root/cimv2.
 
-https://learn.microsoft.com/windows/win32/cimwin32prov/win32-provider; units as there
+https://learn.microsoft.com/windows/win32/cimwin32prov/win32-provider, with the same units
 (memory of Win32_OperatingSystem in KB).
 """
 
@@ -194,7 +194,7 @@ def _network(machine: Machine) -> list[PSObject]:
 
 
 def _device_guard(machine: Machine) -> list[PSObject]:
-    """Code integrity's policies: 0 none, 1 audits, 2 enforces. In root/Microsoft/Windows/DeviceGuard.
+    """Return the code integrity policies (0 off, 1 audit, 2 enforced) in root/Microsoft/Windows/DeviceGuard.
 
     https://learn.microsoft.com/windows/security/hardware-security/enable-virtualization-based-protection-of-code-integrity
     """

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-r"""Page files as the registry keeps them: `PagingFiles` under Session Manager\Memory Management.
+r"""Page files, as configured in the registry: `PagingFiles` in Session Manager\Memory Management.
 
-`?:\pagefile.sys` is automatic, `C:\pagefile.sys 0 0` one whose size the system manages, `C:\pagefile.sys 1024 2048`
-a fixed one (sizes in MB). What is in use changes at a boot.
+`?:\pagefile.sys` is automatic. `C:\pagefile.sys 0 0` has a size that the system manages, and `C:\pagefile.sys 1024
+2048` a fixed size (in MB). Changes take effect at the next boot.
 https://learn.microsoft.com/windows/win32/cimwin32prov/win32-pagefilesetting
 """
 
@@ -21,7 +21,7 @@ _AUTOMATIC = "?:\\pagefile.sys"
 
 @dataclass(frozen=True)
 class PageFile:
-    """A page file; sizes in MB, 0 and 0: the system decides."""
+    """A page file with sizes in MB. If both are 0, the system manages the size."""
 
     path: str
     initial: int = 0
@@ -30,7 +30,7 @@ class PageFile:
 
 @dataclass
 class InUse:
-    """The page files since the last boot."""
+    """The page files that are in use since the last boot."""
 
     files: list[PageFile] = field(default_factory=lambda: [PageFile("C:\\pagefile.sys")])
 
@@ -41,12 +41,12 @@ def _entries(machine: Machine) -> list[str]:
 
 
 def is_automatic(machine: Machine) -> bool:
-    """Return whether Windows chooses page files for all drives."""
+    """Return whether Windows manages the page files of all drives."""
     return any(entry.startswith("?:") for entry in _entries(machine))
 
 
 def configured(machine: Machine) -> list[PageFile]:
-    """Return the page files that are configured; none while they are automatic."""
+    """Return the configured page files; none if they are managed automatically."""
     found = []
     for entry in _entries(machine):
         parts = entry.split()
@@ -62,13 +62,13 @@ def active(machine: Machine) -> list[PageFile]:
 
 
 def configure(machine: Machine, files: list[PageFile]) -> None:
-    """Write the page files that there shall be after the next boot."""
+    """Configure the page files from the next boot on."""
     entries: list[object] = [f"{file.path} {file.initial} {file.maximum}" for file in files]
     machine.registry.set(KEY, "PagingFiles", entries, "MultiString")
 
 
 def make_automatic(machine: Machine, automatic: bool) -> None:
-    """Switch the automatic choice on or off; off leaves the files that are in use."""
+    """Enable or disable automatic management. Disabling it keeps the files in use."""
     if automatic:
         machine.registry.set(KEY, "PagingFiles", [_AUTOMATIC], "MultiString")
     elif is_automatic(machine):
@@ -76,5 +76,5 @@ def make_automatic(machine: Machine, automatic: bool) -> None:
 
 
 def on_boot(machine: Machine) -> None:
-    """Use what is configured."""
+    """Put the configured page files into use."""
     machine.part(InUse).files = [PageFile("C:\\pagefile.sys")] if is_automatic(machine) else configured(machine)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The part of WQL that roles use: `SELECT … FROM class WHERE name = 'value' AND …`.
+"""The subset of WQL that roles use: `SELECT … FROM class WHERE name = 'value' AND …`.
 
 https://learn.microsoft.com/windows/win32/wmisdk/wql-sql-for-wmi
 """
@@ -37,7 +37,7 @@ class Term:
 
 @dataclass(frozen=True)
 class Query:
-    """A query: the class, the properties that are wanted (`*`: all), the condition."""
+    """A query: the class, the requested properties (`*` for all), the condition."""
 
     class_name: str
     names: tuple[str, ...]
@@ -45,7 +45,7 @@ class Query:
 
 
 def parse(text: str) -> Query:
-    """Read a query. Raises WqlError."""
+    """Parse a query. Raises WqlError."""
     found = _SELECT.match(text)
     if not found:
         raise WqlError(text)
@@ -54,7 +54,7 @@ def parse(text: str) -> Query:
 
 
 def parse_condition(text: str) -> list[list[Term]]:
-    """Read a condition: alternatives (OR) of terms that must all hold (AND). Raises WqlError."""
+    """Parse a condition: alternatives (OR) of terms that must all be true (AND). Raises WqlError."""
     if not text.strip():
         return []
     alternatives = []
@@ -71,7 +71,7 @@ def parse_condition(text: str) -> list[list[Term]]:
 
 
 def holds(condition: list[list[Term]], item: PSObject) -> bool:
-    """Return whether an object meets a condition; an empty one always holds."""
+    """Return whether an object matches a condition. An empty condition matches all objects."""
     return not condition or any(all(_compare(term, item.get(term.name)) for term in terms) for terms in condition)
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What tests of actions run on: a simulated machine, and a folder for a bundle."""
+"""Fixtures for tests of actions: a simulated machine, and a folder for a bundle."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def node(tmp_path: Path) -> Iterator[Node]:
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a patch, and with the place where the controller notes the bundles that it used."""
+    """Return a folder with a patch, and set the path where the controller records the bundles that it has used."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setattr(bundle, "show", lambda _line: None)
     (tmp_path / "kb5999001.msu").write_bytes(PATCH)

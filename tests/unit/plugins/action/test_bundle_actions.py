@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The way of a bundle through its actions: what hosts need, the folder, the server, and what leads nodes there."""
+"""The actions of a bundle, one after the other: the needs of hosts, the folder, the server, and the facts for nodes."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_a_bundle_is_made_once(site: Path) -> None:
     assert pem == public_pem(key.public_key()).decode()
     assert files(site / "bundle") == {FILE, "index.json", "index.json.sig"}
     assert make(site, content) == {**made, "changed": False, "fetched": []}
-    # What nobody needs any more goes only on demand.
+    # Unneeded files are only removed on request.
     assert make(site) == {**made, "changed": False, "fetched": []}
     gone = {**made, "fetched": [], "removed": [FILE], "files": 0, "size": 0}
     assert make(site, prune=True) == gone
@@ -146,7 +146,7 @@ def test_a_key_that_is_made_is_a_change(site: Path) -> None:
     (site / "key").unlink()
     again = make(site, needs(site))
     assert again["public_key"] != made["public_key"]
-    # The index of another key is not believed.
+    # An index that was signed with another key is rejected.
     assert (again["changed"], again["fetched"], len(again["warnings"])) == (True, [FILE], 1)
     (site / "key").unlink()
     (site / "bundle/index.json").unlink()
@@ -196,7 +196,7 @@ def test_what_a_bundle_lacks_is_told_and_the_rest_is_kept(site: Path, monkeypatc
     asked: list[dict[str, t.Any]] = []
 
     class Builder:
-        """Fails as the real one would."""
+        """Fails like the real builder."""
 
         def __init__(self, folder: Path, key: object, fetcher: object, how: object, say: object) -> None:
             asked.append(vars(how) | {"folder": folder})

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A bundle is verified and served, and what leads nodes there."""
+"""Verifying and serving a bundle, and the facts that lead nodes to the server."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HOSTS = {"a": {"ansible_host": "127.0.0.1"}, "b": {"here": "controller.example"}
 
 @pytest.fixture
 def started() -> Iterator[list[int]]:
-    """Servers to stop after a test."""
+    """Yield a list of servers that are stopped after the test."""
     found: list[int] = []
     yield found
     for pid in found:
@@ -39,7 +39,7 @@ def served(site: Path, key: str, hosts: t.Mapping[str, t.Any] = HOSTS, **options
 
 
 def entry(site: Path) -> dict[str, t.Any]:
-    """The one entry of the bundle's index."""
+    """Return the single entry of the bundle's index."""
     (time,) = (one["time"] for one in json.loads((site / "bundle/index.json").read_text(encoding="utf-8"))["files"])
     return {
         "path": FILE,
@@ -89,7 +89,7 @@ def test_a_bundle_is_served_to_the_hosts_of_the_play(site: Path, started: list[i
     assert Path(found["revocations"]).read_text(encoding="ascii") == (
         bundle_servers.serving_nodes.fingerprint(tokens["b"]) + "\n"
     )
-    # A server that has ended takes no token any more.
+    # A server that has ended does not accept tokens any more.
     assert run(bundle_server, {**options, "revocations": "/none/such"}) == {"changed": False}
     assert run(bundle_server, {"state": "stopped", "pid": found["pid"]}) == {"changed": False}
 
@@ -125,7 +125,7 @@ def test_a_server_gets_what_the_options_say(site: Path, monkeypatch: pytest.Monk
     assert (found["pid"], found["revocations"]) == (7, "/revoked")
     own = {"nodes": {"127.0.0.1": "127.0.0.1"}, "bind": "127.0.0.1"}
     assert asked == {**own, "port": 65535, "certificate": "/c.pem", "key": "/k.pem"}
-    # Two addresses, or one that somebody named: it may be translated on the way.
+    # Two addresses, or a given one, which may be translated on the way.
     served(site, key, {"a": {"bundle_address": "192.0.2.7"}, "b": {"ansible_host": "127.0.0.1"}})
     assert asked == {
         "nodes": {"a": "192.0.2.7", "b": "127.0.0.1"}, "bind": "0.0.0.0", "port": 0, "certificate": "", "key": "",

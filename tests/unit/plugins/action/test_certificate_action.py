@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The whole way of a renewed certificate through its action."""
+"""Renewing a certificate with its action, from end to end."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from simulator.machine import certificate_store, winrm_settings
 
 
 def listener(node: Node, days: int) -> str:
-    """Give the HTTPS listener a certificate that ends after this time; returns its thumbprint."""
+    """Set a certificate with this validity for the HTTPS listener. Returns its thumbprint."""
     until = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=days, hours=1)
     names = [x509.DNSName("win.example")]
     own, key = certificate_store.self_signed(x509.Name.from_rfc4514_string("CN=win.example"), names, until)
@@ -31,7 +31,7 @@ def listener(node: Node, days: int) -> str:
 
 @pytest.fixture
 def trusted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The controller trusts what it is shown; a test may say otherwise."""
+    """Make the controller trust all certificates, unless a test changes this."""
     answers: list[str] = []
 
     def verify(*dummy: object) -> str | None:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Actions that run on the controller: warnings of certificates that end, and which kubeconfigs are missed."""
+"""Actions on the controller: warnings about certificates that expire, and about missing kubeconfigs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Frozen(datetime.datetime):
 def info(
     monkeypatch: pytest.MonkeyPatch, left: datetime.timedelta | Exception, variables: dict[str, t.Any] | None = None
 ) -> dict[str, t.Any]:
-    """What is said of a listener whose certificate ends after this time."""
+    """Return the result for a listener whose certificate expires after this time."""
 
     def presented(host: str, port: int, *, seconds: float) -> types.SimpleNamespace:
         assert (host, port, seconds) == ("192.0.2.1", 5986, 5.0)
@@ -107,5 +107,5 @@ def test_the_kubeconfig_of_joins_is_looked_for_wherever_it_is_given(joins: bool,
     path = tmp_path / "admin.conf"
     path.write_text("a kubeconfig", encoding="utf-8")
     assert kubeconfig_problems(joins=joins, **{**JOIN, "node_join_kubeconfig": str(path)}) == []
-    # A play without a cluster's side has no such variable.
+    # A play without tasks for a cluster does not have this variable.
     assert kubeconfig_problems(joins=joins) == []

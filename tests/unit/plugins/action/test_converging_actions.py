@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Actions that change a node, as they only look; and the comparison of a host with its cluster: whole results."""
+"""Actions that change a node, in check mode; and the comparison of a host with its cluster: complete results."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ SHA = "ab" * 32
 
 
 def looked(node: Node, action: t.Any, **options: t.Any) -> dict[str, t.Any]:
-    """Return the result of a dry run, without what differs each time."""
+    """Return the result of a dry run, without values that differ each time."""
     found = run_on(node, action, options, check_mode=True)
     found.pop("clock_skew", None)
     return found
 
 
 def missing(kind: str, name: str, why: str) -> dict[str, t.Any]:
-    """What a node has too little of, as its result tells it."""
+    """Return the entry for insufficient disk space in a node's result."""
     change = {"type": kind, "name": name, "action": "create", "why": why, "disturbs": False, "disturbance": ""}
     return {
         "changed": True,

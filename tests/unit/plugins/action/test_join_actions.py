@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What is told of a machine that is to join a cluster, and how it joins once."""
+"""The report about a machine before it joins a cluster, and joining it once."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def joined(node: Node, server: str) -> None:
 
 
 def joins(node: Node, *, check_mode: bool = False, **options: t.Any) -> dict[str, t.Any]:
-    """Return what is told of a machine; how far its clock is off is known to be little."""
+    """Return the report about a machine. The offset of its clock is known to be small."""
     found = run_on(node, join_info, options, check_mode=check_mode)
     assert abs(found.pop("clock_skew")) < 5
     assert found.pop("remote_commands") == node.remote_commands
@@ -118,7 +118,7 @@ def test_a_windows_that_nobody_supports_is_told_unless_it_is_allowed(node: Node)
 
 
 def answer(stopped: str = "", **calls: t.Any) -> Observation:
-    """Return what a node answered, and at which call it stopped."""
+    """Return a node's response, and the call at which it stopped."""
     wire = {"state": "finished", "calls": calls, **({"stopped": {"id": stopped, "reason": "error"}} if stopped else {})}
     return Observation.from_wire(wire)
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Actions on one node: the whole result of each, on a simulated machine or one that answers as the test says."""
+"""Actions on one node: the complete result of each, on a simulated machine or one with the responses of a test."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_what_is_learned_of_logs_before_a_failure_is_kept_without_passwords(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, error: Exception, more: dict[str, bool]
 ) -> None:
     class Collection:
-        """Breaks while it collects."""
+        """Fails during the collection."""
 
         def __init__(self, *dummy: object) -> None:
             self.outcome = types.SimpleNamespace(

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What patch_install returns: of a run that went well, that was cut short, that only looked."""
+"""The results of patch_install: for a successful run, an interrupted run, and a dry run."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ OPTIONS = {
 
 
 class PatchedNode(DirectNode):
-    """A simulated machine as the action has it; its link fails when a test says so."""
+    """A simulated machine as the action sees it. Its connection fails when a test requests it."""
 
     def __init__(self, machine: Machine) -> None:
         super().__init__(machine)
@@ -55,7 +55,7 @@ class PatchedNode(DirectNode):
         return super().observe(calls, step=step, private=private)
 
     def forget(self, keys: t.Iterable[str]) -> None:
-        """Nothing is kept."""
+        """Do nothing, because nothing is stored."""
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def node(tmp_path: Path) -> Iterator[PatchedNode]:
 
 
 class Action(action.ActionModule):  # type: ignore[misc]  # ansible ships no type information
-    """The action, without Ansible around it."""
+    """The action without Ansible."""
 
     def __init__(self, *, check_mode: bool) -> None:
         self._task = types.SimpleNamespace(check_mode=check_mode, diff=True)
@@ -82,7 +82,7 @@ def run(node: PatchedNode, *, check_mode: bool = False, **options: t.Any) -> dic
 
 
 def pending(node: PatchedNode) -> None:
-    """Its update stack waits for a reboot."""
+    """Make its update stack wait for a reboot."""
     node.machine.registry.set(PENDING, "", "")
 
 

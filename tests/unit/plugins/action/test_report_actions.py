@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Actions that report on all hosts of a play: the whole result, what is printed, and what is written."""
+"""Actions that report on all hosts of a play: the complete result, the output, and the files."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Frozen(datetime.datetime):
 
 @pytest.fixture
 def shown(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The lines that an action prints."""
+    """Return a list of the lines that an action prints."""
     lines: list[str] = []
     for action in (drift_report, hns_report, patch_report, preflight_report):
         monkeypatch.setattr(action, "show", lines.append)
@@ -50,7 +50,7 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def hosts(name: str, **results: t.Any) -> dict[str, t.Any]:
-    """Variables of hosts that have these results."""
+    """Return the variables of hosts with these results."""
     return variables_of({host: {name: result} for host, result in results.items()})
 
 
@@ -218,7 +218,7 @@ def test_a_folder_that_cannot_be_written_to_is_refused(tmp_path: Path) -> None:
 
 
 def patched(**more: t.Any) -> dict[str, t.Any]:
-    """The entry of a node in patch.json."""
+    """Return the entry of a node in patch.json."""
     entry = {"node": "n", "status": "patched", "message": "", "os_build_before": "", "os_build_after": ""}
     return {**entry, "patches": [], "reboots": 0, "minutes": 0.0, "cordoned": False, **more}
 
@@ -259,7 +259,7 @@ def test_a_rollout_of_patches_is_shown_and_written(shown: list[str], tmp_path: P
 def test_a_rollout_that_went_on_says_nothing_more(
     shown: list[str], tmp_path: Path, stages: tuple[str, ...], check_mode: bool, summary: str
 ) -> None:
-    """These variables are the ones that the playbook's roles register."""
+    """These variables are the ones that the roles of the playbook register."""
     variables = variables_of(
         {
             f"host{number}": {
@@ -310,7 +310,7 @@ def test_unknown_tags_are_refused(tmp_path: Path, tags: list[str], skipped: list
     variables = {"ansible_run_tags": tags, "ansible_skip_tags": skipped}
     expected = {"changed": False, "failed": True, "msg": message} if message else {"changed": False}
     assert run(known_tags, {}, variables, path=f"{playbook}:12") == expected
-    # Its tags may be those of the playbook that imports it.
+    # The tags may be those of the playbook that imports it.
     assert run(known_tags, {}, variables, path=f"{playbook}:12", included=str(playbook)) == {"changed": False}
     playbook.write_text("- hosts: all\n", encoding="utf-8")
     if tags == ["x"]:

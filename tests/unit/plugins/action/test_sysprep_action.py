@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The action that generalizes a machine: what it refuses by itself, and when it is done."""
+"""The action that generalizes a machine: its own checks, and when it is finished."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_a_joined_node_is_not_generalized(machine: Machine, joined: bool) -> Non
 
 @dataclasses.dataclass
 class Sealed:
-    """A node that does whatever it is told."""
+    """A node that accepts all requests."""
 
     name: str = "win1"
     patience: Timeouts = dataclasses.field(default_factory=Timeouts)
@@ -81,7 +81,7 @@ class Sealed:
 
 
 class Listening(action.ActionModule):  # type: ignore[misc]  # ansible ships no type information
-    """The action, before a machine whose WinRM port is an own socket."""
+    """The action with a machine whose WinRM port is a local socket."""
 
     def __init__(self, port: int) -> None:
         self._task = types.SimpleNamespace(check_mode=False)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""When the action leaves a guard for static addresses on a node, and what it says of it later."""
+"""When the action starts a guard for static addresses on a node, and what it reports about the guard later."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ UPLINK = {"static": True, "gateway": "127.0.0.254", "dns": ["127.0.0.250"], "rou
 
 
 class GuardedNode(DirectNode):
-    """A simulated machine whose guards are noted, and run only in what a test says of them."""
+    """A simulated machine that records its guards, which run only as far as a test describes them."""
 
     def __init__(self, machine: Machine) -> None:
         super().__init__(machine)
@@ -38,7 +38,7 @@ class GuardedNode(DirectNode):
     def start(self, batch: Batch, *, step: str) -> None:
         self.remote_commands += 1
         self.started.append(batch.key or "")
-        # The first thing that it does.
+        # The first command of a guard.
         (note,) = (call for call in batch.calls if call.id == "note")
         self.machine.files.make_directory(addresses.NOTE.rpartition("\\")[0])
         self.machine.files.write_text(addresses.NOTE, str(note.parameters["content"]))
@@ -58,7 +58,7 @@ def node(tmp_path: Path) -> Iterator[GuardedNode]:
 
 
 class Action(action.ActionModule):  # type: ignore[misc]  # ansible ships no type information
-    """The action, without Ansible around it."""
+    """The action without Ansible."""
 
     def __init__(self, *, check_mode: bool = False) -> None:
         self._task = types.SimpleNamespace(check_mode=check_mode)

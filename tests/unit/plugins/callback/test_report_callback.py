@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What the callback writes of a run, and what it keeps out of its files."""
+"""The files that the callback writes about a run, and what they omit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ansible_collections.winkube.node.plugins.callback.report import CallbackMod
 
 
 class Report:
-    """A run of one playbook, as Ansible tells a callback of it."""
+    """A run of one playbook, as Ansible reports it to a callback."""
 
     def __init__(self, directory: Path | None) -> None:
         self.directory = directory

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What each filter returns and refuses, compared with golden files."""
+"""The results and errors of each filter, compared with golden files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COMMIT = 40 * "a"
 
 
 def filters() -> dict[str, t.Any]:
-    """All filters of the collection, by name."""
+    """Return all filters of the collection, by name."""
     found: dict[str, t.Any] = {}
     for file in sorted(FILTERS.glob("*.py")):
         module = importlib.import_module(f"ansible_collections.winkube.node.plugins.filter.{file.stem}")
@@ -30,7 +30,7 @@ def filters() -> dict[str, t.Any]:
 
 
 def refused(call: Callable[[], object]) -> object:
-    """What a call returns, or the message with which it is refused; a cause would be shown, too."""
+    """Return the result of a call, or its error message including causes."""
     try:
         return call()
     except AnsibleFilterError as error:
@@ -78,7 +78,7 @@ def test_names_that_hosts_may_not_have() -> None:
     ]
     hosts = [f"host{number}" for number in range(1, len(facts) + 1)]
     given: list[list[str]] = [["", "named"], *([""] for _ in facts[1:])]
-    # Of all but the third, the inventory knows no address.
+    # The inventory has no address for any of them except the third.
     addresses = ["", "", "10.0.0.3", "", "", "", ""]
     found = problems(hosts, given=given, addresses=addresses, facts=facts, nodes=NODES)
     outcomes.check("filters/node_name_problems", found)

@@ -60,7 +60,7 @@ def test_a_folder_that_is_not_the_collections_keeps_its_credentials() -> None:
 
 
 def chain(error: BaseException | None) -> list[str]:
-    """The messages that ansible-core shows of an error: its own, and those of what led to it."""
+    """Return the messages that ansible-core shows for an error: its own, and those of its causes."""
     texts: list[str] = []
     while error is not None:
         texts += [str(error), repr(error)]

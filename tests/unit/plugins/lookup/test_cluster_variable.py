@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What Windows hosts beside a cluster of kubespray's read from its group_vars, by the roles' own defaults."""
+"""What Windows hosts of a kubespray cluster read from its group_vars through the roles' defaults."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ansible.vars.manager import VariableManager
 
 ROOT = pathlib.Path(__file__).resolve().parents[4]
 ROLES = ("windows_settings", "container_runtime", "kubernetes_node", "cni", "image_cache")
-# As kubespray's own sample has them: inventory/sample/inventory.ini and group_vars (kubernetes-sigs/kubespray).
+# As in kubespray's own sample: inventory/sample/inventory.ini and group_vars (kubernetes-sigs/kubespray).
 HOSTS = """
 [{control_plane}]
 ubuntu01 ansible_host=10.3.0.1
@@ -50,12 +50,12 @@ CLUSTER = {
 
 
 def variables(folder: pathlib.Path, groups: tuple[str, str], **group_vars: object) -> Templar:
-    """What templates on windows01 see: the roles' variables and those of an inventory.
+    """Return what templates on windows01 see: the roles' variables and those of an inventory.
 
     Args:
-        folder: for the inventory.
-        groups: the names of the control plane's group and of the cluster's.
-        group_vars: variables by group.
+        folder: the folder for the inventory.
+        groups: the names of the control plane's group and of the cluster's group.
+        group_vars: the variables by group.
     """
     control_plane, cluster = groups
     (folder / "group_vars").mkdir()
@@ -109,7 +109,7 @@ def test_what_kubespray_has_for_its_cluster_holds_for_windows_hosts(
 
 
 def test_a_hosts_own_variable_comes_first(tmp_path: pathlib.Path) -> None:
-    # An empty one is one, too: these hosts need no proxy. Null is none.
+    # An empty value is also a value: these hosts need no proxy. Null is not.
     own = {"node_windows": {"kube_version": "1.35.4", "http_proxy": "", "kube_pods_subnet": None}}
     templar = variables(tmp_path, ("kube_control_plane", "k8s_cluster"), cluster=CLUSTER, **own)
     assert value(templar, "kubernetes_node_version") == "1.35.4"
@@ -133,7 +133,7 @@ def test_what_nobody_has_is_the_default(tmp_path: pathlib.Path) -> None:
     assert value(templar, "cni_flannel_backend") == "host-gw"
     assert value(templar, "winkube_no_proxy") == ""
     assert value(templar, "cni_pods_subnet") == "10.244.0.0/16"
-    # The cluster itself knows better than a default.
+    # The cluster's own value takes precedence over a default.
     told = {**templar.available_variables, "winkube_cluster": {"pod_subnet": "10.9.0.0/16", "service_subnet": ""}}
     templar = Templar(loader=DataLoader(), variables=told)
     assert value(templar, "cni_pods_subnet") == "10.9.0.0/16"
@@ -149,7 +149,7 @@ TOLD = {
 
 
 def asked(templar: Templar, cluster: dict[str, str], **more: str) -> Templar:
-    """What templates see when the cluster was asked."""
+    """Return what templates see after the cluster was queried."""
     known = {**templar.available_variables, "winkube_cluster": cluster, **more}
     return Templar(loader=DataLoader(), variables=known)
 
@@ -191,7 +191,7 @@ def test_dockers_own_configuration_has_them(tmp_path: pathlib.Path) -> None:
             {"apiserver_loadbalancer_domain_name": "LB.example.com", "loadbalancer_apiserver": {"address": "10.3.0.9"}},
             {"lb.example.com": "10.3.0.9"},
         ),
-        # kubespray's default, and one that is no name.
+        # kubespray's default, and one that is not a valid name.
         ({"apiserver_loadbalancer_domain_name": "localhost", "loadbalancer_apiserver": {"address": "10.3.0.9"}}, {}),
         ({"apiserver_loadbalancer_domain_name": "10.3.0.9", "loadbalancer_apiserver": {"address": "10.3.0.9"}}, {}),
         ({"apiserver_loadbalancer_domain_name": "lb.example.com"}, {}),

@@ -109,5 +109,5 @@ def test_where_artifacts_are_downloaded_from(variables: dict[str, object], expec
         "allowed_signers": [],
     }
     assert value(templar([], variables), "lookup('winkube.node.artifact_sources')") == usual | expected
-    # As a role's default, which is evaluated without Ansible's templates.
+    # Like a role's default, which is evaluated without Ansible's templates.
     assert value(templar(["cni"], variables), "cni_artifact_sources") == usual | expected

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Objects of another form than the API's: whatever passes the check can be read."""
+"""Objects with an invalid structure: all objects that pass the check can be read."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ BINDING = {"metadata": META, "roleRef": {"name": "system:node-bootstrapper"}, "s
 
 
 class Cluster:
-    """A cluster of these objects."""
+    """A cluster with these objects."""
 
     def __init__(self, found: list[t.Any]) -> None:
         self.found = found
@@ -109,14 +109,14 @@ VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=2) | st.di
 
 
 def places(value: t.Any, place: tuple[t.Any, ...] = ()) -> t.Iterator[tuple[t.Any, ...]]:
-    """All places in an object."""
+    """Yield all positions in an object."""
     yield place
     for key, item in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
         yield from places(item, (*place, key))
 
 
 def put(value: t.Any, place: tuple[t.Any, ...], item: t.Any) -> t.Any:
-    """The object with another value at a place."""
+    """Return the object with another value at a position."""
     if not place:
         return item
     found = copy.deepcopy(value)

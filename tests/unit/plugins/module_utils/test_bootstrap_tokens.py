@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Tokens as the API server reads them, and bindings that grant a join and nothing else."""
+"""Tokens as the API server parses them, and bindings that only allow a join."""
 
 from __future__ import annotations
 

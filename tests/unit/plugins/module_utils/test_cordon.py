@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Who cordoned a node is known later: only one's own cordon is lifted."""
+"""The owner of a cordon is recorded, so that a run only lifts its own cordon."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def node(unschedulable: bool = False, annotation: str | None = None) -> dict[str
 
 
 def patched(before: dict[str, t.Any], patch: dict[str, t.Any] | None) -> dict[str, t.Any]:
-    """Return what a strategic merge patch makes of a node: null takes away."""
+    """Return the result of a strategic merge patch for a node. Null removes a key."""
     if patch is None:
         return before
     assert patch["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]
@@ -61,7 +61,7 @@ def test_another_owners_cordon_stays() -> None:
 
 
 def test_a_mark_that_outlived_its_cordon_counts_no_more() -> None:
-    # Somebody did `kubectl uncordon`.
+    # A user ran `kubectl uncordon`.
     lifted = node(annotation=MARK.to_text())
     assert not read_cordon(lifted).is_of("patch_nodes")
     again = patched(lifted, cordon_patch(lifted, MARK._replace(since="later")))

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Nodes become empty, or it is said why not; on a cluster of dictionaries, in no time."""
+"""Draining nodes, or the reason for a failure, on a cluster of dictionaries without delays."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BUDGET = ApiError(
 
 
 class Cluster:
-    """A cluster whose pods take two seconds to stop; requests fail as they are told to."""
+    """A cluster whose pods take two seconds to stop, and whose requests fail as configured."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -40,7 +40,7 @@ class Cluster:
         self.conflicts = 0
 
     def add(self, node: str, *names: str, unschedulable: bool = False, **changes: t.Any) -> None:
-        """A node, with pods of a ReplicaSet."""
+        """Add a node with pods of a ReplicaSet."""
         self.nodes[node] = {
             "metadata": {"name": node, "resourceVersion": "1", "annotations": {}},
             "spec": {"unschedulable": unschedulable},
@@ -251,11 +251,11 @@ def test_a_dry_run_changes_nothing_and_says_what_is_in_the_way(cluster: Cluster)
 
 
 class Killed(BaseException):
-    """The controller dies."""
+    """The controller was killed."""
 
 
 class Mortal(Cluster):
-    """A cluster whose client dies at a request: before the cluster has it, or after that, before the answer comes."""
+    """A cluster whose client is killed at a request: before the cluster gets it, or before the response arrives."""
 
     def __init__(self, request: int, *, after: bool) -> None:
         super().__init__()
@@ -283,7 +283,7 @@ class Mortal(Cluster):
         self._ask(lambda: super(Mortal, self).evict(pod, grace_period))
 
     def roll(self) -> None:
-        """Take all nodes out of service, and put them back, as patch_nodes.yml does."""
+        """Take all nodes out of service and put them back, like patch_nodes.yml."""
         results = self.drain()
         assert {one["status"] for one in results.values()} == {"drained"}
         for name in self.nodes:
@@ -317,7 +317,7 @@ def test_pods_of_a_node_that_does_not_answer_are_asked_to_go_and_not_waited_for(
     cluster = Cluster()
     cluster.add("n1", "a")
     cluster.nodes["n1"]["status"]["conditions"] = [{"type": "Ready", "status": status}]
-    # Nobody ends it.
+    # Nothing ends it.
     cluster.ends["default/a"] = 10_000.0
     evict = cluster.evict
 
@@ -341,7 +341,7 @@ def test_a_node_that_keeps_changing_is_not_drained_before_it_is_cordoned(cluster
 
 
 class Busy(Cluster):
-    """A cluster in which somebody else changes a node between the first reading and the first patch."""
+    """A cluster in which another client changes a node between the first read and the first patch."""
 
     def __init__(self) -> None:
         super().__init__()

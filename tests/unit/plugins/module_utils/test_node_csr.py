@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Only the certificate request of the kubelet that a token was made for is approved, whatever else is asked."""
+"""Only the certificate request of the kubelet with the token is approved, whatever other requests there are."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_two_keys_for_one_name() -> None:
 
 
 def test_keys_that_ask_for_other_names_are_no_rivals() -> None:
-    """Whoever reads a token cannot keep its node from joining by asking for other names."""
+    """A user who reads a token cannot block the join of its node with requests for other names."""
     verdicts = decide([request(), request(number=2, name="two", common=["system:node:ubuntu01"])], EXPECTED, [])
     assert [one.decision for one in verdicts] == ["approve", "refuse"]
 
@@ -165,7 +165,7 @@ def test_a_name_that_is_ready_is_not_given_twice() -> None:
     (verdict,) = decide([request()], EXPECTED, ready=["win1"])
     assert verdict.decision == "refuse"
     assert "delete the node first" in verdict.reason
-    # What was approved before it became Ready is no problem.
+    # Approvals from before it became Ready are not a problem.
     (verdict,) = decide([request(conditions=["Approved"])], EXPECTED, ready=["win1"])
     assert verdict.decision == "approved"
 

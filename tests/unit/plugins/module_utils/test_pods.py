@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Which pods of a node go, stay or must not be touched, and when its HostProcess DaemonSets are of use again."""
+"""Which pods of a node are evicted, kept or protected, and when its HostProcess DaemonSets work again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def owner(kind: str, name: str = "set") -> list[dict[str, t.Any]]:
 
 
 def pod(name: str = "web", **changes: t.Any) -> dict[str, t.Any]:
-    """A pod of a ReplicaSet that runs and is ready."""
+    """Return a running and ready pod of a ReplicaSet."""
     metadata = {"namespace": "default", "name": name, "ownerReferences": owner("ReplicaSet")}
     status = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
     parts: dict[str, t.Any] = {"metadata": metadata, "spec": {"containers": [{"name": "a"}]}, "status": status}
@@ -28,7 +28,7 @@ def pod(name: str = "web", **changes: t.Any) -> dict[str, t.Any]:
 
 
 def daemon_pod(name: str, daemon_set: str, *ids: str, ready: bool = True) -> dict[str, t.Any]:
-    """A pod of a HostProcess DaemonSet with containers of these ids."""
+    """Return a pod of a HostProcess DaemonSet with containers of these ids."""
     return pod(
         name,
         metadata={"ownerReferences": owner("DaemonSet", daemon_set)},

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What tests of modules run on: PowerShell 7, and a Kubernetes API of a few objects."""
+"""Fixtures for tests of modules: PowerShell 7, and a Kubernetes API with a few objects."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from wire_cases.on_powershell import PowerShellNode
 
 @pytest.fixture
 def powershell(tmp_path: Path) -> PowerShellNode:
-    """This machine, which runs batches by PowerShell 7."""
+    """Return this machine as a node that runs batches with PowerShell 7."""
     return PowerShellNode(str(PWSH), tmp_path)
 
 
 @pytest.fixture
 def answer(powershell: PowerShellNode) -> Answer:
-    """Return a function that runs the module with the text of a batch, and returns what it answers."""
+    """Return a function that runs the module with the text of a batch, and returns its response."""
     return powershell.answer
 
 
@@ -41,9 +41,9 @@ def run(answer: Answer) -> Run:
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[FakeCluster]:
-    """A cluster whose kubeconfig may do everything."""
+    """Yield a cluster whose kubeconfig has all rights."""
     found = FakeCluster(tmp_path)
-    # The cluster does not approve by itself.
+    # The cluster does not approve requests itself.
     found.denied = lambda spec: "groups" in spec
     yield found
     found.close()

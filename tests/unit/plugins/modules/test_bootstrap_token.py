@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Bootstrap tokens against an API over HTTP: whole results, and what was asked for."""
+"""Bootstrap tokens with an API over HTTP: complete results, and the requests."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.waits
 
 
 def bindings(*roles: tuple[str, str, str]) -> list[Asked]:
-    """The requests that make bindings: their kind, name and role."""
+    """Return the requests that create bindings: their kind, name and role."""
     found = []
     for kind, name, role in roles:
         place = f"{RBAC}/namespaces/kube-system/rolebindings" if kind == "Role" else f"{RBAC}/clusterrolebindings"
@@ -51,7 +51,7 @@ def changes(cluster: FakeCluster) -> list[Asked]:
 
 
 def secret(token: str, expires: str, description: str, group: str) -> Asked:
-    """The request that makes a token."""
+    """Return the request that creates a token."""
     token_id, _dot, rest = token.partition(".")
     body = {
         "apiVersion": "v1",
@@ -128,7 +128,7 @@ def test_bindings_that_are_there_are_completed_only(cluster: FakeCluster) -> Non
     assert changes(cluster)[0] == Asked("PATCH", path, {"subjects": [other, own]})
     assert len(changes(cluster)) == 2
     assert cluster.types == {"application/strategic-merge-patch+json"}
-    # Another run may have made one in the meantime.
+    # Another run may have created one in the meantime.
     del cluster.objects[path]
     cluster.fail("POST", f"{RBAC}/clusterrolebindings", 409)
     assert "failed" not in run_module(bootstrap_token, cluster)
@@ -190,7 +190,7 @@ def test_a_cluster_that_approves_everything_is_warned_of(cluster: FakeCluster) -
     cluster.denied = lambda _spec: False
     (warning,) = run_module(bootstrap_token, cluster)["warnings"]
     assert warning.startswith("the cluster approves every certificate that a bootstrap token asks for: ")
-    # An account that may not ask that is none the wiser; any other error is one.
+    # If the account may not query that, the result is unknown. Any other error is an error.
     reviews = "apis/authorization.k8s.io/v1/subjectaccessreviews"
     cluster.fail("POST", reviews, 403)
     assert "warnings" not in run_module(bootstrap_token, cluster)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What is made of a cluster's ConfigMaps, also of broken ones, and of a node's cordon."""
+"""Parsing a cluster's ConfigMaps, including broken ones, and a node's cordon."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ansible_collections.winkube.node.plugins.modules import cluster_info
 
 
 class Fake:
-    """A cluster with one text in all of its ConfigMaps; also the module that asks it."""
+    """A cluster with the same text in all of its ConfigMaps, which is also the module."""
 
     server = "https://k8s.example.com:6443"
     configuration = types.SimpleNamespace(verify_ssl=False, ssl_ca_cert=None)
@@ -62,9 +62,9 @@ MARK = '{"by":"patch_nodes","on":"controller","since":"2026-11-21T12:00:00Z"}'
     [
         (True, MARK, "patch_nodes"),
         (True, None, ""),
-        # A mark that cannot be read is somebody else's.
+        # A mark that cannot be parsed belongs to another client.
         (True, "[]", "unknown"),
-        # Somebody has lifted the cordon since.
+        # A user has lifted the cordon since then.
         (False, MARK, ""),
         (None, None, ""),
     ],

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What cluster_info reads of a cluster over HTTP, as a whole."""
+"""The complete result of cluster_info for a cluster over HTTP."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.waits
 
 
 def facts(name: str, **more: t.Any) -> dict[str, t.Any]:
-    """What cluster_info says of such a node."""
+    """Return cluster_info's result for such a node."""
     found = {
         "ready": True,
         "pod_cidr": "10.0.1.0/24",
@@ -52,7 +52,7 @@ def certificate() -> x509.Certificate:
 
 
 def discoverable(cluster: FakeCluster) -> str:
-    """Have the cluster say where its control plane is; returns its CA."""
+    """Publish the address of the control plane in the cluster. Returns the CA."""
     pem = certificate().public_bytes(cluster_info.Encoding.PEM)
     entry = {"server": "https://k8s.example:6443", "certificate-authority-data": base64.b64encode(pem).decode()}
     text = f"clusters:\n- cluster: {entry}\n"
@@ -174,7 +174,7 @@ def test_what_the_kubeconfig_s_user_may_not_do_is_listed(cluster: FakeCluster) -
     asked = [one.body["spec"]["resourceAttributes"] for one in cluster.asked]
     assert {"verb": "create", "resource": "pods", "subresource": "eviction"} in asked
     assert {"verb": "create", "resource": "secrets", "namespace": "kube-system"} in asked
-    # A role may be limited to names, except for what is not there yet.
+    # A role may be limited to names, except for objects that do not exist yet.
     signer = {"resource": "signers", "group": "certificates.k8s.io"}
     assert {"verb": "approve", **signer, "name": "kubernetes.io/kube-apiserver-client-kubelet"} in asked
     assert len(asked) == len({str(sorted(one.items())) for one in asked})

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What each module accepts is what its documentation says."""
+"""The accepted options of each module match its documentation."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SECRET: dict[str, set[str]] = {
     "kubeadm_join": {"configuration"},
     "patch_install": {"headers", "proxy"},
 }
-"""Options whose values Ansible keeps out of its output."""
+"""Options whose values Ansible hides from its output."""
 PATHS: dict[str, set[str]] = {
     "bootstrap_token": {"token_ids"},
     "bundle": {"key"},
@@ -40,22 +40,22 @@ PATHS: dict[str, set[str]] = {
     "node_csr_approval": {"token_ids"},
     "service_account_tokens": {"secrets"},
 }
-"""Options with the name of a secret that are paths or names: their values are shown."""
+"""Options with the name of a secret that are paths or names, so their values are shown."""
 
 
 class Accepted(t.NamedTuple):
-    """What a module accepts."""
+    """The accepted options of a module."""
 
     options: t.Mapping[str, t.Mapping[str, t.Any]]
     more: t.Mapping[str, t.Any]
 
 
 class StartedError(Exception):
-    """A module has said what it accepts."""
+    """Raised when a module has defined its options."""
 
 
 def documentation(name: str) -> dict[str, t.Any]:
-    """Return the documentation of a module, without that of its fragments."""
+    """Return the documentation of a module, without its fragments."""
     path = ROOT / "plugins/modules" / f"{name}.yml"
     if path.exists():
         return t.cast("dict[str, t.Any]", yaml.safe_load(path.read_text(encoding="utf-8"))["DOCUMENTATION"])
@@ -64,7 +64,7 @@ def documentation(name: str) -> dict[str, t.Any]:
 
 
 def documented_options(name: str) -> dict[str, dict[str, t.Any]]:
-    """Return the documented options of a module, those of its fragments included."""
+    """Return the documented options of a module, including those of its fragments."""
     own = documentation(name)
     found: dict[str, dict[str, t.Any]] = {}
     fragments = own.get("extends_documentation_fragment") or []
@@ -76,7 +76,7 @@ def documented_options(name: str) -> dict[str, dict[str, t.Any]]:
 
 
 def of_action(name: str) -> Accepted:
-    """Return what an action plugin accepts."""
+    """Return the options of an action plugin."""
     action = importlib.import_module(f"{COLLECTION}.plugins.action.{name}").ActionModule
     if issubclass(action, ControllerAction):
         return Accepted(action.OPTIONS, action.MORE)
@@ -84,7 +84,7 @@ def of_action(name: str) -> Accepted:
 
 
 def of_module(name: str) -> Accepted:
-    """Return what a module in Python accepts."""
+    """Return the options of a module in Python."""
     module = importlib.import_module(f"{COLLECTION}.plugins.modules.{name}")
 
     def started(*, argument_spec: dict[str, t.Any], supports_check_mode: bool = False, **more: t.Any) -> None:
@@ -100,7 +100,7 @@ def of_module(name: str) -> Accepted:
 
 @functools.cache
 def accepted(name: str) -> Accepted:
-    """Return what a module accepts."""
+    """Return the accepted options of a module."""
     return of_action(name) if name in ACTIONS else of_module(name)
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What the module does, run by PowerShell 7 where it is on PATH: against stub cmdlets, real files and real programs."""
+"""The behaviour of the module with PowerShell 7 (skipped without it): stub cmdlets, real files and real programs."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ pytestmark = MARKS
 
 
 def unrolled(value: t.Any) -> t.Any:
-    """As the recorded cases have it: they were written by a pipeline, which unrolls lists."""
+    """Return a value as in the recorded cases, which a pipeline wrote that expands lists."""
     if isinstance(value, dict):
-        # The recorder gave hashtables of another type.
+        # The recorder used another type of hashtable.
         return {key: unrolled(item) for key, item in value.items() if key != "Map.type"}
     if isinstance(value, list):
         return None if not value else unrolled(value[0]) if len(value) == 1 else [unrolled(item) for item in value]
@@ -32,7 +32,7 @@ def test_cmdlets_behave_as_recorded(run: Run, repository: Path, tmp_path: Path) 
     (tmp_path / "d2").mkdir()
     (tmp_path / "d2" / "child").touch()
     cases = json.loads(json.dumps(recorded["cases"]).replace("DIR/", f"{tmp_path}/"))
-    # Windows' names where Linux has none, and what a machine without network says.
+    # Windows' names that Linux lacks, and messages of a machine without a network.
     cases = [case for case in cases if case["command"] not in ("Invoke-WebRequest",)]
     calls: list[dict[str, t.Any]] = []
     for number, case in enumerate(cases):
@@ -212,7 +212,7 @@ def test_a_cmdlet_that_takes_too_long_is_abandoned_and_the_batch_goes_on(run: Ru
     late = seen["late"]["error"]
     assert (late["category"], late["id"]) == ("OperationTimeout", "CommandTimeout")
     assert seen["quick"]["output"] == seen["piped"]["output"] == [{"Name": tmp_path.name}]
-    # The cmdlet's own error, as it is without a limit.
+    # The cmdlet's own error, the same as without a limit.
     assert (seen["missing"]["error"]["category"], seen["missing"]["error"]["id"]) == (
         "ObjectNotFound",
         "PathNotFound,Microsoft.PowerShell.Commands.GetItemCommand",

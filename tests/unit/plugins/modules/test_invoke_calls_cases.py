@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The cases that simulated servers run, run by PowerShell itself; see tests/wire_cases/README.md."""
+"""The cases that simulated servers run, with PowerShell itself; see tests/wire_cases/README.md."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from wire_cases.on_powershell import PowerShellNode
 
 pytestmark = [pytest.mark.waits, *MARKS]
 EVERY = 1 if os.environ.get("WINKUBE_SWEEPS") == "full" else 24
-"""Run every n-th recorded case only, because each case starts PowerShell at least once."""
-# The names that disagreements.json has for what runs here.
+"""Run only every n-th recorded case, because each case starts PowerShell at least once."""
+# The names in disagreements.json for what runs here.
 BACK_ENDS = ["windows"] if sys.platform == "win32" else []
 BACK_ENDS += ["5.1"] if POWERSHELL == "powershell" else []
 FILES = [("own", 1), ("cases", EVERY)]
 if sys.platform == "win32":
     FILES += [("registry", EVERY), ("file-cmdlets", EVERY), ("open-files", 1)]
-    # .NET Framework, under Windows PowerShell 5.1, refuses odd names in its own way.
+    # .NET Framework, under Windows PowerShell 5.1, rejects unusual names in its own way.
     FILES += [("names", 1)] if POWERSHELL == "pwsh" else []
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a real PowerShell showed to be wrong with the module, run by PowerShell 7 where it is on PATH."""
+"""Bugs of the module that a real PowerShell revealed, with PowerShell 7 (skipped without it)."""
 
 from __future__ import annotations
 

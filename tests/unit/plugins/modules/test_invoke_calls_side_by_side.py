@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Programs that run side by side, by PowerShell 7 where it is on PATH."""
+"""Programs that run in parallel, with PowerShell 7 (skipped without it)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The text of the module: valid for Windows PowerShell 5.1, without code made of texts, and true to docs/wire.md."""
+"""The text of the module: valid for Windows PowerShell 5.1, no code from strings, consistent with docs/wire.md."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PARTS = (
 )
 FILES = (MODULE, *(f"plugins/module_utils/{part}.psm1" for part in PARTS))
 
-# Words of code that makes code: none of them has a place in a program that takes values as data.
+# Keywords for running code from strings, which have no place in a program that treats values as data.
 CODE_FROM_TEXT = re.compile(
     r"Invoke-Expression|\biex\b|\[scriptblock\]|AddScript|NewScriptBlock|ExpandString\(|InvokeScript|Invoke-Command",
     re.I,
@@ -70,7 +70,7 @@ def walk(node: tree_sitter.Node) -> t.Iterator[tree_sitter.Node]:
 
 
 def code(source: bytes) -> str:
-    """The source with comments, and texts that are no code, blanked."""
+    """Return the source with comments and strings blanked."""
     blanked = bytearray(source)
     for node in walk(tree(source)):
         if node.type in ("comment", "verbatim_string_characters"):
@@ -95,16 +95,16 @@ def test_it_is_small_and_plain(source: bytes) -> None:
 
 
 def test_what_is_uploaded_stays_small(repository: Path) -> None:
-    # Every execution uploads it 1.78 times; a first build has up to 20 executions. Running programs side by side took
-    # 4,000: eight downloads at once save minutes, 7 KB more of an upload milliseconds. Owners, and folders that have
-    # their access list from the first moment, took 2,500. 22,000 went into what a real PowerShell showed to be missing:
-    # checking batches before they run, trying again what others hold open, finding what killed processes left.
+    # Every execution uploads it 1.78 times, and a first build has up to 20 executions. Parallel programs took 4,000:
+    # eight downloads at once save minutes, and uploading 7 KB more takes milliseconds. Owners, and folders with access
+    # lists from the beginning, took 2,500. 22,000 went into features that a real PowerShell revealed to be missing:
+    # validating batches before they run, retrying operations on open files, and finding the files of killed processes.
     assert sum((repository / file).stat().st_size for file in FILES) < 76_000
 
 
 def test_no_text_becomes_code(source: bytes) -> None:
     assert CODE_FROM_TEXT.findall(code(source)) == []
-    # `& NAME` runs what a variable names only where that is a command that was looked up.
+    # `& NAME` runs the value of a variable only for a command that was resolved before.
     assert set(re.findall(r"(?:^|[|=(\s])&\s+(\S+)", code(source))) <= {"$command"}
 
 
@@ -155,7 +155,7 @@ def test_every_function_that_is_called_exists_and_is_used(repository: Path) -> N
     defined = set(re.findall(r"^function ([\w-]+)", text, re.M))
     exported: set[str] = set()
     for part in PARTS:
-        # Its names are texts, which `code` blanks.
+        # Its names are strings, which `code` blanks.
         whole = (repository / f"plugins/module_utils/{part}.psm1").read_text(encoding="utf-8")
         exported |= set(re.findall(r"'([\w-]+)'", whole.partition("\n$export = @{")[2]))
     assert exported <= defined
@@ -169,7 +169,7 @@ def test_every_function_that_is_called_exists_and_is_used(repository: Path) -> N
 
 
 def positional(command: tree_sitter.Node) -> int:
-    """How many arguments of a command have no parameter's name before them."""
+    """Return the number of a command's arguments without a parameter name."""
     count, named = 0, False
     for part in command.child_by_field_name("command_elements").children if command.children[1:] else []:
         if part.type == "command_parameter":
@@ -180,30 +180,30 @@ def positional(command: tree_sitter.Node) -> int:
 
 
 def commands(source: bytes) -> t.Iterator[tuple[str, tree_sitter.Node]]:
-    """Every command with its name."""
+    """Yield every command with its name."""
     for node in walk(tree(source)):
         if node.type == "command" and node.children[0].type == "command_name":
             yield (node.children[0].text or b"").decode(), node
 
 
 def test_analyzers_rules_hold(source: bytes) -> None:
-    # What `ansible-test sanity --test pslint` reports, as far as the text shows it. Where PSScriptAnalyzer is, as in
-    # the workflow, it decides.
+    # The rules that `ansible-test sanity --test pslint` checks, as far as they can be checked in the text. If
+    # PSScriptAnalyzer is available, as in the workflow, it decides.
     text = code(source)
     own = set(re.findall(r"^function ([\w-]+)", text, re.M))
     found = list(commands(source))
-    # PSAvoidUsingPositionalParameters counts more than two, of what it knows.
+    # PSAvoidUsingPositionalParameters allows two, for the commands that it knows.
     assert [node.text for name, node in found if name in own and positional(node) > 2] == []
     # PSCustomUseLiteralPath
     assert [node.text for _, node in found if re.search(rb"\s-Path\b", node.text or b"")] == []
     # PSPossibleIncorrectComparisonWithNull
     assert re.findall(r"[^\n]*\s-(?:eq|ne) \$null[^\n]*", text) == []
-    # PSProvideCommentHelp reads the names behind -Function, but not those of a table.
+    # PSProvideCommentHelp reads the names after -Function, but not those in a table.
     assert not re.search(r"Export-ModuleMember -Function", text)
 
 
 def table(wire: str, heading: str) -> list[str]:
-    """The first column's names of the table under a heading."""
+    """Return the first column of the table below a heading."""
     section = wire.split(f"## {heading}\n")[1].split("\n## ")[0]
     return re.findall(r"^\| `([^`]+)` \|", section, re.M)
 
@@ -274,7 +274,8 @@ def test_the_controller_writes_the_keys_of_the_wire(wire: str) -> None:
 
 
 def test_what_the_registry_gives_is_not_forced_into_a_type(repository: Path) -> None:
-    # .NET Framework gives a DWord of 8 bytes as Int64, one of more as bytes (PowerShell/PowerShell#9552, #26700).
+    # .NET Framework returns a DWord of 8 bytes as Int64, and a longer one as bytes (PowerShell/PowerShell#9552,
+    # #26700).
     text = (repository / "plugins/module_utils/_CallVerbs.psm1").read_text(encoding="utf-8")
     reading = text.split("function Read-Value(")[1].split("\nfunction ")[0]
     assert re.findall(r"\$value -is \[(\w+)\]", reading) == ["int", "long"]

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""How the approval waits: for whom, how long, and when a token is deleted."""
+"""Waiting for approvals: the requests, the time limit, and when a token is deleted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TOKENS = {"win1": "aaaaaa", "win2": "bbbbbb"}
 
 
 class Cluster:
-    """Signs what is approved; its nodes register when a test says so."""
+    """A cluster that signs approved requests. Its nodes register when a test requests it."""
 
     def __init__(self) -> None:
         self.csrs: dict[str, dict[str, t.Any]] = {}
@@ -92,7 +92,7 @@ def test_it_ends_when_all_have_registered() -> None:
 
 
 def test_a_token_stays_until_its_node_has_its_certificate() -> None:
-    """A kubelet fetches the certificate with its token: an old node of its name must not be taken for it."""
+    """A kubelet gets the certificate with its token, so an old node with its name must not be mistaken for it."""
     cluster = Cluster()
     cluster.register("win1", heartbeat="old")
     kept: list[set[str]] = []

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The documentation of node_state names every resource type, and its examples are accepted."""
+"""The documentation of node_state contains every resource type, and its examples are accepted."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""When the module that drains nodes fails, and what it hands on of its options."""
+"""When the module that drains nodes fails, and the options that it passes on."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ PARAMS = {
 
 
 class End(Exception):
-    """The module's end, with what it says."""
+    """The end of the module, with its result."""
 
 
 def run(
     monkeypatch: pytest.MonkeyPatch, nodes: dict[str, dict[str, t.Any]], *, check_mode: bool = False
 ) -> tuple[dict[str, t.Any], DrainOptions]:
-    """The module's result where draining came to this, and the options that it was done with."""
+    """Return the module's result for this outcome of draining, and the options that were used."""
     seen: list[DrainOptions] = []
 
     class Fake:

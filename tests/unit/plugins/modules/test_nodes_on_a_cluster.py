@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Nodes are cordoned, drained, uncordoned and waited for, against an API over HTTP."""
+"""Cordoning, draining, uncordoning and waiting for nodes, with an API over HTTP."""
 
 from __future__ import annotations
 

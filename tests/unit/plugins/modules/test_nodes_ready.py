@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""When a node counts as ready: not before its kubelet has reported anew, nor without its HostProcess DaemonSets."""
+"""When a node counts as ready: only after a new report of its kubelet, and with its HostProcess DaemonSets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ansible_collections.winkube.node.plugins.modules.nodes_ready import describ
 
 
 class Api:
-    """A cluster of one node, with one HostProcess DaemonSet's pod on it."""
+    """A cluster with one node, which has a pod of one HostProcess DaemonSet."""
 
     def __init__(self, *, boot_id: str = "2", ready: str = "True", container: str = "new", pod_ready: str = "True"):
         condition = {"type": "Ready", "status": ready, "message": "kubelet is posting ready status"}
@@ -92,12 +92,12 @@ def test_a_node_that_nobody_knows() -> None:
 
 
 class End(Exception):
-    """The module's end, with what it says."""
+    """The end of the module, with its result."""
 
 
 @pytest.mark.parametrize("required", [True, False])
 def test_one_missing_node_need_not_fail_all(monkeypatch: pytest.MonkeyPatch, required: bool) -> None:
-    """Of many nodes one has a wrong name: its own host is to fail, not that of the task."""
+    """One of many nodes has a wrong name: its own host must fail, and not the one that runs the task."""
     params = {"nodes": ["n", "no-such-node"], "host_process": False, "before": {}, "condition": "registered"}
     params |= {"pod_cidr": False, "timeout": 0, "required": required}
 

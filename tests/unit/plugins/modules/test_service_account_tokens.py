@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Tokens of service accounts: what is there, what is waited for, what is told where none comes."""
+"""Tokens of service accounts: existing ones, waiting for them, and the message if a token is missing."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ PROXY, FLANNEL = "kube-system/proxy", "kube-flannel/flannel"
 
 
 class End(Exception):
-    """The module's end, with what it says."""
+    """The end of the module, with its result."""
 
 
 class Fake:
-    """A cluster whose Secrets have their tokens after so many looks; also the module that asks it."""
+    """A cluster whose Secrets get their tokens after a number of requests, which is also the module."""
 
     check_mode = False
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What tests plan by `resource_answers.planned` is compared with golden files."""
+"""Plans that tests make with `resource_answers.planned` are compared with golden files."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from unit import change_texts, resource_answers
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> t.Iterator[None]:
-    """Compare a test's plans, once it has passed."""
+    """Compare the plans of a test after it has passed."""
     resource_answers.PLANS.clear()
     yield
-    # An example of hypothesis is another one each time.
+    # Examples of hypothesis differ each time.
     if resource_answers.PLANS and not hasattr(getattr(item, "function", None), "hypothesis"):
         module = item.path.relative_to(Path(__file__).parent).with_suffix("").as_posix()
         change_texts.check(module, item.name, resource_answers.PLANS)

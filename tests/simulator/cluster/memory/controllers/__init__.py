@@ -29,10 +29,11 @@ __all__ = ["ControllerLoop", "all_controllers"]
 def all_controllers(
     objects: Objects, authority: Authority, tokens: ServiceAccountTokens, options: ClusterOptions
 ) -> list[Controller]:
-    """Make all controllers of a cluster.
+    """Return all controllers of a cluster.
 
-    :param tokens: makes tokens of service accounts.
-    :param options: of the cluster.
+    Args:
+        tokens: creates tokens of service accounts.
+        options: the options of the cluster.
     """
     return [
         NamespaceController(objects, authority.pem),

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Bootstrap tokens: cluster-info is signed with each, expired ones go (controllers bootstrapsigner, tokencleaner)."""
+"""Bootstrap tokens: signing cluster-info, and deleting expired ones (controllers bootstrapsigner, tokencleaner)."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ _PREFIX = "jws-kubeconfig-"
 
 
 def detached_signature(content: str, token_id: str, token_secret: str) -> str:
-    """Sign a text as k8s.io/cluster-bootstrap/token/jws does: JWS, HS256, without the payload.
+    """Return the signature of a text like k8s.io/cluster-bootstrap/token/jws: JWS, HS256, without the payload.
 
-    :returns: header, nothing, signature, joined by dots.
+    Returns:
+        The header, an empty part and the signature, joined by dots.
     """
 
     def encode(data: bytes) -> str:
@@ -31,16 +32,16 @@ def detached_signature(content: str, token_id: str, token_secret: str) -> str:
 
 
 class BootstrapSigner:
-    """Keeps one signature per usable token in cluster-info."""
+    """Maintains one signature in cluster-info for each usable token."""
 
     watches: tuple[str, ...] = ("secrets", "configmaps")
-    every = 1.0  # a token can expire without any change
+    every = 1.0  # a token can expire without a change
 
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
 
     def sync(self) -> None:
-        """Write the signatures when they are not what they should be."""
+        """Write the signatures if they differ from the expected ones."""
         store = self._objects.store
         info = store.peek("configmaps", "kube-public", "cluster-info")
         kubeconfig = (info or {}).get("data", {}).get("kubeconfig")
@@ -58,7 +59,7 @@ class BootstrapSigner:
 
 
 class TokenCleaner:
-    """Deletes tokens whose time is over."""
+    """Deletes expired tokens."""
 
     watches: tuple[str, ...] = ("secrets",)
     every = 1.0
@@ -67,7 +68,7 @@ class TokenCleaner:
         self._objects = objects
 
     def sync(self) -> None:
-        """Delete them."""
+        """Delete expired tokens."""
         for secret in self._objects.store.peek_all("secrets", "kube-system"):
             if secret.get("type") == BOOTSTRAP_SECRET and token_expired(secret_values(secret)):
                 self._delete(secret)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""One pod per fitting node (k8s.io/kubernetes/pkg/controller/daemon)."""
+"""DaemonSets: one pod per eligible node (k8s.io/kubernetes/pkg/controller/daemon)."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _HOST_NETWORK = ("node.kubernetes.io/network-unavailable", "NoSchedule")
 
 
 def template_hash(template: Object) -> str:
-    """Return a short name for a pod template, the same for the same template."""
+    """Return a short name for a pod template, which is the same for equal templates."""
     digest = hashlib.sha256(json.dumps(template, sort_keys=True).encode()).hexdigest()
     return "".join("bcdfghjklmnpqrstvwxz2456789"[int(digest[i : i + 2], 16) % 27] for i in range(0, 20, 2))
 
 
 def owner_reference(owner: Object) -> Object:
-    """Return the reference by which an object belongs to its controller."""
+    """Return the reference from an object to its controller."""
     metadata = owner["metadata"]
     reference = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": metadata["name"]}
     return reference | {"uid": metadata["uid"], "controller": True, "blockOwnerDeletion": True}
@@ -49,7 +49,7 @@ def owned(owner: Object, objects: list[Object]) -> list[Object]:
 
 
 def is_alive(pod: Object) -> bool:
-    """Tell whether a pod counts: it is neither going nor finished."""
+    """Return whether a pod counts as alive: it is neither finished nor being deleted."""
     gone = pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
     return not gone and not pod["metadata"].get("deletionTimestamp")
 
@@ -64,14 +64,14 @@ class DaemonSetController:
         self._objects = objects
 
     def sync(self) -> None:
-        """Look at every DaemonSet."""
+        """Update every DaemonSet."""
         store = self._objects.store
         failed: ApiError | None = None
         for daemon in store.peek_all("daemonsets"):
             try:
                 if not daemon["metadata"].get("deletionTimestamp"):
                     self._sync_one(daemon)
-            except ApiError as error:  # of one set, which must not hold up the others
+            except ApiError as error:  # an error of one set must not stop the others
                 failed = error
         if failed:
             raise failed
@@ -121,7 +121,7 @@ class DaemonSetController:
         self._objects.delete(type_of("pods"), metadata["namespace"], metadata["name"], {})
 
     def _replace_outdated(self, daemon: Object, pods: list[Object], wanted: set[str], revision: str) -> None:
-        """Delete old pods, no more at a time than may be unavailable; new ones follow when they are gone."""
+        """Delete outdated pods, at most as many at a time as may be unavailable. New ones are created later."""
         strategy = daemon["spec"]["updateStrategy"]
         if strategy["type"] != "RollingUpdate":
             return
@@ -170,7 +170,7 @@ def _added_tolerations(spec: Object) -> list[Object]:
 
 
 def _node_of(pod: Object) -> str:
-    """Return the node a daemon's pod is on, or is meant for."""
+    """Return the node that a daemon's pod is on or will be on."""
     if name := pod["spec"].get("nodeName"):
         return str(name)
     affinity = ((pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}).get(

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Deployments and ReplicaSets, as simple as tests need them: the new set grows, then the old one shrinks."""
+"""Deployments and ReplicaSets, simplified for tests: the new set grows, then the old one shrinks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _REVISION = "deployment.kubernetes.io/revision"
 
 
 class ReplicaSetController:
-    """Keeps as many pods as a set wants."""
+    """Maintains the desired number of pods of ReplicaSets."""
 
     watches: tuple[str, ...] = ("replicasets", "pods")
     every = 0.0
@@ -25,7 +25,7 @@ class ReplicaSetController:
         self._objects = objects
 
     def sync(self) -> None:
-        """Look at every set."""
+        """Update every ReplicaSet."""
         for one in self._objects.store.peek_all("replicasets"):
             if not one["metadata"].get("deletionTimestamp"):
                 self._sync_one(one)
@@ -39,7 +39,7 @@ class ReplicaSetController:
             metadata = template.get("metadata") or {}
             metadata |= {"generateName": f"{owner['metadata']['name']}-", "ownerReferences": [owner_reference(owner)]}
             self._objects.create(type_of("pods"), namespace, {"metadata": metadata, "spec": template["spec"]})
-        # Those that are of least use go first.
+        # The least useful pods are deleted first.
         pods.sort(key=lambda pod: (is_ready(pod), bool(pod["spec"].get("nodeName"))))
         for pod in pods[: max(0, len(pods) - wanted)]:
             self._objects.delete(type_of("pods"), namespace, pod["metadata"]["name"], {})
@@ -60,7 +60,7 @@ class ReplicaSetController:
 
 
 class DeploymentController:
-    """Keeps one ReplicaSet per pod template and moves the replicas to the newest."""
+    """Maintains one ReplicaSet per pod template, and moves the replicas to the newest."""
 
     watches: tuple[str, ...] = ("deployments", "replicasets")
     every = 0.0
@@ -69,7 +69,7 @@ class DeploymentController:
         self._objects = objects
 
     def sync(self) -> None:
-        """Look at every deployment."""
+        """Update every Deployment."""
         for one in self._objects.store.peek_all("deployments"):
             if not one["metadata"].get("deletionTimestamp"):
                 self._sync_one(one)

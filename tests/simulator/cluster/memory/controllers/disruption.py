@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Counts what each PodDisruptionBudget allows (controller disruption)."""
+"""Computes the allowed disruptions of each PodDisruptionBudget (controller disruption)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _OWNERS = {"ReplicaSet": "replicasets", "StatefulSet": "statefulsets", "Deployme
 
 
 class DisruptionController:
-    """Keeps the status of the budgets."""
+    """Maintains the status of PodDisruptionBudgets."""
 
     watches: tuple[str, ...] = ("poddisruptionbudgets", "pods", "replicasets", "statefulsets")
     every = 0.0
@@ -21,7 +21,7 @@ class DisruptionController:
         self._objects = objects
 
     def sync(self) -> None:
-        """Count for every budget."""
+        """Update every budget."""
         store = self._objects.store
         with store.lock:
             for budget in store.peek_all("poddisruptionbudgets"):
@@ -35,7 +35,7 @@ class DisruptionController:
         self._objects.update(kind, namespace, name, lambda live: live | {"status": status}, subresource="status")
 
     def _replicas(self, namespace: str, pods: list[Object]) -> int:
-        """Return how many pods the owners of these pods want together; a pod without one counts as itself."""
+        """Return the sum of the desired replicas of these pods' owners. A pod without an owner counts as one."""
         wanted: dict[str, int] = {}
         for pod in pods:
             owners = [one for one in pod["metadata"].get("ownerReferences") or [] if one.get("controller")]

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What happens to the pods of a node that is not Ready (controllers nodelifecycle, taint-eviction)."""
+"""Deletes the pods of nodes that are not Ready (controllers nodelifecycle, taint-eviction)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .placement import tolerates
 
 
 class TaintEvictionController:
-    """Deletes pods that do not tolerate a NoExecute taint of their node, when their time is over."""
+    """Deletes pods that do not tolerate a NoExecute taint of their node, after their toleration time."""
 
     watches: tuple[str, ...] = ("nodes", "pods")
     every = 0.5
@@ -25,7 +25,7 @@ class TaintEvictionController:
         self._since: dict[tuple[str, str], float] = {}
 
     def sync(self) -> None:
-        """Look at every pod on a tainted or silent node."""
+        """Check every pod on a node that is tainted or sends no heartbeats."""
         store = self._objects.store
         nodes = {one["metadata"]["name"]: one for one in store.peek_all("nodes")}
         seen: dict[tuple[str, str], float] = {}

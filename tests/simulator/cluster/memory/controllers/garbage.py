@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Deletes what belongs to nothing any more: dependents of deleted owners, pods of deleted nodes."""
+"""Deletes objects that belong to nothing any more: dependents of deleted owners, pods of deleted nodes."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import time
 from ..objects import Objects
 from ..resources import TYPES, Object, ResourceType, type_of, type_of_kind
 
-_ORPHAN_SECONDS = 2.0  # the real one waits 40 s and more; long enough here for a node that is created again
+_ORPHAN_SECONDS = 2.0  # the real one waits 40 s and more; this is enough for a node that is created again
 
 
 class PodGarbageCollector:
-    """Deletes pods whose node is gone, without waiting for a kubelet that is gone too (controller podgc)."""
+    """Deletes pods whose node is gone, without waiting for its kubelet (controller podgc)."""
 
     watches: tuple[str, ...] = ("pods", "nodes")
     every = 0.5
@@ -23,7 +23,7 @@ class PodGarbageCollector:
         self._missing_since: dict[str, float] = {}
 
     def sync(self) -> None:
-        """Look at every pod."""
+        """Check every pod."""
         store = self._objects.store
         nodes = {one["metadata"]["name"] for one in store.peek_all("nodes")}
         pods = store.peek_all("pods")
@@ -40,7 +40,7 @@ class PodGarbageCollector:
 
 
 class GarbageCollector:
-    """Deletes objects whose owners are all gone, and finishes deletions in the foreground."""
+    """Deletes objects whose owners are all gone, and completes foreground deletions."""
 
     watches: tuple[str, ...] = tuple(one.plural for one in TYPES)
     every = 0.0
@@ -49,7 +49,7 @@ class GarbageCollector:
         self._objects = objects
 
     def sync(self) -> None:
-        """Look at every object with owners or with a finalizer of ours."""
+        """Check every object that has owners or one of this controller's finalizers."""
         store = self._objects.store
         everything = [(kind, one) for kind in TYPES for one in store.peek_all(kind.plural)]
         uids = {one["metadata"]["uid"] for _, one in everything}
@@ -58,7 +58,7 @@ class GarbageCollector:
             if one["metadata"].get("deletionTimestamp") and {"foregroundDeletion", "orphan"} & set(finalizers):
                 self._finish(kind, one, everything)
             references = one["metadata"].get("ownerReferences") or []
-            # An owner of a kind we do not know may well exist.
+            # An owner of an unknown kind may exist.
             known = all(type_of_kind(ref["apiVersion"], ref["kind"]) for ref in references)
             if references and known and not any(ref["uid"] in uids for ref in references):
                 self._delete(kind, one)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Runs the controllers in one thread: each looks at the whole state whenever something it watches has changed."""
+"""Runs the controllers in one thread. Each checks the whole state after a change of the resources that it watches."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from ..errors import ApiError
 from ..store import Store
 
 _LOG = logging.getLogger(__name__)
-_PAUSE = 0.02  # lets a burst of changes gather
+_PAUSE = 0.02  # collects a burst of changes
 
 
 class Controller(Protocol):
-    """One control loop; `sync` brings the actual state one step closer to the desired one."""
+    """One control loop. `sync` moves the actual state one step closer to the desired one."""
 
     watches: tuple[str, ...]
-    """Plurals of the resources whose changes call for a sync."""
+    """The plurals of the resources whose changes cause a sync."""
     every: float
-    """Seconds after which it runs anyway; 0 for never."""
+    """The number of seconds after which it runs without a change; 0 for never."""
 
     def sync(self) -> None:
-        """Look at the state and change it."""
+        """Check the state, and change it."""
 
 
 class ControllerLoop:
@@ -48,7 +48,7 @@ class ControllerLoop:
         self._thread.join(10)
 
     def step(self) -> None:
-        """Run once each controller that has something to look at."""
+        """Run each controller once if it has something to do."""
         for index, controller in enumerate(self._controllers):
             revision = max(self._store.changed_at(plural) for plural in controller.watches)
             due = controller.every and time.monotonic() - self._ran[index] >= controller.every
@@ -59,7 +59,7 @@ class ControllerLoop:
             try:
                 controller.sync()
             except ApiError as error:
-                # As in a real cluster: somebody was faster, or something is missing yet. Again, a little later.
+                # As in a real cluster, a conflict occurred, or something is still missing. Retry a little later.
                 _LOG.debug("%s: %s", type(controller).__name__, error)
                 self._seen[index] = -1
             except Exception:

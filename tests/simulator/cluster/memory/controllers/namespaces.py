@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What every namespace holds, and its end (controllers serviceaccount, root-ca-certificate-publisher, namespace)."""
+"""The default contents of namespaces, and their deletion (serviceaccount, root-ca-certificate-publisher, namespace)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CA_ANNOTATION = {
 
 
 class NamespaceController:
-    """Fills new namespaces and empties those that are deleted."""
+    """Fills new namespaces, and empties those that are being deleted."""
 
     watches: tuple[str, ...] = ("namespaces", "serviceaccounts", "configmaps", "pods")
     every = 0.0
@@ -25,7 +25,7 @@ class NamespaceController:
         self._ca = ca
 
     def sync(self) -> None:
-        """Look at every namespace."""
+        """Update every namespace."""
         for namespace in self._objects.store.peek_all("namespaces"):
             if namespace["metadata"].get("deletionTimestamp"):
                 self._empty(namespace)

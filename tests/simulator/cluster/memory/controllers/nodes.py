@@ -29,7 +29,7 @@ def condition(obj: Object, kind: str) -> Object:
 
 
 class PodCidrController:
-    """Gives each node a /24 of the cluster's pod network."""
+    """Assigns a /24 of the cluster's pod network to each node."""
 
     watches: tuple[str, ...] = ("nodes",)
     every = 0.0
@@ -39,7 +39,7 @@ class PodCidrController:
         self._network = network
 
     def sync(self) -> None:
-        """Look for nodes without one."""
+        """Update the nodes without a pod CIDR."""
         nodes = self._objects.store.peek_all("nodes")
         taken = {one["spec"].get("podCIDR") for one in nodes}
         for node in nodes:
@@ -57,24 +57,25 @@ class PodCidrController:
 
 
 class NodeLifecycleController:
-    """Notices nodes that went silent, and taints nodes by their conditions."""
+    """Detects nodes without heartbeats, and taints nodes by their conditions."""
 
     watches: tuple[str, ...] = ("nodes", "leases")
     every = 0.5
 
     def __init__(self, objects: Objects, grace: float) -> None:
-        """Set it up.
+        """Create the controller.
 
-        :param grace: seconds without a heartbeat until a node is Unknown.
+        Args:
+            grace: the seconds without a heartbeat after which a node is Unknown.
         """
         self._objects = objects
         self._grace = grace
         self._heartbeats: dict[str, tuple[tuple[str, str], float]] = {}
 
     def sync(self) -> None:
-        """Look at every node."""
+        """Update every node."""
         nodes = self._objects.store.peek_all("nodes")
-        # When no node is Ready the real controller takes it for its own trouble, and evicts nothing.
+        # If no node is Ready, the real controller assumes a problem of its own, and evicts nothing.
         evicting = any(condition(node, "Ready").get("status") == "True" for node in nodes)
         for node in nodes:
             if self._silence(node) > self._grace:
@@ -82,9 +83,9 @@ class NodeLifecycleController:
             self._taint(node["metadata"]["name"], evicting)
 
     def _silence(self, node: Object) -> float:
-        """Return the seconds since the node's lease or status last changed, as seen from here.
+        """Return the seconds since a change of the node's lease or status was last observed.
 
-        The real controller does the same: it compares no clocks of two machines.
+        Like the real controller, this does not compare the clocks of two machines.
         """
         metadata = node["metadata"]
         lease = self._objects.store.peek("leases", "kube-node-lease", metadata["name"]) or {}

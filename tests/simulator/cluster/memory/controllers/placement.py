@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Which nodes a pod may run on: node selector, node affinity, taints."""
+"""The nodes that a pod may run on: node selector, node affinity, taints."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 
 
 def tolerates(toleration: Object, taint: Object) -> bool:
-    """Tell whether one toleration covers a taint."""
+    """Return whether a toleration matches a taint."""
     if toleration.get("effect") and toleration["effect"] != taint.get("effect"):
         return False
     if toleration.get("key") and toleration["key"] != taint["key"]:
@@ -24,7 +24,7 @@ def tolerates(toleration: Object, taint: Object) -> bool:
 
 
 def untolerated(node: Object, tolerations: Iterable[Object], effects: tuple[str, ...]) -> list[Object]:
-    """Return the taints of a node, of these effects, that no toleration covers."""
+    """Return a node's taints with one of these effects that no toleration matches."""
     listed = list(tolerations)
     return [
         taint
@@ -34,7 +34,7 @@ def untolerated(node: Object, tolerations: Iterable[Object], effects: tuple[str,
 
 
 def selects(spec: Object, node: Object) -> bool:
-    """Tell whether a pod's node name, node selector and required node affinity accept a node."""
+    """Return whether a node matches a pod's node name, node selector and required node affinity."""
     name, labels = node["metadata"]["name"], node["metadata"].get("labels") or {}
     if spec.get("nodeName") and spec["nodeName"] != name:
         return False
@@ -59,7 +59,7 @@ def _term_met(term: Object, labels: dict[str, str], fields: dict[str, str]) -> b
 
 
 def schedulable(spec: Object, node: Object) -> bool:
-    """Tell whether a node takes new pods, or this one tolerates that it does not."""
+    """Return whether a node accepts new pods, or this pod tolerates that it does not."""
     if not node.get("spec", {}).get("unschedulable"):
         return True
     taint = {"key": UNSCHEDULABLE, "effect": "NoSchedule"}

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Binds pods to nodes; it looks at selectors, affinity, taints and cordons, not at resources."""
+"""Binds pods to nodes by selectors, affinity, taints and cordons. Resources are ignored."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _EFFECTS = ("NoSchedule", "NoExecute")
 
 
 class Scheduler:
-    """Binds each waiting pod to the fitting node that has the fewest pods."""
+    """Binds each pending pod to the eligible node with the fewest pods."""
 
     watches: tuple[str, ...] = ("pods", "nodes")
     every = 0.0
@@ -25,7 +25,7 @@ class Scheduler:
         self._objects = objects
 
     def sync(self) -> None:
-        """Look at the pods without a node."""
+        """Bind the pods without a node."""
         store = self._objects.store
         pods, nodes = store.peek_all("pods"), store.peek_all("nodes")
         load = Counter(pod["spec"].get("nodeName", "") for pod in pods)
@@ -68,7 +68,7 @@ class Scheduler:
 
 
 def refusal(spec: Object, node: Object) -> str:
-    """Say why a pod cannot be bound to a node, in the scheduler's words; empty when it can."""
+    """Return the scheduler's message why a pod cannot be bound to a node; empty if it can."""
     if not selects(spec, node):
         return "node(s) didn't match Pod's node affinity/selector"
     if not schedulable(spec, node):

@@ -26,15 +26,16 @@ _APPROVED_SELF = "Auto approving self kubelet client certificate after SubjectAc
 
 
 class SigningController:
-    """Approves what a kubelet may ask for, and signs what is approved."""
+    """Approves kubelets' requests, and signs approved requests."""
 
     watches: tuple[str, ...] = ("certificatesigningrequests",)
     every = 0.0
 
     def __init__(self, objects: Objects, authority: Authority, seconds: float) -> None:
-        """Make it.
+        """Create the controller.
 
-        :param seconds: how long a certificate is valid for whose time nobody asks.
+        Args:
+            seconds: the validity of certificates whose request does not specify it.
         """
         self._seconds = seconds
         self._objects = objects
@@ -54,13 +55,13 @@ class SigningController:
                 self._add_condition(request, "Approved", "AutoApproved", message)
 
     def _approval(self, request: Object) -> str:
-        """Say why a request is approved without a human; empty when it is not."""
+        """Return the reason for an automatic approval; empty if the request needs a manual one."""
         spec = request["spec"]
         parsed = _parse(request)
         if parsed is None or spec["signerName"] != KUBELET_CLIENT or not _is_kubelets(parsed, spec["usages"]):
             return ""
         user = User(spec["username"], tuple(spec["groups"]))
-        # A kubelet renews its own certificate; a bootstrap token asks for a new node's.
+        # A kubelet renews its own certificate, and a bootstrap token requests one for a new node.
         if _common_name(parsed) == user.name and self._may(user, "selfnodeclient"):
             return _APPROVED_SELF
         return _APPROVED if self._may(user, "nodeclient") else ""

@@ -13,12 +13,12 @@ from ..resources import Object, type_of
 SECRET = "kubernetes.io/service-account-token"
 _NAME = "kubernetes.io/service-account.name"
 _UID = "kubernetes.io/service-account.uid"
-# A token of a Secret has no end; this one has, in ten years.
+# A token in a Secret does not expire. This one expires after ten years.
 _FOREVER = 10 * 365 * 24 * 3600
 
 
 class TokenController:
-    """Puts a token, the CA and the namespace into each Secret of a service account."""
+    """Adds a token, the CA and the namespace to each Secret of a service account."""
 
     watches: tuple[str, ...] = ("secrets", "serviceaccounts")
     every = 0.0
@@ -27,7 +27,7 @@ class TokenController:
         self._objects, self._tokens, self._ca = objects, tokens, ca
 
     def sync(self) -> None:
-        """Look at all Secrets."""
+        """Update every Secret."""
         store = self._objects.store
         for secret in store.peek_all("secrets"):
             if secret.get("type") != SECRET:

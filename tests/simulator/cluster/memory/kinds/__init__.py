@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What happens to an object of each kind before it is stored."""
+"""Preparing objects of each kind before they are stored."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ _LABEL_TEXT = (
     " an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is"
     " '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
 )
-# A name of these need only fit into a path. Kubelets name a request by a digest in base64
-# (pkg/apis/certificates/validation: ValidateCertificateRequestName accepts all).
+# Names that only need to fit into a path. Kubelets use a base64 digest as the name of a request
+# (pkg/apis/certificates/validation: ValidateCertificateRequestName accepts all names).
 _FREE_NAMES = ("clusterroles", "clusterrolebindings", "roles", "rolebindings", "certificatesigningrequests")
 
 
 def prepare_create(context: Context, kind: ResourceType, obj: Object) -> None:
-    """Set what a new object of this kind gets without saying it."""
+    """Set the fields of a new object that it gets automatically."""
     if kind.plural in _WORKLOADS:
         create_workload(kind.plural, obj)
     elif kind.plural == "secrets":
@@ -69,7 +69,7 @@ def prepare_create(context: Context, kind: ResourceType, obj: Object) -> None:
 
 
 def prepare_update(kind: ResourceType, obj: Object) -> None:
-    """Set the defaults of an object that changes."""
+    """Set the defaults of an object that is being changed."""
     if kind.plural in _WORKLOADS:
         create_workload(kind.plural, obj)
     elif kind.plural == "secrets":
@@ -77,11 +77,14 @@ def prepare_update(kind: ResourceType, obj: Object) -> None:
 
 
 def validate(kind: ResourceType, obj: Object, old: Object | None) -> list[Cause]:
-    """Check an object.
+    """Validate an object.
 
-    :param obj: with its defaults.
-    :param old: what it was, None when it is new.
-    :returns: what is wrong with it.
+    Args:
+        obj: the object with its defaults.
+        old: the object before the change; None if it is new.
+
+    Returns:
+        The errors.
     """
     causes = [] if old is not None else _validate_name(kind, obj["metadata"]["name"])
     if kind.plural in _WORKLOADS:

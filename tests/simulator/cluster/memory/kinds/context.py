@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What admission knows besides the object."""
+"""The context of admission, in addition to the object."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..store import Store
 
 @dataclass(frozen=True)
 class Context:
-    """The cluster, and who asks."""
+    """The cluster, and the user of the request."""
 
     store: Store
     service_network: ipaddress.IPv4Network

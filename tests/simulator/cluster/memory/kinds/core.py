@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Namespaces, services, secrets, service accounts and signing requests: defaults and checks."""
+"""Namespaces, services, secrets, service accounts and signing requests: defaults and validation."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def create_namespace(context: Context, obj: Object) -> None:
 
 
 def default_secret(obj: Object) -> None:
-    """Move `stringData` into `data`."""
+    """Move `stringData` to `data`."""
     obj.setdefault("type", "Opaque")
     plain = obj.pop("stringData", None) or {}
     for key, value in plain.items():
@@ -32,7 +32,7 @@ def default_secret(obj: Object) -> None:
 
 
 def validate_secret(obj: Object, old: Object | None) -> list[Cause]:
-    """Check the type and that the data is base64."""
+    """Check the type, and that the data is base64."""
     causes = []
     if old is not None and obj["type"] != old["type"]:
         causes.append(wrong("type", obj["type"], "field is immutable"))
@@ -47,7 +47,7 @@ def validate_secret(obj: Object, old: Object | None) -> list[Cause]:
 
 
 def create_service(context: Context, obj: Object) -> None:
-    """Set defaults and give the service an address."""
+    """Set defaults, and assign an address to the service."""
     spec = obj.setdefault("spec", {})
     spec.setdefault("type", "ClusterIP")
     spec.setdefault("sessionAffinity", "None")
@@ -66,7 +66,7 @@ def create_service(context: Context, obj: Object) -> None:
 
 def _free_address(context: Context) -> str:
     taken = {one["spec"].get("clusterIP") for one in context.store.peek_all("services")}
-    # The first ones are left for those who ask for one (the API, the cluster's DNS).
+    # The first addresses are reserved for requests of a specific one (the API, the cluster's DNS).
     for offset in range(17, context.service_network.num_addresses - 1):
         address = str(context.service_network[offset])
         if address not in taken:
@@ -75,7 +75,7 @@ def _free_address(context: Context) -> str:
 
 
 def validate_service(obj: Object, old: Object | None) -> list[Cause]:
-    """Check ports and that the address stays."""
+    """Check the ports, and that the address does not change."""
     spec = obj["spec"]
     if old is not None and old["spec"].get("clusterIP") and spec.get("clusterIP") != old["spec"]["clusterIP"]:
         return [wrong("spec.clusterIPs[0]", spec.get("clusterIP", ""), "may not change once set")]
@@ -85,7 +85,7 @@ def validate_service(obj: Object, old: Object | None) -> list[Cause]:
 
 
 def create_signing_request(context: Context, obj: Object) -> None:
-    """Note who asks; nobody can say it of another."""
+    """Record the user of the request, which cannot be set by the client."""
     user, spec = context.user, obj.setdefault("spec", {})
     spec["username"], spec["groups"] = user.name, list(user.groups)
     if user.uid:
@@ -95,7 +95,7 @@ def create_signing_request(context: Context, obj: Object) -> None:
 
 
 def validate_signing_request(obj: Object, old: Object | None) -> list[Cause]:
-    """Check signer, usages and that the request is one; nothing of it changes later."""
+    """Check signer, usages and the format of the request, and that nothing changes later."""
     spec, causes = obj["spec"], []
     if old is not None:
         return [] if spec == old["spec"] else [wrong("spec", "", "field is immutable")]

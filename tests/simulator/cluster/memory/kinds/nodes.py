@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Nodes: the taint a new one carries, and what a kubelet may write (admission plug-in NodeRestriction)."""
+"""Nodes: the taint of a new node, and the rights of kubelets (admission plug-in NodeRestriction)."""
 
 from __future__ import annotations
 
@@ -30,13 +30,16 @@ def create_node(context: Context, obj: Object) -> None:
 
 
 def restrict(context: Context, verb: str, plural: str, obj: Object, old: Object | None) -> None:
-    """Check what a kubelet writes; of other users nothing.
+    """Check whether a kubelet may write an object. Other users are not checked.
 
-    :param verb: create, update or delete.
-    :param plural: of the resource.
-    :param obj: the new object (for delete: the one that goes).
-    :param old: what it was.
-    :raises ApiError: 403, it is not the node's own.
+    Args:
+        verb: create, update or delete.
+        plural: the plural of the resource.
+        obj: the new object (for delete: the object to delete).
+        old: the object before the change.
+
+    Raises:
+        ApiError: 403 if the object does not belong to the node.
     """
     node = context.user.node
     if not node:

@@ -10,7 +10,7 @@ _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 
 
 def default_pod_spec(spec: Object) -> None:
-    """Set what a pod's spec, or a template's, leaves out."""
+    """Set the missing fields in the spec of a pod or pod template."""
     spec.setdefault("restartPolicy", "Always")
     spec.setdefault("terminationGracePeriodSeconds", 30)
     spec.setdefault("dnsPolicy", "ClusterFirst")

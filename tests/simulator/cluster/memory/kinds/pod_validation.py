@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The checks of a pod's spec that manifests for Windows nodes run into.
+"""The validation of a pod's spec that is relevant for manifests for Windows nodes.
 
 Texts and rules: k8s.io/kubernetes/pkg/apis/core/validation/validation.go.
 """
@@ -23,10 +23,11 @@ _LINUX_ONLY_CONTAINER = (
 
 
 def validate_pod_spec(spec: Object, path: str = "spec") -> list[Cause]:
-    """Check a pod's spec, defaults already set.
+    """Validate a pod's spec, which has its defaults.
 
-    :param spec: of a pod or of a template.
-    :param path: where it is in the object, for the messages.
+    Args:
+        spec: the spec of a pod or pod template.
+        path: its path in the object, for messages.
     """
     return list(_all(spec, path))
 
@@ -97,7 +98,7 @@ def _is_host_process(owner: Object) -> bool | None:
 
 
 def _host_process(spec: Object, path: str) -> Iterator[Cause]:
-    """A HostProcess pod uses the host's network, and all of its containers are of the kind."""
+    """Yield the errors of a HostProcess pod, which needs the host's network, and HostProcess in all containers."""
     pod = _is_host_process(spec)
     found: list[bool] = []
     for field in ("initContainers", "containers"):

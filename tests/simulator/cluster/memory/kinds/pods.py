@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Pods: what admission adds when one is created, and what may change later."""
+"""Pods: the fields that admission adds, and those that may be changed later."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _IMMUTABLE = (
 
 
 def create_pod(context: Context, obj: Object) -> None:
-    """Set defaults and do what the admission plug-ins ServiceAccount, Priority and DefaultTolerationSeconds do."""
+    """Set defaults, and apply the admission plug-ins ServiceAccount, Priority and DefaultTolerationSeconds."""
     spec = obj.setdefault("spec", {})
     spec.setdefault("enableServiceLinks", True)
     mirror = "kubernetes.io/config.mirror" in obj["metadata"].get("annotations", {})
@@ -105,7 +105,7 @@ def _quality_of_service(spec: Object) -> str:
 
 
 def validate_pod(obj: Object, old: Object | None) -> list[Cause]:
-    """Check a pod; of one that exists, only a few fields may change."""
+    """Validate a pod. Only a few fields of an existing one may be changed."""
     if old is None:
         return validate_pod_spec(obj["spec"])
     if _frozen(obj["spec"]) != _frozen(old["spec"]):
@@ -121,7 +121,7 @@ def _frozen(spec: Object) -> Object:
 
 
 def check_pod_of_node(node: str, obj: Object) -> ApiError | None:
-    """A kubelet may create mirror pods only (admission plug-in NodeRestriction)."""
+    """Return an error unless the pod is a mirror pod, the only kind that a kubelet may create (NodeRestriction)."""
     name = obj["metadata"].get("name", "")
     if "kubernetes.io/config.mirror" not in obj["metadata"].get("annotations", {}):
         text = 'pod does not have "kubernetes.io/config.mirror" annotation'

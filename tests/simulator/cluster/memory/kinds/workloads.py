@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""DaemonSets, Deployments, ReplicaSets and disruption budgets: defaults and checks."""
+"""DaemonSets, Deployments, ReplicaSets and disruption budgets: defaults and validation."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def create_workload(plural: str, obj: Object) -> None:
 
 
 def validate_workload(plural: str, obj: Object, old: Object | None) -> list[Cause]:
-    """Check selector, strategy and pod template."""
+    """Validate selector, strategy and pod template."""
     spec, causes = obj["spec"], []
     selector, template = spec.get("selector"), spec["template"]
     labels = template.get("metadata", {}).get("labels") or {}
@@ -59,7 +59,7 @@ def validate_workload(plural: str, obj: Object, old: Object | None) -> list[Caus
 
 
 def validate_budget(obj: Object, old: Object | None) -> list[Cause]:
-    """Check a PodDisruptionBudget."""
+    """Validate a PodDisruptionBudget."""
     spec = obj.get("spec", {})
     if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
         text = "minAvailable and maxUnavailable cannot be both set"
@@ -68,5 +68,5 @@ def validate_budget(obj: Object, old: Object | None) -> list[Cause]:
 
 
 def create_budget(context: Context, obj: Object) -> None:
-    """A new budget allows nothing until its controller has counted."""
+    """Set the status of a new budget, which allows nothing until its controller has run."""
     obj["status"] = {"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0}

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What the cmdlets of PowerShell itself share."""
+"""Functions that several of PowerShell's own cmdlets share."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 
 
 def in_script(bound: Bound) -> bool:
-    """Return whether a script calls the cmdlet, and not a batch."""
+    """Return whether the cmdlet is called by a script rather than by a batch."""
     return hasattr(bound.session, "call_block")
 
 
 def host(bound: Bound) -> Interpreter:
-    """Return the script that a cmdlet runs in. Raises NotModelled outside a script."""
+    """Return the interpreter of the script that calls a cmdlet. Raises NotModelled outside of a script."""
     if not in_script(bound):
         raise NotModelled(f"{bound.command} outside a script")
     return cast("Interpreter", bound.session)
 
 
 def given(bound: Bound) -> list[object]:
-    """Return the objects piped in, or bound to InputObject."""
+    """Return the objects from the pipeline or from InputObject."""
     return items(bound.get("InputObject")) if "InputObject" in bound else bound.pipeline
 
 
@@ -41,12 +41,12 @@ def read(bound: Bound, item: object, name: str) -> object:
 
 
 def run_on(bound: Bound, block: ScriptBlock, item: object) -> object:
-    """Return what a script block makes of an object."""
+    """Return the result of a script block for an object."""
     return single(host(bound).call_block(block, item=item, has_item=True, new_scope=False))
 
 
 def named(bound: Bound, entry: object) -> tuple[str, Callable[[object], object]]:
-    """Return a calculated property's name and how to compute it."""
+    """Return the name of a calculated property and a function that computes it."""
     if isinstance(entry, dict):
         keys = {to_text(key).casefold(): value for key, value in entry.items()}
         known = {"name", "n", "label", "l", "expression", "e", "descending", "ascending"}
@@ -64,12 +64,12 @@ def named(bound: Bound, entry: object) -> tuple[str, Callable[[object], object]]
 
 
 def has(item: object, name: str) -> bool:
-    """Return whether an object has a property of that name."""
+    """Return whether an object has a property with this name."""
     return isinstance(item, PSObject) and item.find(name) is not None
 
 
 def terminating(error: CmdletError) -> CmdletError:
-    """Return an error as one that ends its statement."""
+    """Return an error as one that terminates its statement."""
     from simulator.machine.powershell.running.stages import TerminatingError
 
     made = TerminatingError(error.category, error.error_id, error.message, error.exception_type)

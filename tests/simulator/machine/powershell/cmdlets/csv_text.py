@@ -21,14 +21,14 @@ def _mark(bound: Bound) -> str:
 
 
 def _rows(bound: Bound) -> list[str]:
-    """Return objects as lines."""
+    """Return the lines for objects."""
     if not bound.flag("NoTypeInformation"):
-        raise NotModelled(f"{bound.command} without -NoTypeInformation, which versions of PowerShell do differently")
+        raise NotModelled(f"{bound.command} without -NoTypeInformation, which differs between versions of PowerShell")
     found: list[str] = []
     columns: list[str] = []
     for item in given(bound):
         if not isinstance(item, PSObject) or item.type_name != CUSTOM_OBJECT:
-            raise NotModelled(f"{bound.command} of a value that is no PSCustomObject")
+            raise NotModelled(f"{bound.command} of a value that is not a PSCustomObject")
         if not columns:
             columns = list(item.properties)
             found.append(_line(columns, _mark(bound)))
@@ -47,12 +47,12 @@ def _line(cells: Iterable[str | None], mark: str) -> str:
 
 
 def convert_to(machine: Machine, bound: Bound) -> Iterable[object]:
-    """ConvertTo-Csv."""
+    """Simulate ConvertTo-Csv."""
     return _rows(bound)
 
 
 def export(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Export-Csv."""
+    """Simulate Export-Csv."""
     if bound.flag("Append") or "Encoding" in bound:
         raise NotModelled("Export-Csv with -Append or -Encoding")
     path = paths.parse(machine, bound, bound.text("LiteralPath") or bound.text("Path")).path
@@ -70,7 +70,7 @@ def _objects(bound: Bound, text: str) -> Iterable[object]:
     rows = list(csv.reader(io.StringIO("\n".join(lines)), delimiter=_mark(bound)))
     columns = bound.texts("Header") or (rows.pop(0) if rows else [])
     if len({name.casefold() for name in columns}) < len(columns) or not all(columns):
-        raise NotModelled("comma-separated values without good names of columns")
+        raise NotModelled("comma-separated values without usable column names")
     for row in rows:
         if len(row) > len(columns):
             raise NotModelled("a row of comma-separated values with too many cells")
@@ -79,12 +79,12 @@ def _objects(bound: Bound, text: str) -> Iterable[object]:
 
 
 def convert_from(machine: Machine, bound: Bound) -> Iterable[object]:
-    """ConvertFrom-Csv."""
+    """Simulate ConvertFrom-Csv."""
     return _objects(bound, "\n".join(to_text(item) for item in given(bound)))
 
 
 def import_file(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Import-Csv."""
+    """Simulate Import-Csv."""
     for text in items(bound.get("LiteralPath")) or items(bound.get("Path")) or bound.pipeline:
         path = paths.parse(machine, bound, to_text(text)).path
         if not machine.files.is_file(path):

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Making objects and looking into them: New-Object, Add-Member, Get-Member, Tee-Object."""
+"""Creating and inspecting objects: New-Object, Add-Member, Get-Member, Tee-Object."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from simulator.machine.powershell.types.plain_text import to_text
 
 
 def new_object(machine: Machine, bound: Bound) -> Iterable[object]:
-    """New-Object."""
+    """Simulate New-Object."""
     if "ComObject" in bound:
         raise NotModelled(f"New-Object -ComObject {bound.text('ComObject')}")
     script = host(bound)
@@ -50,10 +50,10 @@ def new_object(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def add_member(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Add-Member: note properties, script properties and script methods."""
+    """Simulate Add-Member: note properties, script properties and script methods."""
     for item in given(bound):
         if not isinstance(item, PSObject):
-            raise NotModelled("Add-Member to a value that is no object")
+            raise NotModelled("Add-Member to a value that is not an object")
         added = _added(bound)
         for name, value in added.items():
             if item.find(name) is not None and not bound.flag("Force"):
@@ -81,13 +81,13 @@ def _added(bound: Bound) -> dict[str, object]:
 
 
 def get_member(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-Member: of note properties."""
+    """Simulate Get-Member, for note properties only."""
     if bound.text("MemberType").casefold() not in ("noteproperty", "properties", "property"):
         raise NotModelled("Get-Member of anything but properties")
     seen: set[str] = set()
     for item in given(bound):
         if not isinstance(item, PSObject) or item.type_name != CUSTOM_OBJECT:
-            raise NotModelled("Get-Member of a value that is no PSCustomObject")
+            raise NotModelled("Get-Member of a value that is not a PSCustomObject")
         for name in sorted(item.properties, key=str.casefold):
             if name in seen or (bound.texts("Name") and name.casefold() not in map(str.casefold, bound.texts("Name"))):
                 continue
@@ -98,7 +98,7 @@ def get_member(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def tee(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Tee-Object into a variable."""
+    """Simulate Tee-Object with a variable."""
     if "Variable" not in bound:
         raise NotModelled("Tee-Object into a file")
     found = given(bound)

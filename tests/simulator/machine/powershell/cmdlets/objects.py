@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Cmdlets on objects in the pipeline: Select-Object, Sort-Object, Measure-Object, Group-Object, Compare-Object …
+"""Cmdlets for the objects in the pipeline: Select-Object, Sort-Object, Measure-Object, Group-Object, Compare-Object …
 
-ForEach-Object, Where-Object and others that take their input object by object are in `running/stages.py`.
+ForEach-Object, Where-Object and others that process their input object by object are in `running/stages.py`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from simulator.machine.powershell.types.plain_text import to_text
 
 
 def where(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Where-Object with a property, outside of a script."""
+    """Simulate Where-Object with a property, outside of a script."""
     name, wanted = bound.text("Property"), bound.get("Value")
     operator = next((key.casefold() for key in bound if key.casefold() in OPERATORS), "")
     for item in given(bound):
@@ -33,7 +33,7 @@ def where(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def select(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Select-Object."""
+    """Simulate Select-Object."""
     chosen = list(given(bound))
     if bound.flag("Unique") and "Property" not in bound and "ExpandProperty" not in bound:
         chosen = _unique(chosen)
@@ -93,7 +93,7 @@ def _selected(bound: Bound, item: object, entries: list[object], excluded: list[
     for entry in entries:
         if isinstance(entry, str) and any(char in entry for char in "*?["):
             if not isinstance(item, PSObject):
-                raise NotModelled("Select-Object with a wildcard on a value that is no object")
+                raise NotModelled("Select-Object with a wildcard on a value that is not an object")
             found |= {key: value for key, value in item.properties.items() if like(key, entry) and not callable(value)}
             continue
         name, compute = named(bound, entry)
@@ -114,7 +114,7 @@ def _descending(bound: Bound, entry: object) -> bool:
 
 
 def order_of(first: object, second: object, *, sensitive: bool = False) -> int:
-    """Return the order of two sort keys: null first; values that cannot be compared by their text."""
+    """Return the order of two sort keys. Null comes first; values that cannot be compared are ordered as text."""
     if first is None or second is None:
         return (first is not None) - (second is not None)
     try:
@@ -126,7 +126,7 @@ def order_of(first: object, second: object, *, sensitive: bool = False) -> int:
 
 
 def sort(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Sort-Object."""
+    """Simulate Sort-Object."""
     entries = items(bound.get("Property"))
     keys: list[tuple[Callable[[object], object], bool]] = [
         (named(bound, entry)[1], _descending(bound, entry)) for entry in entries
@@ -149,7 +149,7 @@ def sort(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def measure(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Measure-Object."""
+    """Simulate Measure-Object."""
     names = bound.texts("Property")
     if len(names) > 1 or any(char in name for name in names for char in "*?["):
         raise NotModelled("Measure-Object with several properties")
@@ -161,7 +161,7 @@ def measure(machine: Machine, bound: Bound) -> Iterable[object]:
         found = [item for item in found if item is not None]
     wanted = [name for name in ("Sum", "Average", "Maximum", "Minimum") if bound.flag(name)]
     if wanted and any(isinstance(item, (str, PSObject, dict, list, bool)) for item in found):
-        raise NotModelled("Measure-Object of values that are no numbers")
+        raise NotModelled("Measure-Object of values that are not numbers")
     numbers = [float(number(item)) for item in found] if wanted else []
     result: dict[str, object] = {"Count": len(found)}
     result["Average"] = sum(numbers) / len(numbers) if "Average" in wanted and numbers else None
@@ -185,7 +185,7 @@ def _measured_text(bound: Bound, found: list[object]) -> PSObject:
 
 
 def group(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Group-Object."""
+    """Simulate Group-Object."""
     entries = items(bound.get("Property"))
     if len(entries) > 1:
         raise NotModelled("Group-Object by several properties")
@@ -203,7 +203,7 @@ def group(machine: Machine, bound: Bound) -> Iterable[object]:
 
     order = sorted(groups, key=functools.cmp_to_key(in_order))
     if order != list(groups):
-        raise NotModelled("Group-Object of values out of order, which versions of PowerShell order differently")
+        raise NotModelled("Group-Object of values out of order, whose order differs between versions of PowerShell")
     if bound.flag("AsHashTable"):
         if not bound.flag("AsString"):
             raise NotModelled("Group-Object -AsHashTable without -AsString")
@@ -218,7 +218,7 @@ def group(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def compare_objects(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Compare-Object."""
+    """Simulate Compare-Object."""
     names = items(bound.get("Property"))
     if names:
         raise NotModelled("Compare-Object by properties")
@@ -246,7 +246,7 @@ def compare_objects(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def get_unique(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-Unique."""
+    """Simulate Get-Unique."""
     found: list[object] = []
     for item in given(bound):
         if isinstance(item, (PSObject, dict, list)):

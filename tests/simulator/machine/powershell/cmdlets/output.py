@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Writing: Write-*, Out-String, Out-Null, Format-Table, Format-List."""
+"""Output: Write-*, Out-String, Out-Null, Format-Table, Format-List."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WRITE_ERROR = "Microsoft.PowerShell.Commands.WriteErrorException"
 
 
 def write_error(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Write-Error."""
+    """Simulate Write-Error."""
     record = bound.get("ErrorRecord")
     if isinstance(record, ErrorRecord):
         bound.write_error(record.error)
@@ -38,7 +38,7 @@ def write_error(machine: Machine, bound: Bound) -> Iterable[object]:
         error.error_id = bound.text("ErrorId") or exception.type_name
         error.message = message or to_text(exception.get("Message"))
     error.target = bound.get("TargetObject")
-    # Its id ends in the name of the function that writes it, and not in Write-Error.
+    # The error id ends with the name of the calling function instead of Write-Error.
     error.error_id += _function(bound)
     error.activity = bound.text("CategoryActivity") or "Write-Error"
     bound.write_error(error)
@@ -46,7 +46,7 @@ def write_error(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def _function(bound: Bound) -> str:
-    """Return the name of the function that runs, behind a comma."""
+    """Return the name of the running function, with a comma before it."""
     scope: Scope | None = host(bound).variables.scope
     while scope is not None:
         found = scope.variables.get("myinvocation")
@@ -59,7 +59,7 @@ def _function(bound: Bound) -> str:
 
 
 def write_warning(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Write-Warning."""
+    """Simulate Write-Warning."""
     _stopping(bound, "WarningAction", "WarningPreference")
     for item in items(bound.get("Message")) or bound.pipeline:
         bound.warn(to_text(item))
@@ -74,7 +74,7 @@ def _stopping(bound: Bound, parameter: str, preference: str) -> str:
 
 
 def write_host(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Write-Host: to the console, or the information stream."""
+    """Simulate Write-Host: writes to the console, or to the information stream."""
     separator = to_text(bound.get("Separator", " "))
     objects = items(bound.get("Object")) if "Object" in bound else list(bound.pipeline)
     newline = not bound.flag("NoNewline")
@@ -104,29 +104,29 @@ def _stream(name: str) -> Cmdlet:
 
 
 def write_information(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Write-Information."""
+    """Simulate Write-Information."""
     action = _stopping(bound, "InformationAction", "InformationPreference")
     for item in items(bound.get("MessageData")) or bound.pipeline if action != "Ignore" else []:
-        # Its record is kept, and passed on by a redirection, although the console does not show it.
+        # The record is stored and can be redirected, although the console does not show it.
         message = HostText(to_text(item), source="Write-Information", shown=action not in QUIET)
         host(bound).sinks.information(message)
     return []
 
 
 def nothing(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Cmdlets without an effect here: Write-Progress, Import-Module of what is built in …"""
+    """Do nothing: Write-Progress, Import-Module of built-in modules …"""
     return []
 
 
 def write_output(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Write-Output in a batch: what it is given, null too. In a script a stage passes on the objects one by one."""
+    """Simulate Write-Output in a batch, which returns its input, including null. In scripts, a stage does this."""
     if "InputObject" in bound and (bound["InputObject"] is None or bound.flag("NoEnumerate")):
         return [bound["InputObject"]]
     return given(bound)
 
 
 def out_string(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Out-String."""
+    """Simulate Out-String."""
     return lines(given(bound)) if bound.flag("Stream") else [text(given(bound))]
 
 
@@ -138,7 +138,7 @@ def _shown(bound: Bound, show: Callable[[list[PSObject], list[str]], list[str]])
         elif isinstance(item, PSObject):
             objects.append(item)
         elif item is not None:
-            raise NotModelled(f"{bound.command} of values that are no objects")
+            raise NotModelled(f"{bound.command} of values that are not objects")
     if not objects:
         return []
     if any(item.type_name != objects[0].type_name for item in objects):
@@ -160,14 +160,14 @@ def _as_table(bound: Bound, rows: list[PSObject], columns: list[str]) -> list[st
 
 
 def format_table(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Format-Table."""
+    """Simulate Format-Table."""
     if bound.flag("AutoSize") and any(isinstance(item, dict) for item in given(bound)):
         raise NotModelled("Format-Table -AutoSize of a table")
     return _shown(bound, lambda rows, columns: _as_table(bound, rows, columns))
 
 
 def format_list(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Format-List."""
+    """Simulate Format-List."""
     return _shown(bound, listing)
 
 

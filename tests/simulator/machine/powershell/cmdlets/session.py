@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Cmdlets of the session: variables, aliases, commands, strict mode, running pieces of script."""
+"""Cmdlets for the session: variables, aliases, commands, strict mode, running pieces of script."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _scoped(bound: Bound, name: str) -> str:
 
 
 def set_variable(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Set-Variable."""
+    """Simulate Set-Variable."""
     value = bound.get("Value") if "Value" in bound else single(bound.pipeline)
     for name in bound.texts("Name"):
         host(bound).variables.set(_scoped(bound, name), value)
@@ -34,7 +34,7 @@ def set_variable(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def new_variable(machine: Machine, bound: Bound) -> Iterable[object]:
-    """New-Variable."""
+    """Simulate New-Variable."""
     run = host(bound)
     for name in bound.texts("Name"):
         if name.casefold() in run.variables.scope.variables and not bound.flag("Force"):
@@ -47,7 +47,7 @@ def new_variable(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def get_variable(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-Variable."""
+    """Simulate Get-Variable."""
     variables = host(bound).variables
     if "Name" not in bound or any(char in name for name in bound.texts("Name") for char in "*?["):
         raise NotModelled("Get-Variable of all variables")
@@ -62,7 +62,7 @@ def get_variable(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def remove_variable(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Remove-Variable."""
+    """Simulate Remove-Variable."""
     for name in bound.texts("Name"):
         if any(char in name for char in "*?["):
             raise NotModelled("Remove-Variable with wildcards")
@@ -73,7 +73,7 @@ def remove_variable(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def set_alias(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Set-Alias and New-Alias."""
+    """Simulate Set-Alias and New-Alias."""
     aliases = host(bound).runspace.aliases
     name, value = bound.text("Name"), bound.text("Value")
     if bound.command == "New-Alias" and (name.casefold() in aliases or name.casefold() in commands.ALIASES):
@@ -85,7 +85,7 @@ def set_alias(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def get_alias(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-Alias by name."""
+    """Simulate Get-Alias with a name."""
     if "Name" not in bound or "Definition" in bound:
         raise NotModelled("Get-Alias of all aliases")
     aliases = host(bound).runspace.aliases
@@ -107,7 +107,7 @@ def _alias(name: str, definition: str) -> PSObject:
 
 
 def set_strict_mode(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Set-StrictMode, in the current scope."""
+    """Simulate Set-StrictMode, in the current scope."""
     wanted = bound.text("Version").casefold()
     scope = host(bound).variables.scope
     scope.strict = 0.0 if bound.flag("Off") else 99.0 if wanted == "latest" else float(wanted.split(".")[0])
@@ -115,7 +115,7 @@ def set_strict_mode(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def get_command(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Get-Command: aliases, functions, cmdlets, programs on PATH."""
+    """Simulate Get-Command: aliases, functions, cmdlets, programs on PATH."""
     names = bound.texts("Name")
     if not names or any(char in name for name in names for char in "*?["):
         raise NotModelled("Get-Command of all commands")
@@ -156,7 +156,7 @@ def _command(machine: Machine, bound: Bound, name: str) -> PSObject | None:
 
 
 def invoke_command(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Invoke-Command on this computer."""
+    """Simulate Invoke-Command on the local computer."""
     block = bound.get("ScriptBlock")
     if not isinstance(block, ScriptBlock) or "ComputerName" in bound or "Session" in bound:
         raise NotModelled("Invoke-Command on other computers")
@@ -171,7 +171,7 @@ def invoke_command(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def invoke_expression(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Invoke-Expression, in its caller's scope."""
+    """Simulate Invoke-Expression, in the scope of its caller."""
     from simulator.machine.powershell.parsing.parser import Parser
 
     run = host(bound)
@@ -183,7 +183,7 @@ def invoke_expression(machine: Machine, bound: Bound) -> Iterable[object]:
             raise
         except CmdletError as error:
             if "does not model" in error.message:
-                raise NotModelled("a piece of PowerShell that Invoke-Expression got") from None
+                raise NotModelled("the script that Invoke-Expression was called with") from None
             raise terminating(error) from None
         if stage is None:
             yield from run.call_block(block, new_scope=False)
@@ -192,7 +192,7 @@ def invoke_expression(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def measure_command(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Measure-Command."""
+    """Simulate Measure-Command."""
     block = bound.get("Expression")
     started = time.monotonic()
     if isinstance(block, ScriptBlock):

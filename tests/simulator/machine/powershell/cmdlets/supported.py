@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Which parameters of PowerShell's own cmdlets are modelled; a script that uses another is refused."""
+"""The parameters of PowerShell's own cmdlets that are modelled. Scripts that use others are rejected."""
 
 from __future__ import annotations
 
@@ -81,12 +81,12 @@ MODELLED: Mapping[str, frozenset[str]] = {
     command: frozenset(names.casefold().split()) for command, names in _MODELLED.items()
 }
 _COMMON = frozenset(name.casefold() for name in COMMON)
-# Parameters that change nothing if they are off.
+# Parameters that have no effect if they are off.
 _OFF = frozenset(("confirm", "verbose", "debug", "force", "whatif"))
 
 
 def check(command: str, values: Mapping[str, object]) -> None:
-    """Refuse a parameter that is not modelled. Raises NotModelled."""
+    """Reject a parameter that is not modelled. Raises NotModelled."""
     known = MODELLED.get(command)
     for name, value in values.items():
         lower = name.casefold()

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""`-WhatIf`: what a cmdlet would do, said and not done.
+"""`-WhatIf`: print what a cmdlet would do, without doing it.
 
 The sentences are those of FileSystemProviderStrings.resx in https://github.com/PowerShell/PowerShell.
 """
@@ -23,7 +23,7 @@ Sentences = Iterator[tuple[str, str]]
 
 
 def wanted(run: Interpreter, bound: Bound, description: Contract) -> bool:
-    """Return whether a cmdlet is only to say what it would do."""
+    """Return whether a cmdlet should only print what it would do."""
     if "WhatIf" in bound:
         return bound.flag("WhatIf")
     return truth(run.variables.get("WhatIfPreference")) and "whatif" in description.parameters
@@ -103,7 +103,7 @@ _SENTENCES: dict[str, Callable[[Interpreter, Bound], Sentences]] = {
 
 
 def show(run: Interpreter, bound: Bound) -> None:
-    """Say what a cmdlet would do. Raises NotModelled for a cmdlet whose sentences are not known."""
+    """Print what a cmdlet would do. Raises NotModelled for a cmdlet whose messages are not known."""
     sentences = _SENTENCES.get(bound.command)
     if sentences is None:
         raise NotModelled(f"-WhatIf of {bound.command}")

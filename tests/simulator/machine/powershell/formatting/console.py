@@ -17,17 +17,17 @@ from simulator.machine.powershell.types.convert import VERSION
 from simulator.machine.powershell.types.kinds import SwitchValue, TypeValue
 from simulator.machine.powershell.types.plain_text import to_text
 
-# The columns of the types that have a view of their own in PowerShell (Get-FormatData).
+# The columns of types that have their own view in PowerShell (Get-FormatData).
 VIEWS: dict[str, tuple[str, ...]] = {
     "System.ServiceProcess.ServiceController": ("Status", "Name", "DisplayName"),
     VERSION: ("Major", "Minor", "Build", "Revision"),
     "System.Guid": ("Guid",),
     "System.Collections.DictionaryEntry": ("Name", "Value"),
 }
-# What is shown as a list, however few its properties are: the examples of Microsoft's pages on DISM's cmdlets.
+# Types that are always shown as a list, as in the examples of Microsoft's pages on the DISM cmdlets.
 _LISTED = ("Microsoft.Dism.Commands.ImageObject",)
 _ENTRY = "System.Collections.DictionaryEntry"
-# Their views are not modelled.
+# Types whose views are not modelled.
 _NO_VIEW = (
     "System.Diagnostics.Process",
     "Microsoft.Windows.ServerManager.Commands.Feature",
@@ -57,7 +57,7 @@ TABLE_COLUMNS = 4
 
 
 def lines(objects: Sequence[object]) -> list[str]:
-    """Return the lines that a console would show. Raises NotModelled for what has a view that is not modelled."""
+    """Return the lines that a console would show. Raises NotModelled for types with a view that is not modelled."""
     found: list[str] = []
     flat = list(_flattened(objects))
     position, groups, ended = 0, 0, False
@@ -87,7 +87,7 @@ def lines(objects: Sequence[object]) -> list[str]:
         as_table = len(columns) <= TABLE_COLUMNS and group[0].type_name not in _LISTED
         found += table(group, columns) if as_table else listing(group, columns)
     if ended:
-        raise NotModelled("text behind a table or list of properties on one console")
+        raise NotModelled("text after a table or list of properties on one console")
     return found
 
 
@@ -112,12 +112,12 @@ def _alike(item: object, first: object) -> bool:
 
 
 def text(objects: Sequence[object]) -> str:
-    """Return the lines as one text, each with its line end."""
+    """Return the lines as one text, each with a line ending."""
     return "".join(f"{line}\r\n" for line in lines(objects))
 
 
 def columns_of(item: object) -> tuple[str, ...] | None:
-    """Return which properties are shown; None for what is shown as its text."""
+    """Return the properties that are shown; None for a value that is shown as text."""
     if isinstance(item, SwitchValue):
         return ("IsPresent",)
     if not isinstance(item, PSObject):

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Dates in the culture en-US, which a server has unless somebody sets another.
+"""Dates in the culture en-US, which is the default of a server.
 
 https://learn.microsoft.com/dotnet/standard/base-types/standard-date-and-time-format-strings
 """
@@ -23,7 +23,7 @@ def long_date(value: datetime) -> str:
 
 
 def short_date(value: datetime) -> str:
-    """Return the day: format d."""
+    """Return the date without the time: format d."""
     return f"{value.month}/{value.day}/{value.year}"
 
 

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Files and folders on the console of Windows PowerShell 5.1: a table for each folder, below its name.
+"""Files and folders on the console of Windows PowerShell 5.1: one table per folder, below the folder's name.
 
-https://github.com/PowerShell/PowerShell/issues/7353 shows it, with names padded to the width of the console (119 where
-there is none). Windows 10 2004 and later, Server 2022 among them, print one blank more before the time, as listings in
-public repositories show.
+https://github.com/PowerShell/PowerShell/issues/7353 shows an example. Names are padded to the width of the console (119
+without a window). Windows 10 2004 and later, including Server 2022, print one more blank before the time, as listings
+in public repositories show.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from simulator.machine.powershell.types.plain_text import to_text
 
 @dataclass
 class FileItem(PSObject):
-    """A FileInfo or DirectoryInfo; `time_width` is that of the console's column for the time of the last write."""
+    """A FileInfo or DirectoryInfo. `time_width` is the width of the console's column LastWriteTime."""
 
     time_width: int = 26
 
 
 def file_table(rows: Sequence[FileItem]) -> list[str]:
-    """Return the lines for files and folders. Raises NotModelled for those with long names."""
+    """Return the lines for files and folders. Raises NotModelled for long names."""
     width = rows[0].time_width
     heads = ("Mode", "LastWriteTime", "Length", "Name")
     head = [_line(heads, width), _line(["-" * len(text) for text in heads], width)]

@@ -12,9 +12,9 @@ from simulator.machine.objects import CUSTOM_OBJECT, Enumeration, NotModelled, P
 from simulator.machine.powershell.types.kinds import Char
 from simulator.machine.powershell.types.plain_text import to_text
 
-# A console without a window is this wide; PowerShell cuts or wraps what is longer.
+# The width of a console without a window. PowerShell truncates or wraps longer lines.
 WIDTH = 119
-# Widths of the columns where PowerShell's own view fixes them.
+# The widths of columns that are fixed in PowerShell's own views.
 FIXED = {
     "System.Version": (6, 6, 6, 8),
     "System.Collections.DictionaryEntry": (30, 0),
@@ -28,7 +28,7 @@ def _cell(value: object, *, in_table: bool = False) -> str:
             raise NotModelled("a list in a table or list of properties")
         return "{" + ", ".join(to_text(item) for item in value) + "}"
     if isinstance(value, dict):
-        raise NotModelled("a table in a table or list of properties, which versions of PowerShell do differently")
+        raise NotModelled("a table in a table or list of properties, which differs between versions of PowerShell")
     if isinstance(value, datetime) or (isinstance(value, PSObject) and value.type_name == CUSTOM_OBJECT):
         if isinstance(value, datetime):
             return to_text(value)
@@ -40,16 +40,16 @@ def _cell(value: object, *, in_table: bool = False) -> str:
 
 
 def _right(value: object) -> bool:
-    """Return whether a column that begins with a value stands at the right."""
+    """Return whether a column whose first cell is this value is right-aligned."""
     if isinstance(value, (Char, datetime)):
         raise NotModelled("a column of characters or dates")
     return isinstance(value, (bool, int, float, Decimal, Enumeration))
 
 
 def table(rows: Sequence[PSObject], columns: Sequence[str], *, headers: bool = True, sized: bool = False) -> list[str]:
-    """Return objects as a table: columns as wide as they must be, numbers at the right.
+    """Return objects as a table. Columns are as wide as their longest cell, and numbers are right-aligned.
 
-    With `sized` the widths that a type's own view has do not count (-AutoSize, columns that the caller chose).
+    `sized` ignores the column widths of the type's own view (-AutoSize, or columns that the caller selected).
     """
     if any(name not in row.properties and row.find(name) is None for row in rows for name in columns) and len(rows) > 1:
         raise NotModelled("a table of objects with different properties")
@@ -81,7 +81,7 @@ def table(rows: Sequence[PSObject], columns: Sequence[str], *, headers: bool = T
 
 
 def _cut(text: str, width: int) -> str:
-    """Return a cell of a column whose width is fixed: Windows PowerShell 5.1 ends what is cut with three dots."""
+    """Return the cell of a column with a fixed width. Windows PowerShell 5.1 ends truncated text with three dots."""
     return text if len(text) <= width or not width else text[: width - 3] + "..."
 
 
@@ -102,6 +102,6 @@ def listing(rows: Sequence[PSObject], columns: Sequence[str]) -> list[str]:
 
 
 def rows_of(value: dict[object, object]) -> list[PSObject]:
-    """Return a table's entries as rows."""
+    """Return the entries of a hash table as rows."""
     kind = "System.Collections.DictionaryEntry"
     return [PSObject(kind, {"Name": to_text(key), "Value": item}) for key, item in value.items()]

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Properties and methods of values.
 
-What .NET has and the simulator does not model is refused by name; what does not exist either is answered as PowerShell
-does: null for a property, an error for a method.
+A member that .NET has and the simulator does not model is rejected by name. For a member that does not exist, the
+result is that of PowerShell: null for a property, an error for a method.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = ["call", "find_key", "index", "read", "store", "write"]
 
 
 def read(value: object, name: str, *, strict: bool = False) -> object:
-    """Return a property; None if it does not exist. Raises CmdletError in strict mode, and NotModelled."""
+    """Return a property, or None if it does not exist. Raises CmdletError in strict mode, and NotModelled."""
     lower = name.casefold()
     if isinstance(value, dict):
         return _of_table(value, name, strict=strict)
@@ -96,7 +96,7 @@ def _of_list(found: list[object], name: str, *, strict: bool) -> object:
     members = _members(found)
     if members and lower in (members.others or ()):
         raise NotModelled(f"the property {name} of {net_type(found)}")
-    # Member enumeration: the property of every item that has it.
+    # Member enumeration: the values of the property for all items that have it.
     values: list[object] = []
     missing = 0
     for item in found:
@@ -121,7 +121,7 @@ def _has(item: object, name: str) -> bool:
 
 
 def write(value: object, name: str, new: object) -> None:
-    """Set a property. Raises CmdletError if the value has none of that name."""
+    """Set a property. Raises CmdletError if it does not exist."""
     if isinstance(value, dict):
         collections.store(value, name, new)
         return
@@ -187,14 +187,14 @@ def call(value: object, name: str, arguments: list[object]) -> object:
 
 
 def has_method(value: object, name: str) -> bool:
-    """Return whether a value has a method of that name (modelled or not)."""
+    """Return whether a value has a method with this name, modelled or not."""
     known = _members(value)
     lower = name.casefold()
     return lower == "gettype" or (known is not None and (lower in known.methods or lower in (known.others or ())))
 
 
 def has_property(value: object, name: str) -> bool:
-    """Return whether a value has a property of that name."""
+    """Return whether a value has a property with this name."""
     if isinstance(value, (PSObject, dict)):
         return _has(value, name)
     return value is not None and read(value, name) is not None

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Methods of arrays, lists, queues, stacks and tables."""
+"""Methods of arrays, lists, queues, stacks and hash tables."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ _RANGE = "System.ArgumentOutOfRangeException"
 
 
 def equal(left: object, right: object) -> bool:
-    """Return whether two values are equal as .NET's Equals sees it: of one type, and texts by their case."""
+    """Return whether .NET's Equals is true: both values have the same type, and text is case-sensitive."""
     if isinstance(left, (list, dict)) or (isinstance(left, PSObject) and left.text is None):
         return left is right
     return net_type(left) == net_type(right) and left == right
 
 
 def index_of(found: Items, wanted: object) -> int:
-    """Return where an item is, or -1."""
+    """Return the position of an item, or -1."""
     return next((at for at, item in enumerate(found) if equal(item, wanted)), -1)
 
 
 def ordered(found: Items) -> Items:
-    """Return items in their order."""
+    """Return sorted items."""
     return sorted(found, key=functools.cmp_to_key(lambda left, right: compare(left, right, sensitive=True)))
 
 
@@ -182,7 +182,7 @@ STACK = Members(
 
 
 def entries(table: Table) -> Items:
-    """Return a table's entries."""
+    """Return the entries of a hash table."""
     return [
         PSObject("System.Collections.DictionaryEntry", {"Name": key, "Key": key, "Value": value})
         for key, value in table.items()
@@ -190,7 +190,7 @@ def entries(table: Table) -> Items:
 
 
 def store(table: Table, key: object, value: object) -> None:
-    """Set an entry, under the key that is there already if there is one."""
+    """Set an entry. If the key exists, keep its capitalization."""
     if isinstance(table, GenericDictionary):
         key, value = cast(table.key, key), cast(table.value, value)
     known = find_key(table, key)
@@ -252,7 +252,7 @@ DICTIONARY = Members(
 
 
 def index(found: Items | str, at: object) -> object:
-    """Return an item of a list or a character of a text; null outside of it. Raises CmdletError."""
+    """Return an item of a list or a character of a text; null if it is out of range. Raises CmdletError."""
     if at is None:
         raise CmdletError(
             "InvalidOperation", "NullArrayIndex", "Index operation failed; the array index evaluated to null."

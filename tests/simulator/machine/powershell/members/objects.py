@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Members of objects: what Add-Member adds, `.psobject`, the properties of the types that scripts meet."""
+"""Members of objects: those from Add-Member, `.psobject`, and the properties of common types."""
 
 from __future__ import annotations
 
@@ -69,14 +69,14 @@ def _rough(value: PSObject) -> bool:
 
 @dataclass(frozen=True)
 class ScriptMember:
-    """A property or method that Add-Member made of a script block."""
+    """A property or method that Add-Member created from a script block."""
 
     block: ScriptBlock
     method: bool = False
 
 
 class PropertyInfo(PSObject):
-    """A property of an object, as `.psobject.Properties` lists them."""
+    """A property of an object, as in `.psobject.Properties`."""
 
     def __init__(self, owner: PSObject, name: str) -> None:
         value = owner.properties[name]
@@ -97,7 +97,7 @@ class PropertyBag(list[object]):
         self.owner = owner
 
     def find(self, name: object) -> object:
-        """Return the property of a name, or None."""
+        """Return the property with this name, or None."""
         wanted = to_text(name).casefold()
         return next(
             (item for item in self if isinstance(item, PSObject) and to_text(item.get("Name")).casefold() == wanted),
@@ -124,14 +124,14 @@ BAG = Members(
 
 
 def type_names(value: PSObject) -> list[object]:
-    """Return an object's type names, where they are known."""
+    """Return the type names of an object, if they are known."""
     if value.type_name == CUSTOM_OBJECT:
         return [CUSTOM_OBJECT, "System.Object"]
     return _Names(value.type_name)
 
 
 class _Names(list[object]):
-    """The first type name is known; the others are the .NET types that it derives from."""
+    """Type names of which only the first is known. The others are the .NET types that it derives from."""
 
     def __init__(self, first: str) -> None:
         super().__init__([first])
@@ -140,7 +140,7 @@ class _Names(list[object]):
 def ps_object(value: object) -> object:
     """Return `.psobject`. Raises NotModelled."""
     if not isinstance(value, PSObject):
-        raise NotModelled(".psobject of a value that is no object")
+        raise NotModelled(".psobject of a value that is not an object")
     return PSObject(
         "System.Management.Automation.PSObject",
         {
@@ -153,14 +153,14 @@ def ps_object(value: object) -> object:
 
 
 def read(value: PSObject, name: str, *, strict: bool = False) -> object:
-    """Return an object's property; None if it does not exist (unless strict)."""
+    """Return an object's property. A missing one is None, or an error in strict mode."""
     lower = name.casefold()
     if isinstance(value, ErrorRecord) and lower in _RECORD:
         raise NotModelled(f"the property {name} of an error record")
     if value.type_name == _CATEGORY and lower in ("targetname", "targettype"):
         raise NotModelled(f"the property {name} of an error's category")
     if value.type_name.endswith("Exception") and (lower == "hresult" or (lower == "message" and _rough(value))):
-        raise NotModelled("the message or number of an error that versions of PowerShell word differently")
+        raise NotModelled("the message or number of an error whose wording differs between versions of PowerShell")
     known = value.find(name)
     if known is not None:
         return value.properties[known]
@@ -169,7 +169,7 @@ def read(value: PSObject, name: str, *, strict: bool = False) -> object:
     if lower == "pstypenames":
         return type_names(value)
     if lower in ("count", "length") and value.type_name == CUSTOM_OBJECT:
-        raise NotModelled(f".{name} of a PSCustomObject, which versions of PowerShell do differently")
+        raise NotModelled(f".{name} of a PSCustomObject, which differs between versions of PowerShell")
     if lower in ("count", "length"):
         return 1
     if lower in UNMODELLED.get(value.type_name, ()) or (value.type_name.endswith("Exception") and lower in _EXCEPTION):
@@ -180,13 +180,13 @@ def read(value: PSObject, name: str, *, strict: bool = False) -> object:
 
 
 def missing_property(name: str) -> CmdletError:
-    """Return strict mode's error of a property that does not exist."""
+    """Return the error of strict mode for a property that does not exist."""
     message = f"The property '{name}' cannot be found on this object. Verify that the property exists."
     return failure(message, "PropertyNotFoundStrict")
 
 
 def write(value: object, name: str, new: object) -> None:
-    """Set a property. Raises CmdletError if the object has none of that name."""
+    """Set a property. Raises CmdletError if the object does not have it."""
     message = f"The property '{name}' cannot be found on this object. Verify that the property exists and can be set."
     if isinstance(value, PropertyInfo):
         if name.casefold() != "value":
@@ -210,7 +210,7 @@ def write(value: object, name: str, new: object) -> None:
 
 
 def _is_free(value: PSObject) -> bool:
-    """Return whether setting a property only changes the object, and nothing behind it."""
+    """Return whether setting a property only changes the object, without other effects."""
     return value.type_name.startswith(("System.Management.Automation.PS", "Microsoft.Management.Infrastructure"))
 
 
@@ -264,5 +264,5 @@ def texts(values: Iterable[object]) -> TypedArray:
 
 
 def type_of(full_name: str) -> TypeValue:
-    """Return a type as a value."""
+    """Return a type as a PowerShell value."""
     return TypeValue(full_name)

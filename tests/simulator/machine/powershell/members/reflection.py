@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Members of PowerShell's own objects that are not public, which scripts reach by reflection.
+"""Non-public members of PowerShell's own objects, which scripts access by reflection.
 
-pypsrp lifts the limit of the input's size in this way (its copy.ps1): from `$Host` over the transport to the context
-that deserializes. The names are those of PowerShell/PowerShell: InternalHost, ServerRemoteHost,
+pypsrp removes the limit on the input's size in this way (its copy.ps1): from `$Host` over the transport to the
+context that deserializes. The names are those of PowerShell/PowerShell: InternalHost, ServerRemoteHost,
 AbstractServerTransportManager, Fragmentor, DeserializationContext.
 """
 
@@ -20,7 +20,7 @@ REMOTE_HOST = f"{AUTOMATION}Remoting.ServerRemoteHost"
 _TRANSPORT = f"{AUTOMATION}Remoting.Server.AbstractServerTransportManager"
 _FRAGMENTOR = f"{AUTOMATION}Remoting.Fragmentor"
 _CONTEXT = f"{AUTOMATION}DeserializationContext"
-# Type and kind of member: name to the type of its value; empty for a value that is kept.
+# The types of member values, by type, kind of member and name. An empty type stands for a value that is stored.
 _MEMBERS: Mapping[tuple[str, str], Mapping[str, str]] = {
     (HOST, "property"): {"ExternalHost": REMOTE_HOST},
     (REMOTE_HOST, "field"): {"_transportManager": _TRANSPORT},
@@ -32,12 +32,13 @@ _PRIVATE = 32
 
 
 def member(type_name: str, kind: str, arguments: list[object]) -> PSObject:
-    """Return what `[type].GetProperty(name, flags)` or `.GetField(name, flags)` gives.
+    """Return the result of `[type].GetProperty(name, flags)` or `.GetField(name, flags)`.
 
     Args:
         kind: `property` or `field`.
 
-    Raises: NotModelled for any other member.
+    Raises:
+        NotModelled: any other member.
     """
     name = to_text(arguments[0]) if arguments else ""
     flags = arguments[1] if len(arguments) == 2 else None
@@ -49,7 +50,7 @@ def member(type_name: str, kind: str, arguments: list[object]) -> PSObject:
         if not isinstance(owner, PSObject):
             raise NotModelled("GetValue() of this object")
         if type_name == HOST and owner.get("Name") != "ServerRemoteHost":
-            raise NotModelled("the host behind $Host where no remote client is")
+            raise NotModelled("the host behind $Host without a remote client")
         if not known[name]:
             return owner.get(name)
         return PSObject(known[name], {})

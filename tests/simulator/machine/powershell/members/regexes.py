@@ -22,13 +22,13 @@ class Groups(list[object]):
     type_name = "System.Text.RegularExpressions.GroupCollection"
 
     def find(self, name: object) -> object:
-        """Return the group of a name."""
+        """Return the group with this name or number."""
         wanted = to_text(name)
         return next((item for item in self if isinstance(item, PSObject) and item.get("Name") == wanted), None)
 
 
 class Matches(list[object]):
-    """Several matches."""
+    """The matches of one search."""
 
     type_name = "System.Text.RegularExpressions.MatchCollection"
 
@@ -41,7 +41,7 @@ def _group(kind: str, text: str | None, start: int, name: str) -> PSObject:
 
 
 def match(found: re.Match[str] | None) -> PSObject:
-    """Return a match; one that did not succeed if there is none."""
+    """Return a match. If there is none, it is an object whose Success is false."""
     if found is None:
         made = _group(MATCH, None, 0, "0")
         made.properties["Groups"] = Groups([_group(GROUP, None, 0, "0")])

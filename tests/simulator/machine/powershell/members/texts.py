@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Methods of texts, characters and numbers."""
+"""Methods of strings, characters and numbers."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _split(text: str, *given: object) -> object:
     if options - {"removeemptyentries", "none", "1"}:
         raise NotModelled("String.Split with these arguments")
     if given and isinstance(given[0], str) and len(given[0]) > 1:
-        raise NotModelled("String.Split with a text of several characters, which .NET versions do differently")
+        raise NotModelled("String.Split with a text of several characters, which differs between versions of .NET")
     if given and isinstance(given[0], list) and any(len(to_text(item)) != 1 for item in given[0]):
         raise NotModelled("String.Split with texts")
     marks = _characters(given[:1])

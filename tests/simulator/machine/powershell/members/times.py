@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Properties and methods of dates, spans of time and enumerations."""
+"""Properties and methods of dates, time spans and enumerations."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from simulator.machine.powershell.types.plain_text import to_text
 from simulator.machine.powershell.types.text import shaped
 
 EPOCH = datetime(1601, 1, 1, tzinfo=UTC)
-# Ticks from the year 1 to 1601.
+# The number of ticks from the year 1 to 1601.
 _BEFORE = 504911232000000000
 _MICROSECOND = timedelta(microseconds=1)
 
 
 def file_time(value: datetime) -> int:
-    """Return a date as Windows' file time: 100 ns since 1601."""
+    """Return a date as a Windows file time, in units of 100 ns since 1601."""
     moment = value if value.tzinfo else value.replace(tzinfo=UTC)
     return (moment - EPOCH) // _MICROSECOND * 10
 
 
 def ticks(value: timedelta) -> int:
-    """Return a span in units of 100 ns."""
+    """Return a time span in units of 100 ns."""
     return value // _MICROSECOND * 10
 
 
 def date_property(value: datetime, name: str) -> object:
-    """Return a date's property by its lower-case name; NotImplemented if there is none of that name."""
+    """Return a date's property by its lower-case name, or NotImplemented if it does not exist."""
     if name in ("year", "month", "day", "hour", "minute", "second"):
         return getattr(value, name)
     kind = Enumeration("Utc", 1, "System.DateTimeKind")
@@ -55,7 +55,7 @@ def date_property(value: datetime, name: str) -> object:
 
 
 def span_property(value: timedelta, name: str) -> object:
-    """Return a span's property by its lower-case name; NotImplemented if there is none of that name."""
+    """Return a time span's property by its lower-case name, or NotImplemented if it does not exist."""
     seconds = value.total_seconds()
     sign = -1 if seconds < 0 else 1
     rest = abs(value)
@@ -91,7 +91,7 @@ def _months(value: datetime, amount: object) -> datetime:
 
 
 def _universal(value: datetime) -> datetime:
-    # The simulated servers' time zone is UTC.
+    # The time zone of simulated servers is UTC.
     return value if value.tzinfo else value.replace(tzinfo=UTC)
 
 

@@ -1,3 +1,3 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The text of a script as a syntax tree."""
+"""Parsing the text of a script into a syntax tree."""

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Parsing statements that have blocks: conditions, loops, try, functions, script blocks."""
+"""Parsing statements with blocks: conditions, loops, try, functions, script blocks."""
 
 from __future__ import annotations
 
@@ -28,28 +28,28 @@ from simulator.machine.powershell.parsing.syntax import (
 
 
 class Pipelines(Protocol):
-    """What blocks need of the parser."""
+    """The methods of the parser that blocks use."""
 
     expressions: Expressions
 
     def statements(self, scanner: Scanner, *ends: str) -> tuple[Node, ...]:
-        """Read statements up to one of the ends."""
+        """Parse statements up to a closing token."""
 
     def pipeline(self, scanner: Scanner) -> Node:
-        """Read a pipeline."""
+        """Parse a pipeline."""
 
     def word(self, scanner: Scanner) -> Node:
-        """Read one word of a command."""
+        """Parse one word of a command."""
 
 
 class Blocks:
-    """The parser of statements with blocks."""
+    """The parser for statements with blocks."""
 
     def __init__(self, parent: Pipelines) -> None:
         self._parent = parent
 
     def contents(self, scanner: Scanner, *ends: str) -> Block:
-        """Read what is inside a script block: `param`, then statements or `begin`, `process`, `end`."""
+        """Parse the contents of a script block: `param`, then statements or `begin`, `process`, `end`."""
         start = scanner.position
         scanner.separators()
         while scanner.match(r"using\s+namespace\s+[^\r\n;]+"):
@@ -85,7 +85,7 @@ class Blocks:
         )
 
     def block(self, scanner: Scanner) -> Block:
-        """Read a script block after its opening brace, with the closing one."""
+        """Parse a script block after its opening brace, including the closing one."""
         contents = self.contents(scanner, "}")
         scanner.expect("}")
         return contents
@@ -110,7 +110,7 @@ class Blocks:
         return condition
 
     def _attribute(self, scanner: Scanner) -> str:
-        """Take `[Name(…)]` or `[Name]`; returns what is between the brackets."""
+        """Consume `[Name(…)]` or `[Name]`, and return the text between the brackets."""
         depth, start = 0, scanner.position
         while not scanner.at_end:
             if found := scanner.match(re.compile(r"'(?:[^']|'')*'|\"(?:[^\"`]|`.)*\"", re.DOTALL)):
@@ -123,7 +123,7 @@ class Blocks:
         raise scanner.fail(f"Missing ']' {found}")
 
     def _read_attribute(self, text: str) -> Attribute:
-        """Return an attribute of the text between its brackets."""
+        """Parse the text between the brackets of an attribute."""
         name, _, rest = text.partition("(")
         inner = Scanner(rest.rstrip().removesuffix(")"))
         arguments: list[Node] = []
@@ -167,7 +167,7 @@ class Blocks:
             default = None
             if scanner.take("="):
                 scanner.lines()
-                # A comma parts parameters here, so no array without parentheses.
+                # A comma separates parameters here, so arrays need parentheses.
                 default = self._parent.expressions.expression(scanner, commas=False)
                 scanner.lines()
             found.append(Parameter(name[1], kind, default, tuple(attributes)))
@@ -176,7 +176,7 @@ class Blocks:
         return tuple(found)
 
     def statement(self, scanner: Scanner) -> Node:
-        """Read one statement, with its label."""
+        """Parse one statement with its label."""
         scanner.blanks()
         label = scanner.match(r":([A-Za-z_]\w*)[ \t\r\n]+(?=(foreach|for|while|do|switch)\b)")
         found = self._statement(scanner)

@@ -49,29 +49,29 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
 class Statements(Protocol):
-    """What expressions need of the statements' parser."""
+    """The methods of the statement parser that expressions use."""
 
     def statements(self, scanner: Scanner, *ends: str) -> tuple[Node, ...]:
-        """Read statements up to one of the ends (not taken)."""
+        """Parse statements up to a closing token, which is not consumed."""
 
     def pipeline(self, scanner: Scanner) -> Node:
-        """Read a pipeline."""
+        """Parse a pipeline."""
 
     def statement(self, scanner: Scanner) -> Node:
-        """Read one statement."""
+        """Parse one statement."""
 
     def block(self, scanner: Scanner) -> Block:
-        """Read a script block after its brace, with the closing one."""
+        """Parse a script block after its opening brace, including the closing one."""
 
 
 class Expressions:
-    """The parser of expressions."""
+    """The parser for expressions."""
 
     def __init__(self, parent: Statements) -> None:
         self._parent = parent
 
     def expression(self, scanner: Scanner, level: int = 0, *, commas: bool = True) -> Node:
-        """Read an expression of a level of precedence; without commas, it ends at the first one."""
+        """Parse an expression of a precedence level. Without `commas` it ends at the first comma."""
         if level == len(_LEVELS):
             return self.array(scanner) if commas else self.unary(scanner)
         left = self.expression(scanner, level + 1, commas=commas)
@@ -88,7 +88,7 @@ class Expressions:
             left = Binary(f"c{operator}" if _CASE_SENSITIVE.match(found[0]) else operator, left, right)
 
     def array(self, scanner: Scanner) -> Node:
-        """Read operands with commas between them."""
+        """Parse operands that are separated by commas."""
         if scanner.take(","):
             scanner.blanks()
             return ArrayLiteral((self.unary(scanner),))
@@ -108,7 +108,7 @@ class Expressions:
         return False
 
     def unary(self, scanner: Scanner) -> Node:
-        """Read an operand with what stands before and after it."""
+        """Parse an operand with its prefixes and postfixes."""
         scanner.blanks()
         found = scanner.match(_UNARY)
         operator = found[1].casefold() if found else ""
@@ -148,7 +148,7 @@ class Expressions:
         return self.postfix(scanner, TypeLiteral(found[1]))
 
     def postfix(self, scanner: Scanner, node: Node) -> Node:
-        """Read members, indexes and steps behind an operand."""
+        """Parse the members, indexes and increments after an operand."""
         while True:
             if scanner.see(r"\.(?=[A-Za-z_$'\"(])") and not scanner.looking_at(".."):
                 scanner.position += 1
@@ -182,14 +182,14 @@ class Expressions:
         return Member(target, name, static, arguments)
 
     def _arguments(self, scanner: Scanner) -> tuple[Node, ...]:
-        """Read a method's arguments: here a comma parts them, and binds looser than any operator."""
+        """Parse a method's arguments. The comma separates them here, and binds less tightly than any operator."""
         arguments = [self.expression(scanner, commas=False)]
         while self._comma(scanner):
             arguments.append(self.expression(scanner, commas=False))
         return tuple(arguments)
 
     def primary(self, scanner: Scanner) -> Node:
-        """Read a literal, a variable or something in brackets."""
+        """Parse a literal, a variable or an expression in brackets."""
         text = strings.string(scanner, lambda inner: self._parent.statements(inner, ")"))
         if text is not None:
             return text

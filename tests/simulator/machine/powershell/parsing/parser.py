@@ -38,14 +38,14 @@ _PARAMETER = re.compile(r"-([A-Za-z_?][\w]*)(:?)(?=[\s:|;)}'\"$({@\w.\\,&<>-]|$)
 
 
 class Parser:
-    """The parser of scripts."""
+    """The parser for scripts."""
 
     def __init__(self) -> None:
         self.expressions = Expressions(self)
         self._blocks = Blocks(self)
 
     def script(self, text: str) -> Block:
-        """Return the tree of a script. Raises ParseError."""
+        """Parse a script. Raises ParseError."""
         scanner = Scanner(text.removeprefix("\ufeff"))
         block = self._blocks.contents(scanner)
         scanner.separators()
@@ -54,7 +54,7 @@ class Parser:
         return block
 
     def statements(self, scanner: Scanner, *ends: str) -> tuple[Node, ...]:
-        """Read statements up to one of the ends (not taken), or the end of the text."""
+        """Parse statements up to a closing token, which is not consumed, or the end of the text."""
         found: list[Node] = []
         while True:
             scanner.separators()
@@ -63,27 +63,27 @@ class Parser:
             found.append(self._blocks.statement(scanner))
             scanner.blanks()
             if scanner.peek() not in ("", *ends) and not scanner.see(r"[;\r\n]"):
-                # A block needs no separator behind it; anything else is an error.
+                # A block needs no separator after it. Anything else does.
                 if scanner.text[: scanner.position].rstrip().endswith("}"):
                     continue
                 if scanner.looking_at("&&") or scanner.looking_at("||"):
                     raise scanner.fail(
                         f"The token '{scanner.peek(2)}' is not a valid statement separator in this version."
                     )
-                # A second value behind the first one is an error in PowerShell too.
+                # A second value directly after the first one is an error in PowerShell, too.
                 wrong = scanner.see(r"[\"'$\w]")
                 raise scanner.fail("Unexpected token", "UnexpectedToken" if wrong else "")
 
     def block(self, scanner: Scanner) -> Block:
-        """Read a script block after its opening brace, with the closing one."""
+        """Parse a script block after its opening brace, including the closing one."""
         return self._blocks.block(scanner)
 
     def statement(self, scanner: Scanner) -> Node:
-        """Read one statement."""
+        """Parse one statement."""
         return self._blocks.statement(scanner)
 
     def pipeline(self, scanner: Scanner) -> Node:
-        """Read an assignment or a pipeline."""
+        """Parse an assignment or a pipeline."""
         scanner.blanks()
         start = scanner.position
         first = self._element(scanner)
@@ -98,7 +98,7 @@ class Parser:
         while True:
             place = scanner.position
             scanner.blanks()
-            # A line may begin with the pipe only in PowerShell 7.
+            # Only PowerShell 7 allows a pipe at the beginning of a line.
             if scanner.looking_at("||") or not scanner.take("|"):
                 scanner.position = place
                 break
@@ -157,7 +157,7 @@ class Parser:
                     redirections.append(redirection)
                     continue
             if scanner.position == place and arguments and arguments[-1].name is None:
-                # No blank before it: what follows belongs to no argument that we know.
+                # No blank comes before it, so it belongs to an unknown kind of argument.
                 raise scanner.fail("Unexpected token")
             arguments.append(self._argument(scanner))
         return Command(operator, name, tuple(arguments), tuple(redirections))
@@ -184,7 +184,7 @@ class Parser:
         return Argument(None, self._words(scanner))
 
     def _words(self, scanner: Scanner) -> Node:
-        """Read a word, or words with commas between them."""
+        """Parse a word, or several that are separated by commas."""
         items = [self.word(scanner)]
         while True:
             place = scanner.position
@@ -196,7 +196,7 @@ class Parser:
             items.append(self.word(scanner))
 
     def word(self, scanner: Scanner) -> Node:
-        """Read one word of a command: an operand, or text up to a blank."""
+        """Parse one word of a command: an operand, or text up to a blank."""
         splat = scanner.match(r"@([A-Za-z_]\w*)")
         if splat:
             return Variable(splat[1], splat=True)

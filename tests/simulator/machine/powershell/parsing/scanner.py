@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Reading a script's text: blanks, comments, names, numbers."""
+"""Reading the text of a script: blanks, comments, names, numbers."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _NUMBER = re.compile(
     re.IGNORECASE,
 )
 _SIZES = {"kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30, "tb": 1 << 40, "pb": 1 << 50}
-# What a name or number of an expression may be followed by.
+# What may follow a name or number in an expression.
 _BOUNDARY = re.compile(r"""[\s;|&(){}\[\],<>=+\-*/%.:'"!]|$""")
 
 
 class ParseError(CmdletError):
-    """A script that is no PowerShell, or that this small PowerShell does not understand."""
+    """A script that is not valid PowerShell, or that this small PowerShell does not support."""
 
     def __init__(self, message: str, error_id: str = "ParserError") -> None:
         kind = "System.Management.Automation.ParseException"
@@ -39,9 +39,10 @@ class Scanner:
         self.position = 0
 
     def fail(self, what: str, error_id: str = "") -> ParseError:
-        """Return an error that names the place.
+        """Return an error with the current position.
 
-        With an id it is the error of PowerShell; without one, the text may be PowerShell that is not modelled here.
+        With an id, the text is invalid in PowerShell, too. Without one, it may be valid PowerShell that is not
+        modelled.
         """
         line = self.text.count("\n", 0, self.position) + 1
         rest = self.text[self.position : self.position + 40].splitlines()
@@ -51,15 +52,15 @@ class Scanner:
         return ParseError(f"{message} (the simulator does not model this piece of PowerShell)")
 
     def blanks(self) -> None:
-        """Skip blanks and comments, but not the end of the line."""
+        """Skip blanks and comments, but not line endings."""
         self._skip(_BLANK)
 
     def lines(self) -> None:
-        """Skip blanks, comments and line ends."""
+        """Skip blanks, comments and line endings."""
         self._skip(_SPACE_AND_LINES)
 
     def separators(self) -> None:
-        """Skip blanks, comments, line ends and semicolons."""
+        """Skip blanks, comments, line endings and semicolons."""
         self._skip(_NEWLINES)
 
     def _skip(self, pattern: re.Pattern[str]) -> None:
@@ -69,33 +70,33 @@ class Scanner:
 
     @property
     def at_end(self) -> bool:
-        """Whether the text is over."""
+        """Whether the end of the text is reached."""
         return self.position >= len(self.text)
 
     def peek(self, length: int = 1) -> str:
-        """Return the next characters without taking them."""
+        """Return the next characters without consuming them."""
         return self.text[self.position : self.position + length]
 
     def looking_at(self, text: str) -> bool:
-        """Return whether the text goes on so."""
+        """Return whether a text comes next."""
         return self.text.startswith(text, self.position)
 
     def take(self, text: str) -> bool:
-        """Take a text if it is next."""
+        """Consume a text if it comes next."""
         if self.looking_at(text):
             self.position += len(text)
             return True
         return False
 
     def expect(self, text: str) -> None:
-        """Take a text, or raise ParseError."""
+        """Consume a text, or raise ParseError."""
         if not self.take(text):
-            # A word where an expression must end is an error in PowerShell too.
+            # A word where an expression must end is an error in PowerShell, too.
             wrong = text == ")" and re.match(r"[A-Za-z$'\"]", self.peek() or " ")
             raise self.fail(f"Missing '{text}'", "UnexpectedToken" if wrong else "")
 
     def match(self, pattern: str | re.Pattern[str]) -> re.Match[str] | None:
-        """Take what a pattern matches here."""
+        """Consume the match of a pattern at the current position."""
         compiled = re.compile(pattern, re.IGNORECASE) if isinstance(pattern, str) else pattern
         found = compiled.match(self.text, self.position)
         if found:
@@ -103,11 +104,11 @@ class Scanner:
         return found
 
     def see(self, pattern: str) -> re.Match[str] | None:
-        """Return what a pattern matches here, without taking it."""
+        """Return the match of a pattern at the current position without consuming it."""
         return re.compile(pattern, re.IGNORECASE).match(self.text, self.position)
 
     def keyword(self, *words: str) -> str | None:
-        """Take one of the words if it stands here as a whole."""
+        """Consume one of the words if it is the whole next word."""
         found = self.see(r"[A-Za-z]+(?![\w\-.\\:/])")
         if found and found[0].casefold() in words:
             self.position = found.end()
@@ -115,7 +116,7 @@ class Scanner:
         return None
 
     def number(self) -> tuple[int | float, str] | None:
-        """Take a number that ends where a name would; returns it and how it was written."""
+        """Consume a number that ends like a name. Returns its value and its text."""
         found = _NUMBER.match(self.text, self.position)
         if not found or not _BOUNDARY.match(self.text, found.end()):
             return None
@@ -131,7 +132,7 @@ class Scanner:
 
 
 def _number(digits: str, suffix: str, size: str) -> int | float:
-    """Return a literal's value: Int32 if it fits, then Int64; a Double with a point or an exponent."""
+    """Return the value of a literal: Int32 if it fits, else Int64; Double if it has a point or an exponent."""
     lower = digits.casefold()
     if suffix == "d" or (suffix and size):
         raise NotModelled("a literal of the type Decimal")

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Strings of a script: verbatim, expandable, here-strings."""
+"""String literals: verbatim, expandable, here-strings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DOUBLE = '"\u201c\u201d\u201e'
 
 
 def string(scanner: Scanner, statements: Callable[[Scanner], tuple[Node, ...]]) -> Node | None:
-    """Take a string of any kind; `statements` reads what is inside `$( )` up to its parenthesis."""
+    """Consume a string of any kind. `statements` parses the contents of `$( )` up to the closing parenthesis."""
     if found := scanner.match(re.compile(r"@'[ \t]*\r?\n(?:(.*?)\r?\n)?'@", re.DOTALL)):
         return Literal(found[1] or "")
     if found := scanner.match(re.compile(r'@"[ \t]*\r?\n(?:(.*?)\r?\n)?"@', re.DOTALL)):
@@ -58,7 +58,7 @@ def _double_quoted(scanner: Scanner, statements: Callable[[Scanner], tuple[Node,
 
 
 def expand(text: str, statements: Callable[[Scanner], tuple[Node, ...]]) -> Node:
-    """Return the node of an expandable text that has no quotes around it (here-strings, words of commands)."""
+    """Parse an expandable text without quotes around it (here-strings, words of commands)."""
     scanner = Scanner(text)
     parts: list[Node] = []
     plain = ""
@@ -80,7 +80,7 @@ def _joined(parts: list[Node], text: str) -> Node:
 
 
 def _piece(scanner: Scanner, statements: Callable[[Scanner], tuple[Node, ...]]) -> tuple[str, Node | None]:
-    """Take one character, escape, variable or `$( )` of an expandable text."""
+    """Consume one character, escape, variable or `$( )` of an expandable text."""
     char = scanner.peek()
     if char == "`":
         escaped = scanner.peek(2)[1:]

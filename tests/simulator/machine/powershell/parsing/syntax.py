@@ -11,12 +11,12 @@ from simulator.machine.objects import NotModelled
 
 
 class Node:
-    """Anything in the tree."""
+    """The base class of all nodes."""
 
 
 @dataclass(frozen=True)
 class Literal(Node):
-    """A constant; `text` is how a number was written, for programs' arguments."""
+    """A constant. `text` is the original text of a number, for arguments of programs."""
 
     value: object
     text: str | None = None
@@ -24,14 +24,14 @@ class Literal(Node):
 
 @dataclass(frozen=True)
 class Expandable(Node):
-    """A string with values in it: text and expressions in turn."""
+    """An expandable string: text and expressions, in order."""
 
     parts: tuple[Node, ...]
 
 
 @dataclass(frozen=True)
 class Variable(Node):
-    """`$name`, `$scope:name`; `splat` is `@name`."""
+    """`$name` or `$scope:name`; with `splat` it is `@name`."""
 
     name: str
     splat: bool = False
@@ -47,7 +47,7 @@ class Unary(Node):
 
 @dataclass(frozen=True)
 class Binary(Node):
-    """An operator between two operands, in lower case and without its dash where it has one."""
+    """An operator between two operands, in lower case and without its dash."""
 
     operator: str
     left: Node
@@ -70,7 +70,7 @@ class Paren(Node):
 
 @dataclass(frozen=True)
 class SubExpression(Node):
-    """`$(statements)`, or `@(statements)` with `array`."""
+    """`$(statements)`; with `array` it is `@(statements)`."""
 
     body: tuple[Node, ...]
     array: bool = False
@@ -85,18 +85,18 @@ class HashLiteral(Node):
 
 @dataclass(frozen=True)
 class Attribute(Node):
-    """`[Name(arguments, name = value)]`; names are in lower case."""
+    """`[Name(arguments, name = value)]`. Names are in lower case."""
 
     name: str
     arguments: tuple[Node, ...] = ()
     named: Mapping[str, Node] = field(default_factory=dict)
 
     def constants(self) -> list[object]:
-        """Return the arguments as values. Raises NotModelled for an argument that is no constant."""
+        """Return the values of the arguments. Raises NotModelled for an argument that is not a constant."""
         return [item for node in self.arguments for item in _constants(node)]
 
     def flag(self, name: str) -> bool:
-        """Return whether a named argument is true; it is if it has no value."""
+        """Return whether a named argument is true. It is also true without a value."""
         return name in self.named and bool(_constants(self.named[name])[0])
 
     def number(self, name: str) -> int:
@@ -116,12 +116,12 @@ def _constants(node: Node) -> list[object]:
         return [{"true": True, "false": False}.get(node.name.casefold())]
     if isinstance(node, ArrayLiteral):
         return [item for inner in node.items for item in _constants(inner)]
-    raise NotModelled("an argument of an attribute that is no constant")
+    raise NotModelled("an argument of an attribute that is not a constant")
 
 
 @dataclass(frozen=True)
 class Parameter(Node):
-    """A parameter of a function: its name in its own case, its type, default and attributes."""
+    """A parameter of a function: name with its own capitalization, type, default and attributes."""
 
     name: str
     type: str = ""
@@ -131,7 +131,7 @@ class Parameter(Node):
 
 @dataclass(frozen=True)
 class Block(Node):
-    """A script block: its parameters and statements, by the phase they belong to."""
+    """A script block: its parameters, and its statements by named block."""
 
     body: tuple[Node, ...]
     parameters: tuple[Parameter, ...] = ()
@@ -143,7 +143,7 @@ class Block(Node):
 
     @property
     def advanced(self) -> bool:
-        """Whether it is an advanced function: one with [CmdletBinding()] or a [Parameter()]."""
+        """Whether it is an advanced function, which has [CmdletBinding()] or a [Parameter()]."""
         own = any(item.name == "cmdletbinding" for item in self.attributes)
         return own or any(item.name == "parameter" for each in self.parameters for item in each.attributes)
 
@@ -155,7 +155,7 @@ class Block(Node):
         return default
 
     def text_of(self, name: str) -> str:
-        """Return a text of [CmdletBinding()]."""
+        """Return a text argument of [CmdletBinding()]."""
         found = [item.text(name) for item in self.attributes if item.name == "cmdletbinding" and name in item.named]
         return found[0] if found else ""
 
@@ -177,7 +177,7 @@ class Cast(Node):
 
 @dataclass(frozen=True)
 class Member(Node):
-    """`target.name` or `target::name`; a call if `arguments` is not None."""
+    """`target.name` or `target::name`. It is a call if `arguments` is not None."""
 
     target: Node
     name: Node
@@ -211,7 +211,7 @@ class Argument(Node):
 
 @dataclass(frozen=True)
 class Redirection(Node):
-    """`2>&1`, `> file`: the stream (`*` for all), whether it appends, and the target (a stream's number or a name)."""
+    """`2>&1`, `> file`: the stream (`*` for all), whether to append, and the target (a stream's number or a file)."""
 
     stream: str
     append: bool
@@ -220,7 +220,7 @@ class Redirection(Node):
 
 @dataclass(frozen=True)
 class Command(Node):
-    """A command: `operator` is `&`, `.` or empty."""
+    """A command. `operator` is `&`, `.` or empty."""
 
     operator: str
     name: Node
@@ -230,7 +230,7 @@ class Command(Node):
 
 @dataclass(frozen=True)
 class Pipeline(Node):
-    """Commands, of which the first may be an expression, piped into each other."""
+    """Commands joined by pipes. The first one may be an expression."""
 
     elements: tuple[Node, ...]
     redirections: tuple[Redirection, ...] = ()
@@ -238,7 +238,7 @@ class Pipeline(Node):
 
 @dataclass(frozen=True)
 class Assignment(Node):
-    """`target = value`; `type` is that of `[type]$x = …`."""
+    """`target = value`. `type` is the type in `[type]$x = …`."""
 
     target: Node
     operator: str
@@ -247,7 +247,7 @@ class Assignment(Node):
 
 @dataclass(frozen=True)
 class If(Node):
-    """Conditions with their blocks, and `else`."""
+    """Conditions with their blocks, and the block of `else`."""
 
     clauses: tuple[tuple[Node, tuple[Node, ...]], ...]
     otherwise: tuple[Node, ...] | None = None
@@ -278,7 +278,7 @@ class Loop(Node):
 
 @dataclass(frozen=True)
 class Switch(Node):
-    """`switch (value) { case {…} }`; a case of None is `default`. `mode` is exact, wildcard or regex."""
+    """`switch (value) { case {…} }`. A case of None is `default`. `mode` is exact, wildcard or regex."""
 
     value: Node
     cases: tuple[tuple[Node | None, tuple[Node, ...]], ...]
@@ -308,7 +308,7 @@ class Flow(Node):
 
 @dataclass(frozen=True)
 class Trap(Node):
-    """`trap [type] {…}`; the type may be empty."""
+    """`trap [type] {…}`. The type may be empty."""
 
     kind: str
     body: tuple[Node, ...]

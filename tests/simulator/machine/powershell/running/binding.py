@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Binding the arguments of functions: names, positions, types, defaults, validation, parameter sets, the pipeline.
+"""Binding the arguments of functions: names, positions, types, defaults, validation, parameter sets, pipeline input.
 
 https://learn.microsoft.com/powershell/module/microsoft.powershell.core/about/about_functions_advanced_parameters
 """
@@ -48,14 +48,14 @@ _KNOWN = frozenset(
 
 
 class Present:
-    """Stands for the value of a name that has none: a switch, or a parameter whose value is missing."""
+    """Represents the value of a named argument without a value: a switch, or a parameter whose value is missing."""
 
 
 PRESENT = Present()
 
 
 def missing_argument(name: str, parameter: str) -> CmdletError:
-    """Return the error of a parameter that stands without its value."""
+    """Return the error for a parameter without its value."""
     message = f"Missing an argument for parameter '{parameter}'. Specify a parameter and try again."
     error = _error(name, "MissingArgument", message)
     error.approximate = True
@@ -64,20 +64,20 @@ def missing_argument(name: str, parameter: str) -> CmdletError:
 
 @dataclass
 class Arguments:
-    """What a command was given: named values in order, and the others.
+    """The arguments of a command: named values in order, and unnamed values.
 
-    `words` are the arguments as they stood, with names as `-Name`, for functions that have no such parameter.
+    `words` are the arguments as they were written, with names as `-Name`, for functions without such a parameter.
     """
 
     named: list[tuple[str, object]]
     positional: list[object]
-    # For `-Name value` with a parameter that may be a switch: the name, then where its value is in `positional`.
+    # For `-Name value`, where the parameter may be a switch: the name, and the position of its value in `positional`.
     loose: list[tuple[str, int]] = field(default_factory=list)
 
 
 @dataclass
 class Binding:
-    """The parameters of a call, and what is bound from the pipeline."""
+    """The parameters of a call, including those bound from the pipeline."""
 
     block: Block
     name: str
@@ -86,7 +86,7 @@ class Binding:
     parameter_set: str = ALL_SETS
 
     def take(self, run: Interpreter, item: object) -> None:
-        """Bind an object of the pipeline to the parameters that take it."""
+        """Bind a pipeline object to the parameters that accept pipeline input."""
         for parameter in self.block.parameters:
             if parameter.name in self.explicit:
                 continue
@@ -109,7 +109,7 @@ class Binding:
 
 
 def _flag(parameter: Parameter, name: str) -> bool:
-    """Return whether a parameter's [Parameter()] has a flag that is not false."""
+    """Return whether any [Parameter()] of a parameter has a flag that is not false."""
     for attribute in parameter.attributes:
         if attribute.name == "parameter" and name in attribute.named:
             return attribute.flag(name)
@@ -136,7 +136,7 @@ def _sets(parameter: Parameter) -> list[str]:
 
 
 def full_type(parameter: Parameter) -> str:
-    """Return the full name of a parameter's type, empty without one."""
+    """Return the full name of a parameter's type; empty if it has none."""
     return names.resolve(parameter.type) if parameter.type else ""
 
 
@@ -151,7 +151,7 @@ def _error(
 
 
 def converted(name: str, parameter: Parameter, value: object) -> object:
-    """Return an argument as its parameter's type wants it. Raises CmdletError."""
+    """Convert an argument to its parameter's type. Raises CmdletError."""
     if not parameter.type:
         return value
     kind = full_type(parameter)
@@ -191,7 +191,7 @@ def _default(run: Interpreter, name: str, parameter: Parameter) -> object:
 
 
 def bind(run: Interpreter, block: Block, name: str, given: Arguments, *, piped: bool) -> Binding:
-    """Bind a call's arguments in the current scope, which is the call's own. Raises CmdletError."""
+    """Bind a call's arguments in the current scope, which belongs to the call. Raises CmdletError."""
     binding = Binding(block, name)
     for parameter in block.parameters:
         unknown = [item.name for item in parameter.attributes if item.name not in _KNOWN]
@@ -263,7 +263,7 @@ def _named(run: Interpreter, binding: Binding, values: dict[str, object], key: s
 
 
 def _common(run: Interpreter, binding: Binding, key: str, value: object) -> None:
-    """Take a common parameter of an advanced function: it sets a preference in the function's scope."""
+    """Apply a common parameter of an advanced function, which sets a preference in the function's scope."""
     lower = key.casefold()
     aliases = {alias: name for name, (_, others) in COMMON.items() for alias in (name.casefold(), *others)}
     known = aliases.get(lower) or next((name for name in COMMON if name.casefold().startswith(lower)), None)
@@ -313,7 +313,7 @@ def _by_position(binding: Binding, values: dict[str, object], left: list[object]
 
 
 def _complete(run: Interpreter, binding: Binding, values: dict[str, object], *, piped: bool) -> None:
-    """Choose the parameter set, check what is mandatory, and set the variables."""
+    """Choose the parameter set, check the mandatory parameters, and set the variables."""
     binding.parameter_set = _parameter_set(binding, values)
     scope = run.variables.scope
     missing = []
@@ -355,6 +355,6 @@ def _parameter_set(binding: Binding, values: dict[str, object]) -> str:
     if default and (default in possible or not [item for item in values if item]):
         return default
     if possible:
-        raise NotModelled("a call that leaves several parameter sets")
+        raise NotModelled("a call that matches several parameter sets")
     message = "Parameter set cannot be resolved using the specified named parameters."
     raise _error(binding.name, "AmbiguousParameterSet", message)

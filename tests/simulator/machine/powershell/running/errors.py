@@ -14,7 +14,7 @@ SYSTEM = "System.SystemException"
 ARGUMENT = "System.ArgumentException"
 IO = "System.IO.IOException"
 
-# https://learn.microsoft.com/dotnet/api/: the base class of each exception that the simulator raises.
+# The base class of each exception that the simulator raises: https://learn.microsoft.com/dotnet/api/
 BASES = {
     SYSTEM: EXCEPTION,
     RUNTIME: SYSTEM,
@@ -67,13 +67,13 @@ _FULL = {name.casefold(): name for name in (*BASES, EXCEPTION)}
 
 
 def full_exception_name(name: str) -> str | None:
-    """Return an exception's full name in its own case (`System.` may be missing), or None if it is not known."""
+    """Return an exception's full name with its own capitalization (`System.` is optional), or None if it is unknown."""
     lower = name.casefold()
     return _FULL.get(lower) or _FULL.get(f"system.{lower}")
 
 
 def inherits(actual: str, wanted: str) -> bool:
-    """Return whether an exception is of a type or derives from it."""
+    """Return whether an exception type is the same as another type or derives from it."""
     name: str | None = actual
     while name:
         if name.casefold() == wanted.casefold():
@@ -95,19 +95,19 @@ def failure(
     kind: str = RUNTIME,
     inner: PSObject | None = None,
 ) -> CmdletError:
-    """Return an error of the language itself."""
+    """Return an error of the PowerShell language."""
     error = CmdletError(category, error_id, message, kind)
     error.inner = inner
     return error
 
 
 def divided_by_zero() -> CmdletError:
-    """Return the error of a division by zero."""
+    """Return the error for a division by zero."""
     text = "Attempted to divide by zero."
     return failure(text, category="NotSpecified", inner=exception("System.DivideByZeroException", text))
 
 
-# What .NET says in the same words in all of its versions.
+# Messages that are the same in all versions of .NET.
 _EXACT = (
     "Could not find file",
     "Could not find a part",
@@ -117,7 +117,7 @@ _EXACT = (
 
 
 def method_failure(name: str, count: int, kind: str, why: str) -> CmdletError:
-    """Return the error of a .NET method that threw."""
+    """Return the error for a .NET method that threw an exception."""
     exact = why.startswith(_EXACT) or why.endswith(" empty.")
     message = f'Exception calling "{name}" with "{count}" argument(s): "{why}"'
     inner = exception(kind, why if exact else Approximate(why))
@@ -127,12 +127,12 @@ def method_failure(name: str, count: int, kind: str, why: str) -> CmdletError:
 
 
 def null_method() -> CmdletError:
-    """Return the error of a method called on null."""
+    """Return the error for a method call on null."""
     return failure("You cannot call a method on a null-valued expression.", "InvokeMethodOnNull")
 
 
 def bad_cast(message: str, error_id: str = "InvalidCastFromStringToInteger") -> CmdletError:
-    """Return the error of a value that cannot be converted."""
+    """Return the error for a value that cannot be converted."""
     exact = message.endswith(('was not in a correct format."', '32."', '64."', '16."', 'Byte."'))
     kind = f"{AUTOMATION}PSInvalidCastException"
     error = failure(message, error_id, "InvalidArgument", inner=exception(kind, message))
@@ -141,7 +141,7 @@ def bad_cast(message: str, error_id: str = "InvalidCastFromStringToInteger") -> 
 
 
 def catches(wanted: str, error: CmdletError) -> bool:
-    """Return whether `catch [wanted]` takes an error. Raises NotModelled for a type that is not known."""
+    """Return whether `catch [wanted]` catches an error. Raises NotModelled for an unknown type."""
     full = full_exception_name(wanted)
     actual = [error.exception_type]
     if isinstance(error.inner, PSObject):

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Values of expressions, and assignments."""
+"""Evaluating expressions and assignments."""
 
 from __future__ import annotations
 
@@ -52,24 +52,24 @@ REFERENCE = "System.Management.Automation.PSReference"
 
 
 class Evaluator:
-    """Computes expressions for an interpreter. `caught` is the error that the running catch block took."""
+    """Evaluates expressions for an interpreter. `caught` is the error of the catch block that is running."""
 
     def __init__(self, interpreter: Interpreter) -> None:
         self._run = interpreter
         self.caught: CmdletError | None = None
 
     def value(self, node: Node) -> object:
-        """Return an expression's value."""
+        """Return the value of an expression."""
         found = self.raw(node)
         return None if found is EMPTY else found
 
     def emit(self, node: Node, emit: Emit) -> None:
-        """Pass an expression's value on: lists item by item."""
+        """Pass on the value of an expression. Lists are passed on item by item."""
         self.pass_on(self.raw(node), emit)
 
     @staticmethod
     def pass_on(value: object, emit: Emit) -> None:
-        """Pass a value on: lists item by item."""
+        """Pass on a value. Lists are passed on item by item."""
         if value is EMPTY:
             return
         if isinstance(value, (list, tuple, bytes, bytearray)):
@@ -79,7 +79,7 @@ class Evaluator:
             emit(value)
 
     def raw(self, node: Node) -> object:
-        """Return an expression's value; EMPTY where a command returned nothing."""
+        """Return the value of an expression, or EMPTY if a command returned nothing."""
         if isinstance(node, Literal):
             return node.value
         if isinstance(node, Variable):
@@ -113,11 +113,11 @@ class Evaluator:
         try:
             return names.resolve(name)
         except NotModelled:
-            # Its static members may be modelled all the same.
+            # Its static members may be modelled even so.
             return name
 
     def text(self, value: object) -> str:
-        """Return a value as text inside a string: lists joined by $OFS."""
+        """Return a value as text within a string. Lists are joined with $OFS."""
         if isinstance(value, (list, tuple)):
             if any(isinstance(item, (list, tuple)) for item in value):
                 raise NotModelled("the text of a list in a list")
@@ -125,7 +125,7 @@ class Evaluator:
             return (" " if given is None else to_text(given)).join(to_text(item) for item in value)
         inside = value.properties.values() if isinstance(value, PSObject) and value.type_name == CUSTOM_OBJECT else ()
         if any(isinstance(item, (list, dict, PSObject)) for item in inside):
-            raise NotModelled("the text of an object that holds lists or objects")
+            raise NotModelled("the text of an object that contains lists or objects")
         return to_text(value)
 
     def _variable(self, node: Variable) -> object:
@@ -145,7 +145,7 @@ class Evaluator:
         return self._statement(node)
 
     def _statement(self, node: Node) -> object:
-        """Return what one statement outputs; an expression's own value, a list as it is."""
+        """Return the output of one statement. For an expression it is its value, which may be a list."""
         if isinstance(node, Pipeline) and len(node.elements) == 1 and not node.redirections:
             first = node.elements[0]
             if not isinstance(first, Command):
@@ -264,7 +264,7 @@ class Evaluator:
         return EMPTY if found is None else found
 
     def read(self, target: object, name: str) -> object:
-        """Return a property, of a script's own making too."""
+        """Return a property, which may be one that a script defined."""
         found = members.read(target, name, strict=self._run.variables.strict >= 2)
         if isinstance(found, ScriptMember) and not found.method:
             output = self._run.calls.with_this(found.block, target, [])
@@ -272,7 +272,7 @@ class Evaluator:
         return byte_array(bytes(found)) if isinstance(found, (bytes, bytearray)) else found
 
     def _own_call(self, target: object, name: str, arguments: list[object]) -> object:
-        """Call what needs the interpreter: methods that run script blocks; NotImplemented for any other."""
+        """Call a method that runs script blocks, which needs the interpreter. Returns NotImplemented for all others."""
         lower = name.casefold()
         if isinstance(target, PSObject):
             if target.type_name.endswith("InternalHost"):
@@ -314,7 +314,7 @@ class Evaluator:
         return found
 
     def assign(self, node: Assignment) -> object:
-        """Run an assignment and return what was assigned."""
+        """Run an assignment, and return the assigned value."""
         value = self._statement(node.value)
         if node.operator != "=":
             target = node.target.operand if isinstance(node.target, Cast) else node.target
@@ -368,7 +368,7 @@ class Reference(PSObject):
 
 
 class _Referred(dict[str, object]):
-    """The properties of a reference: its value is the variable's."""
+    """The properties of a reference. Its value is that of the variable."""
 
     def __init__(self, interpreter: Interpreter, name: str) -> None:
         super().__init__(Value=interpreter.variables.get(name))
@@ -382,7 +382,7 @@ class _Referred(dict[str, object]):
 
 
 def _single(output: list[object]) -> object:
-    """Return output as a value: EMPTY for none."""
+    """Return the output as a single value; EMPTY if there is none."""
     if not output:
         return EMPTY
     return output[0] if len(output) == 1 else output

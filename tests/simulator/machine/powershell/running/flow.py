@@ -1,16 +1,16 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What leaves loops, functions, pipelines and scripts."""
+"""Exceptions that leave loops, functions, pipelines and scripts."""
 
 from __future__ import annotations
 
 
 class FlowControl(Exception):
-    """Leaving a loop, a function or the script."""
+    """The base class of control flow out of a loop, a function or the script."""
 
 
 class LoopFlow(FlowControl):
-    """`break` or `continue`, of the innermost loop or the one with a label."""
+    """`break` or `continue` of the innermost loop, or of the one with a label."""
 
     def __init__(self, label: str = "") -> None:
         super().__init__()
@@ -26,7 +26,7 @@ class ContinueFlow(LoopFlow):
 
 
 class ReturnFlow(FlowControl):
-    """`return`; what it returned is in the output already."""
+    """`return`. The returned values are already in the output."""
 
 
 class ExitFlow(FlowControl):
@@ -38,7 +38,7 @@ class ExitFlow(FlowControl):
 
 
 class StopUpstream(Exception):
-    """A command needs no more input: what comes before it in the pipeline ends."""
+    """A command needs no more input, so the commands before it in the pipeline end."""
 
     def __init__(self, stage: object) -> None:
         super().__init__()

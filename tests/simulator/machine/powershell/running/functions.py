@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Calling functions and script blocks: their phases, their scope, their automatic variables."""
+"""Calling functions and script blocks: their named blocks, their scope, their automatic variables."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DEEPEST = 60
 
 
 class Call:
-    """A function or script block that runs as an element of a pipeline."""
+    """A function or script block that runs as a part of a pipeline."""
 
     def __init__(
         self, interpreter: Interpreter, block: Block, name: str, given: Arguments, emit: Emit, *, piped: bool,
@@ -100,7 +100,7 @@ class Call:
         self._statements(self._block.begin)
 
     def process(self, item: object) -> None:
-        """Take an object from the pipeline."""
+        """Process an object from the pipeline."""
         if self._process is None:
             self._given.append(item)
             return
@@ -115,7 +115,7 @@ class Call:
             self._statements(self._process or ())
 
     def end(self) -> None:
-        """Run the process block, if nothing was piped in, and what comes at the end."""
+        """Run the process block if there is no pipeline input, and then the end block."""
         if self._process is not None and not self._piped:
             self._each(None)
         self._returned = False
@@ -149,7 +149,7 @@ class Calls:
         self._run = interpreter
 
     def scope_of(self, block: object, *, new_scope: bool = True) -> Scope:
-        """Return the scope that a block runs in."""
+        """Return the scope in which a block runs."""
         current = self._run.variables.scope
         if isinstance(block, Closure):
             return Scope(Scope(self._run.runspace.scope, dict(block.captured)))

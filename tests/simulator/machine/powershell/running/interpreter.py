@@ -2,9 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Running a script's statements.
 
-How errors travel: an error of a cmdlet that goes on (non-terminating) is only written. Any other ends its statement;
-outside of `try` it is written and the next statement of the same block runs. `throw` and errors that become terminating
-by -ErrorAction or $ErrorActionPreference Stop end the script.
+How errors propagate: a non-terminating error of a cmdlet is only written. Any other error ends its statement. Outside
+of
+`try` it is written, and the next statement of the same block runs. `throw`, and errors that -ErrorAction or
+$ErrorActionPreference Stop make terminating, end the script.
 https://learn.microsoft.com/powershell/module/microsoft.powershell.core/about/about_error_handling
 """
 
@@ -48,7 +49,7 @@ QUIET = ("SilentlyContinue", "Ignore")
 class Interpreter:
     """One script that runs in a session.
 
-    `written` holds what went to the streams; `sinks` is where they go now.
+    `written` contains the output of the streams, and `sinks` their current targets.
     """
 
     def __init__(self, session: Session, runspace: Runspace) -> None:
@@ -65,12 +66,12 @@ class Interpreter:
         self._loops = Loops(self)
 
     def preference(self, name: str) -> str:
-        """Return a preference variable as text."""
+        """Return the text of a preference variable."""
         return to_text(self.variables.get(name))
 
     @contextmanager
     def within(self, scope: Scope | None = None, sinks: Sinks | None = None) -> Iterator[None]:
-        """Run in a scope and with streams of its own for a while."""
+        """Run in another scope and with other streams for the time of a context."""
         kept = self.variables.scope, self.sinks
         self.variables.scope = scope or kept[0]
         self.sinks = sinks or kept[1]
@@ -80,7 +81,7 @@ class Interpreter:
             self.variables.scope, self.sinks = kept
 
     def run(self, statements: Sequence[Node], emit: Emit) -> None:
-        """Run statements; what they output goes to `emit`. Raises CmdletError, FlowControl, ProcessEndedError."""
+        """Run statements, with their output going to `emit`. Raises CmdletError, FlowControl, ProcessEndedError."""
         traps = [node for node in statements if isinstance(node, Trap)]
         for node in statements:
             if isinstance(node, Function):
@@ -104,7 +105,7 @@ class Interpreter:
                 self.report(error)
 
     def report(self, error: CmdletError) -> None:
-        """Write the error that ended a statement, or raise it again if it ends more than that."""
+        """Write the error that ended a statement, or raise it again if it ends more than the statement."""
         self.note(error)
         self.variables.success = False
         action = self.preference("ErrorActionPreference")
@@ -119,13 +120,13 @@ class Interpreter:
             self.sinks.error(error)
 
     def note(self, error: CmdletError) -> None:
-        """Put an error into $Error, once."""
+        """Add an error to $Error, unless it is already there."""
         record = error_record(error)
         if not any(known is record for known in self.runspace.errors):
             self.runspace.errors.insert(0, record)
 
     def _trapped(self, traps: Sequence[Trap], error: CmdletError, emit: Emit) -> bool:
-        """Run the trap that takes an error; returns whether the script goes on with the next statement."""
+        """Run the trap that catches an error. Returns whether the script continues with the next statement."""
         found = next((trap for trap in traps if not trap.kind or errors.catches(trap.kind, error)), None)
         if found is None:
             return False
@@ -143,7 +144,7 @@ class Interpreter:
 
     @contextmanager
     def item(self, value: object) -> Iterator[None]:
-        """Let `$_` be a value for a while, in the current scope."""
+        """Set `$_` in the current scope for the time of a context."""
         variables = self.variables.scope.variables
         kept: dict[str, object] = {name: variables[name] for name in ("_", "psitem") if name in variables}
         variables["_"] = variables["psitem"] = value
@@ -176,11 +177,11 @@ class Interpreter:
             raise NotModelled(f"the statement {type(node).__name__}")
 
     def to_console(self, item: object) -> None:
-        """Write an object to the console, whatever its script's output is assigned to."""
+        """Write an object to the console, even if the script's output is assigned to a variable."""
         self.written.console.append(item)
 
     def capture(self, statements: Sequence[Node]) -> list[object]:
-        """Run statements and return what they output."""
+        """Run statements, and return their output."""
         output: list[object] = []
         self.run(statements, output.append)
         return output
@@ -196,13 +197,13 @@ class Interpreter:
         pipeline: list[object] | None = None,
         new_scope: bool = True,
     ) -> list[object]:
-        """Run a script block and return what it outputs.
+        """Run a script block, and return its output.
 
         Args:
-            arguments, named: for its parameters.
-            item: `$_`, if `has_item`.
-            pipeline: the objects piped in.
-            new_scope: whether its variables are its own (`&`, a function) or its caller's (`.`, ForEach-Object).
+            arguments, named: the arguments of the call.
+            item: the value of `$_`, if `has_item`.
+            pipeline: the pipeline input.
+            new_scope: whether it gets its own scope (`&`, a function) or uses the caller's (`.`, ForEach-Object).
         """
         output: list[object] = []
         if has_item:
@@ -279,7 +280,7 @@ def _as_statement(node: Node) -> Node:
 
 
 def thrown(value: object) -> CmdletError:
-    """Return the error that `throw value` raises."""
+    """Return the error for `throw value`."""
     if isinstance(value, ErrorRecord):
         return value.error
     category = "OperationStopped"

@@ -28,7 +28,7 @@ class Loops:
         self._run = interpreter
 
     def for_each(self, node: ForEach, emit: Emit) -> None:
-        """`foreach`."""
+        """Run a `foreach` statement."""
         source = self._run.evaluator.value(node.source)
         for item in items(source):
             self._run.session.process.check()
@@ -37,7 +37,7 @@ class Loops:
                 return
 
     def loop(self, node: Loop, emit: Emit) -> None:
-        """`while`, `do` and `for`."""
+        """Run a `while`, `do` or `for` statement."""
         value = self._run.evaluator.value
         if node.before is not None:
             value(node.before)
@@ -53,7 +53,7 @@ class Loops:
                 value(node.step)
 
     def _once(self, node: ForEach | Loop, body: Sequence[Node], emit: Emit) -> bool:
-        """Run a loop's body once; returns whether the loop goes on."""
+        """Run a loop's body once. Returns whether the loop continues."""
         try:
             self._run.run(body, emit)
         except LoopFlow as flow:
@@ -63,7 +63,7 @@ class Loops:
         return True
 
     def switch(self, node: Switch, emit: Emit) -> None:
-        """`switch`."""
+        """Run a `switch` statement."""
         for item in self._values(node):
             try:
                 with self._run.item(item):

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Running pipelines: each object goes through all of its commands before the next one comes."""
+"""Running pipelines. Each object passes through all commands before the next object follows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Progress:
-    """What is known of a pipeline that runs: whether a command in it has written an error."""
+    """The state of a running pipeline: whether any of its commands has written an error."""
 
     failed: bool = False
 
@@ -37,17 +37,17 @@ class Stage(Protocol):
     """A command in a pipeline."""
 
     def begin(self) -> None:
-        """Start, before any object comes."""
+        """Start, before the first object."""
 
     def process(self, item: object) -> None:
-        """Take an object."""
+        """Process an object."""
 
     def end(self) -> None:
         """End, after the last object."""
 
 
 class Redirected:
-    """A command whose streams go elsewhere, and that gives everything it runs its own streams."""
+    """A command with redirected streams. Everything that the command runs gets these streams, too."""
 
     def __init__(self, run: Interpreter, stage: Stage, sinks: Sinks, close: Callable[[], None]) -> None:
         self._run = run
@@ -61,25 +61,25 @@ class Redirected:
             self._stage.begin()
 
     def process(self, item: object) -> None:
-        """Hand on an object."""
+        """Pass an object to the command."""
         with self._own():
             self._stage.process(item)
 
     def end(self) -> None:
-        """End the command, and write what went into a file."""
+        """End the command, and write the output that was redirected to a file."""
         with self._own():
             self._stage.end()
         self._close()
 
     @contextmanager
     def _own(self) -> Iterator[None]:
-        """Run with the command's own streams."""
+        """Run with the streams of the command."""
         before = self._run.sinks
         try:
             with self._run.within(sinks=self._sinks):
                 yield
         except CmdletError as error:
-            # Where this error goes then is not known.
+            # It is not known where PowerShell sends this error.
             if before.error is not self._sinks.error and not error.ends_script and not self._run.try_depth:
                 raise NotModelled(
                     "an error that ends its statement, of a command whose errors are redirected"
@@ -88,7 +88,7 @@ class Redirected:
 
     @property
     def inner(self) -> Stage:
-        """The command."""
+        """The command itself."""
         return self._stage
 
 
@@ -100,7 +100,7 @@ class Pipelines:
         self._progress: list[Progress] = []
 
     def non_terminating(self, error: CmdletError, action: str = "") -> None:
-        """Write an error after which its command goes on. Raises it if the error action is Stop."""
+        """Write a non-terminating error. Raises it if the error action is Stop."""
         run = self._run
         self.mark_failed()
         action = action or run.preference("ErrorActionPreference")
@@ -114,7 +114,7 @@ class Pipelines:
             run.sinks.error(error)
 
     def mark_failed(self) -> None:
-        """Note that a command of the running pipeline has failed, for `$?`."""
+        """Record that a command of the running pipeline has failed, for `$?`."""
         if self._progress:
             self._progress[-1].failed = True
 
@@ -152,7 +152,7 @@ class Pipelines:
         close()
 
     def _handing(self, stage: Stage, progress: Progress) -> Emit:
-        """Return what hands an object to a stage."""
+        """Return a function that passes an object to a stage."""
 
         def hand(item: object) -> None:
             self._run.session.process.check()
@@ -222,7 +222,7 @@ class Pipelines:
     def _into_file(
         self, redirection: Redirection, emit: Emit, close: Callable[[], None]
     ) -> tuple[Emit, Callable[[], None]]:
-        """Return what takes a stream's objects, and what writes them in the end."""
+        """Return a function that receives a stream's objects, and one that writes them to the file at the end."""
         if isinstance(redirection.target, str):
             return emit, close
         value = self._run.evaluator.value(redirection.target)
@@ -269,7 +269,7 @@ class Pipelines:
 
 
 class _Marking:
-    """Lets errors mark a pipeline while one of its commands runs."""
+    """Records errors in a pipeline while one of its commands runs."""
 
     def __init__(self, stack: list[Progress], progress: Progress) -> None:
         self._stack = stack

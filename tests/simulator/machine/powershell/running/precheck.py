@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Refusing a script before it does anything, where its text shows that it cannot be modelled.
+"""Rejecting a script before it has any effect, if its text contains something that is not modelled.
 
-Only what surely runs is looked at: the script's own statements up to the first `exit`, `return` or `throw`, without the
-blocks of conditions, loops, `try` and functions. Everything else is refused when it is reached.
+The check covers only statements that certainly run: those of the script itself up to the first `exit`, `return` or
+`throw`, without the blocks of conditions, loops, `try` and functions. Everything else is rejected when it is reached.
 """
 
 from __future__ import annotations
@@ -30,17 +30,18 @@ if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
 
-# Cmdlets that the interpreter itself runs.
+# Cmdlets that the interpreter itself implements.
 _STREAMED = ("foreach-object", "where-object", "write-output", "out-null", "out-host", "out-default")
 
 
 def check(machine: Machine, statements: Sequence[Node], known: set[str]) -> None:
-    """Refuse a script that uses what is not modelled.
+    """Reject a script that uses something that is not modelled.
 
     Args:
-        known: the functions and aliases that there are already, in lower case.
+        known: the existing functions and aliases, in lower case.
 
-    Raises: NotModelled.
+    Raises:
+        NotModelled: the simulator does not model it.
     """
     defined = set(known)
     for statement in statements:
@@ -54,7 +55,7 @@ def check(machine: Machine, statements: Sequence[Node], known: set[str]) -> None
 
 
 def _parts(node: Node) -> Iterator[Node]:
-    """Yield a node and what is in it, but nothing of script blocks."""
+    """Yield a node and all nodes in it, except those in script blocks."""
     yield node
     if not isinstance(node, Block):
         for value in vars(node).values():

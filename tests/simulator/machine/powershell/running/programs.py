@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Programs and script files as elements of a pipeline."""
+"""Programs and script files as parts of a pipeline."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class ProgramStage:
-    """A program: what is piped in is its standard input, its lines are its output."""
+    """A program. Pipeline input becomes its standard input, and each line of its output an object."""
 
     def __init__(self, run: Interpreter, name: str, step: Step, emit: Emit, *, piped: bool) -> None:
         self._run = run
@@ -32,7 +32,7 @@ class ProgramStage:
         self._given: list[object] = []
 
     def begin(self) -> None:
-        """Look whether there is such a program."""
+        """Check whether the program exists."""
         session = self._run.session
         if session.machine.programs.locate(self._name, session.environment) is None and "\\" not in self._name:
             if is_unmodelled(self._name):
@@ -40,7 +40,7 @@ class ProgramStage:
             raise commands.not_found(self._name)
 
     def process(self, item: object) -> None:
-        """Keep an object for the standard input."""
+        """Store an object for the standard input."""
         self._given.append(item)
 
     def end(self) -> None:
@@ -69,7 +69,7 @@ class ProgramStage:
 
 
 class ScriptFile:
-    """A script file: `exit` in it ends it, and nothing else."""
+    """A script file. `exit` in it ends only this script."""
 
     def __init__(self, run: Interpreter, name: str, step: Step, emit: Emit, *, piped: bool) -> None:
         path = run.session.absolute(name)
@@ -90,7 +90,7 @@ class ScriptFile:
         self._call.begin()
 
     def process(self, item: object) -> None:
-        """Hand an object to the script."""
+        """Pass an object to the script."""
         self._call.process(item)
 
     def end(self) -> None:

@@ -17,7 +17,7 @@ from simulator.machine.powershell.types.plain_text import to_text
 from simulator.machine.session import Session
 from simulator.machine.windows_paths import normalise
 
-# Variables that PowerShell 7 has, or whose value is not modelled.
+# Variables that only PowerShell 7 has, or whose value is not modelled.
 _NOT_MODELLED = frozenset(
     [
         "iswindows",
@@ -44,7 +44,7 @@ _NAMESPACES = ("global", "script", "local", "private", "variable")
 
 @dataclass
 class FunctionInfo:
-    """A function: its name in its own case and its block."""
+    """A function: its name with its own capitalization, and its block."""
 
     name: str
     block: Block
@@ -53,7 +53,7 @@ class FunctionInfo:
 
 @dataclass
 class Scope:
-    """Variables of a function, a script or the runspace; `script` is the scope that `$script:` means."""
+    """The variables of a function, a script or the runspace. `script` is the scope of `$script:`."""
 
     parent: Scope | None = None
     variables: dict[str, object] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class Scope:
 
     @property
     def script(self) -> Scope:
-        """The scope of the script that runs."""
+        """The scope of the running script."""
         scope = self
         while scope.parent is not None and scope.top is None:
             scope = scope.parent
@@ -73,7 +73,7 @@ class Scope:
 
 @dataclass
 class Runspace:
-    """What lives as long as a runspace (a pool's, or a process): global variables, functions, aliases, errors."""
+    """What lives as long as a runspace (of a pool or a process): global variables, functions, aliases, errors."""
 
     scope: Scope = field(default_factory=Scope)
     aliases: dict[str, str] = field(default_factory=dict)
@@ -83,9 +83,9 @@ class Runspace:
     environment: dict[str, str] | None = None
 
     def enter(self, session: Session) -> None:
-        """Let a pipeline of a pool begin where the one before it ended; the first begins in the Documents folder.
+        """Start a pipeline in the current folder of the previous one. The first one starts in the Documents folder.
 
-        HandleRunspaceCreated in ServerRunspacePoolDriver.cs of PowerShell/PowerShell.
+        See HandleRunspaceCreated in ServerRunspacePoolDriver.cs of PowerShell/PowerShell.
         """
         documents = session.variable("USERPROFILE", "C:") + "\\Documents"
         exists = session.machine.files.is_directory(documents)
@@ -94,7 +94,7 @@ class Runspace:
             session.environment = dict(self.environment)
 
     def leave(self, session: Session) -> None:
-        """Keep what a pipeline changed of its process: the current folder and the environment."""
+        """Save what a pipeline changed in its process: the current folder and the environment."""
         self.directory, self.environment = session.directory, dict(session.environment)
 
     @property
@@ -104,7 +104,7 @@ class Runspace:
 
 
 class Variables:
-    """The variables that a running script sees; `scope` is the current one."""
+    """The variables that are visible to a running script. `scope` is the current scope."""
 
     def __init__(self, session: Session, runspace: Runspace) -> None:
         self.session = session
@@ -113,7 +113,7 @@ class Variables:
         self.success = True
 
     def _place(self, name: str) -> tuple[str, str]:
-        """Return the namespace that a name begins with (or nothing), and the rest in lower case."""
+        """Return the namespace of a name (or an empty one), and the rest in lower case."""
         drive, colon, rest = name.partition(":")
         if not colon:
             return "", name.casefold()
@@ -139,7 +139,7 @@ class Variables:
         return None if found is EMPTY else found
 
     def raw(self, name: str) -> object:
-        """Return a variable; EMPTY if a command that returned nothing was assigned to it."""
+        """Return a variable. It is EMPTY if the output of a command that returned nothing was assigned."""
         space, lower = self._place(name)
         if space == "env":
             return self.session.variable(name.partition(":")[2]) or None
@@ -160,7 +160,7 @@ class Variables:
         raise NotModelled(f"the function {name}")
 
     def exists(self, name: str) -> bool:
-        """Return whether a variable was set."""
+        """Return whether a variable has been set."""
         space, lower = self._place(name)
         if space == "env":
             return bool(self.session.variable(lower))
@@ -168,7 +168,7 @@ class Variables:
         return known or lower in ("null", "?") or self._automatic(lower) is not None
 
     def set(self, name: str, value: object, *, kind: str | None = None) -> None:
-        """Set a variable in the scope that is named, or the current one; `kind` is the type it has from now on."""
+        """Set a variable in the given or the current scope. `kind` is the type of all values assigned from now on."""
         space, lower = self._place(name)
         if space == "env":
             self._set_environment(name.partition(":")[2], value)
@@ -198,7 +198,7 @@ class Variables:
             raise metadata_error(error) from None
 
     def remove(self, name: str) -> bool:
-        """Remove a variable from the current scope or one around it; returns whether there was one."""
+        """Remove a variable from the current scope or an outer one. Returns whether it existed."""
         space, lower = self._place(name)
         for scope in self._chain(space):
             if lower in scope.variables:
@@ -222,14 +222,14 @@ class Variables:
         return None
 
     def define(self, name: str, block: Block, *, is_filter: bool) -> None:
-        """Define a function in the current scope, or the one that its name names."""
+        """Define a function in the current scope, or in the scope that its name contains."""
         space, lower = self._place(name)
         bare = name.rpartition(":")[2]
         self._chain(space)[0].functions[lower] = FunctionInfo(bare, block, is_filter)
 
     @property
     def strict(self) -> float:
-        """The version of strict mode, 0 without it."""
+        """The version of strict mode; 0 if it is off."""
         scope: Scope | None = self.scope
         while scope is not None:
             if scope.strict is not None:
@@ -281,13 +281,13 @@ class Variables:
         return fixed.get(name)
 
     def _host(self) -> PSObject:
-        """Return `$Host`: the console's, or the one that stands for a remote client."""
+        """Return `$Host`, which is the console or represents a remote client."""
         remote = self.session.process.name.casefold() == "wsmprovhost.exe"
         name = "ServerRemoteHost" if remote else "ConsoleHost"
         return PSObject(HOST, {"Name": name, "Version": version(self.session.machine.windows.powershell)})
 
     def _context(self) -> PSObject:
-        """Return `$ExecutionContext`, as far as paths go."""
+        """Return `$ExecutionContext`, of which only paths are modelled."""
 
         def full_path(text: object) -> str:
             path = to_text(text)

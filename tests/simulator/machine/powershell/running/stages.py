@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Cmdlets as elements of a pipeline."""
+"""Cmdlets as parts of a pipeline."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
     from simulator.machine.powershell.running.interpreter import Interpreter
 
 QUIET = ("SilentlyContinue", "Ignore")
-# Ids without a command's half behind them.
+# Error ids that do not end with the name of the command.
 _BARE_IDS = ("CommandNotFoundException",)
-# The parameter that takes all arguments without a name.
+# The parameter that receives all unnamed arguments.
 _REMAINING = {"Write-Host": "Object", "Write-Output": "InputObject", "Get-Command": "Name"}
 
 
 class TerminatingError(CmdletError):
-    """An error with which a cmdlet ends its statement."""
+    """A cmdlet's error that ends its statement."""
 
 
 class ScriptBound(Bound):
-    """The parameters of a cmdlet that a script runs: what it writes goes on at once."""
+    """The parameters of a cmdlet that a script runs. Its messages are passed on immediately."""
 
     stage: CmdletStage
 
@@ -51,7 +51,7 @@ class ScriptBound(Bound):
 
 
 class CmdletStage:
-    """A cmdlet that takes all of its input before it runs."""
+    """A cmdlet that reads all of its input before it runs."""
 
     def __init__(self, run: Interpreter, name: str, step: Step, emit: Emit, *, piped: bool) -> None:
         self.run = run
@@ -82,32 +82,32 @@ class CmdletStage:
         check(self.description.command, self.values)
 
     def _arranged(self, named: dict[str, object], positional: list[object]) -> tuple[dict[str, object], list[object]]:
-        """Return the arguments with those in their place that the contract says nothing of."""
+        """Return the arguments, after assigning those that the contract does not describe."""
         command = self.description.command
         rest = _REMAINING.get(command)
         if rest is not None and positional:
             return {**named, rest: positional[0] if len(positional) == 1 else list(positional)}, []
-        # Several script blocks without names are one list.
+        # Several unnamed script blocks form one list.
         if len(positional) > 1 and all(isinstance(item, ScriptBlock) for item in positional):
             return named, [list(positional)]
         if command == "Add-Member" and len(positional) == 2 and not named:
             return {"NotePropertyName": positional[0], "NotePropertyValue": positional[1]}, []
         if command == "Set-StrictMode":
-            # It takes a whole number for a version.
+            # It accepts an integer as a version.
             named = {key: f"{value}.0" if to_text(value).isdigit() else value for key, value in named.items()}
         return named, positional
 
     def process(self, item: object) -> None:
-        """Keep an object."""
+        """Store an object."""
         self.given.append(item)
 
     def action(self, parameter: str, preference: str) -> str:
-        """Return what a stream does: the call's own parameter, or the preference."""
+        """Return the action for a stream, from the call's own parameter or the preference variable."""
         own = self.values.get(parameter)
         return str(own) if own is not None else self.run.preference(preference)
 
     def non_terminating(self, error: CmdletError) -> None:
-        """Write an error after which the cmdlet goes on."""
+        """Write a non-terminating error."""
         self._complete(error)
         self._records.append(error_record(error))
         self.run.pipelines.non_terminating(error, self.action("ErrorAction", "ErrorActionPreference"))
@@ -119,7 +119,7 @@ class CmdletStage:
         error.activity = error.activity or self.description.command
 
     def write(self, item: object) -> None:
-        """Hand an object on."""
+        """Pass an object on."""
         self._output.append(item)
         self._emit(item)
 
@@ -170,10 +170,10 @@ class CmdletStage:
 
 
 class ForEachStage(CmdletStage):
-    """ForEach-Object: runs its blocks in its caller's scope."""
+    """ForEach-Object, which runs its blocks in its caller's scope."""
 
     def begin(self) -> None:
-        """Run the first block, if there are several."""
+        """Run the first block if there is more than one."""
         self.bind()
         self._blocks = items(self.values.get("Process"))
         self._first, self._last = self.values.get("Begin"), self.values.get("End")
@@ -230,7 +230,7 @@ class WhereStage(CmdletStage):
         self._operator = next((key.casefold() for key in self.values if key.casefold() in {*known, "not"}), "")
 
     def process(self, item: object) -> None:
-        """Hand on an object that meets the condition."""
+        """Pass on an object that meets the condition."""
         if self._meets(item):
             self.write(item)
 
@@ -249,7 +249,7 @@ class WhereStage(CmdletStage):
         return truth(operate(self._operator, found, self.values.get("Value")) if self._operator else found)
 
     def end(self) -> None:
-        """End."""
+        """Do nothing."""
         if not self._piped:
             for item in items(self.values.get("InputObject")):
                 self.process(item)
@@ -257,7 +257,7 @@ class WhereStage(CmdletStage):
 
 
 class SelectStage(CmdletStage):
-    """Select-Object: with -First it stops what comes before it."""
+    """Select-Object. With -First it stops the commands before it."""
 
     _STREAMED = frozenset(("First", "Skip", "Property", "ExpandProperty", "ExcludeProperty"))
 
@@ -273,7 +273,7 @@ class SelectStage(CmdletStage):
         self._skip = skip if isinstance(skip, int) else 0
 
     def process(self, item: object) -> None:
-        """Hand on an object, or keep it."""
+        """Pass on an object, or store it."""
         if not self._streams:
             super().process(item)
             return
@@ -295,13 +295,13 @@ class SelectStage(CmdletStage):
             raise StopUpstream(self)
 
     def end(self) -> None:
-        """Hand on what was kept."""
+        """Pass on the stored objects."""
         if not self._streams:
             super().end()
 
 
 class PassingStage(CmdletStage):
-    """Write-Output, Out-Null, Out-Host and Out-Default, which hand on or drop each object as it comes."""
+    """Write-Output, Out-Null, Out-Host and Out-Default, which pass on or discard each object immediately."""
 
     def begin(self) -> None:
         """Bind the parameters."""
@@ -314,11 +314,11 @@ class PassingStage(CmdletStage):
             self._target = self.run.to_console
 
     def process(self, item: object) -> None:
-        """Hand on an object."""
+        """Pass on an object."""
         self._target(item)
 
     def end(self) -> None:
-        """Hand on what came as a parameter."""
+        """Pass on the objects that were given as a parameter."""
         if "InputObject" in self.values:
             value = self.values["InputObject"]
             if self.values.get("NoEnumerate"):
@@ -340,6 +340,6 @@ _STREAMING: dict[str, type[CmdletStage]] = {
 
 
 def streaming(run: Interpreter, name: str, step: Step, emit: Emit, *, piped: bool) -> CmdletStage | None:
-    """Return the stage of a cmdlet that takes its input object by object, or None for any other."""
+    """Return the stage of a cmdlet that processes its input object by object, or None for other cmdlets."""
     kind = _STREAMING.get(name.casefold())
     return kind(run, name, step, emit, piped=piped) if kind else None

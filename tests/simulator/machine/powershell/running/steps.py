@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The commands of a pipeline before they run: names, arguments, splatting."""
+"""Preparing the commands of a pipeline: names, arguments, splatting."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from simulator.machine.rights.guard import AccessDeniedError
 if TYPE_CHECKING:
     from simulator.machine.powershell.running.interpreter import Interpreter
 
-# Functions that every PowerShell has, and the cmdlets that they come down to with their parameters.
+# Built-in functions of PowerShell, with the cmdlets and parameters that replace them.
 _FUNCTIONS = {"mkdir": ("New-Item", {"ItemType": "Directory"})}
 _NOT_MODELLED = ("help", "more", "clear-host", "cls", "pause", "oss", "tabexpansion2", "prompt", "cd..", "cd\\", "man")
 
@@ -38,10 +38,9 @@ class Step:
     """One command of a pipeline: its name and arguments.
 
     Args:
-        named: by the names that the caller used, with their values; PRESENT for a name without a value.
-        loose: names that stand before a value which may belong to them: the name, and where the value is in
-            `positional`.
-        words: the arguments as a program gets them.
+        named: values by the names that the caller used; PRESENT for a name without a value.
+        loose: names before a value that may belong to them, each with the position of the value in `positional`.
+        words: the arguments in the form that a program gets.
     """
 
     name: object
@@ -53,11 +52,11 @@ class Step:
     dotted: bool = False
 
     def arguments(self) -> Arguments:
-        """Return the arguments for a function."""
+        """Return the arguments in the form that functions take."""
         return Arguments(list(self.named), list(self.positional), list(self.loose))
 
     def for_cmdlet(self, run: Interpreter, name: str) -> tuple[dict[str, object], list[object]]:
-        """Return the named and the other arguments for a cmdlet, whose contract says what is a switch."""
+        """Return the named and the unnamed arguments for a cmdlet. Its contract says which parameters are switches."""
         named: dict[str, object] = {}
         for key, value in self.named:
             if value is PRESENT and not is_switch(run, name, key):
@@ -80,7 +79,7 @@ def _plain(value: object) -> object:
 
 
 def _without_value(run: Interpreter, name: str, key: str) -> CmdletError | None:
-    """Return the error of a parameter that stands without its value; None if there is no such parameter."""
+    """Return the error for a parameter without its value; None if the parameter does not exist."""
     description = commands.describe(run.session.machine, commands.ALIASES.get(name.casefold(), name))
     known = [] if description is None else list(description.parameters.values())
     own = [
@@ -99,7 +98,7 @@ def tree(block: ScriptBlock) -> Block:
 
 
 def is_switch(run: Interpreter, name: str, parameter: str) -> bool:
-    """Return whether a parameter of a cmdlet is a switch, by its contract."""
+    """Return whether a parameter of a cmdlet is a switch, according to its contract."""
     wanted = parameter.casefold()
     description = commands.describe(run.session.machine, commands.ALIASES.get(name.casefold(), name))
     if description is None:
@@ -123,7 +122,7 @@ def is_switch(run: Interpreter, name: str, parameter: str) -> bool:
 
 
 def prepare(run: Interpreter, node: Command) -> Step:
-    """Compute a command's name and arguments."""
+    """Evaluate a command's name and arguments."""
     step = Step(run.evaluator.value(node.name), redirections=node.redirections, dotted=node.operator == ".")
     pending = ""
     for argument in node.arguments:
@@ -148,7 +147,7 @@ def prepare(run: Interpreter, node: Command) -> Step:
 
 
 def _take(run: Interpreter, step: Step, node: Node, pending: str) -> None:
-    """Add a value to a step, which may belong to the name before it."""
+    """Add a value to a step. It may belong to the name before it."""
     if isinstance(node, Variable) and node.splat:
         if pending:
             step.named.append((pending, PRESENT))
@@ -167,7 +166,7 @@ def _take(run: Interpreter, step: Step, node: Node, pending: str) -> None:
 
 
 def _words(node: Node, value: object) -> list[str]:
-    """Return a value as a program's arguments: numbers as they were written, a list as several."""
+    """Return a value as arguments of a program: a number with its original text, a list as several arguments."""
     if isinstance(node, Literal) and node.text is not None:
         return [node.text]
     if isinstance(node, ArrayLiteral) and all(isinstance(item, Literal) for item in node.items):
@@ -176,20 +175,20 @@ def _words(node: Node, value: object) -> list[str]:
 
 
 def is_function(name: str) -> bool:
-    """Return whether a name is a function that every PowerShell has. Raises NotModelled for most of them."""
+    """Return whether a name is a built-in function of PowerShell. Raises NotModelled for most of them."""
     if name.casefold() in _NOT_MODELLED:
         raise NotModelled(f"the function {name}")
     return name.casefold() in _FUNCTIONS
 
 
 def rewritten(step: Step, name: str) -> tuple[Step, str]:
-    """Return the cmdlet that such a function comes down to."""
+    """Return the cmdlet that replaces a built-in function."""
     cmdlet, parameters = _FUNCTIONS[name.casefold()]
     return replace(step, named=[*step.named, *parameters.items()]), cmdlet
 
 
 def write_file(run: Interpreter, path: str, objects: list[object], *, append: bool) -> None:
-    """Write objects into a file as `>` does: as text, in UTF-16."""
+    """Write objects to a file as `>` does: as text, in UTF-16."""
     from simulator.machine.powershell.formatting.console import lines
 
     full = run.session.absolute(path)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The streams of a running script, and where redirections send them."""
+"""The streams of a running script, and their redirection."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ Emit = Callable[[object], None]
 
 @dataclass(frozen=True)
 class HostText:
-    """A line that was written past the output: by Write-Host, or a warning.
+    """A line that was written directly to the console, by Write-Host or as a warning.
 
     Args:
-        source: the cmdlet that wrote it, of a record of the information stream.
-        shown: whether the console shows it; a record of the information stream may only be kept.
+        source: for a record of the information stream, the cmdlet that wrote it.
+        shown: whether the console shows it. A record of the information stream may only be stored.
     """
 
     text: str
@@ -29,14 +29,14 @@ class HostText:
 
 @dataclass
 class Written:
-    """What a script wrote."""
+    """The output of a script on all streams."""
 
     errors: list[CmdletError] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     verbose: list[str] = field(default_factory=list)
     debug: list[str] = field(default_factory=list)
     information: list[HostText] = field(default_factory=list)
-    # The output, and what was written to the console past it, in the order in which it came.
+    # The output, and what was written directly to the console, in order.
     console: list[object] = field(default_factory=list)
     standard_error: list[str] = field(default_factory=list)
     exit_code: int | None = None
@@ -44,7 +44,7 @@ class Written:
 
 @dataclass(frozen=True)
 class Sinks:
-    """Where each stream goes now: 2 errors, 3 warnings, 4 verbose, 5 debug, 6 information."""
+    """The current target of each stream: 2 errors, 3 warnings, 4 verbose, 5 debug, 6 information."""
 
     error: Callable[[CmdletError], None]
     warning: Callable[[str], None]
@@ -55,7 +55,7 @@ class Sinks:
 
 
 def to_console(written: Written) -> Sinks:
-    """Return the streams of a script that nothing redirects."""
+    """Return the streams of a script without redirections."""
 
     def warn(text: str) -> None:
         written.warnings.append(text)
@@ -92,7 +92,7 @@ def _record(kind: str, text: str) -> PSObject:
 
 
 def native_record(line: str) -> object:
-    """Return a line of a program's standard error as PowerShell passes it on."""
+    """Return a line from a program's standard error as PowerShell passes it on."""
     kind = "System.Management.Automation.RemoteException"
     return error_record(CmdletError("NotSpecified", "NativeCommandError", line, kind))
 
@@ -103,7 +103,7 @@ def _lines(text: str, emit: Emit) -> None:
 
 
 def _into(stream: str, emit: Emit) -> dict[str, Callable[..., None]]:
-    """Return the sinks that pass a stream on as objects."""
+    """Return sinks that pass a stream on as objects."""
     if stream == "2":
         return {
             "error": lambda error: emit(error_record(error)),
@@ -116,7 +116,7 @@ def _into(stream: str, emit: Emit) -> dict[str, Callable[..., None]]:
 
 
 def redirected(sinks: Sinks, stream: str, emit: Emit | None) -> Sinks:
-    """Return streams of which one (or all, `*`) goes into an output, or nowhere."""
+    """Return streams of which one (or all, `*`) is redirected to an output, or discarded."""
     for each in _NAMES if stream == "*" else [stream]:
         changes = _into(each, emit if emit is not None else drop)
         sinks = replace(sinks, **changes)
@@ -124,4 +124,4 @@ def redirected(sinks: Sinks, stream: str, emit: Emit | None) -> Sinks:
 
 
 def drop(item: object) -> None:
-    """Take an object that goes nowhere."""
+    """Discard an object."""

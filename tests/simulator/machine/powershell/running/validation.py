@@ -23,7 +23,7 @@ VALIDATION = f"{AUTOMATION}ParameterBindingValidationException"
 def _invalid(name: str, kind: str, message: str) -> CmdletError:
     error_id = f"ParameterArgumentValidationError{kind}"
     error = CmdletError("InvalidData", f"{error_id},{name}" if name else error_id, message, VALIDATION)
-    # A mandatory parameter's complaints are PowerShell's own words, the others are not.
+    # Error messages for a mandatory parameter are exactly PowerShell's, the others are not.
     error.approximate = not kind
     return error
 
@@ -57,7 +57,7 @@ def _mandatory(name: str, parameter: Parameter, attributes: dict[str, Attribute]
 
 
 def _complaint(run: Interpreter, attribute: Attribute, value: object) -> str:
-    """Return why an attribute refuses a value; empty if it accepts the value."""
+    """Return why an attribute rejects a value; empty if it accepts the value."""
     each = value if isinstance(value, list) else [value]
     if attribute.name in ("validatenotnull", "validatenotnullorempty"):
         empty = attribute.name.endswith("empty") and (value == "" or value == [] or "" in each)

@@ -85,7 +85,7 @@ def call(session: Session, type_name: str, name: str, given: list[object]) -> ob
 
 
 class Grid(PSObject):
-    """An array of several dimensions."""
+    """A multidimensional array."""
 
     def __init__(self, element: str, sizes: list[int]) -> None:
         super().__init__(f"{element}[{',' * (len(sizes) - 1)}]", {})
@@ -112,7 +112,7 @@ class Grid(PSObject):
 
 
 def default_of(element: str) -> object:
-    """Return what the cells of a new array hold."""
+    """Return the initial value of the cells of a new array."""
     if element in INTEGERS or element in ("System.Boolean", "System.Double"):
         return cast(element, 0)
     if element in ("System.Object", "System.String"):

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Open files and hash algorithms as objects: FileStream, StreamReader, FileInfo, SHA1 and its like.
+"""Open files and hash algorithms as objects: FileStream, StreamReader, FileInfo, SHA1 and similar classes.
 
 https://learn.microsoft.com/dotnet/api/system.io.filestream,
 https://learn.microsoft.com/dotnet/api/system.security.cryptography.hashalgorithm
@@ -28,7 +28,7 @@ IO_ERROR = "System.IO.IOException"
 
 
 class FileStream(PSObject):
-    """An open file: what is written reaches the disk when it is flushed or closed."""
+    """An open file. Written data reaches the disk at a flush or when it is closed."""
 
     def __init__(self, session: Session, path: str, data: bytes, *, writable: bool) -> None:
         super().__init__("System.IO.FileStream", {"Name": path})
@@ -41,7 +41,7 @@ class FileStream(PSObject):
         self._note()
 
     def rest(self) -> bytes:
-        """Return what has not been read yet, and read it."""
+        """Read the remaining bytes."""
         self._usable("ComputeHash", 1)
         found = bytes(self._data[self._at :])
         self._at = len(self._data)
@@ -60,7 +60,7 @@ class FileStream(PSObject):
             raise method_failure(name, count, "System.NotSupportedException", "Stream does not support writing.")
 
     def Read(self, buffer: object, offset: object, count: object) -> object:  # noqa: N802
-        """Read bytes into a part of an array; returns how many."""
+        """Read bytes into a part of an array, and return their number."""
         self._usable("Read", 3)
         if self._writable or not isinstance(buffer, list) or len(buffer) < integer(offset) + integer(count):
             raise NotModelled("FileStream.Read() with these arguments")
@@ -85,7 +85,7 @@ class FileStream(PSObject):
         return None
 
     def Flush(self) -> object:  # noqa: N802
-        """Let the disk have what was written."""
+        """Write all data to the disk."""
         self._usable("Flush", 0)
         if self._writable:
             try:
@@ -95,7 +95,7 @@ class FileStream(PSObject):
         return None
 
     def Close(self) -> object:  # noqa: N802
-        """Flush and close; a second time it does nothing."""
+        """Flush and close the file. A second call has no effect."""
         if self._open:
             self.Flush()
             self._open = False
@@ -104,12 +104,12 @@ class FileStream(PSObject):
         return None
 
     def Dispose(self) -> object:  # noqa: N802
-        """Close."""
+        """Close the file."""
         return self.Close()
 
 
 class StreamReader(PSObject):
-    """Text of a file, line by line."""
+    """Reads the text of a file line by line."""
 
     def __init__(self, text: str) -> None:
         super().__init__("System.IO.StreamReader", {})
@@ -130,14 +130,14 @@ class StreamReader(PSObject):
         return self._text
 
     def ReadLine(self) -> object:  # noqa: N802
-        """Return the next line, null at the end."""
+        """Return the next line, or null at the end."""
         line = self._usable("ReadLine").readline()
         self._begun = True
         self._note()
         return line.removesuffix("\n") if line else None
 
     def ReadToEnd(self) -> object:  # noqa: N802
-        """Return the rest."""
+        """Return the remaining text."""
         text = self._usable("ReadToEnd")
         found = text.read() if self._begun else self._whole
         text.seek(0, io.SEEK_END)
@@ -145,17 +145,17 @@ class StreamReader(PSObject):
         return found
 
     def Close(self) -> object:  # noqa: N802
-        """Close it."""
+        """Close the file."""
         self._text = None
         return None
 
     def Dispose(self) -> object:  # noqa: N802
-        """Close it."""
+        """Close the file."""
         return self.Close()
 
 
 class HashAlgorithm(PSObject):
-    """A hash algorithm: of a whole content, or block by block."""
+    """A hash algorithm, for a whole content or block by block."""
 
     def __init__(self, name: str) -> None:
         kind = "CryptoServiceProvider" if name in ("sha1", "md5") else "Managed"
@@ -174,44 +174,44 @@ class HashAlgorithm(PSObject):
         return self.properties["Hash"]
 
     def ComputeHash(self, data: object) -> object:  # noqa: N802
-        """Return the hash of bytes or of the rest of a stream."""
+        """Return the hash of bytes, or of the rest of a stream."""
         self._state = self._new()
         self._state.update(data.rest() if isinstance(data, FileStream) else octets(data))
         return self._finish()
 
     def TransformBlock(self, data: object, offset: object, count: object, *_: object) -> object:  # noqa: N802
-        """Take a block."""
+        """Add a block."""
         self._state.update(octets(data)[integer(offset) : integer(offset) + integer(count)])
         return integer(count)
 
     def TransformFinalBlock(self, data: object, offset: object, count: object) -> object:  # noqa: N802
-        """Take the last block; `Hash` is known then."""
+        """Add the last block, and compute `Hash`."""
         block = octets(data)[integer(offset) : integer(offset) + integer(count)]
         self._state.update(block)
         self._finish()
         return byte_array(block)
 
     def Dispose(self) -> object:  # noqa: N802
-        """Free it."""
+        """Release the object."""
         return None
 
     def Clear(self) -> object:  # noqa: N802
-        """Free it."""
+        """Release the object."""
         return None
 
 
 class MissingFile(PSObject):
-    """A FileInfo of a file that does not exist: some of its properties throw."""
+    """A FileInfo for a missing file, of which some properties throw exceptions."""
 
     def find(self, name: str) -> str | None:
-        """Return a property's name, but refuse those that throw."""
+        """Return a property's name. Rejects properties that throw exceptions."""
         if name.casefold() in ("length", "lastwritetime", "creationtime", "attributes", "mode", "openread"):
             raise NotModelled(f"{name} of a file that does not exist")
         return super().find(name)
 
 
 def file_info(session: Session, path: str) -> PSObject:
-    """Return a new FileInfo, whether the file exists or not."""
+    """Return a new FileInfo, for an existing or a missing file."""
     from simulator.machine.core.item_objects import item
     from simulator.machine.core.paths import Place
 
@@ -231,7 +231,7 @@ def file_info(session: Session, path: str) -> PSObject:
 
 
 def temporary_file(session: Session) -> str:
-    """Make an empty file in the folder of temporary files, as Path.GetTempFileName does."""
+    """Create an empty file in the folder for temporary files, like Path.GetTempFileName."""
     folder = session.variable("TEMP") or "C:\\Windows\\TEMP"
     files = session.machine.files
     while files.exists(path := f"{folder}\\tmp{uuid.uuid4().hex[:4].upper()}.tmp"):

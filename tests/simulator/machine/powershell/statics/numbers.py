@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Static methods of Math, Convert and the types of numbers."""
+"""Static methods of Math, Convert and the number types."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from simulator.machine.powershell.types.plain_text import to_text
 from simulator.machine.powershell.types.text import half_away, half_even
 
 Function = Callable[..., object]
-# How few and how many arguments, and the function.
+# The minimum and maximum number of arguments, and the function.
 Static = tuple[int, int, Function]
 
 
@@ -141,7 +141,7 @@ def _from_base64(text: object) -> object:
 
 
 def octets(value: object) -> bytes:
-    """Return a value as bytes. Raises NotModelled if it is none."""
+    """Return a value as bytes. Raises NotModelled for values of other types."""
     found = to_bytes(value)
     if found is None:
         raise NotModelled(f"{net_type(value)} as bytes")

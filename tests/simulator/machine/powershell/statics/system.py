@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Static methods that reach the machine: Environment, File, Directory, Path, hashes, sockets."""
+"""Static methods that access the machine: Environment, File, Directory, Path, hashes, sockets."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _set_variable(session: Session, given: list[object]) -> object:
 
 
 def _file(session: Session, given: list[object], name: str) -> str:
-    """Return the path of a file that is to be read. Raises the error that .NET's method raises."""
+    """Return the path of a file to read. Raises the error of the .NET method."""
     path = session.absolute(to_text(given[0]))
     files = session.machine.files
     if files.is_directory(path):
@@ -67,7 +67,7 @@ def _file(session: Session, given: list[object], name: str) -> str:
 
 
 def _utf8(given: list[object], name: str) -> None:
-    """Refuse any encoding but UTF-8, .NET's default."""
+    """Reject encodings other than UTF-8, the default of .NET."""
     for encoding in given[1:]:
         if not isinstance(encoding, PSObject) or encoding.get("WebName") != "utf-8":
             raise NotModelled(f"[IO.File]::{name}() with an encoding")
@@ -166,7 +166,7 @@ def _open_write(session: Session, given: list[object]) -> object:
 
 
 def open_file(session: Session, given: list[object]) -> object:
-    """Return a FileStream to read."""
+    """Return a FileStream for reading."""
     if len(given) > 1 and to_text(given[1]).casefold() != "open":
         raise NotModelled("[IO.File]::Open() to write")
     path = _file(session, given, "Open" if len(given) > 1 else "OpenRead")
@@ -239,7 +239,7 @@ def _sleep(session: Session, given: list[object]) -> object:
     return None
 
 
-# Type and method, how few and how many arguments.
+# For each type and method: the minimum and maximum number of arguments, and the function.
 METHODS: Mapping[str, tuple[int, int, Method]] = {
     "System.Environment.expandenvironmentvariables": (1, 1, lambda session, given: session.expand(to_text(given[0]))),
     "System.Environment.getenvironmentvariable": (1, 2, _variable),
@@ -343,7 +343,7 @@ PROPERTIES: Mapping[str, Callable[[Session], object]] = {
     "System.Console.outputencoding": lambda _: encoding("utf8"),
     "System.Console.inputencoding": lambda _: encoding("utf8"),
 }
-# What may be assigned without an effect that anybody sees here.
+# Properties that scripts may set, which has no visible effect here.
 ASSIGNABLE = (
     "System.Console.outputencoding",
     "System.Console.inputencoding",

@@ -60,7 +60,7 @@ STRING: Mapping[str, Static] = {
 
 def _array(value: object) -> list[object]:
     if not isinstance(value, list):
-        raise NotModelled("a method of Array with a value that is no array")
+        raise NotModelled("a method of Array with a value that is not an array")
     return value
 
 
@@ -81,7 +81,7 @@ ARRAY: Mapping[str, Static] = {
 
 
 def _flags(options: tuple[object, ...]) -> bool:
-    """Return whether the options make a pattern insensitive to case. Raises NotModelled for any other."""
+    """Return whether the options make a pattern case-insensitive. Raises NotModelled for other options."""
     wanted = {name.strip().casefold() for option in options for name in to_text(option).split(",")}
     if wanted - {"ignorecase", "none"}:
         raise NotModelled(f"the options {', '.join(sorted(wanted))} of a regular expression")

@@ -1,3 +1,3 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Values as .NET has them: types, conversion, comparison, arithmetic, text."""
+"""Values with the semantics of .NET: types, conversion, comparison, arithmetic, text."""

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Arithmetic: operands as numbers, the type of the result, what does not fit becomes a Double.
+"""Arithmetic: conversion of operands to numbers, and the type of the result, which is Double if no other type fits.
 
 https://learn.microsoft.com/powershell/module/microsoft.powershell.core/about/about_arithmetic_operators
 """
@@ -36,7 +36,7 @@ _SUFFIXED = re.compile(r"[+-]?[\d.]+(e[+-]?\d+)?[a-z]{1,3}", re.IGNORECASE)
 
 
 def parse(text: str, kind: str = "System.Int32") -> Number:
-    """Return a text as a number. Raises CmdletError, with the type's name in it."""
+    """Parse a text as a number. Raises CmdletError, which contains the type's name."""
     stripped = text.strip()
     if not stripped:
         return 0
@@ -53,7 +53,7 @@ def parse(text: str, kind: str = "System.Int32") -> Number:
 
 
 def whole(number: int) -> int | float:
-    """Return a whole number in the narrowest of Int32, Int64 and Double that holds it."""
+    """Return a number in the smallest of Int32, Int64 and Double that can represent it."""
     if -(2**31) <= number < 2**31:
         return int(number)
     return Int64(number) if -(2**63) <= number < 2**63 else float(number)
@@ -79,7 +79,7 @@ def number(value: object) -> Number:
 
 
 def integer(value: object) -> int:
-    """Return an operand as a whole number, rounded to even. Raises CmdletError."""
+    """Return an operand as an integer, rounded half to even. Raises CmdletError."""
     found = number(value)
     return int(found) if isinstance(found, int) else round(found)
 
@@ -89,7 +89,7 @@ def _wide(value: int) -> bool:
 
 
 def _result(left: Number, right: Number, found: int) -> Number:
-    """Return a whole result in the type that the operands have in common."""
+    """Return an integer result in the common type of the operands."""
     if isinstance(left, UInt64) or isinstance(right, UInt64):
         if not (isinstance(left, UInt64) and isinstance(right, UInt64)):
             raise NotModelled("arithmetic of UInt64 with other types")
@@ -173,7 +173,7 @@ def subtract(left: object, right: object) -> object:
 
 
 def multiply(left: object, right: object) -> object:
-    """Return `left * right`: a text or list is repeated."""
+    """Return `left * right`. A text or list is repeated."""
     if left is None:
         return None
     if isinstance(left, str) and not isinstance(left, Char):
@@ -184,7 +184,7 @@ def multiply(left: object, right: object) -> object:
 
 
 def divide(left: object, right: object) -> object:
-    """Return `left / right`: whole if it comes out even."""
+    """Return `left / right`, which is an integer if there is no remainder."""
     first, second = number(left), number(right)
     if isinstance(first, int) and isinstance(second, int):
         if second == 0:
@@ -204,7 +204,7 @@ def _real_quotient(left: float, right: float) -> float:
 
 
 def modulo(left: object, right: object) -> object:
-    """Return `left % right` with the sign of the left."""
+    """Return `left % right` with the sign of the left operand."""
     first, second = number(left), number(right)
     if isinstance(second, (int, Decimal)) and not isinstance(first, float) and second == 0:
         raise divided_by_zero()
@@ -255,6 +255,6 @@ def invert(value: object) -> object:
 
 
 def fits(kind: str, found: int) -> bool:
-    """Return whether a whole number fits into an integer type."""
+    """Return whether a number fits into an integer type."""
     _, low, high = INTEGERS[kind]
     return low <= found <= high

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Comparing values: equality, order, and the order of texts in the culture en-US.
+"""Comparing values: equality, order, and the order of text in the culture en-US.
 
 https://learn.microsoft.com/powershell/module/microsoft.powershell.core/about/about_comparison_operators
 """
@@ -34,9 +34,9 @@ def _letters(text: str) -> tuple[int, str]:
 
 
 def compare_texts(left: str, right: str, *, sensitive: bool = False) -> int:
-    """Return -1, 0 or 1 as a comparison in en-US does: marks before digits before letters, `a` before `A` before `b`.
+    """Return -1, 0 or 1 in the order of en-US: punctuation, digits, letters; `a` before `A` before `b`.
 
-    Raises NotModelled where the order depends on the library of the culture (NLS or ICU).
+    Raises NotModelled if the order depends on the culture library (NLS or ICU).
     """
     first, second = left.casefold(), right.casefold()
     if first == second:
@@ -66,7 +66,7 @@ def _plain(value: object) -> object:
 
 
 def compare(left: object, right: object, *, sensitive: bool = False) -> int:
-    """Return -1, 0 or 1; the right value is converted to the left one's type. Raises CmdletError if it cannot be."""
+    """Return -1, 0 or 1, after converting the right value to the type of the left one. Raises CmdletError."""
     left, right = _plain(left), _plain(right)
     if isinstance(left, PSObject) and left.type_name == VERSION:
         other = right if isinstance(right, PSObject) else version(to_text(right))
@@ -130,13 +130,13 @@ def _number_of(left: Enumeration, right: object) -> int:
         if isinstance(found, Enumeration):
             return found.number
     if isinstance(right, str):
-        # Its names are not known: the same name is the same value, another one another.
+        # The numbers are not known. Equal names are equal values, and different names are different values.
         return left.number if right.casefold() == left.name.casefold() else left.number + 1
     raise NotModelled(f"comparing {left.type_name} with {net_type(right)}")
 
 
 def same(left: object, right: object, *, sensitive: bool = False) -> bool:
-    """Return whether two values are equal as `-eq` sees it."""
+    """Return whether two values are equal for `-eq`."""
     left, right = _plain(left), _plain(right)
     if left is None or right is None:
         return left is None and right is None
@@ -166,7 +166,7 @@ def same(left: object, right: object, *, sensitive: bool = False) -> bool:
 
 
 def find_key(table: dict[object, object], wanted: object) -> object:
-    """Return a table's own key for a key, or None: texts whatever their case unless the table is a Dictionary."""
+    """Return the key of a table that equals a key, or None. Text is case-insensitive except in a Dictionary."""
     from simulator.machine.powershell.types.kinds import GenericDictionary
 
     if isinstance(table, GenericDictionary):

@@ -38,7 +38,7 @@ IMPOSSIBLE = "ConvertToFinalInvalidCastException"
 
 
 def truth(value: object) -> bool:
-    """Return whether a value counts as true."""
+    """Return whether a value is true as a condition."""
     if isinstance(value, (list, tuple)):
         return truth(value[0]) if len(value) == 1 else bool(value)
     if value is None:
@@ -55,14 +55,14 @@ def truth(value: object) -> bool:
 
 
 def items(value: object) -> list[object]:
-    """Return a value as the list of what a pipeline would pass on; nothing for null."""
+    """Return the items that a pipeline would pass on for a value. For null there are none."""
     if value is None:
         return []
     return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
 def single(values: list[object]) -> object:
-    """Return what a pipeline's output is as a value: nothing, one object, or a list."""
+    """Return the value of a pipeline's output: nothing, one object, or a list."""
     if not values:
         return None
     return values[0] if len(values) == 1 else values
@@ -151,7 +151,7 @@ def _version(value: object, kind: str) -> object:
 
 
 def _through(short: str) -> Callable[[object, str], object]:
-    """Return a conversion that the binding of cmdlets knows."""
+    """Return a conversion that is the same as in the parameter binding of cmdlets."""
 
     def work(value: object, kind: str) -> object:
         if value is None:
@@ -355,11 +355,11 @@ def _enumeration(value: object, kind: str) -> object:
 
 
 def table_of(value: dict[object, object]) -> dict[object, object]:
-    """Return a table as a Hashtable."""
+    """Return a dictionary as a Hashtable."""
     return value if isinstance(value, Hashtable) else Hashtable(value)
 
 
 def metadata_error(error: CmdletError) -> CmdletError:
-    """Return the error of a value that a typed variable does not take."""
+    """Return the error for a value that does not match the type of a variable."""
     kind = "System.Management.Automation.ArgumentTransformationMetadataException"
     return failure(error.message, "RuntimeException", "MetadataError", kind)

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The .NET types that Python has no own type for.
+""".NET types without a counterpart in Python.
 
-Int32, Double, String, Boolean and Object[] are Python's int, float, str, bool and list; a plain dict, as cmdlets
-return it, counts as a Hashtable. All others are subclasses of those, so that cmdlets take them as they are.
+Int32, Double, String, Boolean and Object[] are Python's int, float, str, bool and list. A plain dict, which cmdlets
+return, counts as a Hashtable. All other types are subclasses of these, so that cmdlets accept them without conversion.
 """
 
 from __future__ import annotations
@@ -123,25 +123,25 @@ class Queue(Growing):
 
 
 class Stack(Growing):
-    """System.Collections.Stack, its top first."""
+    """System.Collections.Stack, with the top first."""
 
     type_name = "System.Collections.Stack"
 
 
 class Hashtable(dict[object, object]):
-    """System.Collections.Hashtable: texts as keys whatever their case."""
+    """System.Collections.Hashtable, with case-insensitive text keys."""
 
     type_name = "System.Collections.Hashtable"
 
 
 class OrderedDictionary(Hashtable):
-    """What [ordered] makes."""
+    """The dictionary that [ordered] creates."""
 
     type_name = "System.Collections.Specialized.OrderedDictionary"
 
 
 class GenericDictionary(dict[object, object]):
-    """System.Collections.Generic.Dictionary: here the case of a key counts."""
+    """System.Collections.Generic.Dictionary, with case-sensitive keys."""
 
     type_name = "System.Collections.Generic.Dictionary`2"
 
@@ -152,7 +152,7 @@ class GenericDictionary(dict[object, object]):
 
 
 class Empty:
-    """What a command returned that returned nothing (AutomationNull): a null that passes nothing on."""
+    """The value of a command that returned nothing (AutomationNull): a null that passes nothing on."""
 
 
 EMPTY = Empty()
@@ -167,7 +167,7 @@ class SwitchValue(PSObject):
 
     @property
     def on(self) -> bool:
-        """Whether it is set."""
+        """Whether the switch is set."""
         return bool(self.properties["IsPresent"])
 
 
@@ -190,18 +190,18 @@ class TypeValue(PSObject):
 
     @property
     def full_name(self) -> str:
-        """The type's full name."""
+        """The full name of the type."""
         return str(self.properties["FullName"])
 
 
 class Closure(ScriptBlock):
-    """A script block with variables of its own, as GetNewClosure makes it."""
+    """A script block with its own variables, as GetNewClosure creates it."""
 
     captured: dict[str, object]
 
     @classmethod
     def of(cls, block: ScriptBlock, captured: dict[str, object]) -> Closure:
-        """Return a block that remembers variables."""
+        """Return a block with captured variables."""
         made = cls(block.block, block.text)
         object.__setattr__(made, "captured", captured)
         return made
@@ -213,7 +213,7 @@ def byte_array(data: bytes) -> TypedArray:
 
 
 def to_bytes(value: object) -> bytes | None:
-    """Return a list of numbers as bytes, or None if it is none."""
+    """Return a list of numbers as bytes, or None for other values."""
     if isinstance(value, (bytes, bytearray)):
         return bytes(value)
     if isinstance(value, list) and all(isinstance(item, int) and 0 <= item < 256 for item in value):
@@ -222,5 +222,5 @@ def to_bytes(value: object) -> bytes | None:
 
 
 def is_collection(value: object) -> bool:
-    """Return whether a value is passed on item by item: arrays and lists, but no text and no table."""
+    """Return whether a value is passed on item by item: arrays and lists, but not text or dictionaries."""
     return isinstance(value, (list, tuple, bytes, bytearray))

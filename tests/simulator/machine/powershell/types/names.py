@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Names of types: accelerators, full names, enumerations."""
+"""Type names: accelerators, full names, enumerations."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ _GENERIC = {
 }
 
 
-# The namespaces of .NET and PowerShell; `System.` may be left out.
+# The namespaces of .NET and PowerShell. `System.` may be omitted.
 _NAMESPACES = frozenset(
     [
         "system",
@@ -152,7 +152,7 @@ def _numbered(*names: str) -> dict[str, int]:
     return {name: number for number, name in enumerate(names)}
 
 
-# Members of enumerations by their full name, as .NET numbers them.
+# The members of enumerations, by full name, with their numbers in .NET.
 ENUMERATIONS: Mapping[str, Mapping[str, int]] = {
     "System.DayOfWeek": _numbered("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"),
     "System.ConsoleColor": _numbered(
@@ -228,12 +228,12 @@ ENUMERATIONS: Mapping[str, Mapping[str, int]] = {
     },
 }
 _FULL |= {name.casefold(): name for name in ENUMERATIONS}
-# Those whose members are bits, and may be given together.
+# Enumerations whose members are bit flags, which can be combined.
 _FLAGS = ("System.Reflection.BindingFlags",)
 
 
 def resolve(name: str) -> str:
-    """Return a type's full name in its own case. Raises NotModelled for a type that the simulator does not know."""
+    """Return a type's full name with its own capitalization. Raises NotModelled for an unknown type."""
     text = name.strip().replace(" ", "")
     if text.endswith("[]"):
         return f"{resolve(text[:-2])}[]"
@@ -256,13 +256,13 @@ def resolve(name: str) -> str:
 
 
 def is_missing(name: str) -> bool:
-    """Return whether a type cannot exist: its namespace is none of those that PowerShell has loaded."""
+    """Return whether a type cannot exist, because it is in none of the namespaces that PowerShell has loaded."""
     root, dot, _ = name.casefold().partition(".")
     return bool(dot) and root not in _NAMESPACES
 
 
 def generic(full_name: str) -> tuple[str, list[str]]:
-    """Return a generic type's short name in lower case and its arguments: `("list", ["System.String"])`."""
+    """Return a generic type's short name in lower case, and its arguments: `("list", ["System.String"])`."""
     if not full_name.startswith("System.") or not full_name.endswith("]") or full_name.endswith(("[]", ",]")):
         return "", []
     head, _, inner = full_name[:-1].partition("[")
@@ -270,12 +270,12 @@ def generic(full_name: str) -> tuple[str, list[str]]:
 
 
 def is_exception(full_name: str) -> bool:
-    """Return whether a type is an exception."""
+    """Return whether a type is an exception type."""
     return full_exception_name(full_name) == full_name
 
 
 def member(full_name: str, text: str) -> Enumeration | None:
-    """Return a member of an enumeration by its name, or None."""
+    """Return the member of an enumeration with this name, or None."""
     for name, number in ENUMERATIONS[full_name].items():
         if name.casefold() == text.strip().casefold():
             return Enumeration(name, number, full_name)
@@ -283,7 +283,7 @@ def member(full_name: str, text: str) -> Enumeration | None:
 
 
 def flags(full_name: str, text: str) -> Enumeration | None:
-    """Return several members of an enumeration of bits by their names with commas between, or None."""
+    """Return the value for several comma-separated members of a flags enumeration, or None."""
     found = [member(full_name, name) for name in text.split(",")] if full_name in _FLAGS else [None]
     known = [item for item in found if item is not None]
     if len(known) < len(found):
@@ -296,7 +296,7 @@ def flags(full_name: str, text: str) -> Enumeration | None:
 
 
 def by_number(full_name: str, number: int) -> Enumeration:
-    """Return a member of an enumeration by its number."""
+    """Return the member of an enumeration with this number."""
     for name, known in ENUMERATIONS[full_name].items():
         if known == number:
             return Enumeration(name, number, full_name)

@@ -21,7 +21,7 @@ LONGEST_RANGE = 1_000_000
 
 
 def _filtering(test: Callable[[object, object, bool], bool]) -> Operator:
-    """Return a comparison: on a list it returns the items that meet it."""
+    """Return a comparison that, for a list, returns the items for which it is true."""
 
     def operate(left: object, right: object, sensitive: bool) -> object:
         if isinstance(left, list):
@@ -74,13 +74,13 @@ def _split(left: object, right: object, sensitive: bool) -> object:
         if count == 1:
             parts.append(to_text(text))
             continue
-        # re.split returns groups too, as .NET's does.
+        # re.split also returns the groups, like .NET.
         parts += [part for part in regex.split(to_text(text), maxsplit=max(0, count - 1)) if part is not None]
     return TypedArray(parts, "System.String")
 
 
 def split_words(value: object) -> object:
-    """Return `-split value`: the words."""
+    """Return `-split value`, which is the list of words."""
     words: list[object] = [word for item in items(value) for word in to_text(item).split()]
     return TypedArray(words, "System.String")
 
@@ -154,7 +154,7 @@ OPERATORS: dict[str, Operator] = {
 
 
 def operate(name: str, left: object, right: object) -> object:
-    """Return `left -name right`; a `c` before a comparison's name makes it case-sensitive."""
+    """Return `left -name right`. A `c` before the name of a comparison makes it case-sensitive."""
     found = OPERATORS.get(name)
     if found:
         return found(left, right, False)

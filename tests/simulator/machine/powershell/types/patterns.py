@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Patterns: .NET's regular expressions in Python's terms, wildcards, replacements."""
+"""Patterns: conversion of .NET's regular expressions to Python's, wildcards, replacements."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from simulator.machine.objects import NotModelled
 from simulator.machine.powershell.types.kinds import Regex
 from simulator.machine.powershell.types.plain_text import to_text
 
-# Syntax that .NET has and Python has not, or understands otherwise.
+# Syntax of .NET that Python lacks, or interprets differently.
 _FOREIGN = re.compile(r"\\[pPGzK]|\(\?<-|\(\?>|\(\?\(|\[[^\]]*-\[|\(\?[a-z]*[nx-][a-z-]*[:)]|\(\?<\w+-|\\k'|\(\?'")
 
 
 def translate(pattern: object) -> str:
-    """Return a .NET pattern as Python's. Raises NotModelled for what Python does otherwise."""
+    """Convert a .NET pattern to a Python pattern. Raises NotModelled for syntax that differs in Python."""
     text = to_text(pattern)
     bare = re.sub(r"\\\\", "", text)
     if _FOREIGN.search(bare):
@@ -26,7 +26,7 @@ def translate(pattern: object) -> str:
 
 
 def compiled(pattern: object, *, sensitive: bool = False) -> re.Pattern[str]:
-    """Return a pattern ready to use. Raises NotModelled."""
+    """Return a compiled pattern. Raises NotModelled."""
     if isinstance(pattern, Regex):
         return pattern.compiled
     try:
@@ -36,7 +36,7 @@ def compiled(pattern: object, *, sensitive: bool = False) -> re.Pattern[str]:
 
 
 def groups(found: re.Match[str]) -> dict[object, object]:
-    """Return what $Matches holds."""
+    """Return the value of $Matches."""
     names = {number: name for name, number in found.re.groupindex.items()}
     captured: dict[object, object] = {}
     unnamed = 1
@@ -50,7 +50,7 @@ def groups(found: re.Match[str]) -> dict[object, object]:
 
 
 def replacement(text: object) -> Callable[[re.Match[str]], str]:
-    """Return the replacement of `-replace` as a function: `$1`, `${name}`, `$&`, `$$`."""
+    """Return a function for the replacement text of `-replace`, with `$1`, `${name}`, `$&` and `$$`."""
     wanted = to_text(text)
 
     def fill(match: re.Match[str]) -> str:
@@ -74,7 +74,7 @@ def replacement(text: object) -> Callable[[re.Match[str]], str]:
 
 
 def wildcard(pattern: object, *, sensitive: bool = False) -> re.Pattern[str]:
-    """Return a wildcard pattern as a regular expression."""
+    """Convert a wildcard pattern to a regular expression."""
     text, found, at = to_text(pattern), "", 0
     while at < len(text):
         char = text[at]
@@ -95,5 +95,5 @@ def wildcard(pattern: object, *, sensitive: bool = False) -> re.Pattern[str]:
 
 
 def like(text: object, pattern: object, *, sensitive: bool = False) -> bool:
-    """Return whether a text meets a wildcard pattern."""
+    """Return whether a text matches a wildcard pattern."""
     return wildcard(pattern, sensitive=sensitive).match(to_text(text)) is not None

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Values as text, as a script sees them: `"$value"`, `-join`, the console."""
+"""Text for values, as scripts see it: `"$value"`, `-join`, the console."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from simulator.machine import text
 from simulator.machine.conversion import net_type
 from simulator.machine.objects import ErrorRecord, NotModelled, PSObject
 
-# Objects whose text holds places in scripts, or stacks of calls.
+# Types whose text contains script positions or stack traces.
 _NO_TEXT = ("Exception", ".ErrorCategoryInfo", ".InvocationInfo")
 
 
 def double_text(value: float) -> str:
-    """Return a Double as PowerShell writes it: 15 digits (.NET's G15), the invariant culture.
+    """Return the text of a Double in PowerShell: 15 digits (.NET's G15), in the invariant culture.
 
     https://github.com/PowerShell/PowerShell/blob/master/src/System.Management.Automation/engine/LanguagePrimitives.cs
     (DoublePrecision)
@@ -34,17 +34,17 @@ def double_text(value: float) -> str:
 
 
 def to_text(value: object) -> str:
-    """Return the text that PowerShell gives a value in a string."""
+    """Return the text of a value within a string."""
     if isinstance(value, float):
         return double_text(value)
     if isinstance(value, (list, tuple)):
-        # A list in a list is not unrolled.
+        # A list within a list is not expanded.
         inner = (list, tuple, bytes, bytearray)
         return " ".join(net_type(item) if isinstance(item, inner) else to_text(item) for item in value)
     if isinstance(value, dict):
         return net_type(value)
     if isinstance(value, ErrorRecord) and value.error.approximate:
-        raise NotModelled("the message of an error that versions of PowerShell word differently")
+        raise NotModelled("the message of an error whose wording differs between versions of PowerShell")
     if isinstance(value, PSObject) and value.type_name.endswith(_NO_TEXT):
         raise NotModelled(f"the text of {value.type_name}")
     return text.to_text(value)

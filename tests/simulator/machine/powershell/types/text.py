@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Values as text by .NET's format strings: `-f`, ToString(format), dates."""
+"""Text for values by .NET format strings: `-f`, ToString(format), dates."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _CODES = {"MMMM": "%B", "MMM": "%b", "dddd": "%A", "ddd": "%a"}
 
 
 def format_text(left: object, right: object, sensitive: bool = False) -> str:
-    """Return `-f`: `{0}`, `{1,5}`, `{0:x2}`, `{0:N1}`, `{0:yyyy-MM-dd}`."""
+    """Return the result of `-f`: `{0}`, `{1,5}`, `{0:x2}`, `{0:N1}`, `{0:yyyy-MM-dd}`."""
     arguments = items(right) if isinstance(right, list) else [right]
 
     def fill(match: re.Match[str]) -> str:
@@ -69,7 +69,7 @@ def _item(value: object, form: str) -> str:
 
 
 def method_text(value: object) -> str:
-    """Return ToString() without a format, where a Double has all of its digits."""
+    """Return ToString() without a format, which shows all digits of a Double."""
     if isinstance(value, float) and value == value and float(double_text(value)) != value:
         raise NotModelled("the text of a Double that differs between versions of .NET")
     if isinstance(value, (list, dict)):
@@ -78,7 +78,7 @@ def method_text(value: object) -> str:
 
 
 def shaped(value: object, form: str) -> str:
-    """Return a value by a .NET format string. Raises NotModelled for one that is not known."""
+    """Format a value with a .NET format string. Raises NotModelled for an unknown format."""
     if not form:
         return method_text(value)
     if isinstance(value, datetime):
@@ -105,9 +105,9 @@ def _rounded(value: int | float | Decimal, places: int) -> Decimal:
     step = Decimal(1).scaleb(-places)
     exact = Decimal(int(value)) if isinstance(value, int) else Decimal(value)
     found = exact.quantize(step, rounding=ROUND_HALF_UP)
-    # .NET Framework rounds the digits that it shows, later versions the number itself.
+    # .NET Framework rounds the displayed digits, later versions round the number itself.
     if isinstance(value, float) and Decimal(repr(float(value))).quantize(step, rounding=ROUND_HALF_UP) != found:
-        raise NotModelled("a number that versions of .NET round differently")
+        raise NotModelled("a number whose rounding differs between versions of .NET")
     return found
 
 
@@ -182,7 +182,7 @@ def _span_text(value: timedelta, form: str) -> str:
 
 
 def date_text(value: datetime, form: str) -> str:
-    """Return a date by a .NET format, in the invariant culture."""
+    """Format a date with a .NET format in the invariant culture."""
     if len(form) == 1 and form not in _DATE_STANDARD:
         raise NotModelled(f"the date format '{form}'")
     pattern = _DATE_STANDARD.get(form, form)
@@ -228,14 +228,14 @@ def date_text(value: datetime, form: str) -> str:
 
 
 def half_even(value: float, places: int) -> float:
-    """Return a number rounded to even, as Math.Round does."""
+    """Round a number half to even, like Math.Round."""
     if value != value or abs(value) >= 1e15:
         return value
-    # .NET scales the number, rounds it, and scales it back.
+    # .NET scales the number, rounds it, and divides it again.
     return float(round(value * 10.0**places)) / float(10.0**places)
 
 
 def half_away(value: float, places: int) -> float:
-    """Return a number rounded away from zero at the half."""
+    """Round a number half away from zero."""
     scaled = Decimal(value * 10.0**places).quantize(Decimal(1), rounding=ROUND_HALF_UP)
     return float(scaled) / float(10.0**places)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What all actions on a node have in common: options, connections that must not be used, and failures as results."""
+"""The common part of all actions on a node: options, connections that must not be used, and failures as results."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import 
 
 
 def action(perform: t.Callable[[t.Any, t.Mapping[str, t.Any], t.Any], dict[str, t.Any]]) -> t.Any:
-    """Return a module with an action plugin that does this."""
+    """Return a module with an action plugin that runs a function."""
     options = {"name": {"type": "str", "default": ""}, "timeout": {"type": "int", "default": 5}}
     plugin = type("ActionModule", (NodeAction,), {"OPTIONS": options, "perform": perform})
     return types.SimpleNamespace(ActionModule=plugin)

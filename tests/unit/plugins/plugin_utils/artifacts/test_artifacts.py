@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Kinds, sites and lists of versions: each with one clear message for what cannot be, before a node is touched."""
+"""Kinds, sites and lists of versions: one clear message for each invalid value, before a node is accessed."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_every_kind_says_where_its_facts_are_from_and_asks_no_retired_host() -> 
 
 @pytest.mark.parametrize("kind", [kind for kind in WANTED if kind != "docker"])
 def test_every_kind_names_what_upstream_serves(kind: str) -> None:
-    """Its archive, its checksum file and its members, as the simulated upstream has them (by its own sources)."""
+    """Its archive, its checksum file and its members match the simulated upstream (which has its own sources)."""
     found = locations.locate(kind, VERSIONS.get(kind, "1.6.2"), cache_dir=CACHE)
     content = catalog.content(found.url.removeprefix("https://"))
     assert content is not None
@@ -118,7 +118,7 @@ def test_a_site_vouches_for_a_file_however_its_url_is_quoted(url: str) -> None:
     assert site.digest("https://files.example/other.zip") == ""
 
 
-# Kinds that no role installs, each with the variable that replaces its publisher's URL.
+# Kinds that no role installs, with the variables that replace their publishers' URLs.
 CACHED_ONLY = ("nerdctl", "sdn-plugins", "azure-vnet", "calico", "csi-proxy", "cloudbase-init")
 
 
@@ -336,7 +336,7 @@ CONTAINERD = "github.com/containerd/containerd/releases/download/v2.3.7/containe
     ],
 )
 def test_a_checksum_from_the_plain_http_place_that_it_checks_counts_as_none(site: t.Any, named: str) -> None:
-    """A mirror over plain HTTP served a trojan with its own .sha256, and no run said a word."""
+    """A mirror over plain HTTP served a trojan with its own .sha256, without any message."""
     values = sourced(site)
     told = preflight.warnings(values, ["container_runtime"])
     assert [named in text and "http://mirror:8080" in text for text in told] == ([True] if named else [])
@@ -372,12 +372,12 @@ def test_lists_of_versions_are_warned_of_by_site() -> None:
     assert "artifact_verify is strict" in str(problem)
 
 
-# Nobody who publishes a digest of its Windows archive was found; a run warns of it, and strict refuses it.
+# Publishers without a digest for the Windows archive. A run warns about it, and `strict` rejects it.
 WITHOUT_DIGEST = {"cri-dockerd"}
 
 
 def test_the_default_version_of_whatever_a_role_installs_is_verified(repository: Path) -> None:
-    """What runs as SYSTEM on every node came unverified: flannel, and with Docker its engine and cri-dockerd."""
+    """Programs that run as SYSTEM on every node were unverified: flannel, and with Docker also cri-dockerd."""
     unverified = set()
     for kind in (kind for kind in catalogue.catalogue().values() if kind.variables and kind.url):
         role = kind.variables if kind.variables == "kubernetes_node" else kind.variables.rpartition("_")[0]

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Artifacts as users name them: what they become, and what is refused, as tables compared with golden files."""
+"""Artifacts as users write them: results and errors, as tables that are compared with golden files."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ FULL = {
 
 
 def refused(call: Callable[[], object]) -> object:
-    """What a call returns, or the message with which it is refused."""
+    """Return the result of a call, or its error message."""
     try:
         return call()
     except ArtifactError as error:
@@ -208,7 +208,7 @@ def test_signers_and_digests() -> None:
 
 
 class Answers:
-    """What a node said of each resource: before a change, and of its calls."""
+    """The responses of a node for each resource: before a change, and for its calls."""
 
     def __init__(self, *of_resources: tuple[dict[str, t.Any], dict[str, t.Any]]) -> None:
         self._of_resources = of_resources

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""How nodes reach a bundle: the URL of its server, where it listens, the site and the patches that nodes get."""
+"""How nodes reach a bundle: the URL of its server, where it listens, and the site and patches for nodes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_node_gets_a_url_with_its_own_token(scheme: str, address: str, host: s
         (["192.0.2.1"], True, "192.0.2.1"),
         (["192.0.2.1", "192.0.2.1"], True, "192.0.2.1"),
         (["2001:db8::1"], True, "2001:db8::1"),
-        # The machine does not have an address that somebody translates.
+        # The machine does not have the address if it is translated.
         (["192.0.2.1"], False, "0.0.0.0"),
         (["2001:db8::1"], False, "::"),
         (["192.0.2.1", "192.0.2.2"], True, "0.0.0.0"),

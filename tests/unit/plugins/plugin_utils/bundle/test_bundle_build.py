@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""How a bundle's folder comes about: what is fetched, kept, refused and removed; servers are a dictionary."""
+"""Building a bundle's folder: what is downloaded, kept, rejected and removed. Servers are a dictionary."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def digest(data: bytes) -> str:
 
 
 class Servers(dict[str, bytes]):
-    """What there is by URL, and what was asked for; as the builder knows its fetcher."""
+    """The files by URL, and the requests, with the interface of the builder's fetcher."""
 
     def __init__(self, *arguments: t.Any) -> None:
         super().__init__(*arguments)
@@ -54,7 +54,7 @@ class Servers(dict[str, bytes]):
 
 
 def artifact(**more: t.Any) -> content.BundleContent:
-    """What a host with one artifact needs."""
+    """Return the needs of a host with one artifact."""
     document: dict[str, t.Any] = {
         "type": "Artifact",
         "name": "kubelet 1.37.1",
@@ -190,7 +190,7 @@ def test_a_patch_of_the_controller_is_copied(
     assert made.failures == ([f"{local}: its SHA-256 is {digest(data)}, expected {sha}"] if fails else [])
 
 
-# What is wanted.
+# The needed files.
 
 
 def test_hosts_that_contradict_each_other_are_refused() -> None:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a bundle has to hold for each kind of resource, and for hosts together, in full."""
+"""The needed contents of a bundle for each kind of resource, and for several hosts together."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_what_resources_need() -> None:
     for name, more in ARTIFACTS.items():
         try:
             found[name] = content.to_data(of({**USUAL, **more}))["files"]
-        except Exception as error:  # a resource may be refused before
+        except Exception as error:  # a resource may be rejected before
             found[name] = error
     for name, more in IMAGES.items():
         resource = {"type": "ContainerImage", "name": "r.example/pause:3", **more}

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a download says of each answer of a server, and what is tried again."""
+"""The messages of a download for each response of a server, and which ones are retried."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ PEM = "-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----"
 
 @dataclasses.dataclass
 class Reply:
-    """An answer of the server."""
+    """A response of the server."""
 
     status: int = 200
     body: bytes = DATA
     headers: dict[str, str] = dataclasses.field(default_factory=dict)
     missing: int = 0
-    """So many bytes of the body do not come."""
+    """The number of bytes at the end of the body that are not sent."""
 
 
 class Site:
-    """A server with scripted answers: those of a path one after the other, the last one for ever."""
+    """A server with scripted responses for each path. The last one repeats."""
 
     def __init__(self) -> None:
         site = self
@@ -138,7 +138,7 @@ def test_what_is_sent_with_a_request(site: Site, tmp_path: Path) -> None:
     fetcher.file(FetchSource(url=f"{site.url}/file", headers=headers, proxy=""), tmp_path / "a")
     assert site.asked == [("/file", {**headers, "Accept-Encoding": "identity", "User-Agent": "winkube.node"})]
     assert fetcher.bytes == len(DATA)
-    # Through a proxy the whole URL is asked for.
+    # A proxy request contains the whole URL.
     site.asked.clear()
     host = site.url.removeprefix("http://")
     for proxy in (site.url, host):

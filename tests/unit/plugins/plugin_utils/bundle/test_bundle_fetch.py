@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""How a bundle's files come from servers that redirect, break off, or hold another file meanwhile."""
+"""Downloading a bundle's files from servers that redirect, break connections, or change the file in the meantime."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ SECRET = "Bearer s3cret"
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """A server that takes ranges, by ETag and without, and remembers what it was asked."""
+    """A server that supports ranges, with and without ETags, and records the requests."""
 
     def __init__(self, address: str) -> None:
         super().__init__((address, 0), Handler)
         self.asked: list[dict[str, str]] = []
         self.content, self.tag = NEW, '"new"'
         self.moved = ""
-        """Where it redirects to."""
+        """The target of its redirect."""
         self.cut = 0
-        """After so many bytes the first answer breaks off; then there is the new file."""
+        """The number of bytes after which the first response breaks off. After that, the server has a new file."""
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     @property
@@ -49,7 +49,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.end_headers()
             return
         start = int(self.headers.get("Range", "bytes=0-").removeprefix("bytes=").rstrip("-"))
-        # RFC 9110, 13.1.5: where If-Range names another file, all of this one is sent.
+        # RFC 9110, 13.1.5: if If-Range identifies another file, the whole current file is sent.
         start = start if self.headers.get("If-Range", server.tag) == server.tag else 0
         self.send_response(206 if start else 200)
         if start:
@@ -64,12 +64,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
         server.cut, server.content, server.tag = 0, NEW, '"new"'
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it
-        """Say nothing."""
+        """Log nothing."""
 
 
 @pytest.fixture
 def servers() -> Iterator[tuple[Server, Server]]:
-    """Two servers on hosts of their own."""
+    """Yield two servers on different hosts."""
     found = Server("127.0.0.1"), Server("127.0.0.2")
     yield found
     for one in found:

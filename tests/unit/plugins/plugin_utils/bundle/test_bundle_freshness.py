@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A bundle that is older than one that was used before: signed as well, and refused."""
+"""A bundle that is older than one that was used before: rejected, although it is signed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NOW = datetime.datetime.now(datetime.UTC)
 
 
 def made(folder: Path, names: Sequence[str]) -> None:
-    """Make or change a bundle."""
+    """Build or change a bundle."""
     (folder / WORK).mkdir(parents=True, exist_ok=True)
     entries = []
     for name in names:
@@ -57,7 +57,7 @@ def test_a_bundle_that_was_put_back_is_refused(folder: Path, tmp_path: Path) -> 
     shutil.copytree(tmp_path / "old", folder)
     with pytest.raises(BundleError, match=r"older than one that was used before.*bundle_allow_older"):
         check(folder, state)
-    # Elsewhere it is another one: a key may sign several.
+    # In another folder it is another bundle, because a key may sign several.
     assert check(tmp_path / "old", state) == ""
     assert check(folder, state, allow_older=True) == ""
     assert check(folder, state) == ""
@@ -72,7 +72,7 @@ def test_an_index_of_before_there_were_serials_is_older_than_any(folder: Path, t
     (folder / index.SIGNATURE).write_bytes(keys.sign(KEY, data))
     with pytest.raises(BundleError, match="serial 0"):
         check(folder, state)
-    # And bundle.yml gives it one.
+    # bundle.yml sets one.
     made(folder, ["one"])
     assert check(folder, state) == ""
 
@@ -100,7 +100,7 @@ def test_the_same_files_are_signed_once_and_serials_only_grow(folder: Path) -> N
     first = index.load_stamp(before)
     made(folder, ["one", "two"])
     assert index.load_stamp((folder / index.INDEX).read_bytes()).serial > first.serial
-    # A clock that goes backwards takes none of them back.
+    # A clock that goes back does not reject any of them.
     assert first.after(NOW - datetime.timedelta(days=400)).serial == first.serial + 1
     assert IndexStamp().after(NOW).serial == int(NOW.timestamp())
 

@@ -27,14 +27,14 @@ PLATFORM = {"os": "windows", "architecture": "amd64"}
 
 
 class Registry(dict[str, bytes]):
-    """What a registry has by URL, as the builder knows its fetcher."""
+    """The contents of a registry by URL, with the interface of the builder's fetcher."""
 
     def __init__(self) -> None:
         super().__init__()
         self.asked: list[str] = []
 
     def push(self, *builds: str, tag: str = "3", content: str = "") -> str:
-        """Push an image for these builds of Windows; returns the digest of its index."""
+        """Push an image for these builds of Windows. Returns the digest of its index."""
         entries = []
         for build in builds:
             config = self._blob({"os.version": build, "content": content})
@@ -78,7 +78,7 @@ def registry() -> Registry:
 def build(
     folder: Path, registry: Registry, windows: t.Sequence[str], digest: str = "", **options: t.Any
 ) -> tuple[BuildResult, list[str]]:
-    """Make the bundle; returns what was made, and the lines that were shown."""
+    """Build the bundle. Returns the result, and the lines that were printed."""
     said: list[str] = []
     image = content.BundleImage(name=NAME, windows=tuple(windows), digest=digest)
     wanted = content.BundleContent(files={}, images={NAME: image})
@@ -106,7 +106,7 @@ def test_versions_of_windows_with_the_same_image_share_an_archive(tmp_path: Path
     with tarfile.open(path) as archive:
         assert "index.json" in archive.getnames()
     assert not (tmp_path / ".work").exists()
-    # Nothing is asked for again.
+    # Nothing is requested again.
     registry.asked.clear()
     again, _said = build(tmp_path, registry, ["2022", "2019"])
     assert (again.fetched, again.signed, registry.asked) == ([], False, [])
@@ -161,7 +161,7 @@ ACCEPTED = "expected an Ed25519 key in PEM, as `openssl genpkey -algorithm ed255
         (b"no key", "", f"it is no key, or its passphrase is wrong; {ACCEPTED}"),
         (pem(ec.generate_private_key(ec.SECP256R1())), "", f"it is a key of another kind; {ACCEPTED}"),
     ],
-    # The keys differ from run to run, and names of tests must not.
+    # The keys differ between runs, but names of tests must not.
     ids=["plain", "encrypted", "wrong passphrase", "no key", "another kind"],
 )
 def test_a_key_that_cannot_be_used_says_why(tmp_path: Path, data: bytes, passphrase: str, why: str) -> None:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What registries answer, and which of it a bundle takes."""
+"""The responses of registries, and what a bundle uses of them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ WILD = st.recursive(
 
 
 class Answers:
-    """A fetcher that gives the same document whatever is asked."""
+    """A fetcher that returns the same document for all requests."""
 
     def __init__(self, *documents: bytes) -> None:
         self._documents = documents
@@ -263,7 +263,7 @@ def test_an_error_shows_no_signature() -> None:
         ("https://10.1.2.3:8443/x", True),
         ("https://[::ffff:10.1.2.3]/x", True),
         ("https://localhost/x", True),
-        # Another form of 127.0.0.1, which the system's resolver takes.
+        # Another notation of 127.0.0.1, which the system's resolver accepts.
         ("https://2130706433/x", True),
         ("https://8.8.8.8/x", False),
         ("https://[2001:4860:4860::8888]/x", False),

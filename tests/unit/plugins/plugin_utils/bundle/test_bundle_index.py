@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A bundle's index, its paths and its signature: what is accepted, and that nothing else is."""
+"""A bundle's index, its paths and its signature: only valid ones are accepted."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PATHS = st.lists(NAMES, min_size=1, max_size=4).map(lambda parts: "/".join(("h",
 
 
 def entry(path: str, content: bytes = b"x", **more: t.Any) -> IndexEntry:
-    """An entry for a file of this content."""
+    """Return an entry for a file with this content."""
     given = {"kind": "kubernetes", "name": "kubernetes 1.37.1", "version": "1.37.1", "source": "s", "time": "t"}
     return IndexEntry(
         **{**given, "path": path, "sha256": hashlib.sha256(content).hexdigest(), "size": len(content), **more}
@@ -180,7 +180,7 @@ def made(tmp_path: pathlib.Path) -> Made:
 
 def test_a_signed_bundle_is_accepted_and_its_key_is_its_owners(made: Made, tmp_path: pathlib.Path) -> None:
     assert set(verify.verify(str(made.folder), made.public).entries) == {"h/a", "h/b"}
-    # The key itself does as well as its file.
+    # The key may be given as text or as a file.
     pem = pathlib.Path(made.public).read_text(encoding="ascii")
     assert set(verify.verify(str(made.folder), pem).entries) == {"h/a", "h/b"}
     private = tmp_path / "keys" / "own"

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The program that serves a bundle: whose connections it keeps, whose it refuses, and when it ends."""
+"""The program that serves a bundle: which connections it keeps and rejects, and when it ends."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def is_closed(connection: socket.socket) -> bool:
 
 
 def until(holds: t.Callable[[], bool]) -> None:
-    """Wait until something holds; not for long."""
+    """Wait briefly until a condition is true."""
     end = time.monotonic() + 20
     while not holds():
         assert time.monotonic() < end
@@ -93,7 +93,7 @@ def test_a_connection_is_kept_for_the_next_request(served: Served) -> None:
             connection.sendall(head())
             status, dummy_headers, body = reply(connection)
             assert (status, body) == (b"HTTP/1.1 200 OK", CONTENT)
-        # What came together with the former request is not lost.
+        # Data that arrived together with the previous request is not lost.
         connection.sendall(head() + head()[:20])
         assert reply(connection)[2] == CONTENT
         connection.sendall(head()[20:])
@@ -124,7 +124,7 @@ def test_who_asks_too_often_has_to_wait(served: Served, monkeypatch: pytest.Monk
         status, headers, _body = reply(connection)
         assert (status, headers[b"Retry-After"]) == (b"HTTP/1.1 429 Too Many Requests", b"1")
         assert is_closed(connection)
-    # Others do not have to.
+    # The others are not affected.
     with served.connect() as connection:
         connection.sendall(head("~2"))
         assert reply(connection)[0] == b"HTTP/1.1 200 OK"
@@ -173,7 +173,7 @@ def test_a_request_that_takes_too_long_or_too_much_is_given_up(served: Served, m
     with served.connect() as silent, served.connect() as idle:
         idle.sendall(head())
         assert reply(idle)[2] == CONTENT
-        # The next turn of the loop finds them late.
+        # The next iteration of the loop detects the exceeded time limit.
         time.sleep(0.1)
         with served.connect():
             assert is_closed(silent)
@@ -219,7 +219,7 @@ def test_a_listener_for_all_addresses_has_both_families(folder: Path) -> None:
 
 
 class Program:
-    """A run of the program in this process, in the place of one of its own."""
+    """A run of the program in this process instead of a separate one."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, folder: Path, **settings: t.Any) -> None:
         self.revoked = folder / "winkube-bundle-x" / "revoked"

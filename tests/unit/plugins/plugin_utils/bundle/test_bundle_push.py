@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Files of a bundle reach a simulated machine in pieces; what is there is not sent again, what is wrong is refused."""
+"""Pushing files of a bundle to a simulated machine in pieces: existing ones are skipped, and wrong ones rejected."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PLACE = f"{use.PUSHED}\\dl.example\\a.exe"
 
 
 class TakingNode(DirectNode):
-    """A simulated machine that takes files; a test may damage them on the way."""
+    """A simulated machine that receives files. A test may damage them on the way."""
 
     def __init__(self, machine: Machine) -> None:
         super().__init__(machine)
@@ -62,7 +62,7 @@ def bundle(tmp_path: pathlib.Path) -> Bundle:
 
 
 def sent(node: TakingNode, bundle: Bundle) -> list[str]:
-    """The paths of what was pushed of all that the bundle has."""
+    """Push all files of the bundle, and return the paths of those that were sent."""
     work = push.Push(NodeSession(t.cast("t.Any", node)), bundle)
     work.run(list(bundle.entries.values()))
     return work.pushed

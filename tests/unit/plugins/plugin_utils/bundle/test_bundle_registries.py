@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What registries are asked for, in which order, and how they are told who asks."""
+"""The requests to registries, their order, and their authentication."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PEM = "-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----"
 
 
 class Answers:
-    """A fetcher whose servers are a dictionary; it notes what was asked for."""
+    """A fetcher whose servers are a dictionary. It records the requests."""
 
     def __init__(self, **documents: object) -> None:
         self.documents = documents

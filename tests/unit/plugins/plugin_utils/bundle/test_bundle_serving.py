@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a bundle's server answers: files, parts of them, and refusals; who may ask, and how often."""
+"""The responses of a bundle's server: files, parts of them, and errors; authorization and limits."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Answer(t.NamedTuple):
 
 
 def ask(files: Files, path: str = "h/a%20b.exe", method: str = "GET", **headers: str) -> Answer:
-    """What a request with a token is answered."""
+    """Return the response to a request with a token."""
     lines = [f"{method} /~token/{path} HTTP/1.1", "Host: h"]
     lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
     ours, theirs = socket.socketpair()
@@ -163,10 +163,10 @@ def test_each_node_has_a_token_of_its_own_until_it_is_revoked() -> None:
 def test_five_seconds_worth_of_requests_may_come_at_once() -> None:
     known = nodes.Nodes({})
     assert [known.may_ask("c", 2.0, 100.0) for _ in range(12)] == [True] * 10 + [False] * 2
-    # Then as many as the time allows, and for each client by itself.
+    # After that as many as the time allows, for each client separately.
     assert [known.may_ask("c", 2.0, 101.0) for _ in range(3)] == [True, True, False]
     assert known.may_ask("d", 2.0, 101.0)
-    # However long nobody asked, no more than that is saved.
+    # No more than that is saved, however long there were no requests.
     assert [known.may_ask("c", 2.0, 9000.0) for _ in range(11)] == [True] * 10 + [False]
 
 
@@ -180,7 +180,7 @@ def test_a_process_lives_while_it_is_the_same() -> None:
         os._exit(0)
     born = watched.birth(child)
     os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
-    # A zombie is gone, and so is a process that nobody knows.
+    # A zombie counts as ended, and so does an unknown process.
     assert not watched.lives(child, born)
     os.waitpid(child, 0)
     assert not watched.lives(child, born)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Index and signature of a bundle whose maker is killed at any step of writing them, or of finding them again."""
+"""The index and signature of a bundle whose builder is killed at any step of writing or finding them."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ STEPS = ("index half written", "index written", "signature half written", "both 
 
 
 class Killed(BaseException):
-    """What nobody catches."""
+    """An exception that no code catches."""
 
 
 def entries(*names: str) -> dict[str, IndexEntry]:
-    """Entries of an index, by path."""
+    """Return the entries of an index, by path."""
     return {
         name: IndexEntry(path=name, kind="tool", name=name, version="1", source="", sha256="0" * 64, size=1, time="")
         for name in names
@@ -42,7 +42,7 @@ OLD, NEW = entries("h/one"), entries("h/one", "h/two")
 
 @contextlib.contextmanager
 def killed_after(operations: int, half: bool = False) -> Iterator[None]:
-    """Ends what runs inside once so many files were written or renamed; the next one is half written, if it is that."""
+    """Kill the code in a context after this number of file operations. With `half`, the next write is incomplete."""
     write, replace, left = Path.write_bytes, Path.replace, operations
 
     def due() -> bool:
@@ -69,7 +69,7 @@ def killed_after(operations: int, half: bool = False) -> Iterator[None]:
 
 
 def cut(step: int) -> contextlib.AbstractContextManager[None]:
-    """A kill at one of STEPS."""
+    """Return a kill at one of STEPS."""
     return killed_after(*((0, True), (1,), (1, True), (2,), (3,), (4,))[step])  # type: ignore[arg-type]
 
 
@@ -81,7 +81,7 @@ def bundle(tmp_path: Path) -> Path:
 
 
 def strictly(bundle: Path) -> dict[str, IndexEntry] | None:
-    """What a playbook accepts."""
+    """Return the index if a playbook accepts it."""
     try:
         return verify.read_index(bundle, PUBLIC)[0]
     except BundleError:
@@ -92,7 +92,7 @@ def strictly(bundle: Path) -> dict[str, IndexEntry] | None:
 def test_a_kill_at_any_step_loses_nothing(bundle: Path, step: int) -> None:
     with cut(step):
         signing.write(bundle, KEY, NEW.values())
-    # Between the two renamings alone, nobody may use it.
+    # Only between the two renames the bundle cannot be used.
     assert strictly(bundle) == {"index in place": None, "done": NEW}.get(STEPS[step], OLD)
     expected = OLD if step < 3 else NEW
     before = {path: path.read_bytes() for path in bundle.rglob("*") if path.is_file()}

@@ -47,7 +47,7 @@ def test_a_renewed_certificate_keeps_its_names_and_gets_the_one_it_is_reached_by
         "192.0.2.21",
         "198.51.100.7",
     ]
-    # One without names has its common name.
+    # A certificate without alternative names has its common name.
     assert certificates.names_of(make(), []) == ["windows01"]
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""How connections are read and judged, and what a renewed certificate asks of a node, in full."""
+"""Parsing and checking connections, and the calls for a renewed certificate, with complete results."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_names_that_a_certificate_may_have(more: list[str], names: list[str]) ->
 
 
 class Server:
-    """A TLS server with a certificate of its own."""
+    """A TLS server with its own certificate."""
 
     def __init__(self, folder: Path, own: x509.Certificate, key: t.Any) -> None:
         file = folder / "server.pem"

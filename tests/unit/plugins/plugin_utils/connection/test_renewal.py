@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A renewed certificate on a simulated machine: who is trusted at which moment, and what is deleted."""
+"""Renewing a certificate on a simulated machine: the trusted certificates at each moment, and the deleted ones."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
 
 
 class Site:
-    """A renewer of a machine, and what the controller says of the certificates that it is shown."""
+    """A renewer for a machine, and the controller's trust in the certificates that it is shown."""
 
     def __init__(self, machine: Machine, pins: Path) -> None:
         self.machine, self.pins = machine, pins
@@ -64,7 +64,7 @@ class Site:
         return {each.thumbprint for each in (listener.certificate, *listener.others)}
 
     def leave_behind(self, days: int) -> str:
-        """What an interrupted run made, and did not use."""
+        """Create an unused certificate, like an interrupted run."""
         policy = renewal.RenewalPolicy(days=0, valid_days=days)
         return self.renewer._make(self.renewer.read_listener(), policy).thumbprint
 

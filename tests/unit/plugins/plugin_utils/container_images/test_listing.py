@@ -130,7 +130,7 @@ def test_another_source_is_another_image(more: dict[str, t.Any]) -> None:
 
 
 def test_about_the_size_of_what_every_node_has_nobody_need_be_asked() -> None:
-    """Else the first run of each node would measure twice."""
+    """Otherwise, the first run of each node would measure twice."""
     pause, app = container_images.resources(["registry.k8s.io/pause:3.10.2", "r.example/app:1"], {})
     assert pause["likely_size"] > 10**8
     assert "likely_size" not in app

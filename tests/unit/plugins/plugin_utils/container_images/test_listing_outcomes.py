@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Lists of container images: resources, results and refusals, as tables compared with golden files."""
+"""Lists of container images: resources, results and errors, as tables that are compared with golden files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ REGISTRIES = {"r.example": {"username": "u", "password": "p"}}
 
 
 def refused(call: Callable[[], object]) -> object:
-    """What a call returns, or the message with which it is refused."""
+    """Return the result of a call, or its error message."""
     try:
         return call()
     except ResourceError as error:

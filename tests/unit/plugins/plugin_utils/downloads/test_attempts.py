@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Downloads that fail on a simulated machine: how often a mirror is asked, what stays, and what people are told."""
+"""Downloads that fail on a simulated machine: the number of requests, the remaining files, and the messages."""
 
 from __future__ import annotations
 
@@ -65,11 +65,11 @@ def test_a_mirror_that_does_not_have_it_is_asked_once(
     first, second = mirrors
     second.put("files.example/tool.zip", GOOD)
     if part:
-        # Its server is asked to go on, and since 416 looks like 404 to curl, for all of it.
+        # A resumed download is requested first, and then the whole file, because curl reports 416 like 404.
         node.machine.files.make_directory("C:\\cache")
         node.machine.files.write_bytes(f"{PATH}.part", GOOD[:20])
     assert run(node, artifact(GOOD, first, second)).failures == []
-    # Once each for its size, before anything is fetched.
+    # One request for the size of each, before anything is downloaded.
     assert (asked(first), asked(second)) == (1 + times, 1 + 1)
 
 

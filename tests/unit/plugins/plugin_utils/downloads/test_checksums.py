@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Checksum files: the controller, the node's verb and the simulator read the same hash out of them."""
+"""Checksum files: the controller, the node's verb and the simulator read the same hash."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_controller_and_simulator_read_the_same(text: str, algorithm: tuple[str,
     ("text", "found"),
     [
         (f"\n {ONE}\r\n\r\n", ONE),
-        # Of which file the bare one would be, nobody says.
+        # It is unknown which file the bare hash belongs to.
         (f"{ONE}\n{TWO}  other.zip\n", None),
         (f"{ONE}\n# made by hand\n", None),
         (f"{ONE}  other.zip\n{TWO} *.\\dist\\X.zip\n{ONE}  x.zip\n", TWO.lower()),
@@ -64,7 +64,7 @@ def test_a_hash_is_of_a_name_or_all_alone(text: str, found: str | None) -> None:
 
 
 def test_the_verb_has_the_same_rule(repository: Path) -> None:
-    """No PowerShell runs here: its pattern, at least, is the one that these tests try."""
+    """Without PowerShell, compare at least its pattern with the one that these tests use."""
     verb = (repository / "plugins/module_utils/_CallVerbs.psm1").read_text(encoding="utf-8")
     assert r"^[ \t]*([0-9a-fA-F]{$length})(?:[ \t]+[*]?([^ \t].*?))?[ \t]*`$" in verb
     assert "if ($bare -and $lines.Count -eq 1)" in verb

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""curl.exe: what it is told, by version, and what is shown of it."""
+"""curl.exe: its options by version, and how its output is reported."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_curl_takes_the_configuration(tmp_path: Path) -> None:
     assert output.read_bytes() == b"whole"
 
 
-# curl --help of 7.55.1, which Windows Server 2019 has; `man curl` of that version.
+# curl --help of 7.55.1, which is part of Windows Server 2019, and `man curl` of that version.
 _CURL_7_55 = {
     *("url", "output", "create-dirs", "continue-at", "fail", "location", "silent", "show-error", "connect-timeout"),
     *("speed-limit", "speed-time", "retry", "retry-connrefused", "proxy", "noproxy", "ssl-no-revoke", "header"),
@@ -163,6 +163,6 @@ def test_a_question_about_a_size_has_exactly_these_options() -> None:
 def test_a_refusal_is_final_where_curl_repeats_what_passes_by_itself(
     version: tuple[int, ...], final: tuple[int, ...]
 ) -> None:
-    """curl repeats a 429 by itself from 7.67 on."""
+    """curl itself retries after 429 since 7.67."""
     call = curl.download("x", "https://h/x", "C:\\x", curl.DownloadRoute(), timeout=1, version=version)
     assert call.final_codes == final

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What downloads ask of a node, and how its answers are read, as tables that are compared with golden files."""
+"""The calls of downloads, and parsing their results, as tables that are compared with golden files."""
 
 from __future__ import annotations
 

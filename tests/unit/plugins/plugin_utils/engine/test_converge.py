@@ -188,7 +188,7 @@ def test_the_failure_of_a_no_log_resource_hides_its_values() -> None:
 
 
 class Explained(Download):
-    """A setting that says what its failure means."""
+    """A setting that explains its failure."""
 
     def explain(self, call_id: str, result: CallResult) -> str | None:
         return f"That is {call_id}" if self.name == "a" else None

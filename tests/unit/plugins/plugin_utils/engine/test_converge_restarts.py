@@ -40,7 +40,7 @@ def test_a_reported_reboot_happens_once_and_the_rest_goes_on() -> None:
     assert world.reboots == 1
     assert world.sets() == ["a", "b", "c", "d"]
     assert outcome.rebooted
-    # Observe, up to the barrier, the rest: nothing is observed again.
+    # Observe, the calls up to the barrier, the rest. Nothing is observed again.
     assert len([batch for batch in action.machine.batches if not is_of_a_reboot(batch)]) == 3
     assert commands_of_orders(action.machine) == []
 
@@ -164,7 +164,7 @@ def test_a_service_runs_with_what_the_batch_wrote_after_it_was_started(state: st
     converge(world, *((service, file) if first == "service" else (file, service)))
     starts = world.ran("Start-Service")
     assert starts == (1 if state == "Stopped" else 0)
-    # A service that ran and need not change restarts for the file alone, wherever it stands.
+    # A running service without changes restarts only for the file, regardless of its position.
     assert world.ran("Restart-Service") == (restarts if state == "Stopped" else 1)
 
 
@@ -201,7 +201,7 @@ def test_a_service_that_restarts_after_a_change_anyway_restarts_once() -> None:
         world.has_services(kubelet="Running")
         outcome, _ = converge(world, *resources)
         assert outcome.failures == []
-        # Whatever started before the change has not read it.
+        # A service that started before the change has not read the file.
         assert world.ran("Restart-Service") == restarts
 
 

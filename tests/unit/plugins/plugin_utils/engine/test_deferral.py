@@ -57,7 +57,7 @@ def test_what_is_made_at_once_disturbs_nobody_and_builds_on_nothing_that_waits(e
         waiting = [other for other in later if other.position < item.position]
         assert not waiting or isinstance(item.resource, Fetch)
         assert not any(isinstance(other.resource, Folder) for other in waiting)
-    # Nothing waits without a reason.
+    # Nothing is deferred without a reason.
     assert not later or later[0].disturbance
 
 
@@ -89,7 +89,7 @@ def test_a_run_makes_the_first_part_and_tells_the_rest() -> None:
     assert "failed" not in result
     # No command was added.
     assert action._connection.commands == 2
-    # The rest follows, and all is done then.
+    # After that, the rest follows.
     outcome, _ = converge(world, *resources)
     assert world.sets() == ["a", "d", "b", "c"]
     assert outcome.deferred == []

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""--diff of a file is a unified diff of its text, by Ansible's own hand."""
+"""--diff of a file is a unified diff of its text, which Ansible itself prints."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CONFIG = "version = 4\nroot = 'C:\\\\ProgramData'\n[plugins]\nsnapshotter = 'win
 
 
 def printed(before: dict[str, Any], after: dict[str, Any], **more: Any) -> list[str]:
-    """What ansible-playbook --diff prints of a change of a file, without the headers."""
+    """Return what ansible-playbook --diff prints for a change of a file, without the headers."""
     change = Change(before=before, after=after, calls=(), why="differs")
     planned = Planned(position=0, resource=File(name="C:\\f", content="x", **more), change=change)
     text = CallbackModule()._get_diff([planned.diff()])
@@ -52,7 +52,7 @@ def test_what_has_no_text_stays_readable() -> None:
     [
         ("a\r\nb\r\n", "a\nb\n", ["-a\\r", "-b\\r", "+a", "+b"]),
         ("\ufeffa\n", "a\n", ["-(byte-order mark)a", "+a"]),
-        # Where a line differs as well, only that is shown.
+        # If a line differs, too, only that is shown.
         ("\ufeffa\r\nb\r\n", "a\nc\n", [" a", "-b", "+c"]),
         ("a", "a\n", ["-a", "\\ No newline at end of file", "+a"]),
     ],

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a plan takes of the node's volumes: asked before the first byte, refused in one table."""
+"""The disk space that a plan needs on the node's volumes: checked before the first byte, with errors in one table."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Stdout(SizeProbe):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Parts(SizeProbe):
-    """Knows the sizes of parts without asking."""
+    """Returns the sizes of parts without a query."""
 
     calls: tuple[Call, ...] = ()
     parts: t.Mapping[str, int]
@@ -46,7 +46,7 @@ class Parts(SizeProbe):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Big(Setting):
-    """A setting that takes room."""
+    """A setting that needs disk space."""
 
     type: t.ClassVar[str] = "Big"
     independent: t.ClassVar[bool] = True
@@ -66,7 +66,7 @@ class Big(Setting):
 
 
 class Disks(World):
-    """A machine with disks, that knows the sizes of what is elsewhere."""
+    """A machine with disks, which knows the sizes of remote files."""
 
     def __init__(self, free: dict[str, int], sizes: dict[str, str] | None = None) -> None:
         known = {"size.exe": lambda call: ProgramResult(stdout=(sizes or {})[call["arguments"][0]])}
@@ -107,7 +107,7 @@ def test_what_does_not_fit_is_refused_whole_with_what_each_takes() -> None:
 
 
 def test_what_can_tell_its_size_later_is_measured_again_before_its_first_byte() -> None:
-    """As a container image, where the runtime that asks its registry comes by the same plan."""
+    """An example is a container image, if the same plan installs the runtime that queries the registry."""
     plan = [Setting(name="runtime"), Big(name="image", asked=True, later=True), Big(name="other", size=GB)]
     for size, fits in ((5 * GB, True), (9 * GB, False)):
         world = Disks({"C": 10 * GB})
@@ -119,7 +119,7 @@ def test_what_can_tell_its_size_later_is_measured_again_before_its_first_byte() 
         if fits:
             outcome, action = converge(world, *plan)
             assert titles(outcome) == ["Setting runtime", "Big image", "Big other"]
-            # Observe; measure and apply, twice.
+            # Observe; then measure and apply, twice.
             assert action._connection.commands == 5
             continue
         with pytest.raises(NodeError, match="not enough disk space on C: for the rest of the plan") as caught:
@@ -142,7 +142,7 @@ def test_a_disk_is_no_larger_than_that_of_the_machines_that_start_from_the_image
         "free-space.D:": CallResult(ok=True, output=({"free": 50 * GB, "total": 60 * GB},)),
     }
     assert disk_space.free(measured) == {"C:": 100 * GB, "D:": 50 * GB}
-    # 27 GB are in use: of 30 GB, 3 GB are left; of 20 GB, less than nothing.
+    # 27 GB are in use: 3 GB are left of 30 GB, and less than nothing of 20 GB.
     assert disk_space.free(measured, 30 * GB) == {"C:": 3 * GB, "D:": 50 * GB}
     assert disk_space.free(measured, 20 * GB)["C:"] == -7 * GB
     assert disk_space.free(measured, 200 * GB)["C:"] == 100 * GB
@@ -260,7 +260,7 @@ def test_a_reboot_before_what_is_measured_later_is_told_where_it_is_not_allowed(
 
 
 def asked_of(*calls: Call, secret: bool = False) -> tuple[Call, ...]:
-    """The questions about the size of a download, without the one about the free space."""
+    """Return the queries for the size of a download, without that for the free space."""
     download = Call(id="download", command="curl.exe", secret=secret)
     wanted = SpaceRequirement(path="c:\\cache\\a", probe=Stdout(calls=calls))
     change = Change(why="it is not there", before={}, after={}, calls=(download,), space=(wanted,))

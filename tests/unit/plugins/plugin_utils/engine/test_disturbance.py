@@ -43,7 +43,7 @@ def test_a_restart_of_what_pods_need_does(service: str) -> None:
 
 def test_what_a_resource_cannot_tell_it_says() -> None:
     assert of({**FILE, "disturbs": True}) == "changes what pods use"
-    # The more precise reason where there is one.
+    # The more precise reason, if there is one.
     assert of({**FILE, "disturbs": True, "restarts": ["kubelet"]}) == "restarts kubelet"
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""How often a resource is asked what to observe: once per run, however often the node is observed."""
+"""How often `observe` of a resource is called: once per run, however often the node is observed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Counted(Setting):
-    """A setting that counts how often it is asked."""
+    """A setting that counts the calls of `observe`."""
 
     type: t.ClassVar[str] = "Counted"
     first: bool = False

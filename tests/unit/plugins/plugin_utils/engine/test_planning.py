@@ -101,7 +101,7 @@ def test_merged_questions_answer_everybody() -> None:
     resources.append(Thing(name="c", questions=(one, build)))
     questions = Questions(resources)
     (batch,) = questions.batches()
-    # What others build on is asked by each, so that no call refers to another group's.
+    # Calls with dependents are repeated for each, so that no call refers to another group's call.
     assert [call.id for call in batch] == ["r0.list", "r1.one", "r1.more", "r2.one", "r2.more"]
     answers = {call.id: CallResult(ok=True, output=(call.id,)) for call in batch}
     assert questions.answers(answers, 1)["list"].output == ("r0.list",)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The batch of a cleanup: its order, its size, what of it always runs; and what its answers mean."""
+"""The batch of a cleanup: its order, its size, the calls that always run, and parsing its results."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_work_on_the_node_does_not_grow_by_calls() -> None:
     small, large = plan_of(many(3, 2)), plan_of(many(300, 200))
     assert [call.id for call in calls_of(small)] == [call.id for call in calls_of(large)]
     listings = [call.command for call in calls_of(large) if call.command.startswith("Get-Hns")]
-    # Each kind is listed before and after its removal, and never once more.
+    # Each kind is listed before and after its removal, and not once more.
     assert sorted(listings) == sorted(2 * ["Get-HnsPolicyList", "Get-HnsEndpoint", "Get-HnsNamespace"])
     wire = json.dumps(Batch(calls=calls_of(large)).to_wire())
     assert len(wire) < MAX_BATCH_BYTES / 10
@@ -88,11 +88,11 @@ def test_all_goes_in_the_order_of_the_document() -> None:
              "start.kubelet", "start.kube-proxy", "services-after", "network-again", "settle", "uplink-again.0.check",
              "journal-done"]  # fmt: skip
     assert [name for name in ids if name in order] == order
-    # Whatever network comes, it may be another one than before: only its type tells that it takes the adapter.
+    # The next network may be a different one. Only its type determines whether it uses the adapter.
     (again,) = [call for call in calls_of(plan) if call.id == "network-again"]
     assert again.until == {"Type": ["l2bridge", "overlay", "transparent", "l2tunnel"]}
     assert len(ids) == len(set(ids))
-    # One that stays would be found at once: it is the same CNI's, which makes the removed ones again.
+    # A network that stays would be found at once, because the same CNI plugin creates the removed ones again.
     partly = dataclasses.replace(plan, external_left=1)
     (again,) = [call for call in calls_of(partly) if call.id == "network-again"]
     assert again.until == {"Name": [item.name for item in plan.networks if item.external]} != {"Name": []}
@@ -127,11 +127,11 @@ def test_stale_is_no_detached_work_and_asks_once_more_whose_an_endpoint_is() -> 
     assert source.where["SharedContainers"] == sorted(pod.sandbox for pod in many(3, 2).pods[3:])
 
 
-# --- Answers.
+# --- Results.
 
 
 def answers(plan: CleanupPlan, left: t.Iterable[str] = (), **more: CallResult) -> Observation:
-    """All calls succeed, and these endpoints are left."""
+    """Return the observation in which all calls succeed, and these endpoints are left."""
     calls = {call.id: CallResult(ok=True) for call in calls_of(plan)}
     calls["endpoints-after"] = result([{"ID": one.lower()} for one in left])
     return Observation(calls={**calls, **more})
@@ -171,7 +171,7 @@ def test_what_was_not_reached_is_counted_not_listed() -> None:
         "stop.kubelet: Stop-Service did not end within 120 s",
         f"{len([item for item in plan.items if item.type.startswith('Hns')])} objects of HNS were not touched",
     )
-    # A service that does not stop is not HNS.
+    # A service that cannot be stopped is not HNS.
     assert done.hang == ""
 
 

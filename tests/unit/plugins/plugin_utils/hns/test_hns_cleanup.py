@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A cleanup's course: lost batches, earlier ones, nodes that never come back, options that contradict each other."""
+"""A cleanup from end to end: lost batches, earlier ones, nodes that do not come back, conflicting options."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ JOURNAL = {
 
 @dataclasses.dataclass
 class FakeNode:
-    """A node with one stale endpoint; what happens to its batches is scripted."""
+    """A node with one stale endpoint, and scripted faults of its batches."""
 
     script: list[t.Any] = dataclasses.field(default_factory=list)
     journal: bool = False
@@ -85,7 +85,7 @@ def test_people_see_each_step_when_it_happens() -> None:
     assert lines[0] == "win: look: 1 endpoint, 1 namespace to remove"
     assert lines[1].startswith("win: hns_cleanup stale at remove-networks (9 of ")
     assert lines[-1].startswith("win: remove: ")
-    # Hundreds of nodes with nothing to do say nothing.
+    # Hundreds of nodes without anything to do print nothing.
     quiet: list[str] = []
     cleanup(FakeNode(), "networks", say=quiet.append, check_mode=True).run()
     assert not quiet

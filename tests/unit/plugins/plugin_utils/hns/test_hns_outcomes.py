@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The whole outcome of HNS nodes: what is asked, who owns what, what a cleanup removes, does and reports."""
+"""The complete results for HNS nodes: the calls, the owners, and what a cleanup removes, does and reports."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_everything_is_said_of_a_node() -> None:
     for case, seen in nodes().items():
         document = to_result(read_facts(seen))
         if case not in ("containerd", "docker"):
-            # Only who owns what differs.
+            # Only the owners differ.
             document = {
                 key: ", ".join(f"{one['id'][:8]} {one['state']} {one.get('owner', '')}" for one in value)
                 if key in ("endpoints", "policy_lists", "namespaces")
@@ -127,7 +127,7 @@ def test_what_is_planned() -> None:
 
 
 def warnings_of(case: str, facts: HnsFacts) -> object:
-    """Return the warnings about a wish, or why it is refused."""
+    """Return the warnings about a request, or why it is rejected."""
     try:
         return check_wish(WISHES[case], facts)
     except ScopeError as error:
@@ -154,7 +154,7 @@ def test_what_is_done() -> None:
 
 
 def _short(calls: tuple[Call, ...]) -> list[Call]:
-    # How a card gets its settings back is in another golden file.
+    # Another golden file contains the restoration of an adapter's settings.
     return [call for call in calls if "uplink" not in call.id or call.id.endswith(".check")]
 
 

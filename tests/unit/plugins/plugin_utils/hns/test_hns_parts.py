@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What nodes answer, read: HNS's objects, runtimes, CNI files, services, adapters, journals; however odd it is."""
+"""Parsing nodes' results, even unusual ones: HNS objects, runtimes, CNI files, services, adapters, journals."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_a_sandbox_that_is_being_made_has_a_lease_only() -> None:
 
 
 def test_containers_of_other_namespaces_are_asked_for() -> None:
-    """nerdctl and BuildKit run containers beside the kubelet's, with ids of their own."""
+    """nerdctl and BuildKit run containers in addition to the kubelet's, with their own ids."""
     known = {
         "pods": pods(OTHER),
         "ctr-namespaces": said("buildkit\nk8s.io\n"),
@@ -128,7 +128,7 @@ def test_containers_of_other_namespaces_are_asked_for() -> None:
     assert runtime.find("z9nerd-build") is not None
     more = read_runtime(**{**known, "ctr-namespaces": said("buildkit\nk8s.io\nmine\n")})
     assert "namespaces that were not asked for: mine (containerd_namespaces)" in more.problem
-    # Where the collection has measured container images, its own namespace stays, and has no containers.
+    # After measuring container images, the collection's own namespace remains, without containers.
     own = read_runtime(**{**known, "ctr-namespaces": said(f"buildkit\nk8s.io\n{SIZES}\n")})
     assert not own.problem
     skipped = CallResult(ok=False, skipped="ctr-namespaces failed")
@@ -222,11 +222,11 @@ def test_a_runtime_that_is_disabled_is_not_asked() -> None:
         ("docker", "disabled"),
         ("containerd", "automatic"),
     ]
-    # One that is stopped, but may start again, is: and then nobody knows who lives.
+    # A service that is stopped, but may start again, counts as running. Then it is unknown which containers exist.
     assert hns_services.installed_runtimes(found) == ("containerd",)
 
 
-# --- Cards.
+# --- Adapters.
 
 CARDS: dict[str, t.Any] = {
     "adapters": [
@@ -283,7 +283,7 @@ def test_a_card_that_lost_anything_is_found(change: dict[str, t.Any]) -> None:
 ALONE = [
     {"Name": "Ethernet", "ifIndex": 20, "MacAddress": "00-aa", "HardwareInterface": True, "Status": "Up"},
     {"Name": "Storage", "ifIndex": 30, "MacAddress": "00-cc", "HardwareInterface": True, "Status": "Up"},
-    # Tunnels have no address of their own.
+    # Tunnels have no address.
     {"Name": "Teredo", "ifIndex": 40, "MacAddress": "", "HardwareInterface": False, "Status": "Up"},
     {"Name": "Modem", "ifIndex": 41, "MacAddress": "", "HardwareInterface": True, "Status": "Up"},
 ]
@@ -293,7 +293,7 @@ ALONE = [
     ("change", "at_risk"),
     [
         ({}, ["Ethernet", "Storage"]),
-        # A switch has either of them: no first network is to come.
+        # A switch has either of them, so no first network will be created.
         ({"Name": "vEthernet (Storage)", "MacAddress": "00-CC", "HardwareInterface": False}, []),
         ({"Name": "vEthernet (Ethernet)", "MacAddress": "00-AA", "HardwareInterface": False}, []),
         ({"Name": "vEthernet (nat)", "MacAddress": "00-BB", "HardwareInterface": False}, ["Ethernet", "Storage"]),

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a cleanup removes: never what somebody owns, and all that nobody does."""
+"""What a cleanup removes: all objects without an owner, and none that has one."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ def test_stale_takes_what_nobody_owns_and_nothing_else(model: Model, protected: 
         name = one.network["name"]
         return name in CNIS if protected is None else name not in protected
 
-    # Leases tell who is being made; without them, one that is not listed in either look is taken for gone.
+    # Leases show which pods are being created. Without them, a pod that neither observation lists counts as gone.
     gone = ("gone",) if model.leases else ("gone", "creating")
     stale = {one.endpoint_id for one in model.pods if one.kind in gone and one.born and open_network(one)}
     assert ids(plan.endpoints) == stale
-    # A policy list needs all of its endpoints gone: removed now, or not there in any look.
+    # For a policy list, all its endpoints must be gone: removed now, or missing in all observations.
     there = {one.endpoint_id for one in model.pods}
     for item in plan.policies:
         assert item.endpoints
@@ -61,7 +61,7 @@ def test_stale_takes_what_nobody_owns_and_nothing_else(model: Model, protected: 
         wanted = {model.reference(one) for one in refers}
         if wanted and not (wanted & there) - stale:
             assert f"{number:08X}-2222-4000-8000-000000000000" in removed
-    # No namespace of a pod that lives, or is being made, or of the host.
+    # No namespace of a running or starting pod, or of the host.
     kept = {one.namespace_id for one in model.pods if one.of_pod and one.kind not in gone} | {"E" * 8}
     assert not ids(plan.namespaces) & kept
     assert not plan.networks
@@ -90,7 +90,7 @@ def test_the_other_scopes_stay_on_their_networks(model: Model, scope: t.Literal[
     else:
         assert lives <= ids(plan.endpoints)
         assert {item.name for item in plan.networks} == set(targets)
-    # A network is removed only when nothing is left on it.
+    # A network is removed only if nothing else is left on it.
     for network in plan.networks:
         on_it = {one.endpoint_id for one in model.pods if one.network["name"] == network.name}
         assert on_it <= ids(plan.endpoints)
@@ -117,7 +117,7 @@ def test_an_empty_namespace_waits_for_pods_that_are_being_made() -> None:
     model = Model(pods=[pod(0, "live")], policies=[], orphans=1)
     assert ids(make_plan(wish, facts_of(model)).namespaces) == {"F0000000"}
     assert make_plan(wish, facts_of(dataclasses.replace(model, pods=[pod(0, "live"), pod(1, "creating")]))).empty
-    # A containerd without such leases does not tell.
+    # A containerd without such leases does not show it.
     assert make_plan(wish, facts_of(dataclasses.replace(model, leases=False))).empty
 
 
@@ -160,7 +160,7 @@ def test_docker_keeps_the_endpoints_of_stopped_containers_unless_told() -> None:
 
 
 class SharedPod(Pod):
-    """A pod whose endpoint several containers use: its own sandbox's id, and one that differs by its first letter."""
+    """A pod with an endpoint that its sandbox and another container (an id with another first digit) share."""
 
     @property
     def other(self) -> str:
@@ -198,7 +198,7 @@ def test_an_endpoint_is_in_use_while_one_of_its_containers_runs(stopped_first: b
         (CleanupRequest(scope="networks", networks=("lab",)), "'lab' is protected"),
         (CleanupRequest(scope="networks", networks=("cbr0",), protected=("cbr0",)), "accepted: azure, lab, nat"),
         (CleanupRequest(scope="networks", networks=("cbr0",), protected=(CNI["id"].lower(),)), "'cbr0' is protected"),
-        # A slip would protect nothing. Docker's network is not on every node.
+        # A typo would protect nothing. Docker's network does not exist on every node.
         (
             CleanupRequest(scope="all", protected=("nat", "lba")),
             "protected_networks: there is no network 'lba'; there are: azure",
@@ -241,7 +241,7 @@ def test_a_network_is_protected_by_its_id_too() -> None:
 
 
 def test_scope_stale_only_warns_of_a_protected_network_that_is_not_there() -> None:
-    """It takes no network; the list may be that of a whole fleet."""
+    """The scope removes no networks, and the list may apply to a whole fleet."""
     facts = facts_of(Model(pods=[], policies=[]))
     (said,) = check_wish(CleanupRequest(scope="stale", protected=("nat", "lba")), facts)
     assert said.startswith("protected_networks: there is no network 'lba'; there are: azure")
@@ -290,14 +290,14 @@ def test_endpoints_whose_network_is_gone_go_too() -> None:
 
 
 def test_a_remote_endpoint_with_the_address_of_a_pod_here_is_stale() -> None:
-    """microsoft/Windows-Containers#631: the pod that it stood for is gone, and the one here gets no traffic."""
+    """This is microsoft/Windows-Containers#631: its pod is gone, and the local pod with the address gets no traffic."""
     here = pod(0, "live", address="10.244.0.9")
     model = Model(
         pods=[
             here,
             pod(1, "remote", address="10.244.0.9"),
             pod(2, "remote", address="10.244.7.7"),
-            # Of a pod that vanished, of the host, and on another network: nobody here has the address.
+            # Those of a vanished pod, of the host, and on another network: no local pod has the address.
             pod(3, "gone", address="10.244.0.10"),
             pod(4, "remote", address="10.244.0.10"),
             pod(5, "remote", AZURE, address="10.244.0.9"),
@@ -308,7 +308,7 @@ def test_a_remote_endpoint_with_the_address_of_a_pod_here_is_stale() -> None:
     plan = make_plan(CleanupRequest(scope="stale"), facts_of(model))
     assert ids(plan.endpoints) == {model.pods[1].endpoint_id, model.pods[3].endpoint_id}
     assert "default/web-0 has its address now" in {item.why for item in plan.items}
-    # Their load balancers send to an address that serves: they are kube-proxy's to change.
+    # Their load balancers send traffic to an address in use, so kube-proxy must change them.
     assert not plan.policies
 
 
@@ -333,7 +333,7 @@ def test_nothing_goes_where_running_containers_stay_and_the_runtime_does_not_ans
 
 
 def test_a_sandbox_that_is_being_made_is_the_runtimes() -> None:
-    # containerd ends its making when the network is gone; crictl knows no such sandbox yet.
+    # containerd stops creating it when the network is gone. crictl does not list the sandbox yet.
     for others in ([], [pod(0, "live")]):
         model = Model(pods=[*others, pod(1, "creating")], policies=[])
         plan = make_plan(CleanupRequest(scope="all"), facts_of(model))
@@ -368,7 +368,7 @@ def test_what_an_earlier_cleanup_left_is_repaired_in_any_scope() -> None:
 
 
 def test_an_adapter_gets_back_what_it_had_before_the_first_cleanup() -> None:
-    # Since then the adapter has got the wrong address.
+    # Since then, the adapter has had the wrong address.
     adapter = {
         "adapters": [{"Name": "Ethernet", "ifIndex": 5, "MacAddress": "AA", "HardwareInterface": True, "Status": "Up"}],
         "interfaces": [{"InterfaceIndex": 5, "Dhcp": "Disabled"}],

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What is read of adapters, of HNS objects of every shape, and of the files of CNIs."""
+"""Parsing adapters, HNS objects of all forms, and the files of CNI plugins."""
 
 from __future__ import annotations
 

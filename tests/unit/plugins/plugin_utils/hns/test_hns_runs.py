@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Whole cleanups before a node of answers, and the options they get."""
+"""Complete cleanups with a node of prepared responses, and their options."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ Answer = Callable[[Batch], Observation] | Exception
 
 
 def good(batch: Batch) -> Observation:
-    """Return the answer of a node on which every call succeeds and nothing is left."""
+    """Return the response of a node on which every call succeeds and nothing is left."""
     after = [call.id for call in batch.calls if call.id.endswith("-after")]
     calls = {call.id: CallResult(ok=True, seconds=0.25) for call in batch.calls}
     return Observation(calls={**calls, **{name: result([]) for name in after}})
 
 
 def but(stopped: str = "", **more: CallResult) -> Callable[[Batch], Observation]:
-    """Return an answer that is good but for some calls; `__` stands for a dot and `_` for a dash."""
+    """Return a good response except for some calls. `__` stands for a dot, and `_` for a dash."""
     given = {name.replace("__", ".").replace("_", "-"): answer for name, answer in more.items()}
 
     def answer(batch: Batch) -> Observation:
@@ -53,12 +53,12 @@ def but(stopped: str = "", **more: CallResult) -> Callable[[Batch], Observation]
 
 
 class Answers:
-    """A node that gives prepared answers, and notes what it is asked.
+    """A node with prepared responses, which records the calls.
 
     Args:
-        looks: one for each look; the last one stays.
-        runs: one for each batch.
-        earlier: what became of an earlier batch.
+        looks: one response for each observation; the last one repeats.
+        runs: one response for each batch.
+        earlier: the result of an earlier batch.
     """
 
     name = "node-1"
@@ -74,7 +74,7 @@ class Answers:
         return self._looks.pop(0) if len(self._looks) > 1 else self._looks[0]
 
     def run(self, batch: Batch, *, step: str = "", private: bool = False, system: bool = False) -> Observation:
-        # How a card gets its settings back is in another golden file.
+        # Another golden file contains the restoration of an adapter's settings.
         ids = [call.id for call in batch.calls if "uplink" not in call.id]
         self.noted.append(f"{step}: {' '.join(ids)}")
         answer = self._runs.pop(0)
@@ -229,7 +229,7 @@ def test_options_of_the_module_are_passed_on() -> None:
     for scope in ("stale", "networks"):
         found[f"{scope} changed"] = hns_options.cleanup_options({**changed, "scope": scope})
     found["changed wish"] = hns_options.cleanup_request({**defaults, **changed, "scope": "networks"})
-    # The defaults are the same for whoever does not come from the module.
+    # The defaults are the same for callers other than the module.
     assert hns_options.facts_options(defaults) == FactsOptions()
     plain = CleanupOptions(facts=FactsOptions(), batch=BatchOptions())
     assert hns_options.cleanup_options({**defaults, "scope": "all"}) == plain

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The stores of container images: what they ask, and how they read the answers, compared with golden files."""
+"""The stores of container images: their calls, and parsing the results, compared with golden files."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def test_another_endpoint_than_the_clusters_own_needs_a_file() -> None:
         discovery = yaml.safe_load(join_configuration(version, join))["discovery"]
         assert "bootstrapToken" not in discovery
         assert discovery["tlsBootstrapToken"] == JOIN.token
-        # kubeadm takes the letter of a drive for the scheme of a URL.
+        # kubeadm interprets the drive letter as the scheme of a URL.
         assert ":" not in discovery["file"]["kubeConfigPath"]
     configuration = join_configuration("1.37.1", join)
     calls = {call.id: call for call in join_calls(configuration, "C:\\k\\kubeadm.exe", 900, "kind: Config")}
@@ -110,7 +110,7 @@ def test_an_artifact_is_found_upstream_or_at_a_mirror() -> None:
 def test_a_url_of_the_users_comes_without_the_publishers_checksum() -> None:
     own = locations.locate("containerd", "2.4.2", cache_dir="C:\\cache", url="https://x/signed%20build.zip?sig=s3cret")
     assert own.checksum_url == ""
-    # Cached apart from the official version of that number, whatever the signature is.
+    # It is cached separately from the official version with this number, regardless of the signature.
     assert own.path == "C:\\cache\\containerd\\custom\\22ff343093e8e7c5\\signed build.zip"
     assert own.name == "containerd 2.4.2 (custom)"
     again = locations.locate("containerd", "2.4.2", cache_dir="C:\\cache", url="https://x/signed%20build.zip?sig=other")
@@ -138,7 +138,7 @@ ROLES = ("cni", "container_runtime", "kubernetes_node")
             ["container_runtime_containerd_sha256"],
         ),
         ({"kubernetes_node_url": "http://x/a.tgz", "kubernetes_node_sha256": "0" * 64}, ROLES, []),
-        # Pinned by the collection: nssm 2.24; not pinned: cri-dockerd, and Docker's engine but for some versions.
+        # Pinned by the collection: nssm 2.24. Not pinned: cri-dockerd, and most versions of Docker's engine.
         (
             {
                 "container_runtime": "moby",

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Proxies' passwords that an image would carry are found wherever the collection, or Windows, keeps them."""
+"""Passwords of proxies in an image are found wherever the collection or Windows stores them."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_the_refusal_names_places_and_ways_out_but_no_password() -> None:
             {"windows_settings_http_proxy": SECRET, "sysprep_proxy_credentials": "remove"},
             False,
         ),
-        # No image is made.
+        # No image is created.
         (set(), {"windows_settings_http_proxy": SECRET, "sysprep_proxy_credentials": "refuse"}, False),
     ],
 )

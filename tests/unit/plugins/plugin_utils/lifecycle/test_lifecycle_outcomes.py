@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The whole outcome of many cases: calls of images and joins, what is read from them, and why something is refused."""
+"""Complete results of many cases: calls for images and joins, parsing their results, and reasons for errors."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The stages of a node's maintenance, and which hosts a rollout works on."""
+"""The stages of a node's maintenance, and the hosts that a rollout works on."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle import main
 
 ORDER = ["waiting", "begun", "worked", "ready", "done"]
 STAGES = [stage.value for stage in maintenance.Stage]
-# selecting a host notes `waiting` once more; a later step can fail after each stage
+# selecting a host records `waiting` once more; a later step can fail after each stage
 ALLOWED = {*itertools.pairwise(ORDER), *((stage, "failed") for stage in STAGES), ("waiting", "waiting")}
 
 

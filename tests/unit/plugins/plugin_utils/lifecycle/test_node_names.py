@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A machine's own word for its name is not taken where the name is another's."""
+"""The name that a machine reports is not used if the name belongs to another machine."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_the_same_machine_may_join_anew() -> None:
 
 
 def test_a_node_may_be_reached_at_an_address_that_it_does_not_know() -> None:
-    """Behind address translation, for one: only changes of the Node object need more."""
+    """An example is address translation. Only changes of the Node object require more."""
     joined = NameClaim(host="image-1", name="win-7f3k2", address="203.0.113.1", joined=True)
     assert problems([joined], {"win-7f3k2": node("windows", "10.0.0.1")}) == {}
 
@@ -76,7 +76,7 @@ def test_nobody_gets_the_name_of_another_by_its_own_word(claims: list[NameClaim]
     for claim in taken:
         assert claim.name != "linux"
         others = {name for other in claims if other.host != claim.host for name in (other.host, other.given)}
-        # A host that is called as another one's node is named: the first of them in the inventory has it.
+        # A host with the name of another host's node: the first of them in the inventory has it.
         assert claim.name not in others or claim.name in (claim.host, claim.given)
 
 

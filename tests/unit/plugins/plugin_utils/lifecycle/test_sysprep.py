@@ -47,7 +47,7 @@ def test_the_shutdown_is_ordered_before_winrm_is_closed() -> None:
     calls = sysprep.shutdown_calls(listeners, reset_winrm=True, shutdown=True)
     order = [call.id for call in calls]
     assert order == ["shutdown", "unencrypted", "basic", "listener-0", "certificate-0", "listener-1"]
-    # It may close the very connection over which it came.
+    # It may close the connection over which it arrived.
     assert any(call.long for call in calls)
     dropped = {call.id: call.parameters for call in calls}
     assert dropped["certificate-0"]["LiteralPath"] == "Cert:\\LocalMachine\\My\\AB12"

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""An archive on its way: in pieces, verified, without secrets, in memory that does not grow with it."""
+"""Transferring an archive: in pieces, verified, without secrets, and with constant memory."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_a_file_that_is_gone_is_an_error_that_names_the_node() -> None:
 
 
 class Nothing(io.RawIOBase):
-    """A file that forgets."""
+    """A file that discards its data."""
 
     size = 0
 
@@ -125,7 +125,7 @@ def test_memory_does_not_grow_with_the_file() -> None:
 
 
 def tar(**members: bytes) -> io.BytesIO:
-    """A tar.gz as bsdtar makes it of a folder."""
+    """Return a tar.gz like bsdtar creates it for a folder."""
     file = io.BytesIO()
     with tarfile.open(fileobj=file, mode="w:gz") as archive:
         folder = tarfile.TarInfo("./")
@@ -224,7 +224,7 @@ def test_a_small_archive_that_becomes_a_large_one_is_refused() -> None:
 
 
 def test_a_file_with_holes_is_nothing_to_us() -> None:
-    """Its holes are filled from nothing: no limit of what is read would hold them."""
+    """Its holes expand to zeros, which no limit on the input would stop."""
     with tarfile.open(fileobj=(file := io.BytesIO()), mode="w:gz", format=tarfile.PAX_FORMAT) as archive:
         info = tarfile.TarInfo("f00000")
         info.pax_headers = {
@@ -332,7 +332,7 @@ def test_what_was_gathered_and_what_was_not() -> None:
     assert found.members == {"f00000": "files/a", "e00000.evtx": "event-logs/System.evtx"}
     assert found.sizes == {"files/a": (20, 9)}
     assert found.versions == {"kubelet": "Kubernetes v1.34.2"}
-    # A file that only a service's command line named need not be there.
+    # A file that is only in the command line of a service may be missing.
     assert found.problems == ("C:\\c.log: Access is denied.", "event log Setup: Access is denied.")
 
 

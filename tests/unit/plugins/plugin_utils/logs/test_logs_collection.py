@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The logs of a simulated machine come as one archive, or nothing is left behind on either side."""
+"""The logs of a simulated machine arrive as one archive, or nothing is left behind on either side."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ OPTIONS = {
 
 
 class LoggingNode(DirectNode):
-    """A simulated machine whose link breaks at a step, if a test says so."""
+    """A simulated machine whose connection breaks at a given step."""
 
     def __init__(self, machine: Machine) -> None:
         super().__init__(machine)
@@ -80,7 +80,7 @@ def collection(node: LoggingNode, tmp_path: Path, said: list[str]) -> Collection
 
 
 def left_behind(node: LoggingNode, tmp_path: Path) -> list[str]:
-    """What a collection leaves: files of the controller's that are no archive."""
+    """Return the leftovers of a collection: files on the controller that are not archives."""
     return [path.name for path in (tmp_path / "new" / "logs").iterdir() if not path.name.endswith(".tar.gz")]
 
 
@@ -128,7 +128,7 @@ def test_a_link_that_breaks_leaves_no_archive_and_cleans_up(
     with pytest.raises(type(error)):
         collection.collect()
     assert node.steps == ["look for logs", "gather logs", "clean up"]
-    # Nobody waits long for a node only to clean up on it.
+    # A cleanup does not wait long for a node.
     assert (node.patience.reconnect, node.patience.first_contact) == (5.0, 5.0)
     assert not collection.outcome.to_result()["changed"]
     assert list((tmp_path / "new" / "logs").iterdir()) == []

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The whole outcome of many cases: what is asked for logs, what is read and selected, and what is reported."""
+"""Complete results of many cases: the calls for logs, parsing and selection, and reports."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def failed(message: str = "denied", error_id: str = "X", **more: Any) -> CallRes
 
 
 def outcome(function: Callable[..., object], *arguments: Any, **more: Any) -> object:
-    """Return what a function returns, or why it refuses."""
+    """Return the result of a function, or its error message."""
     try:
         return function(*arguments, **more)
     except (ResourceError, ValueError) as error:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The index page: a row for every node, whatever became of it."""
+"""The index page: a row for every node, whatever its result."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def rows(**results: t.Any) -> list[dict[str, t.Any]]:
 
 
 class Reader(html.parser.HTMLParser):
-    """Cells of the tables, links, and what is open at the end."""
+    """Collects the cells of tables, the links, and the elements that are open at the end."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -72,7 +72,7 @@ def read(**results: t.Any) -> Reader:
     page = logs_page.page(rows(**results), written="Collected now", since="3d")
     reader = Reader(page)
     assert reader.open == []
-    # One file that needs nothing else.
+    # One file without external resources.
     assert reader.loaded == []
     assert not re.search(r"@import|url\(|<script", page)
     return reader
@@ -115,7 +115,7 @@ def test_what_did_not_come_stands_first_and_a_hang_is_told_in_its_row() -> None:
     assert names[:4] == ["win4", "win3", "win1", "win2"]
     assert "HNS did not answer Get-HnsEndpoint" in reader.texts
     assert "no HNS" in reader.texts
-    # Nothing is missing of a machine that has none.
+    # Nothing is missing for a machine that has no such program.
     assert rows(win2=plain)[0]["status"] == "complete"
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a node's answers mean, and what of its logs is chosen: the newest, up to the limit, and nothing forbidden."""
+"""Parsing a node's results, and selecting its logs: the newest up to the limit, and nothing that is excluded."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def test_every_call_is_documented() -> None:
 
 
 def registry(**values: str) -> CallResult:
-    """Answers of @read-registry: service.NAME of the service's key, or of its Parameters."""
+    """Return results of @read-registry: service.NAME for the service's key, or for its Parameters."""
     output = []
     for key, value in values.items():
         name, _, what = key.partition("__")

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What is taken of a node, and what never is: the data, and what a user may ask for."""
+"""The data that is collected from a node, and the data that is not: the defaults, and users' requests."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_secret_files_are_refused_and_no_source_wants_them(path: str) -> None:
 def test_no_source_takes_whole_folders_of_secrets() -> None:
     for name, patterns in catalogue.sources().files.items():
         for pattern in patterns:
-            # Every path is anchored in a folder of its own, and says what a file's name is like.
+            # Every path begins with a specific folder, and restricts the names of files.
             assert pattern.startswith("C:\\"), name
             assert catalogue.sources().forbids(pattern.replace("*", "x")) is None, pattern
             folder, _, file = pattern.rpartition("\\")

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a node tells of its state: programs that it has, facts, HNS; and what it cannot tell."""
+"""A node's report about its state: installed programs, facts, HNS, and what is unknown."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_what_programs_say_of_their_failure_is_kept() -> None:
     )
     assert found.commands["cri-pods"] == "--- standard error\nconnect: no pipe\n\n--- exit code 1\n"
     assert found.commands["hcsdiag"].startswith("a\n")
-    # One that ends tells by itself; one that hangs is worth a line.
+    # A program that ends leaves its own message. One that hangs needs a line.
     assert found.problems == ("hcsdiag: hcsdiag.exe did not end within 60 s",)
 
 

@@ -67,7 +67,7 @@ def test_the_real_containerd_takes_it_without_a_warning(version: str, tmp_path: 
     program = pathlib.Path(folder or "/nonexistent") / f"containerd-{version}"
     if not program.exists():
         pytest.skip("KUBEBUILDER_ASSETS names no folder with this containerd")
-    # Linux's containerd knows no Windows snapshotter or runtime; keys are the same.
+    # Linux's containerd has no Windows snapshotter or runtime, but the same keys.
     config = tmp_path / "config.toml"
     config.write_text(render(version, SETTINGS), encoding="utf-8")
     ran = subprocess.run([program, "--config", config, "config", "dump"], capture_output=True, text=True, check=False)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Docker as a node's runtime: services that nssm runs, versions and variables that are refused, no switch of a node."""
+"""Docker as a node's runtime: services with nssm, rejected versions and variables, no change of the runtime."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DROPIN = "C:\\etc\\kubernetes\\kubelet.conf.d\\50-windows.conf"
 
 
 def seen(*, joined: bool = True, line: str | None = None, dropin: str = "", config: str = "") -> dict[str, CallResult]:
-    """What a node answers to NodeRuntime."""
+    """Return a node's results for NodeRuntime."""
     return {
         "joined": answer({"path": "C:\\etc\\kubernetes\\kubelet.conf", "exists": joined}),
         "settings": answer(
@@ -54,7 +54,7 @@ def test_a_machine_that_has_not_joined_may_have_any_runtime(name: str) -> None:
             {"dropin": f"containerRuntimeEndpoint: {CONTAINERD}\n", "config": f"containerRuntimeEndpoint: {DOCKER}\n"},
             "containerd",
         ),
-        # Flags come before configuration, and the last of them counts.
+        # Flags take precedence over the configuration, and the last flag counts.
         (
             {
                 "line": f"k.exe --container-runtime-endpoint={DOCKER}",

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The batch that joins a machine, on a simulated one with a kubeadm of the test's own."""
+"""The batch that joins a machine, on a simulated machine with a kubeadm of the test."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SECRET = "token: abcdef.0123456789abcdef\n"
 
 
 class Joining(ScriptedMachine):
-    """A machine with a kubeadm that writes down what it finds, and ends with an exit code."""
+    """A machine with a kubeadm that records its input, and ends with an exit code."""
 
     def __init__(self, exit_code: int = 0) -> None:
         self.exit_code = exit_code
@@ -52,9 +52,9 @@ def test_nobody_but_system_and_administrators_can_read_the_token(exit_code: int)
     seen = machine.join()
     ((content, found),) = machine.found
     assert content == SECRET
-    # In the notation of Windows, and as it was written.
+    # In Windows' notation, and unchanged.
     assert found == "O:BAG:SYD:PAI(A;;FA;;;SY)(A;;FA;;;BA)"
     assert sddl.same(sddl.ADMINISTRATORS_ONLY_FILE, found)
-    # And it does not stay.
+    # The file is removed afterwards.
     assert not machine.node.files.exists(node_paths.JOIN_CONFIGURATION)
     assert bool(kubeadm.join_problem(seen)) is bool(exit_code)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Configuration of a node's programs, and what is refused of it, as tables compared with golden files."""
+"""The configuration of a node's programs, and errors, as tables that are compared with golden files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import 
 
 
 def refused(call: Callable[[], object]) -> object:
-    """What a call returns, or the message with which it is refused."""
+    """Return the result of a call, or its error message."""
     try:
         return call()
     except ValueError as error:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Registries: what users write, and the files that runtimes read."""
+"""Registries: users' settings, and the files that runtimes read."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_hosts_toml_says_what_was_given() -> None:
     assert found["server"] == "https://registry.example:5000"
     assert found["header"] == {"Authorization": f"Basic {basic}"}
     (ca,) = found["ca"]
-    # The order is the one in which they are tried.
+    # They are tried in this order.
     assert list(found["host"]) == ["http://plain.example:5000", "https://mirror.example/v2/cache"]
     assert found["host"]["http://plain.example:5000"] == {"capabilities": ["pull", "resolve"]}
     assert found["host"]["https://mirror.example/v2/cache"] == {

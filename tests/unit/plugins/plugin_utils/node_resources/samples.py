@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Settings of roles, as their defaults have them."""
+"""Settings of roles with their default values."""
 
 from __future__ import annotations
 
@@ -134,11 +134,11 @@ def joined(**given: t.Any) -> JoinedNode:
 
 
 def named(resources: t.Iterable[Resource], name: str) -> Resource:
-    """The resource of a name."""
+    """Return the resource with this name."""
     (found,) = [one for one in resources if one.get("name") == name]
     return found
 
 
 def kinds(resources: t.Iterable[Resource]) -> list[tuple[str, str]]:
-    """Types and names, in order."""
+    """Return types and names, in order."""
     return [(one["type"], str(one.get("name") or one.get("value_name"))) for one in resources]

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What the role cni makes a node have; what flannel and the plugins read is in the golden files."""
+"""The resources of the role cni. The configuration of flannel and the plugins is in the golden files."""
 
 from __future__ import annotations
 
@@ -86,5 +86,5 @@ def test_the_note_tells_networks_apart() -> None:
         {"plugin": "flannel", "backend": "vxlan", "network": "flannel.4096", "services": True},
         {"plugin": "calico", "backend": "", "network": ""},
     ]
-    # The runtime alone makes no other network.
+    # The runtime does not change the network.
     assert cni.identity(notes[0]) == cni.identity(notes[2])

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What the role container_runtime makes a node have; the content of files is in the golden files."""
+"""The resources of the role container_runtime. The contents of files are in the golden files."""
 
 from __future__ import annotations
 

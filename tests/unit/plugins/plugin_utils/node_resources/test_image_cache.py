@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What the role image_cache makes a node have."""
+"""The resources of the role image_cache."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What the role node_join makes a node have; the content of files is in the golden files."""
+"""The resources of the role node_join. The contents of files are in the golden files."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ def test_the_kubelet_runs_and_no_token_is_left() -> None:
         ({}, {CONFIG, "C:\\var\\lib\\cni\\networks\\flannel.4096\\10.244.3.254", NOTE}, {"flanneld", "kube-proxy"}),
         ({"network": samples.network(flannel_backend="host-gw")}, {CONFIG}, {"flanneld"}),
         ({"network": samples.network(plugin="calico")}, {NOTE}, {CONFIG, "flanneld"}),
-        # The cluster gave it no network yet.
+        # The cluster has not assigned a network yet.
         ({"pod_cidr": ""}, {"kubelet", NOTE}, {CONFIG, "flanneld"}),
         (DOCKER, {CONFIG, "flanneld", "kube-proxy", "C:\\conf\\10-flannel.conf"}, set()),
         ({**DOCKER, "tokens_known": False}, {CONFIG}, {"flanneld", "kube-proxy"}),
-        # The former network has to go first.
+        # The old network must be removed first.
         ({"network_changes": True}, {CONFIG}, {NOTE}),
     ],
 )

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The compiled templates of the roles' defaults have the values that Ansible gives them."""
+"""The compiled templates of the roles' defaults have the same values as in Ansible."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The resources of roles by the roles' own defaults, and what the cache keeps of what the others install."""
+"""The resources of roles with their own defaults, and what the cache keeps of the other roles' artifacts."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_what_the_other_roles_install_stays_in_a_cache_that_is_pruned(runtime: s
     installed = [one for role in INSTALLING for one in of_role(role, known) if one["type"] == "Artifact"]
     assert pruned["keep"] == [one["path"] for one in installed]
     assert kinds | {"kubernetes", "cni-plugins", "crictl"} <= {one["kind"] for one in installed}
-    # A play with the role image_cache alone installs nothing else.
+    # A play that only uses the role image_cache installs nothing else.
     (alone,) = [
         one
         for one in of_role("image_cache", host("image_cache", image_cache_prune_artifacts=True))

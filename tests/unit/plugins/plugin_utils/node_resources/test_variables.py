@@ -77,7 +77,7 @@ def test_a_variable_that_need_not_be_there() -> None:
 
 class TestProxy:
     def test_without_a_proxy_its_exceptions_are_not_asked_for(self) -> None:
-        # There is no variable r_no_proxy here.
+        # The variable r_no_proxy does not exist here.
         assert variables().read(Proxy, "r").environment == {}
 
     @pytest.mark.parametrize("exceptions", ["a,b", ["a", "b"]])

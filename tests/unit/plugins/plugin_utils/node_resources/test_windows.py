@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What the roles windows_settings and windows_features make a server have."""
+"""The resources of the roles windows_settings and windows_features."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a rollout's report says of nodes that went well, failed, or were never begun."""
+"""A rollout's report about nodes that succeeded, failed, or were not started."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_patched_node() -> None:
         ("waiting", {"work": False}, result(changed=False), "up_to_date"),
         ("waiting", {"work": False, "ours": True}, result(changed=False), "not_started"),
         ("failed", {"message": "broken"}, result("failed"), "failed"),
-        ("worked", {}, result(), "failed"),  # something that is no node's fault ended the run
+        ("worked", {}, result(), "failed"),  # an error that no node caused ended the run
         ("begun", {}, FOUND, "failed"),
     ],
 )

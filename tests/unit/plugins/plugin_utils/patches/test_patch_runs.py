@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Whole runs of patching before a node of answers: what is asked and done in which order, and what is reported."""
+"""Complete runs of patching with a node of prepared responses: the calls in order, and the report."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ LOOK = "look at the patches"
 
 
 class Answers:
-    """A node that gives prepared answers, and notes what it is asked.
+    """A node with prepared responses, which records the calls.
 
     Args:
-        looks: one for each look at the patches; the last one stays.
-        runs: one for each batch.
-        jobs: one for each start of Windows Update.
-        lines: one for each search for a job.
+        looks: one response for each observation of the patches; the last one repeats.
+        runs: one response for each batch.
+        jobs: one response for each start of Windows Update.
+        lines: one response for each search for a job.
     """
 
     name = "node-1"
@@ -108,7 +108,7 @@ def windows(ubr: int = 2700, build: int = 20348, pending: str = "", kind: str = 
 
 
 def look(*kbs: str, ubr: int = 2700, pending: str = "", **more: CallResult) -> Observation:
-    """Return a look at a node on which these patches are installed."""
+    """Return an observation of a node on which these patches are installed."""
     found = {"files": ABSENT, "hotfixes": ok(*({"HotFixID": kb} for kb in kbs)), **more}
     base = seen(**found)
     return Observation(calls={**base.calls, "node.header": windows(ubr, pending=pending)})

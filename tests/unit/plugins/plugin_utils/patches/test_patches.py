@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Which patches a node has, by what it says of itself, and what attempts and answers make of them."""
+"""Which patches a node has according to its own report, and how attempts and results change that."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_patch_for_another_windows_says_how_other_nodes_skip_it() -> None:
     assert why == 'it is for build 26100, this is 20348.9999; windows: ["2025"] in its entry lets other nodes skip it'
     skipped = judge(patch(build=(26100, 2314), windows=("2025",)), node(9999))
     assert skipped.status == "skipped"
-    # A build that is no supported Windows Server's has no such name.
+    # The build of an unsupported Windows Server has no such name.
     assert judge(patch(build=(19045, 1)), node(9999)).why == "it is for build 19045, this is 20348.9999"
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""All calls that patching sends to a node, and what it reads from the results of those that observe."""
+"""All calls of patching to a node, and parsing the results of those that observe."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_a_file_is_brought_verified_and_installed() -> None:
     for case, (patch, state, rules) in INSTALLATIONS.items():
         pushed = {observe.path(LOCAL, LOCAL.files[0]): 3}
         calls = files.file_calls(patch, state, rules, ABSENT, pushed, "p0.")
-        # How a file is brought is the same in most cases.
+        # The transfer of a file is the same in most cases.
         found[case] = outcomes.calls(call for call in calls if case in BRINGING or ".get-" not in call.id)
     there = {"path": observe.path(MSU, MSU.files[0]), "exists": True, "sha256": SHA}
     present = CallResult(ok=True, output=(there,))

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Which failures of Windows Update are tried again, and which codes mean no failure."""
+"""Which failures of Windows Update are retried, and which codes are not failures."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from ansible_collections.winkube.node.plugins.plugin_utils.patches import codes
 
 
-# learn.microsoft.com: Windows Update error reference; the first ones are Windows Installer's and WinHTTP's.
+# learn.microsoft.com: Windows Update error reference. The first ones belong to Windows Installer and WinHTTP.
 @pytest.mark.parametrize(
     ("code", "name"),
     [

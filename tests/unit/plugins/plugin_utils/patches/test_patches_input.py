@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The user's list of patches: what is read, and what is refused before a node is touched."""
+"""The user's list of patches: parsing, and errors before a node is accessed."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What patching does to a simulated machine: its services, what an earlier run left there, and in which order."""
+"""The effects of patching on a simulated machine: its services, the leftovers of an earlier run, and the order."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PENDING = "HKLM:\\SOFTWARE\\Microsoft\\Windows\\CurrentVersion\\Component Based 
 
 
 class PatchedNode(DirectNode):
-    """A simulated machine as patching sees it; tells in which order things happened."""
+    """A simulated machine as patching sees it, which records the order of events."""
 
     def __init__(self, machine: Machine) -> None:
         super().__init__(machine)
@@ -46,11 +46,11 @@ class PatchedNode(DirectNode):
     def reboot(self, *, step: str = "") -> None:
         self.events.append("reboot")
         super().reboot(step=step)
-        # What the update stack does when it has finished.
+        # This is what the update stack does at its end.
         self.machine.registry.delete_key(PENDING)
 
     def forget(self, keys: t.Iterable[str]) -> None:
-        """Nothing is kept."""
+        """Do nothing, because nothing is stored."""
 
     def wait(self, key: str, *, step: str) -> Observation:
         raise AssertionError(key)
@@ -66,7 +66,7 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
 
 
 def without_bcdedit(machine: Machine, invocation: Invocation) -> ProgramResult:
-    """bcdedit.exe where a policy protects the boot configuration."""
+    """Simulate bcdedit.exe with a policy that protects the boot configuration."""
     return ProgramResult(1, "The boot configuration data store could not be opened.\r\nAccess is denied.\r\n", "")
 
 
@@ -75,7 +75,7 @@ def look(node: DirectNode) -> observe.PatchObservation:
 
 
 def patch(**more: t.Any) -> Patch:
-    # Nobody listens at that port.
+    # No server listens on this port.
     file = PatchFile(name="fix.exe", sha256="0" * 64, url="http://127.0.0.1:9/fix.exe")
     return Patch(name="fix", kb="KB5999001", file=file, **more)
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The whole outcome of every case, with its message: judgements, ends, answers of installers, calls, reports."""
+"""Complete results with their messages: judgements, ends, results of installers, calls, reports."""
 
 from __future__ import annotations
 

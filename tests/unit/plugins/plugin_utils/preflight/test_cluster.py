@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A host's variables that do not fit the cluster."""
+"""A host's variables that conflict with the cluster."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ CLUSTER: dict[str, t.Any] = {
 
 
 def found(cluster: t.Mapping[str, t.Any] | None = None, **node: t.Any) -> list[str]:
-    """What is wrong with NODE for CLUSTER, with some changes of both."""
+    """Return the problems of NODE for CLUSTER, after changes to both."""
     return [str(one) for one in checks.problems(dataclasses.replace(NODE, **node), {**CLUSTER, **(cluster or {})})]
 
 
@@ -77,7 +77,7 @@ def test_a_cluster_whose_version_is_not_supported_is_refused(runtime: str) -> No
     ("cluster", "node"),
     [
         ({"pod_subnet": "10.233.64.0/18,fd00::/56", "service_subnet": "10.233.0.0/18,fd01::/112"}, {}),
-        # A cluster that does not tell, and a network that is not ours.
+        # A cluster that does not publish it, and a network other than flannel.
         ({"pod_subnet": ""}, {"pods": "10.1.0.0/16"}),
         ({}, {"pods": "10.1.0.0/16", "cni_plugin": "cni"}),
     ],
@@ -100,7 +100,7 @@ def test_networks_that_are_not_the_clusters_are_refused(node: dict[str, t.Any], 
 
 
 def flannel(**backend: object) -> dict[str, t.Any]:
-    """A cluster whose Linux nodes have flannel with a backend."""
+    """Return a cluster whose Linux nodes use flannel with a backend."""
     conf = {"Network": "10.233.64.0/18", "Backend": backend}
     return {"flannel": {"config_map": "kube-flannel/kube-flannel-cfg", "net_conf": conf}}
 
@@ -116,7 +116,7 @@ def test_flannel_as_windows_nodes_have_it(backend: dict[str, object], own: str) 
 @pytest.mark.parametrize(
     ("backend", "own", "named"),
     [
-        # What flannel's own manifest has, and kubespray.
+        # The values of flannel's own manifest, and of kubespray.
         ({"Type": "vxlan"}, "host-gw", ["cni_flannel_backend (from flannel_backend_type)", "'host-gw'", "vxlan"]),
         ({"Type": "host-gw"}, "vxlan", ["flannel_backend_type", "'vxlan'", "expected host-gw"]),
         ({"Type": "vxlan"}, "vxlan", ["VNI 1, Port 8472", '"VNI": 4096, "Port": 4789', "flannel_vxlan_vni"]),
@@ -144,7 +144,7 @@ def test_an_endpoint_on_loopback_is_refused(told: str) -> None:
     for text in ("node_join_api_server", told, "HOST:PORT"):
         assert text in problem
     assert found({"api_server": told}, api_server="k8s.example.com:6443") == []
-    # Simulated servers share the machine of their control plane.
+    # Simulated servers run on the machine of their control plane.
     assert found({"api_server": told}, address="127.50.0.22") == []
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What preflight says of versions, networks, names, and of a cluster that they do not fit, in full."""
+"""Preflight's messages about versions, networks, names, and conflicts with a cluster, in full."""
 
 from __future__ import annotations
 

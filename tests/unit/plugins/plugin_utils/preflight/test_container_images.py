@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Variables of container images and registries that cannot be: named with their value before any node is touched."""
+"""Invalid variables for container images and registries: reported with their values before a node is accessed."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ BAD: list[tuple[dict[str, Any], list[str]]] = [
         ["image_cache_images[0].size: expected", "got -5", "bytes"],
     ),
     ({"image_cache_core_dns_versions": ["x"]}, ["core_dns_versions", "'x'", "1.12.1"]),
-    # Upstream's images are for Linux only.
+    # The upstream images are for Linux only.
     (
         {"image_cache_core_dns_repository": ""},
         ["image_cache_core_dns_repository: expected", "got ''", "run on Windows", "Linux only"],

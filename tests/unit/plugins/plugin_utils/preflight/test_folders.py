@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Paths on nodes: what cmd.exe or PATH would take apart is refused."""
+"""Paths on nodes that cmd.exe or PATH would split are rejected."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_all_defaults_are_accepted() -> None:
 @example("C:\\k & calc.exe & rem ")
 @example("'\n  image: evil")
 def test_no_value_leaves_its_place_in_the_daemon_set(text: str) -> None:
-    """Whatever the variables hold, it is one value of the document."""
+    """Whatever the variables contain, it is a single value in the document."""
     folder = variables.ROLES / "cni" / "templates"
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(folder), trim_blocks=True, autoescape=False)
     environment.filters["to_json"] = json.dumps

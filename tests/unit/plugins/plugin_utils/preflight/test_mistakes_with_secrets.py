@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A variable with a secret in it that is refused: the message helps, and shows no secret."""
+"""An invalid variable that contains a secret: the message helps, and does not contain the secret."""
 
 from __future__ import annotations
 

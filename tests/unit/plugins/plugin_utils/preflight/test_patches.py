@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Variables about patches and rollouts that are refused before any node is touched, by name."""
+"""Variables for patches and rollouts that are rejected by name, before a node is accessed."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_what_is_right_is_not_told(tmp_path: pathlib.Path) -> None:
     (tmp_path / "kb5046616.msu").write_bytes(b"x")
     local = {"file": "kb5046616.msu", "sha256": SHA}
     assert told(["KB5048654"], [local], source=str(tmp_path), allowed_signers=[SUBJECT]) == []
-    # Beside the playbook, or in a bundle: it is looked for when it is needed.
+    # Next to the playbook, or in a bundle. It is searched for when it is needed.
     assert told([], [local | {"requires": [{"file": "checkpoint.msu", "sha256": SHA}]}]) == []
     bundle = {"node_prepare_bundle_dir": "/srv/bundle", "windows_patches_source": "/elsewhere"}
     assert problems({"windows_patches_private": [local], **bundle}) == []
@@ -75,7 +75,7 @@ def test_what_is_right_is_not_told(tmp_path: pathlib.Path) -> None:
 def test_a_text_is_a_list_of_public_patches_and_of_no_others() -> None:
     assert told("KB5046616 , KB5048654,") == []
     for text in ("a.msu,b.msu", "file=a.msu", ""):
-        # The argument specification alone tells of it: one message.
+        # Only the argument specification reports it, with one message.
         assert told(private=text) == []
         (problem,) = preflight.mistyped_variables({"windows_patches_private": text}, preflight.roles())
         assert str(problem).startswith("windows_patches_private: expected list of")

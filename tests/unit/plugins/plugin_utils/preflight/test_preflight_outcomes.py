@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What preflight says of artifacts, images, patches and folders, in full."""
+"""Preflight's messages about artifacts, images, patches and folders, in full."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Misspelt names of variables without a role's prefix."""
+"""Misspelled names of variables without a role's prefix."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ def test_a_misspelt_name_is_refused_with_the_one_that_was_meant(name: str, meant
         "containerd_version",
         "docker_version",
         "loadbalancer_apiserver_port",
-        # What roles and playbooks set for themselves.
+        # Those that roles and playbooks set themselves.
         "bundle_content",
         "hns_report_facts",
-        # Other people's.
+        # Those of other projects.
         "ftp_proxy",
         "ansible_httpapi_port",
         "kube",

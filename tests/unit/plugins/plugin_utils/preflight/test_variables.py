@@ -140,7 +140,7 @@ def test_a_machine_that_cannot_resolve_the_control_plane_is_refused() -> None:
     (problem,) = found(state(unresolved="k8s.example.com : DNS name does not exist"))
     for text in ("k8s.example.com", "windows_settings_hosts", "node_join_api_server"):
         assert text in problem
-    # A node reaches it already.
+    # A node already uses it.
     assert found(state(unresolved="k8s.example.com", joined=True)) == []
 
 
@@ -163,7 +163,7 @@ def test_a_kubelet_joins_as_its_computer_is_called(computer: str, node: str) -> 
     (problem,) = found(state(computer_name=computer), node_name="other")
     assert computer in problem
     assert "not as other" in problem
-    # It is a node, whatever it was called when it joined.
+    # It is a node, whatever its name was when it joined.
     assert found(state(computer_name=computer, joined=True), node_name="other") == []
 
 
@@ -173,7 +173,7 @@ def test_a_kubelet_joins_as_its_computer_is_called(computer: str, node: str) -> 
         ("10.244.0.0/99", "10.96.0.0/12", ["cni_pods_subnet (from kube_pods_subnet)", "10.244.0.0/99"]),
         ("10.244.0.1/16", "10.96.0.0/12", ["cni_pods_subnet", "10.244.0.0/16"]),
         ("10.244.0.0/16", "", ["cni_services_subnet (from kube_service_addresses)", "''"]),
-        # An address is no network.
+        # An address is not a network.
         ("10.244.0.0/16", "10.96.0.0", ["cni_services_subnet (from kube_service_addresses)", "'10.96.0.0'", "CIDR"]),
         ("10.244.0.0/16", "10.96.0.0/12,fd00::1", ["cni_services_subnet", "CIDR"]),
         ("10.96.0.0/16", "10.96.0.0/12", ["cni_pods_subnet", "cni_services_subnet", "overlap"]),
@@ -216,7 +216,7 @@ def test_networks_are_compared_where_both_are_given_and_ours_to_bring() -> None:
     assert preflight.network_problems(values, ROLES, {SERVICES}) == []
     assert preflight.network_problems(values, ROLES, {PODS}) == []
     assert preflight.network_problems({**values, "cni_plugin": "cni"}, ROLES) == []
-    # What is none is refused by itself.
+    # An invalid one is rejected on its own.
     assert len(preflight.network_problems({PODS: "x", SERVICES: "y", "cni_plugin": "cni"}, ROLES, ())) == 2
 
 
@@ -231,7 +231,7 @@ def test_the_name_that_the_run_gives_counts() -> None:
     [
         ({}, []),
         ({"node_maintenance_serial": "10%", "node_maintenance_max_failed": 3}, []),
-        # Ansible takes 0 and negative numbers for all nodes at once.
+        # Ansible interprets 0 and negative numbers as all nodes at once.
         ({"node_maintenance_serial": 0}, ["node_maintenance_serial"]),
         ({"node_maintenance_serial": [1, 5]}, ["node_maintenance_serial"]),
         ({"node_maintenance_max_failed": -1}, ["node_maintenance_max_failed"]),

@@ -42,7 +42,7 @@ def make(
 
 
 def reach(node: Node) -> None:
-    """A first command, so that later broken failures are those of connections that existed."""
+    """Send a first command, so that later failures belong to existing connections."""
     node.observe(CALLS[:1])
 
 
@@ -122,13 +122,13 @@ def test_a_long_batch_is_detached_and_collected(machine: ScriptedMachine) -> Non
     key = machine.batches[0]["key"]
     assert action.async_dirs == [f"{FOLDER}\\{key}"]
     assert [batch.get("wait") for batch in machine.batches] == [None, 60, 60, 60]
-    # Both are set for the one command only.
+    # Both are set only for this command.
     assert action._task.async_val == 0
     assert action._connection._shell.get_option("async_dir") == "%USERPROFILE%/.ansible_async"
 
 
 class Hesitant(ScriptedMachine):
-    """A machine whose detached process needs a few moments until it claims its key."""
+    """A machine whose detached process needs a moment to claim its key."""
 
     asked = 0
     waiting: dict[str, t.Any] | None = None
@@ -253,7 +253,7 @@ def test_a_reboot_is_one_order_and_waited_for(machine: ScriptedMachine) -> None:
     node.reboot(step="feature")
     assert machine.reboots == 1
     assert machine.node.power.last_reason == "winkube.node: feature"
-    # The boot time was known: the order, what is lost while the node is away, and one question when it is back.
+    # The boot time was known: the reboot, the commands that are lost while the node is away, and one query after that.
     assert [batch["mode"] for batch in machine.batches[1:]].count("run") <= 3
     assert node.observe(CALLS[:1]).boot == machine.boot
 
@@ -325,5 +325,5 @@ def test_secrets_are_not_sent_where_ansible_would_leave_them_on_the_node(
     with pytest.raises(NodeError, match=r"win-1: apply: ANSIBLE_KEEP_REMOTE_FILES .* expected it unset"):
         node.run(Batch(calls=(call,)))
     assert machine.batches == []
-    # Whoever looks for an error sees what is no secret.
+    # A user who looks for the error sees everything that is not a secret.
     assert node.observe(CALLS)["b"].output == (2,)

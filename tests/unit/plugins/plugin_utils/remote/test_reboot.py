@@ -55,7 +55,7 @@ Step = Observation | Exception | None
 
 
 class Server:
-    """Answers in turn what a test says; the last answer stays."""
+    """Returns the responses of a test in order. The last one repeats."""
 
     def __init__(self, *steps: Step) -> None:
         self.steps = list(steps)
@@ -75,7 +75,7 @@ class Server:
             raise LostError("refused")
 
     def orders(self) -> list[str | None]:
-        """The keys of the orders that were sent."""
+        """Return the keys of the reboot orders that were sent."""
         return [batch.key for batch in self.batches if batch.mode == "run" and batch.key]
 
 

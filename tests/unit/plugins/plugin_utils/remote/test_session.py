@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The session with a node: the check of its Windows, and lines of progress."""
+"""The session with a node: checking its version of Windows, and lines of progress."""
 
 from __future__ import annotations
 

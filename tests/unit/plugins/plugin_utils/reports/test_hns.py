@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The table of HNS for people who look at hundreds of nodes: what it says last, and that no reason is cut off."""
+"""The HNS table for operators with hundreds of nodes: its last line, and complete reasons."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def facts(*kinds: str, **more: CallResult) -> dict[str, t.Any]:
 
 
 def failed(**error: str) -> dict[str, CallResult]:
-    """No listing of HNS is answered."""
+    """Return results in which no listing of HNS succeeds."""
     names = [f"{look}.{kind}" for look in (1, 2) for kind in ("policies", "namespaces", "endpoints", "networks")]
     return dict.fromkeys(names, CallResult(ok=False, error=CallError(**error)))
 
@@ -76,7 +76,7 @@ def test_who_has_a_remote_endpoints_address_now_is_told() -> None:
 
 
 def test_a_namespace_that_nobody_named_is_told_in_full_however_wide_the_table_is() -> None:
-    """Node, network and endpoint are as wide as columns get: little room is left for why the runtime is in doubt."""
+    """Node, network and endpoint have the maximum width, which leaves little space for the reason."""
     wide = "a-node-with-a-very-long-name"
     listed = CallResult(ok=True, exit_code=0, stdout="k8s.io\nteam\n")
     found = facts("live", **{"1.ctr-namespaces": listed, "2.ctr-namespaces": listed})

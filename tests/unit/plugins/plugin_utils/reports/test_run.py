@@ -43,7 +43,7 @@ def test_a_row_for_each_node() -> None:
 
 
 class Texts(html.parser.HTMLParser):
-    """Collects what a reader of the page sees, and which tags load something."""
+    """Collects the visible texts of the page, and the tags that load something."""
 
     def __init__(self) -> None:
         super().__init__()

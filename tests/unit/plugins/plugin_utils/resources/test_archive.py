@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Archives: unpacked once, repaired when broken, services stopped only while files are replaced."""
+"""Archives: unpacked once, repaired when broken, with services stopped only while files are replaced."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ KUBELET = {
 
 
 class Disk:
-    """The files of a node, changed by the verbs of a change's calls as docs/wire.md says; tar.exe unpacks one file."""
+    """The files of a node, which the verbs of a change modify as in docs/wire.md. tar.exe unpacks one file."""
 
     def __init__(self) -> None:
         self.files: dict[str, str] = {ARCHIVE: "archive 1"}
@@ -72,7 +72,7 @@ class Disk:
             elif each.command == "@move-path":
                 self._move(parameters["path"], parameters["destination"])
             elif each.command == "tar.exe" and each.arguments[0] == "-tf":
-                # Names that lead out of the folder are asked for; there are none.
+                # Names that lead out of the folder are searched for, and there are none.
                 assert each.success_codes == (1,)
             elif each.command == "tar.exe":
                 target = each.arguments[each.arguments.index("-C") + 1]
@@ -117,7 +117,7 @@ def test_a_run_that_breaks_anywhere_is_repaired_by_the_next(mode: dict[str, t.An
         disk.apply(first, stop_before=broken_at)
         disk.apply(must(resource, **disk.seen(resource)))
         assert planned(resource, **disk.seen(resource)) is None
-        # And an update that breaks at the same place, with half of a file written.
+        # An update that breaks at the same point, with half of a file written.
         disk.files[ARCHIVE] = "archive 2"
         disk.unpacks = {"kubelet.exe": "kubelet 2"}
         disk.apply(must(resource, **disk.seen(resource)), stop_before=broken_at)
@@ -185,7 +185,7 @@ def test_services_are_stopped_only_while_files_are_replaced() -> None:
     assert start.always
     order = [each.id for each in change.calls if each.command in ("Stop-Service", "Start-Service")]
     assert order == ["stop-0", "stop-1", "start-1", "start-0"]
-    # What ran has to be known before the first one is stopped: stopping one stops those that depend on it.
+    # Which services ran must be known before the first one is stopped, because that also stops its dependents.
     assert max(i for i, name in enumerate(names) if name == "Get-Service") < names.index("Stop-Service")
 
 

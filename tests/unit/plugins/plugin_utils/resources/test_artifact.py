@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Artifacts: verified without the network, downloaded in order, no secret in sight."""
+"""Artifacts: verified without the network, downloaded in order, without visible secrets."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ def test_a_whole_file_is_known_without_the_network(wanted: dict[str, t.Any], see
 def test_one_download_goes_straight_to_its_place() -> None:
     change = must(artifact(sha256=SHA256), file=files())
     assert commands(change)[:3] == ["curl.exe", "@read-file", "@commit-file"]
-    # At least its first bytes have to fit its name: 1f 8b 08.
+    # At least its first bytes must match its name: 1f 8b 08.
     assert call(change, "form-0").until == {"content": "H4sI"}
-    # A checksum has the last word, and names both hashes.
+    # A checksum decides, and its error contains both hashes.
     assert call(change, "verify-0").needs == ("download-0",)
     assert call(change, "verify-0").parameters == {"path": PATH + ".part", "destination": PATH, "sha256": SHA256}
     download = call(change, "download-0")
@@ -71,7 +71,7 @@ def test_a_wrong_file_names_both_hashes() -> None:
 def test_a_checksum_file_is_fetched_first_and_kept() -> None:
     change = must(artifact(checksum_url=URL + ".sha256sum"), file=files(), checksum=answer(file(PATH + ".checksum")))
     assert commands(change)[:5] == ["curl.exe", "@commit-file", "curl.exe", "@read-file", "@commit-file"]
-    # It is small, and what a broken run left of it may be another version's.
+    # It is small, and a partial file of a broken run may be another version's.
     assert "continue-at" not in (call(change, "sum-0").stdin or "")
     assert call(change, "download-0").needs == ("keep-0",)
     assert call(change, "verify-0").parameters == {
@@ -90,11 +90,11 @@ def test_a_sha512_is_given_to_the_node_as_a_checksum_file() -> None:
 
 
 def attempts(change: Change, works: t.Collection[str], cut: t.Collection[str] = ()) -> list[str]:
-    """The downloads that a node would run, if these of them worked: the rules of docs/wire.md, nothing more.
+    """Return the downloads that a node would run by the rules of docs/wire.md, if the given ones succeeded.
 
     Args:
-        works: ids of downloads that bring the file.
-        cut: ids of downloads that leave a part of it.
+        works: the ids of downloads that return the file.
+        cut: the ids of downloads that leave a part of it.
     """
     succeeded: set[str] = set()
     ran: list[str] = []
@@ -146,7 +146,7 @@ def test_a_later_source_is_asked_only_if_those_before_failed(
     wanted = artifact(urls=[URL, "https://mirror/x.tar.gz"], sha256=SHA256)
     change = must(wanted, file=files(content, part))
     assert attempts(change, works, cut) == expected
-    # A wrong one is of no use to anybody meanwhile.
+    # A wrong one is useless in the meantime.
     assert (change.calls[0].command == "Remove-Item") == (content is not None)
 
 
@@ -176,7 +176,7 @@ def test_what_a_broken_run_left_is_continued_and_else_thrown_away() -> None:
 def test_what_nothing_verifies_is_begun_anew() -> None:
     change = must(artifact(allow_unverified=True), file=files(part="half"))
     assert [call.id for call in change.calls][:2] == ["discard-0", "download-0"]
-    # At least its first bytes have to fit its name, and all of it has to be an archive that leads nowhere else.
+    # At least its first bytes must match its name, and all of it must be a safe archive.
     assert call(change, "whole-0").needs == ("form-0",)
     assert call(change, "verify-0").needs == ("inside-0-3",)
 
@@ -202,7 +202,7 @@ def test_a_manifest_that_does_not_fit_a_verified_file_is_written_anew(noted: dic
     change = must(artifact(sha256=SHA256, **KIND), file=files("whole"), manifest=manifest(**noted), curl=CURL)
     assert commands(change) == ["@write-file"]
     written = json.loads(str(change.calls[0].parameters["content"]))
-    # Nobody was asked for it: no source is claimed.
+    # It was not requested, so no source is named.
     assert (written["sha256"], written["source"]) == (SHA256, None)
 
 
@@ -212,7 +212,7 @@ def test_what_only_the_manifest_verifies_is_fetched_again_where_it_differs() -> 
     other = must(wanted, file=files("whole"), manifest=manifest(sha256="0" * 64), curl=CURL)
     assert "another SHA256" in other.why
     missing = must(wanted, file=files("whole"), manifest=answer(file(PATH + ".manifest.json")), curl=CURL)
-    # Nothing says that it is wrong, and it may be the last one: it only gets out of the way.
+    # It may be correct, and the last one, so it is only moved out of the way.
     assert commands(missing)[:2] == ["@move-path", "curl.exe"]
 
 
@@ -223,7 +223,7 @@ def test_what_waits_unverified_comes_back_only_where_it_proves_right() -> None:
     assert commands(back) == ["@move-path"]
     other = must(artifact(sha256="0" * 64), file=there)
     assert "@move-path" not in commands(other)
-    # It goes where another one came: the call before fails wherever none did.
+    # It runs only after another download: the call before it fails if there was none.
     assert [each.id for each in other.calls][-2:] == ["fetched", "remove-aside"]
     summed = artifact(checksum_url=URL + ".sha512", checksum_algorithm="SHA512")
     unknown = {"checksum": answer(file(PATH + ".checksum")), "sha512": MISSING, "sha512-aside": MISSING}
@@ -241,7 +241,7 @@ def offer(etag: str, size: int) -> t.Any:
         (offer('"a"', 5), []),
         (offer('"b"', 5), ["etag"]),
         (offer('"a"', 6), ["size"]),
-        # A source that cannot be asked says nothing against the file that is here.
+        # An unreachable source is no evidence against the existing file.
         (failure("FromStdErr", "NativeCommandError"), []),
         (answer(stdout="HTTP/1.1 403 Forbidden\r\n\r\n"), []),
     ],
@@ -253,7 +253,7 @@ def test_a_users_own_file_is_fetched_again_when_its_etag_or_size_changes(answere
     change = planned(wanted, **seen, offer=answered)
     assert list(change.after if change else ()) == changed
     if change is not None:
-        # The former one stays until the new one is whole.
+        # The old one stays until the new one is complete.
         assert commands(change)[0] == "curl.exe"
 
 
@@ -295,7 +295,7 @@ def test_headers_follow_no_redirect_unless_curl_keeps_them_back(
     (probe,) = (required.probe for required in change.space)
     assert probe is not None
     for each in (call(change, "download-0"), *probe.calls):
-        # Without it, the answer that redirects would be taken for the file.
+        # Without it, the response with the redirect would be used as the file.
         assert "location\n" in (each.stdin or "")
         assert ('max-redirs = "0"' not in (each.stdin or "")) == follows
 

@@ -22,7 +22,7 @@ def built(**more: t.Any) -> t.Any:
 
 
 def containerd(labels: str | None) -> dict[str, CallResult]:
-    """containerd's answers: it holds the name with these labels, or nothing."""
+    """Return containerd's results: it has the name with these labels, or nothing."""
     listed = f"{NAME} application/x {DIGEST} 98.3 MiB windows/amd64 {labels}\n" if labels is not None else ""
     checked = f"{NAME} application/x {DIGEST} complete (5/5) 98.3 MiB/98.3 MiB true\n" if listed else ""
     return {"images": answer(stdout=f"REF\n{listed}", exit_code=0), "check": answer(stdout=f"REF\n{checked}")}
@@ -57,7 +57,7 @@ def test_a_pin_that_is_missing_is_all_that_is_set() -> None:
     change = must(built(pinned=True), **containerd(MARK))
     assert ids(change) == ["pin"]
     assert change.after == {"pinned": True}
-    # Nobody takes away a pin that is not asked for: it may be somebody else's.
+    # A pin that is not requested stays, because it may belong to another owner.
     assert planned(built(), **containerd(f"{MARK},{PIN}")) is None
 
 
@@ -78,7 +78,7 @@ def test_what_cannot_tell_whether_it_was_pushed_is_pushed() -> None:
 
 @pytest.mark.parametrize("here", [True, False])
 def test_a_build_forgets_first_what_was_pushed(here: bool) -> None:
-    """The push after it may fail; what was pushed once may then be wanted again."""
+    """The push after it may fail, and a later run may need the pushed image again."""
     change = must(built(push=True, runtime="docker"), **docker(here=here, marked=False), **noted(built().source))
     assert ids(change)[:3] == ["forget", "dockerfile", "build"]
     assert ids(change)[-4:] == ["push", "key", "make-key", "note"]

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Certificates of a site's own authority: imported once, never with a private key."""
+"""Certificates of a site's own authority: imported once, and never with a private key."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from simulator.machine import certificate_store
 END = "-----END CERTIFICATE-----\n"
 PEM, OTHER = (
     text + END
-    # Certificates that stay the same, since golden files have their thumbprints. Nobody has their keys.
+    # Fixed certificates, because golden files contain their thumbprints. Their keys no longer exist.
     for text in (Path(__file__).parents[3] / "authorities.pem").read_text(encoding="utf-8").split(END)[:2]
 )
 MARK = certificate_store.thumbprint(certificate_store.load(PEM.encode())[0])
@@ -38,14 +38,14 @@ def test_what_is_not_is_imported_from_a_file_that_goes() -> None:
     assert commands(change) == ["@write-file", "Import-Certificate", "Remove-Item"]
     assert call(change, "import-0").parameters["CertStoreLocation"] == "Cert:\\LocalMachine\\Root"
     assert call(change, "clean-0").always
-    # Whoever had made a folder in ProgramData before could put his own authority into the file's place.
+    # A user who created a folder in ProgramData before could replace the file by another authority's.
     written, taken = call(change, "write-0").parameters["path"], call(change, "import-0").parameters["FilePath"]
     assert written == taken
     assert str(taken).startswith("C:\\Windows\\winkube\\certificates\\")
 
 
 def test_each_missing_one_has_a_file_of_its_own() -> None:
-    """Import-Certificate takes only the first of a file."""
+    """Import-Certificate imports only the first certificate in a file."""
     resource = one(type="CertificateImport", name="ours", content=f"{PEM}\n{OTHER}\n{PEM}")
     assert len(resource.thumbprints) == 2
     change = must(resource, store=answer(*(entry(mark, False) for mark in resource.thumbprints)))

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Folders in which only administrators write, on a simulated machine where users were before, or are meanwhile."""
+"""Folders in which only administrators may write, on a simulated machine that users change before or during a run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ USERS = "BU"
 
 
 class Attacked(DirectNode):
-    """A node on which somebody does something between the look at it and the first change."""
+    """A node on which a user makes a change between the observation and the first change."""
 
     def __init__(self, machine: Machine, attack: Callable[[Files], None]) -> None:
         super().__init__(machine)
@@ -51,7 +51,7 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
 
 
 def link(files: Files, path: str, target: str) -> None:
-    """Makes a junction."""
+    """Create a junction."""
     files.make_directory(target)
     files.real(path).symlink_to(files.real(target))
 
@@ -61,7 +61,7 @@ def converge(node: DirectNode, *resources: dict[str, t.Any], check_mode: bool = 
 
 
 def settled(node: DirectNode, *resources: dict[str, t.Any]) -> ConvergenceOutcome:
-    """Converges; afterwards nothing differs."""
+    """Converge, and check that nothing differs afterwards."""
     outcome = converge(node, *resources)
     assert outcome.failures == []
     assert [change.planned.change for change in converge(node, *resources, check_mode=True).changes] == []
@@ -88,7 +88,7 @@ def test_a_new_folder_is_never_open(machine: Machine, monkeypatch: pytest.Monkey
     assert outcome.remote_commands == 2
     assert seen
     assert set().union(*seen) == set()
-    # Others go on making their own things beside it, and cannot replace it.
+    # Others can still create their own items next to it, but not replace it.
     assert machine.files.who_may_read(r"C:\etc") == {USERS}
 
 
@@ -96,7 +96,7 @@ def test_what_pods_may_need_is_moved_aside_when_the_node_is_drained(machine: Mac
     files, node = machine.files, DirectNode(machine)
     folders = directory.closed([r"C:\opt\cni\bin", r"C:\k"], users="read", disturbs=True)
     made = Convergence(NodeSession(node), load(folders), disturbing="defer").run()
-    # New folders, and lists that get closed, are noticed by no pod.
+    # New folders, and lists that become stricter, do not affect pods.
     assert (len(made.changes), made.deferred) == (2, [])
     plant(files, r"C:\opt\cni\bin\flannel.exe")
     later = Convergence(NodeSession(node), load(folders), disturbing="defer").run()
@@ -127,7 +127,7 @@ def test_what_users_made_before_is_closed_and_moved_aside(machine: Machine) -> N
 
 
 def test_what_was_seen_of_others_is_looked_at_anew(machine: Machine) -> None:
-    # The planted file is just what is wanted: without a second look nobody would write it.
+    # The planted file has exactly the expected content. Without a second observation, it would not be written.
     plant(machine.files, r"C:\etc\kubernetes\x.conf", b"good\n")
     wanted = {"type": "File", "name": r"C:\etc\kubernetes\x.conf", "content": "good\n"}
     outcome = settled(DirectNode(machine), *ETC, wanted)
@@ -165,7 +165,7 @@ def test_a_folder_that_is_filled_meanwhile_fails_the_run_and_the_next_one_clears
 
 
 def test_folders_above_are_closed_where_others_could_replace_them(machine: Machine) -> None:
-    # As on Azure's images (Azure/aks-engine#4633): Authenticated Users may modify all of C:\.
+    # As in Azure's images (Azure/aks-engine#4633): Authenticated Users may modify all of C:\.
     machine.files.set_sddl("C:\\", machine.files.sddl("C:\\") + "(A;OICIIO;0x1301bf;;;AU)(A;;LC;;;AU)")
     machine.files.make_directory(r"C:\etc\kubernetes")
     assert "AU" in machine.files.who_may_write(r"C:\etc\kubernetes")
@@ -217,7 +217,7 @@ def test_what_others_could_write_in_the_cache_does_not(machine: Machine) -> None
 
 
 def test_what_vanishes_while_it_is_looked_at_is_nobodys(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Programs make temporary files; only what is there and cannot be looked at counts as others'."""
+    """Programs create temporary files. Only existing items that cannot be read count as others'."""
     files = machine.files
     files.make_directory(r"C:\ProgramData\winkube\cache")
     for name in ("a-passing", "hidden"):

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Who still reaches what the collection closes: SYSTEM's services, and the users of containers."""
+"""Accounts that still have access to the closed folders: SYSTEM's services, and the users of containers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ USERS = ("ContainerUser", "mallory", "NT AUTHORITY\\LocalService")
 
 @pytest.fixture(params=["2019", "2025"])
 def machine(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Machine]:
-    """A machine whose folders are closed as the roles close them, with a pod's volumes in them."""
+    """Return a machine whose folders are closed like the roles do, with a pod's volumes in them."""
     settings = Settings.read({"name": "node-1", "address": "127.0.0.11", "windows": request.param})
     machine = Machine(settings, tmp_path / "m")
     machine.power_on()

@@ -22,7 +22,7 @@ DIGEST = "sha256:" + "a" * 64
 OTHER = "sha256:" + "b" * 64
 PIN = "io.cri-containerd.pinned=pinned"
 ENDPOINT = "npipe:////./pipe/containerd-containerd"
-# As `ctr -n k8s.io images list` and `images check` print it.
+# The output of `ctr -n k8s.io images list` and `images check`.
 HEAD = "REF TYPE DIGEST SIZE PLATFORMS LABELS"
 CHECK_HEAD = "REF TYPE DIGEST STATUS SIZE UNPACKED"
 KIND = "application/vnd.docker.distribution.manifest.list.v2+json"
@@ -33,7 +33,7 @@ def line(reference: str = PAUSE, digest: str = DIGEST, labels: str = "io.cri-con
 
 
 def seen(*lines: str, cut: tuple[str, ...] = ()) -> dict[str, CallResult]:
-    """containerd's answers: its names, and which of them are not unpacked."""
+    """Return containerd's results: its names, and which of them are not unpacked."""
     names = [text.split()[0] for text in lines]
     checked = [
         f"{name} {KIND} {DIGEST} complete (5/5) 98.3 MiB/98.3 MiB {'false' if name in cut else 'true'}"
@@ -50,7 +50,7 @@ def silent(result: t.Any) -> dict[str, CallResult]:
 
 
 def row(name: str = PAUSE, identity: str = DIGEST, digest: str = "<none>", size: str = "292MB") -> str:
-    """One line of `docker image ls --format {{json .}}`."""
+    """Return one line of `docker image ls --format {{json .}}`."""
     repository, dummy, tag = name.rpartition(":")
     return json.dumps({"Repository": repository, "Tag": tag, "ID": identity, "Digest": digest, "Size": size})
 
@@ -154,7 +154,7 @@ def test_the_archive_that_fits_this_windows_is_fetched_verified_imported_and_rem
     assert call(change, "verify").parameters["sha256"] == "2" * 64
     assert call(change, "discard").always
     assert planned(wanted, **seen(line())) is None
-    # None of them fits: the registry is asked.
+    # None of them fits, so the registry is queried.
     assert call(must(wanted, dataclasses.replace(SERVER_2022, build=26100), **seen()), "pull")
 
 
@@ -167,7 +167,7 @@ def test_an_archive_that_is_fetched_takes_room_until_it_is_imported() -> None:
     assert space(archives=[{**offer, "size": 100}]) == [("C:", 100), ("D:", 350)]
     assert space(archives=[offer], size=10) == [("C:", 10), ("D:", 35)]
     assert space(archives=[offer]) == [("C:", None), ("D:", None)]
-    # It is on the node already, or there is none.
+    # It is already on the node, or does not exist.
     assert space(archive="C:\\pause.tar", archives=[offer], size=10) == [("D:", 35)]
     assert space(size=10) == [("D:", 35)]
 
@@ -190,7 +190,7 @@ TREE = f"""registry.example/app:1
 
 
 def test_what_images_have_in_common_takes_room_once() -> None:
-    """Of the manifests that ctr knows it is the one that has the size which ctr tells."""
+    """Of the manifests that ctr lists, it is the one with the size that ctr reports."""
     change = must(image(), **seen())
     (required,) = change.space
     probe = required.probe
@@ -199,7 +199,7 @@ def test_what_images_have_in_common_takes_room_once() -> None:
     told = {"size": answer(stdout=listed), "layers": answer(stdout=TREE)}
     layers = {f"sha256:{'6' * 64}": 3_500_000, f"sha256:{'7' * 64}": 1_750_000}
     assert probe.size(told) == layers
-    # ctr before 2.0 has no such command.
+    # ctr before 2.0 does not have this command.
     old = {**told, "layers": failure("FromStdErr", "NativeCommandError", "No help topic for 'inspect'")}
     assert probe.size(old) == int(1.4 * 2**20) * 3.5 // 1
     assert probe.size({}) is None
@@ -234,7 +234,7 @@ def test_docker_pulls_tags_and_loads() -> None:
     [
         ({}, [row()]),
         ({"digest": DIGEST}, [row(digest=DIGEST)]),
-        # What was loaded from an archive has no digest.
+        # An image from an archive has no digest.
         ({"digest": DIGEST}, [row()]),
         ({"name": "docker.io/library/busybox:1"}, [row("busybox:1")]),
         ({"name": "docker.io/team/app:1"}, [row("team/app:1")]),
@@ -323,11 +323,11 @@ def test_archives_fit_by_windows() -> None:
     assert fitting([only, any_windows], dataclasses.replace(SERVER_2022, build=26100)) is only
     assert fitting([only, any_windows], SERVER_2022) is any_windows
     assert fitting([only], SERVER_2022) is None
-    # A build that nobody knows is treated as the newest one before it.
+    # An unknown build is treated like the newest one before it.
     assert fitting([only], dataclasses.replace(SERVER_2022, build=29500)) is only
 
 
-# -- what nobody needs
+# -- unused images
 
 USED_TABLE = "CONTAINER IMAGE RUNTIME\n"
 
@@ -355,7 +355,7 @@ def test_only_what_nobody_wants_uses_or_pins_is_removed() -> None:
         line("r.io/kept-too:1", digest("1")),
         line("r.io/used:1", digest("2")),
         line("r.io/moved:1", digest("3")),
-        line(digest("d"), digest("4")),  # a container runs it although its tag moved on
+        line(digest("d"), digest("4")),  # a container runs it although its tag has moved
         line("r.io/pinned:1", digest("5"), PIN),
         line("r.io/old:1", digest("6")),
         line(f"r.io/old@{digest('6')}", digest("6")),
@@ -370,7 +370,7 @@ def test_nothing_is_removed_while_nobody_tells_what_is_used() -> None:
     for broken in ({"ps": NO_COMMAND}, {"containers": NO_COMMAND}, {"ps": answer(stdout="nonsense", exit_code=0)}):
         with pytest.raises(ResourceError, match="what containers use is unknown"):
             planned(unused(), **lines, **{**in_use(), **broken})
-    # Where there is no runtime yet, there is nothing to remove.
+    # Without a runtime, there is nothing to remove.
     assert planned(unused(), **silent(NO_COMMAND), containers=NO_COMMAND, ps=NO_COMMAND) is None
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A simulated machine that is disturbed: an antivirus, slow imports of modules, a wrong clock, German texts."""
+"""A simulated machine with faults: an antivirus, slow imports of modules, a wrong clock, German messages."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ OLD, NEW = executables.make("kubelet", "1.36.0"), executables.make("kubelet", "1
 
 @pytest.fixture
 def make_node(tmp_path: Path) -> Iterator[MakeNode]:
-    """A function that makes a node; a second of Windows' takes a twentieth of a real one."""
+    """Return a function that creates a node, on which a second of Windows' time takes a twentieth of a real one."""
     made: list[Machine] = []
 
     def make(**entry: object) -> DirectNode:
@@ -57,7 +57,7 @@ def converge(node: DirectNode, *items: Item, check_mode: bool = False) -> Conver
 
 
 def kubelet(server: ArtifactServer) -> Item:
-    """An old kubelet that a download replaces."""
+    """Return an old kubelet that a download replaces."""
     server.put("/kubelet.exe", NEW)
     urls, sha256 = [f"{server.url}/kubelet.exe"], hashlib.sha256(NEW).hexdigest()
     return {"type": "Artifact", "name": "kubelet", "path": r"C:\k\kubelet.exe", "urls": urls, "sha256": sha256}

@@ -60,7 +60,7 @@ def test_what_is_managed_is_noted_before_it_is_set() -> None:
     change = must(variable, value=managed(None, note=False))
     assert commands(change) == ["@read-registry", "New-Item", "New-ItemProperty", "@set-environment"]
     assert commands(must(variable, value=managed("http://q", note=True))) == ["@set-environment"]
-    # What was there before is managed from now on.
+    # Values from before are managed from now on.
     change = must(variable, value=managed("http://p", note=False))
     assert (commands(change)[-1], change.after) == ("New-ItemProperty", {"managed": True})
 

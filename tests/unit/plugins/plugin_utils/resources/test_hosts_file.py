@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Lines of the hosts file, on a simulated machine, and what it resolves by them."""
+"""Lines of the hosts file on a simulated machine, and the names that it resolves with them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_other_lines_of_the_hosts_file_stay(node: DirectNode) -> None:
     own = "# by hand\r\n10.3.0.7 k8s.example.com\r\n10.3.0.8 files\r\n"
     node.machine.files.write_text(HOSTS, own)
     converge(node, {"k8s.example.com": "10.3.0.1"})
-    # Windows takes the first line that has the name.
+    # Windows uses the first line with the name.
     assert names.resolve(node.machine, "k8s.example.com") == ["10.3.0.1"]
     assert names.resolve(node.machine, "files") == ["10.3.0.8"]
     converge(node, {})

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Resources from what users write: every mistake is refused, on one line that says where, what and what else."""
+"""Loading users' resources: every mistake is rejected in one line with its place, value and expected values."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""How values of YAML and Jinja become properties, and what is refused, as tables compared with golden files."""
+"""Converting values of YAML and Jinja to properties, and errors, as tables that are compared with golden files."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ ITEMS: dict[str, t.Any] = {
 
 
 def refused(call: Callable[[], object]) -> object:
-    """What a call returns, with its type, or the message with which it is refused."""
+    """Return the result of a call with its type, or its error message."""
     try:
         found = call()
     except ResourceError as error:
@@ -97,7 +97,7 @@ def refused(call: Callable[[], object]) -> object:
 
 
 def converted(annotation: t.Any) -> list[str]:
-    """What becomes of each value, one line each."""
+    """Return the result for each value, one line each."""
     told = [(value, refused(lambda value=value: convert(value, annotation, "here"))) for value in VALUES]  # type: ignore[misc]
     return [f"{ascii(value)[:60]}: {outcome}" for value, outcome in told]
 

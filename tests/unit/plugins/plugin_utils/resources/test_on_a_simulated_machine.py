@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Every type on a simulated machine: made, found as wanted, changed, found as wanted, removed."""
+"""Every type on a simulated machine: created, found unchanged, changed, found unchanged, removed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def converge(node: DirectNode, *items: Item, check_mode: bool = False) -> Conver
 
 
 def settles(node: DirectNode, *items: Item) -> list[str]:
-    """Converges, and what was changed; afterwards nothing differs."""
+    """Converge, and return the changes. Nothing may differ afterwards."""
     changed = [f"{done.planned.resource.type} {done.planned.action}" for done in converge(node, *items).changes]
     again = converge(node, *items, check_mode=True)
     assert [done.planned.change for done in again.changes] == []
@@ -194,7 +194,7 @@ def test_values_of_one_new_key_do_not_empty_it(node: DirectNode) -> None:
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
-    """Serves files, and knows no ranges: what is left of a broken download cannot be continued."""
+    """Serves files without support for ranges, so a broken download cannot be continued."""
 
     def log_message(self, *args: t.Any) -> None:
         pass
@@ -297,7 +297,7 @@ def test_an_executable_is_replaced_though_it_runs(node: DirectNode) -> None:
     services.create("kubelet", "C:\\k\\kubelet.exe", Start=3)
     services.start("kubelet")
 
-    # Stopped for it: nothing is in the way.
+    # It was stopped, so nothing blocks the change.
     assert unpacks("2") == ["Archive update"]
     assert executables.identify(files.read_bytes("C:\\k\\kubelet.exe")) == ("svchost", "2")
     kubelet = services.get("kubelet")
@@ -305,7 +305,7 @@ def test_an_executable_is_replaced_though_it_runs(node: DirectNode) -> None:
     assert kubelet.state == "Running"
     assert left_aside(node) == []
 
-    # Nobody stops it, as nobody stops the shims of pods: the old one stays as long as it runs, and is no difference.
+    # It is not stopped, like the shims of pods: the old file stays while it runs, and does not count as a difference.
     assert unpacks("3", stops=[]) == ["Archive update"]
     assert executables.identify(files.read_bytes("C:\\k\\kubelet.exe")) == ("svchost", "3")
     assert len(left_aside(node)) == 1
@@ -355,7 +355,7 @@ def test_a_registry_that_leaves_the_list_leaves_the_machine_and_nobody_elses_doe
         False,
         True,
     )
-    # Somebody was faster.
+    # Another client was faster.
     files.delete(rf"{folder}\b.example")
     assert settles(node, *wanted({})) == ["UnlistedRegistries update"]
     assert files.exists(rf"{folder}\theirs.example")
@@ -372,7 +372,7 @@ def test_docker_trusts_no_authority_that_has_left_the_list(node: DirectNode) -> 
     files.make_directory(theirs)
     settles(node, *wanted({"a.example:5000": {"ca": ca}, "b.example": {"ca": ca}}))
     assert files.exists(rf"{ours}\ca.crt")
-    # It is listed still, and trusted by the machine's own authorities again.
+    # It is still listed, and is again trusted by the machine's own authorities.
     assert settles(node, *wanted({"a.example:5000": {}, "b.example": {"ca": ca}})) == ["UnlistedRegistries update"]
     assert (files.exists(ours), files.exists(theirs)) == (False, True)
     assert settles(node, *wanted({})) == ["UnlistedRegistries update"]

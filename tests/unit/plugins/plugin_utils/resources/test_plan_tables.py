@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Each combination of some wanted states and answers of a node: what is asked and planned is in the golden file."""
+"""Combinations of expected states and results of a node: the golden file contains the calls and plans."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def test_the_same_value_in_other_words_is_no_change(kind: str, wanted: t.Any, fo
 def test_a_new_value_in_a_new_key() -> None:
     change = must(registry(value=1, value_type="DWord"), value=seen(key_exists=False))
     assert commands(change) == ["@read-registry", "New-Item", "New-ItemProperty"]
-    # New-Item -Force would empty a key that another resource made meanwhile.
+    # New-Item -Force would empty a key that another resource has created in the meantime.
     assert call(change, "make-key").to_wire()["input"] == {
         "from": ["key"],
         "where": {"key_exists": False},

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Properties of resources that cannot be, with the whole message of each; and plans that no other test makes."""
+"""Invalid properties of resources, with their complete messages; and plans that other tests do not cover."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Services: definition, recovery, arguments of a file, and whether they run."""
+"""Services: configuration, recovery, arguments in a file, and whether they run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import 
 from ansible_collections.winkube.node.plugins.plugin_utils.windows import service_recovery
 
 RESTART = {"reset_seconds": 86400, "actions": [{"action": "restart", "delay_seconds": 5}, {"action": "none"}]}
-# As a real server keeps `reset= 86400 actions= restart/5000//0`.
+# How a real server stores `reset= 86400 actions= restart/5000//0`.
 BYTES = [
     *(0x80, 0x51, 1, 0),
     *([0] * 8),
@@ -310,12 +310,12 @@ def test_what_the_registry_would_keep_is_read_as_what_was_wanted(
     reset: int, actions: list[service_recovery.FailureAction]
 ) -> None:
     recovery = service_recovery.Recovery(reset_seconds=reset, actions=tuple(actions))
-    # SERVICE_FAILURE_ACTIONSW as the registry has it: reset period, two pointers, count, offset; the actions.
+    # SERVICE_FAILURE_ACTIONSW in the registry: reset period, two pointers, count, offset; the actions.
     data = struct.pack("<5I", reset, 0, 0, len(actions), 20)
     kinds = ("none", "restart", "reboot")
     data += b"".join(struct.pack("<2I", kinds.index(each.action), each.milliseconds) for each in actions)
     assert service_recovery.parse(list(data)) == recovery.text
-    # sc.exe reads pairs of action and milliseconds.
+    # sc.exe expects pairs of action and milliseconds.
     words = recovery.sc_actions.split("/") if actions else []
     assert words[::2] == ["" if action.action == "none" else action.action for action in actions]
     assert words[1::2] == [str(action.milliseconds) for action in actions]
@@ -333,7 +333,7 @@ def test_a_service_that_is_disabled_only_where_it_exists_and_remembered() -> Non
     assert commands(change) == ["@read-registry", "New-Item", "New-ItemProperty", "sc.exe", "Stop-Service"]
     note = call(change, "note").parameters
     assert (note["Name"], note["Value"]) == ("Service kubelet", "delayed-auto")
-    # The second run must not remember that it is disabled.
+    # The second run must not record that it is disabled.
     assert planned(wanted, service=running("Stopped"), definition=definition(Start=4)) is None
     change = must(wanted, service=running(), definition=definition(Start=4))
     assert commands(change) == ["Stop-Service"]
@@ -362,7 +362,7 @@ def test_flags_that_the_kubelet_does_not_know_are_left_out_and_told(version: str
     )
     assert call(change, "config").arguments[-1] == f"C:\\k\\kubelet.exe {kept}"
     assert [dropped in warning for warning in change.warnings] == [True] * bool(dropped)
-    # Nothing differs any more, and nothing is told.
+    # Nothing differs any more, and nothing is reported.
     same = definition(ImagePath=f"C:\\k\\kubelet.exe {kept}")
     assert planned(resource, service=running(), definition=same, flags=answer(file(FLAGS_FILE, LEFT_BY_1_34))) is None
 
@@ -377,7 +377,7 @@ def test_a_version_that_is_none_is_refused() -> None:
     [
         ("--pod-infra-container-image=x", ["1.30.0", "1.31.9", "1.34.4"], ["1.35.0", "1.36.2", "1.37.1"]),
         ("--cloud-config=x", ["1.33.1"], ["1.34.0"]),
-        # Nobody ran 1.31: what its neighbours take is kept.
+        # 1.31 was not recorded, so the flags of its neighbours are kept.
         ("--keep-terminated-pod-volumes", ["1.30.4", "1.31.0"], ["1.32.0"]),
         ("--fail-cgroupv1=false", ["1.31.0", "1.37.1"], ["1.30.0"]),
         ("--network-plugin=cni", ["1.38.0"], ["1.30.0", "1.37.1"]),

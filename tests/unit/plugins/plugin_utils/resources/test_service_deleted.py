@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A service that is made while its predecessor of the same name is still being deleted."""
+"""A service that is created while another one with its name is still being deleted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from simulator.machine.objects import ProgramResult
 
 @pytest.mark.parametrize(("times", "made"), [(0, True), (2, True), (20, False)])
 def test_a_name_that_is_marked_for_deletion_is_waited_for(times: int, made: bool) -> None:
-    # Somebody, such as an open services.msc, still holds the service that was deleted.
+    # A program such as services.msc still has a handle to the deleted service.
     asked: list[list[str]] = []
 
     def sc(call: dict[str, t.Any]) -> ProgramResult:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Registries that leave a site's list leave the node, and nobody else's do."""
+"""Registries that a site no longer lists are removed from the node. Those of other owners stay."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def test_installing(found: str) -> None:
         "IncludeAllSubFeature": True,
         "Source": ["D:\\sxs"],
     }
-    # The engine's barrier looks at RestartNeeded.
+    # The engine's barrier checks RestartNeeded.
     assert install.select == ("Success", "RestartNeeded", "ExitCode")
     assert install.until == {"Success": True}
     assert install.long

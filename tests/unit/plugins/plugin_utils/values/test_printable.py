@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What terminals act on is made visible; everything else stays."""
+"""Characters that terminals interpret become visible; everything else stays."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Secrets in collected texts: gone, wherever they stand; the rest stays."""
+"""Secrets in collected texts are removed everywhere; the rest stays."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ JWT = "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJrdWJlcm5ldGVzIn0.c2lnbmF0dXJl"
 KEY = "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA0Z3VS5JJcds3xfn/ygWyF0jHIPtEOoRK\n-----END RSA PRIVATE KEY-----"
 PASSWORD = "Hunter2-4711!"
 
-# A text with a secret, and the secret.
+# A text that contains a secret, and the secret.
 SECRETS = {
     "bootstrap token": (f"joined with {TOKEN} at noon", TOKEN),
     "kubeadm's flag": (f"kubeadm.exe join 10.0.0.1:6443 --token {TOKEN} --v=5", TOKEN),
@@ -121,7 +121,7 @@ def test_ordinary_lines_of_logs_stay_readable(text: str) -> None:
 
 @pytest.mark.parametrize("form", ["env in JSON for people", "env in YAML", "JSON on the next line", "Format-List"])
 def test_the_border_of_blocks_cuts_no_name_off_its_value(form: str) -> None:
-    """The longest secret that lies across lines: each place of the border is tried."""
+    """The longest secret across lines, with the border at each of its positions."""
     lines = "\n".join(f"line {number} of many" for number in range(20))
     data = f"{lines}\n{FORMS[form]}\n{lines}\n".encode()
     for size in range(30, 500, 3):
@@ -153,13 +153,13 @@ BEGINNINGS = (
     "password: |\n", 'value:"a",name:"', 'name:"token",value:', "token,      ", "\\", "token\\", '\\"', "TOKEN   ",
     "LS0tLS1CRUdJTi", "ghp_", "token", "secret{", "  token: |\n   a\n",
 )  # fmt: skip
-# So that no form is passed over because its hint is missing.
+# Otherwise, a form could be missed because its hint is missing.
 HINTS = "@ ? & < eyj -p -pw /rp ls0tls1crudjti private key----- password> authorization bearer cookie login net xox\n"
 
 
 @pytest.mark.parametrize("beginning", BEGINNINGS)
 def test_time_grows_with_the_text_and_no_faster(beginning: str) -> None:
-    """Eight times the text takes about eight times as long; a quadratic form would take 64 times as long."""
+    """Eight times the text takes about eight times as long, and a quadratic pattern would take 64 times as long."""
 
     def cost(size: int) -> float:
         text = HINTS + beginning * (size // len(beginning))

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Users and passwords in URLs are shown by nobody who shows values."""
+"""Users and passwords in URLs do not appear in any output."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The whole outcome of many values: redacted texts, descriptions of refused values, problems of versions."""
+"""Complete results for many values: redacted texts, descriptions of rejected values, problems of versions."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_known_secrets_are_at_least_six_characters_long() -> None:
         (b"a\0b\0c\0d\0e\xffe\xff", None),
         (b"\0\0\0\0", None),
         (b"a\0bcdefgh", None),
-        # The bytes of a line end, but of two characters.
+        # The bytes of a line ending, but of two characters.
         ("\u0a61\u0100a\n".encode("utf-16-le").ljust(40, b"a\0"[1:]), None),
     ],
 )
@@ -163,7 +163,7 @@ def test_only_too_long_lines_are_left_out() -> None:
 
 
 class Thing:
-    """A value that is none of YAML's."""
+    """A value of a type that YAML does not have."""
 
 
 VALUES: dict[str, object] = {

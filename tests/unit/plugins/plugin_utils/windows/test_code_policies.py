@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Policies that keep programs and scripts from running: told before anything is changed, with what to allow."""
+"""Policies that block programs and scripts: reported before any change, with what to allow."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_enforced_applocker_stops_before_the_first_change(machine: Machine) -> N
     looked = run(machine, check_mode=True)
     assert "AppLocker" in looked.outcome.warnings[0]
     assert len(run(machine, allowed_code_policies=["applocker"]).outcome.changes) == 1
-    # What is as it should be is nobody's business.
+    # Correct values are not reported.
     assert run(machine).outcome.changes == []
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Command lines: split is the inverse of join, and flags of an environment file win."""
+"""Command lines: `split` is the inverse of `join`, and flags in an environment file take precedence."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_the_program_is_quoted_only_by_quotation_marks() -> None:
             ["--root=C:\\var\\lib", '--s="x"'],
         ),
         ("KUBELET_KUBEADM_ARGS=--a=1 --b", ["--a=1", "--b"]),  # before kubeadm 1.11
-        ('KUBELET_KUBEADM_ARGS="C:\\unknown"', ["C:\\unknown"]),  # written by hand: no escape of Go's
+        ('KUBELET_KUBEADM_ARGS="C:\\unknown"', ["C:\\unknown"]),  # written manually: not one of Go's escapes
         ("KUBELET_KUBEADM_ARGS=\n", []),
         ("OTHER=--a", []),
         ("", []),

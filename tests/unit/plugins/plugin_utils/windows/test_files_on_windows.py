@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Files that others may have made are found, and files that were replaced go when nobody runs them."""
+"""Files that others may have created are found, and replaced files are removed when no process runs them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ US, THEM = "O:BAD:P(A;;FA;;;BA)", "O:S-1-5-21-1-2-3-1001D:P(A;;FA;;;BA)"
 
 
 def listed(**lists: str) -> dict[str, CallResult]:
-    """Return a listing of a folder; `__` stands for a backslash, a trailing `_` for a folder."""
+    """Return a listing of a folder. `__` stands for a backslash, and a trailing `_` marks a folder."""
     items, owners = [], []
     for name, text in lists.items():
         path = "C:\\K\\" + name.rstrip("_").replace("__", "\\")

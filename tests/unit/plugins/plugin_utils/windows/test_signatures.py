@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Programs that a site wants signed: who may have signed them is asked of Windows before one takes its place."""
+"""Programs that must be signed: Windows verifies the signer before a program is installed."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def node(tmp_path: Path) -> t.Iterator[DirectNode]:
 
 
 def signed(signer: str) -> bytes:
-    """A program that somebody signed."""
+    """Return a program with a signature."""
     return update_package.make(Update("KB5999009", builds=(20348,), reboots=0), "exe", signer)
 
 

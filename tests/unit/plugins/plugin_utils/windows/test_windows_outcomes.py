@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The whole outcome of many cases: calls, and what is made of policies, owners, signatures and values."""
+"""Complete results of many cases: calls, and parsing policies, owners, signatures and values."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ THUMBPRINT = "ab" * 20
 
 
 def outcome(function: Callable[..., object], *arguments: Any) -> object:
-    """Return what a function returns, or why it refuses."""
+    """Return the result of a function, or its error message."""
     try:
         return function(*arguments)
     except (ResourceError, ValueError) as error:

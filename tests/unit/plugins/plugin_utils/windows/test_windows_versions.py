@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The table of Windows versions, and which images a build runs."""
+"""The table of Windows versions, and the images that run on a build."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Answers of nodes are held against what was asked: types, sizes, shapes, and that they were asked for."""
+"""Validating nodes' results against the calls: types, sizes, structure, and whether they were requested."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def test_base64_is_as_long_as_the_bytes_that_were_asked_for() -> None:
 
 
 def hostile(answers: t.Callable[[dict[str, t.Any]], None]) -> Node:
-    """A node whose observations are altered."""
+    """Return a node whose observations are altered."""
 
     class Hostile(ScriptedMachine):
         def handle(self, batch: dict[str, t.Any]) -> dict[str, t.Any]:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A node that answers with values of any type and size: the engine ends with one clear error, or goes on."""
+"""A node that returns values of any type and size: the engine ends with one clear error, or continues."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def honest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DirectNode]:
 
 
 class Altered:
-    """The honest node's answers, with one value of them replaced; each answer passes the border as in Node."""
+    """The results of an honest node with one value replaced. Each result is validated as in Node."""
 
     name = "node-1"
     remote_commands = 0
@@ -77,7 +77,7 @@ class Altered:
 
 
 class Recording(DirectNode):
-    """Keeps what the module answered."""
+    """Records the results of the module."""
 
     def __init__(self, machine: Machine) -> None:
         super().__init__(machine)
@@ -88,7 +88,7 @@ class Recording(DirectNode):
 
 
 def places(value: t.Any, path: tuple[t.Any, ...] = ()) -> Iterator[tuple[t.Any, ...]]:
-    """Where in a value of JSON there are values."""
+    """Yield the positions of all values in a JSON value."""
     if path:
         yield path
     entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
@@ -117,7 +117,7 @@ def test_values_of_any_type_end_in_one_clear_error_or_do_no_harm(honest: DirectN
 
 
 def outcome(wires: dict[str, dict[str, t.Any]]) -> str:
-    """How converging on these answers failed; empty where it went on."""
+    """Return how converging on these results failed; empty if it continued."""
     try:
         Convergence(NodeSession(t.cast("t.Any", Altered(wires))), load(RESOURCES), check_mode=True).run()
     except NodeError as error:
@@ -126,7 +126,7 @@ def outcome(wires: dict[str, dict[str, t.Any]]) -> str:
 
 
 class Probe(NodeAction):
-    """An action whose reader trips over what the node answered."""
+    """An action whose parser fails on a node's result."""
 
     def perform(self, options: t.Mapping[str, t.Any], session: t.Any) -> dict[str, t.Any]:
         answer: t.Any = self.task_vars["answer"]

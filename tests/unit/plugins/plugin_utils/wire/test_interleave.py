@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Calls of many resources woven: judged by the simulated node's own reading of the wire."""
+"""Interleaved calls of many resources, checked with the simulated node's own interpretation of the wire."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from wire_provider.batch import parse
 
 @st.composite
 def lane(draw: st.DrawFn) -> list[Call]:
-    """Calls of one resource: some may run side by side, some build on earlier ones."""
+    """Return the calls of one resource: some may run in parallel, and some depend on earlier ones."""
     calls: list[Call] = []
     for number in range(draw(st.integers(0, 6))):
         earlier = [call.id for call in calls]
@@ -50,7 +50,7 @@ def lanes(draw: st.DrawFn) -> list[list[Call]]:
 
 
 def on_node(calls: t.Sequence[Call]) -> list[list[str]]:
-    """The groups that the simulated node makes of calls; it refuses a call that builds on a later one."""
+    """Return the groups that the simulated node forms. It rejects a call that depends on a later one."""
     batch = parse(json.dumps(Batch(calls=tuple(calls)).to_wire()))
     return [[call.id for call in group] for group in groups.split(batch.calls)]
 
@@ -99,7 +99,7 @@ def test_no_group_reaches_over_a_joint(first: list[list[Call]], second: list[lis
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Fetch(Resource):
-    """Something that is fetched, by a program, and then checked."""
+    """A file that a program downloads, and that is then verified."""
 
     type: t.ClassVar[str] = "Fetch"
     independent: t.ClassVar[bool] = True
@@ -121,7 +121,7 @@ class Other(Fetch):
 
 
 class Step(Fetch):
-    """The same, but what follows depends on it."""
+    """The same, but with dependents."""
 
     type: t.ClassVar[str] = "Step"
     independent: t.ClassVar[bool] = False
@@ -156,13 +156,13 @@ def test_what_may_build_on_its_neighbour_waits_for_it() -> None:
 
 @pytest.fixture(scope="module")
 def broken() -> set[str]:
-    """The names of the resources whose program fails."""
+    """Return the names of the resources whose program fails."""
     return set()
 
 
 @pytest.fixture(scope="module")
 def machine(broken: set[str]) -> ScriptedMachine:
-    """A machine with what these resources call."""
+    """Return a machine with the programs and cmdlets of these resources."""
     fetch = {"x.exe": lambda call: failure("no") if call["arguments"][0] in broken else [], "Check": lambda _: []}
     return ScriptedMachine(fetch)
 

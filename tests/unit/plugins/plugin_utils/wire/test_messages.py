@@ -27,7 +27,7 @@ def test_only_what_differs_from_the_defaults_travels() -> None:
 
 
 def test_a_value_equal_to_a_default_but_of_another_type_travels() -> None:
-    # 0 == False in Python, and not in PowerShell.
+    # 0 == False in Python, but not in PowerShell.
     assert "always" in Call(id="a", command="Get-A", always=0).to_wire()  # type: ignore[arg-type]
 
 
