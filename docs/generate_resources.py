@@ -43,7 +43,7 @@ def page() -> str:
     """The text of docs/resources.md."""
     from ansible_collections.winkube.node.plugins.plugin_utils.engine.resource import Resource
     from ansible_collections.winkube.node.plugins.plugin_utils.resources import TYPES
-    from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import properties
+    from ansible_collections.winkube.node.plugins.plugin_utils.specification.describe import properties
 
     common = {field.name for field in dataclasses.fields(Resource)} - {"name"}
     parts = [HEAD, "Types: " + ", ".join(f"[{name}](#{name.lower()})" for name in sorted(TYPES)) + "\n"]
@@ -65,7 +65,7 @@ def _text(doc: str | None) -> str:
 
 def _nested(type_: type[t.Any], fields: t.Mapping[str, t.Any]) -> list[tuple[str, type[t.Any]]]:
     """The dataclasses below a type, each with the property it belongs to, depth first."""
-    from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import properties, property_types
+    from ansible_collections.winkube.node.plugins.plugin_utils.specification.describe import properties, property_types
 
     found: list[tuple[str, type[t.Any]]] = []
     for key in fields:
@@ -82,7 +82,7 @@ def _dataclasses_in(annotation: t.Any) -> list[type[t.Any]]:
 
 
 def _table(type_: type[t.Any], fields: t.Mapping[str, t.Any]) -> str:
-    from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import describe, property_types
+    from ansible_collections.winkube.node.plugins.plugin_utils.specification.describe import describe, property_types
 
     rows = ["| property | value | default | |", "|---|---|---|---|"]
     for name, field in fields.items():

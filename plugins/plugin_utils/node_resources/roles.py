@@ -52,7 +52,7 @@ ROLES: t.Mapping[str, t.Callable[[Variables], list[Resource]]] = types.MappingPr
             found.read(windows_settings.WindowsSettings, windows_settings.ROLE)
         ),
         windows_features.ROLE: lambda found: windows_features.resources(
-            found.read(windows_features.WindowsFeatures, windows_features.ROLE)
+            found.read(windows_features.WindowsFeaturesVariables, windows_features.ROLE)
         ),
         container_runtime.ROLE: container_runtime.of_host,
         cni.ROLE: lambda found: cni.resources(found.read(cni.CniSettings, cni.ROLE)),

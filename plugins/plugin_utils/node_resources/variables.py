@@ -4,10 +4,12 @@
 
 from __future__ import annotations
 
-import dataclasses
+import functools
 import typing as t
 
-from ..resources.load import convert, property_types
+from ..role_variables.roles import is_variable
+from ..specification.describe import nested, properties
+from ..specification.variable import Variable, variables
 from ..values.ansible_data import plain
 from .own_templates import OwnTemplates
 
@@ -69,11 +71,12 @@ class Variables:
     def read(self, settings: type[Settings], prefix: str) -> Settings:
         """Return a dataclass with each field filled from the variable PREFIX_FIELD.
 
-        A field whose type is a dataclass is filled from the variables of the same prefix. A dataclass with a method
-        `of(variables, prefix)` fills itself.
+        A field that stands for no variable and whose type is a dataclass is filled from the variables of the same
+        prefix. A dataclass with a method `of(variables, prefix)` fills itself.
 
         Args:
-            settings: the dataclass; its annotations are the types of the variables.
+            settings: the dataclass; its annotations are the types of the variables. Those that users set are declared
+                in `role_variables`, from which it derives.
             prefix: prefix of the variables' names, which is the role's name.
 
         Returns:
@@ -100,14 +103,15 @@ class Variables:
             ResourceError: as in `read`.
         """
         values = dict(given)
-        for name, annotation in property_types(t.cast("t.Hashable", settings)).items():
-            if name in values:
+        for field, variable in _variables(settings, prefix).items():
+            if field in values:
                 continue
-            if isinstance(annotation, type) and dataclasses.is_dataclass(annotation):
-                values[name] = self.read(annotation, prefix)
-                continue
-            variable = f"{prefix}_{name}"
-            value = self.value(variable)
-            # Users also leave the value of a variable out (YAML null) to mean an empty text.
-            values[name] = "" if value is None and annotation is str else convert(value, annotation, variable)
+            group = None if is_variable(variable.name) else nested(variable.annotation)
+            values[field] = self.read(group, prefix) if group else variable.convert(self.value(variable.name))
         return settings(**values)
+
+
+@functools.cache
+def _variables(settings: t.Any, prefix: str) -> t.Mapping[str, Variable]:
+    """Return the variable of each field of a dataclass."""
+    return dict(zip(properties(settings), variables(settings, prefix).values(), strict=True))

@@ -12,8 +12,10 @@ from unit.plugins.plugin_utils.node_resources.samples import kinds, named
 
 from ansible_collections.winkube.node.plugins.plugin_utils.node_resources import windows_features, windows_settings
 from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.downloads import Proxy
-from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.windows_features import WindowsFeatures
 from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.windows_settings import WindowsSettings
+from ansible_collections.winkube.node.plugins.plugin_utils.role_variables.windows_features import (
+    WindowsFeaturesVariables,
+)
 
 PLAIN = WindowsSettings(
     time_zone="UTC",
@@ -98,7 +100,7 @@ def test_updates_come_from_the_sites_server() -> None:
     ],
 )
 def test_features(names: tuple[str, ...], hyper_v: bool, expected: list[str]) -> None:
-    found = windows_features.resources(WindowsFeatures(names=names, absent=("SMB1",), hyper_v=hyper_v))
+    found = windows_features.resources(WindowsFeaturesVariables(names=names, absent=("SMB1",), hyper_v=hyper_v))
     assert [one["name"] for one in found] == [*expected, "SMB1"]
     assert named(found, "SMB1")["state"] == "absent"
     assert all("state" not in one for one in found[:-1])
