@@ -103,7 +103,7 @@ class Variables:
             ResourceError: as in `read`.
         """
         values = dict(given)
-        for field, variable in _variables(settings, prefix).items():
+        for field, variable in _variables(t.cast("t.Hashable", settings), prefix).items():
             if field in values:
                 continue
             group = None if is_variable(variable.name) else nested(variable.annotation)

@@ -42,8 +42,7 @@ class Variable:
             return self._empty()
         try:
             found = convert(value, self.annotation, self.name)
-            if isinstance(value, (str, list)):
-                _check_case(value, self.annotation, self.name)
+            _check_form(value, self.annotation, self.name)
         except ResourceError as error:
             raise self._refused(value, error) from None
         return found
@@ -89,15 +88,17 @@ def variables(type_: type[t.Any], prefix: str) -> t.Mapping[str, Variable]:
     return types.MappingProxyType(found)
 
 
-def _check_case(value: t.Any, annotation: t.Any, where: str) -> None:
-    """Refuse a choice with other letters in upper or lower case: templates of roles compare it as it is written.
+def _check_form(value: t.Any, annotation: t.Any, where: str) -> None:
+    """Refuse what can be converted but is no use to templates of roles, which read the value as it is written.
 
     Raises:
-        ResourceError: it is written differently.
+        ResourceError: a choice has other upper or lower case, or one mapping stands for a list of them.
     """
     if t.get_origin(annotation) is tuple:
+        if isinstance(value, t.Mapping):
+            raise ResourceError(where, value, f"expected {describe(annotation)}")
         for index, item in enumerate(value if isinstance(value, list) else [value]):
-            _check_case(item, t.get_args(annotation)[0], f"{where}[{index}]")
+            _check_form(item, t.get_args(annotation)[0], f"{where}[{index}]")
     elif t.get_origin(annotation) is t.Literal and str(value) not in map(str, t.get_args(annotation)):
         raise ResourceError(where, value, *one_of(value, t.get_args(annotation)))
 

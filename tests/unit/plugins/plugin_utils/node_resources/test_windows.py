@@ -16,6 +16,9 @@ from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.window
 from ansible_collections.winkube.node.plugins.plugin_utils.role_variables.windows_features import (
     WindowsFeaturesVariables,
 )
+from ansible_collections.winkube.node.plugins.plugin_utils.role_variables.windows_settings import (
+    PageFileSettings,
+)
 
 PLAIN = WindowsSettings(
     time_zone="UTC",
@@ -23,7 +26,7 @@ PLAIN = WindowsSettings(
     hosts={},
     automatic_updates="disabled",
     wsus_server="",
-    page_file={},
+    page_file=PageFileSettings(),
     hostname="",
     trusted_certificates=(),
     artifact_cache="C:\\cache",
@@ -55,7 +58,7 @@ def test_the_name_comes_last_so_that_its_reboot_is_shared() -> None:
 
 @pytest.mark.parametrize(
     ("given", "kind"),
-    [({"time_servers": ("10.0.0.1",)}, "W32Time"), ({"page_file": {"automatic": True}}, "PageFile")],
+    [({"time_servers": ("10.0.0.1",)}, "W32Time"), ({"page_file": PageFileSettings(automatic=True)}, "PageFile")],
 )
 def test_what_the_site_does_not_name_is_left_alone(given: dict[str, t.Any], kind: str) -> None:
     assert kind in dict(kinds(resources(**given)))
