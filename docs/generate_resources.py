@@ -1,18 +1,23 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Writes docs/resources.md from the resource types themselves.
+"""Writes docs/resources.md, and the list of types in plugins/modules/node_state.yml, from the resource types.
 
-usage: python docs/generate_resources.py, with ANSIBLE_COLLECTIONS_PATH as `make` sets it
+usage: make docs, or python docs/generate_resources.py with ANSIBLE_COLLECTIONS_PATH as `make` sets it
 """
 
 from __future__ import annotations
 
 import dataclasses
 import os
+import re
+import textwrap
 import typing as t
 from pathlib import Path
 
 PAGE = Path(__file__).resolve().with_name("resources.md")
+MODULE = PAGE.parents[1] / "plugins" / "modules" / "node_state.yml"
+_TYPES = re.compile(r'^( +)- "Types: .*?"$', re.MULTILINE | re.DOTALL)
+"""The item of the description of option `resources` that lists the types."""
 
 HEAD = """# Resources
 
@@ -56,6 +61,20 @@ def page() -> str:
         for key, nested in _nested(type_, own):
             parts += [f"### {name}: {key}\n", _text(nested.__doc__), _table(nested, properties(nested))]
     return "\n".join(parts)
+
+
+def module_text() -> str:
+    """The text that node_state.yml should have: that of the file, with the list of types renewed."""
+    from ansible_collections.winkube.node.plugins.plugin_utils.resources import TYPES
+
+    names = ", ".join(f"C({name})" for name in sorted(TYPES))
+    text = f'- "Types: {names}. An unknown property is refused, and the message lists the known ones."'
+
+    def item(match: re.Match[str]) -> str:
+        first, more = match[1], f"{match[1]}  "
+        return textwrap.fill(text, 120, initial_indent=first, subsequent_indent=more, break_on_hyphens=False)
+
+    return _TYPES.sub(item, MODULE.read_text(encoding="utf-8"), count=1)
 
 
 def _text(doc: str | None) -> str:
@@ -113,6 +132,7 @@ def main() -> None:
     paths = [path for path in os.environ.get("ANSIBLE_COLLECTIONS_PATH", "").split(os.pathsep) if path]
     init_plugin_loader(paths)
     PAGE.write_text(page(), encoding="utf-8")
+    MODULE.write_text(module_text(), encoding="utf-8")
 
 
 if __name__ == "__main__":
