@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 import typing as t
 
 from ..specification.variable import Variable
@@ -46,13 +47,9 @@ def mistyped_variables(values: t.Mapping[str, t.Any], known_roles: t.Sequence[Ro
     """
     problems: list[Problem] = []
     for role in known_roles:
-        for name, variable in role.options.items():
-            if name not in values:
-                continue
-            try:
-                _convert(variable, values[name])
-            except ResourceError as error:
-                source = f" (from {role.sources[name]})" if name in role.sources else ""
+        for name in (name for name in role.options if name in values):
+            source = f" (from {role.sources[name]})" if name in role.sources else ""
+            for error in _errors(role.options[name], values[name]):
                 where = f"{name}{source}{error.where.removeprefix(name)}"
                 problems.append(MistypedVariable(where, error.value, error.expected, error.hint))
     return problems
@@ -64,17 +61,29 @@ def without_consequences(problems: t.Sequence[Problem]) -> list[Problem]:
     Args:
         problems: all problems of a host.
     """
-    mistyped = {problem.name for problem in problems if isinstance(problem, MistypedVariable)}
-    return [problem for problem in problems if isinstance(problem, MistypedVariable) or problem.name not in mistyped]
+    mistyped = [_item(problem) for problem in problems if isinstance(problem, MistypedVariable)]
+    return [
+        problem
+        for problem in problems
+        if isinstance(problem, MistypedVariable) or not any(_is_part(_place(problem), item) for item in mistyped)
+    ]
 
 
-def _convert(variable: Variable, value: t.Any) -> t.Any:
-    """Return a value as its variable's type. Ansible's own types, such as vaulted text, are rare, so they come second.
+def _place(problem: Problem) -> str:
+    """Return the variable and the part of its value, without the source."""
+    return re.sub(r" [(][^)]*[)]", "", problem.variable, count=1)
 
-    Raises:
-        ResourceError: the value is not acceptable.
-    """
-    try:
-        return variable.convert(value)
-    except ResourceError:
-        return variable.convert(plain(value))
+
+def _item(problem: Problem) -> str:
+    """Return the variable, or the item of its value that has the wrong type."""
+    found = re.match(r"\w+(?:\[\d+\]|\.[^.\[]+)?", _place(problem))
+    return found[0] if found else problem.variable
+
+
+def _is_part(place: str, item: str) -> bool:
+    return place.startswith(item) and place[len(item) : len(item) + 1] in ("", ".", "[")
+
+
+def _errors(variable: Variable, value: t.Any) -> list[ResourceError]:
+    """Return what is wrong with a value. Ansible's own types, such as vaulted text, are rare, so they come second."""
+    return variable.errors(value) and variable.errors(plain(value))

@@ -41,11 +41,6 @@ class Problem:
     expected: str
     hint: str = ""
 
-    @property
-    def name(self) -> str:
-        """Name of the variable, without the part of its value and without the source."""
-        return re.split(r"[ .\[]", self.variable, maxsplit=1)[0]
-
     def __str__(self) -> str:
         return refusal(self.variable, self.value, self.expected, self.hint)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ..node_config.registry_settings import RegistrySettings
 from ..specification.describe import SECRET
 from .shared import DownloadVariables, ServiceProxyVariables
 
@@ -29,7 +30,7 @@ class RuntimeVariables(CniFolderVariables):
     install_dir: str
     log_level: t.Literal["trace", "debug", "info", "warn", "error", "fatal", "panic"]
     sandbox_image: str
-    registries: t.Mapping[str, t.Any] = dataclasses.field(metadata=SECRET)
+    registries: t.Mapping[str, RegistrySettings]
     defender_exclusions: bool
 
 

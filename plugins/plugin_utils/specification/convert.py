@@ -3,7 +3,8 @@
 """Check values from YAML or Jinja against dataclasses, and convert them (no I/O).
 
 The annotation of a field says which values it accepts: `str`, `int`, `float`, `bool`, `Literal[…]`, `tuple[X, …]` (a
-list), `Mapping[str, X]`, `X | None`, or another dataclass for a mapping with known keys.
+list), `Mapping[str, X]`, `X | None`, or another dataclass for a mapping with known keys. Metadata of a field: `secret`
+keeps its values out of messages, and `expected` says what to give if it is missing.
 """
 
 from __future__ import annotations
@@ -49,6 +50,8 @@ def convert(value: t.Any, annotation: t.Any, where: str) -> t.Any:
         return _list(value, arguments[0], where)
     if is_mapping(annotation):
         return _mapping(value, arguments[1], where)
+    if isinstance(value, annotation):  # converted before
+        return value
     if not isinstance(value, t.Mapping):
         raise ResourceError(where, _other_kind(value), f"expected {describe(annotation)}")
     return to_dataclass(annotation, value, where)
@@ -84,7 +87,8 @@ def to_dataclass(type_: type[t.Any], values: t.Mapping[t.Any, t.Any], where: str
             raise
     for key, field in fields.items():
         if key not in loaded and not has_default(field):
-            raise ResourceError(f"{where}.{key}", None, f"expected {describe(hints[key])}")
+            expected = field.metadata.get("expected", describe(hints[key]))
+            raise ResourceError(f"{where}.{key}", None, f"expected {expected}")
     try:
         return t.cast("object", type_(**loaded))
     except ResourceError as problem:  # __post_init__ of the type checks combinations of properties

@@ -10,7 +10,7 @@ import typing as t
 
 from ..values.errors import ResourceError
 from ..values.shown import AsItIs, kind
-from .convert import convert
+from .convert import convert, short_text
 from .describe import describe, is_mapping, is_secret, members, nested, one_of, properties, property_types
 
 
@@ -46,6 +46,18 @@ class Variable:
         except ResourceError as error:
             raise self._refused(value, error) from None
         return found
+
+    def errors(self, value: t.Any) -> list[ResourceError]:
+        """Return what is wrong with a value: at most one error for each item of a list or mapping.
+
+        Args:
+            value: as in `convert`.
+        """
+        try:
+            self.convert(value)
+        except ResourceError as error:
+            return [self._refused(value, one) for one in _item_errors(value, self.annotation, self.name)] or [error]
+        return []
 
     def _empty(self) -> t.Any:
         if types.NoneType in t.get_args(self.annotation):
@@ -101,6 +113,21 @@ def _check_form(value: t.Any, annotation: t.Any, where: str) -> None:
             _check_form(item, t.get_args(annotation)[0], f"{where}[{index}]")
     elif t.get_origin(annotation) is t.Literal and str(value) not in map(str, t.get_args(annotation)):
         raise ResourceError(where, value, *one_of(value, t.get_args(annotation)))
+
+
+def _item_errors(value: t.Any, annotation: t.Any, where: str) -> t.Iterator[ResourceError]:
+    """Return the errors of the items of a list or mapping; nothing if the value has another type."""
+    if t.get_origin(annotation) is tuple and isinstance(value, list):
+        items = [(f"{where}[{index}]", item) for index, item in enumerate(value)]
+    elif is_mapping(annotation) and isinstance(value, t.Mapping):
+        items = [(f"{where}.{short_text(str(key))}", item) for key, item in value.items()]
+    else:
+        return
+    for place, item in items:
+        try:
+            convert(item, t.get_args(annotation)[-1 if is_mapping(annotation) else 0], place)
+        except ResourceError as error:
+            yield error
 
 
 def _is_list_of_mappings(annotation: t.Any) -> bool:

@@ -243,3 +243,25 @@ def test_the_name_that_the_run_gives_counts() -> None:
 )
 def test_how_many_nodes_are_worked_on_at_a_time(values: dict[str, object], wrong: list[str]) -> None:
     assert [problem.variable for problem in preflight.rollout_problems(values)] == wrong
+
+
+def test_each_item_of_a_value_is_checked_and_has_one_problem() -> None:
+    given = {"r.example": {"skip_verify": "x"}, "s.example": {"server": "x"}, "t.example": {"password": ["s3cret"]}}
+    values = {"container_runtime_registries": given, "cni_flannel_backend": "x", "cni_plugins_sha256": "x"}
+    problems = checked.without_consequences(checked.problems(values, values, ROLES, strict=False))
+    assert [str(problem) for problem in problems] == [
+        "cni_flannel_backend (from flannel_backend_type): expected one of host-gw, vxlan, got 'x'",
+        "container_runtime_registries.r.example.skip_verify: expected true or false, got 'x'",
+        "container_runtime_registries.t.example.password: expected text, got (hidden). Put it in quotes.",
+        "cni_plugins_sha256: expected 64 hexadecimal digits, got 'x'",
+        "container_runtime_registries.s.example.server: expected a URL, such as https://mirror.example:5000, got 'x'",
+    ]
+
+
+def test_a_value_of_the_wrong_type_has_no_second_problem() -> None:
+    values = {"node_maintenance_serial": [1, 5], "cni_pods_subnet": ["10.0.0.0/16"]}
+    found = [*checked.problems(values, values, ROLES, strict=False), *networks.network_problems(values, ROLES)]
+    assert [problem.variable for problem in checked.without_consequences(found)] == [
+        "cni_pods_subnet (from kube_pods_subnet)",
+        "node_maintenance_serial",
+    ]
