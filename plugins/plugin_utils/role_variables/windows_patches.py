@@ -7,6 +7,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ..patches.entry import PatchEntry
 from ..specification.describe import SECRET
 
 
@@ -14,8 +15,8 @@ from ..specification.describe import SECRET
 class WindowsPatchesVariables:
     """The variables `windows_patches_*`."""
 
-    public: tuple[t.Any, ...] = dataclasses.field(metadata=SECRET)
-    private: tuple[t.Mapping[str, t.Any], ...] = dataclasses.field(metadata=SECRET)
+    public: tuple[str | PatchEntry, ...]
+    private: tuple[PatchEntry, ...]
     source: str = dataclasses.field(metadata=SECRET)
     update_server: t.Literal["default", "wsus", "windows_update", "none"]
     test_signing: bool
