@@ -7,7 +7,7 @@ from __future__ import annotations
 import functools
 import typing as t
 
-from ..role_variables.roles import is_variable
+from ..role_variables.roles import by_name
 from ..specification.describe import nested, properties
 from ..specification.variable import Variable, variables
 from ..values.ansible_data import plain
@@ -24,7 +24,7 @@ class MissingVariableError(KeyError):
 
 
 class Variables:
-    """The variables of a host. Each one is templated when it is first read, and then cached.
+    """The variables of a host. Each one is templated, checked and converted when it is first read, and then cached.
 
     Args:
         variables: variables by name, not templated.
@@ -37,18 +37,21 @@ class Variables:
         self._known: dict[str, object] = {}
 
     def value(self, name: str) -> t.Any:
-        """Return a variable's value without Ansible's tags.
+        """Return a variable's value without Ansible's tags, as the type that `role_variables` declares for it.
 
         Args:
             name: name of the variable.
 
         Raises:
             MissingVariableError: the host has no such variable.
+            ResourceError: the value is not of the declared type.
         """
         if name not in self._known:
             if name not in self._variables:
                 raise MissingVariableError(name)
-            self._known[name] = plain(self._templates.variable(name))
+            value = plain(self._templates.variable(name))
+            declared = by_name().get(name)
+            self._known[name] = declared.convert(value) if declared else value
         return self._known[name]
 
     def optional(self, name: str, default: t.Any = "") -> t.Any:
@@ -106,8 +109,12 @@ class Variables:
         for field, variable in _variables(t.cast("t.Hashable", settings), prefix).items():
             if field in values:
                 continue
-            group = None if is_variable(variable.name) else nested(variable.annotation)
-            values[field] = self.read(group, prefix) if group else variable.convert(self.value(variable.name))
+            if variable.name in by_name():
+                values[field] = self.value(variable.name)
+            elif group := nested(variable.annotation):
+                values[field] = self.read(group, prefix)
+            else:
+                values[field] = variable.convert(self.value(variable.name))
         return settings(**values)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ..node_config.kubeadm import Taint
 from ..specification.describe import SECRET
 
 
@@ -19,7 +20,7 @@ class NodeJoinVariables:
     delegate: str
     api_server: str
     node_name: str
-    node_taints: tuple[t.Mapping[str, t.Any], ...]
+    node_taints: tuple[Taint, ...]
     kubelet_arguments: t.Mapping[str, t.Any] = dataclasses.field(metadata=SECRET)
     ignore_preflight_errors: tuple[str, ...]
     approval: t.Literal["run", "cluster"]

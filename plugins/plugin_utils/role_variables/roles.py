@@ -52,15 +52,10 @@ def of_role(role: str) -> t.Mapping[str, Variable]:
 
 
 @functools.cache
-def _names() -> frozenset[str]:
-    return frozenset(name for role in ROLES for name in of_role(role))
+def by_name() -> t.Mapping[str, Variable]:
+    """Return the variables of all roles by name."""
+    return types.MappingProxyType({name: one for role in ROLES for name, one in of_role(role).items()})
 
 
-def is_variable(name: str) -> bool:
-    """Return whether this is a variable of a role that users set."""
-    return name in _names()
-
-
-# Ansible's main process imports this module before it forks workers, which then share the cache.
-for _role in ROLES:
-    of_role(_role)
+# Ansible's main process imports this module before it forks workers, which then share the caches.
+by_name()

@@ -111,6 +111,10 @@ def _check_form(value: t.Any, annotation: t.Any, where: str) -> None:
             raise ResourceError(where, value, f"expected {describe(annotation)}")
         for index, item in enumerate(value if isinstance(value, list) else [value]):
             _check_form(item, t.get_args(annotation)[0], f"{where}[{index}]")
+    elif (known := nested(annotation)) and isinstance(value, t.Mapping):
+        hints = property_types(t.cast("t.Hashable", known))
+        for key, item in value.items():
+            _check_form(item, hints[key], f"{where}.{key}")
     elif t.get_origin(annotation) is t.Literal and str(value) not in map(str, t.get_args(annotation)):
         raise ResourceError(where, value, *one_of(value, t.get_args(annotation)))
 

@@ -40,6 +40,11 @@ def test_what_roles_set_for_themselves_is_known() -> None:
         ("cni_flannel_backend", "udp", "host-gw, vxlan"),
         ("windows_features_names", {"a": 1}, "expected list of text, got a mapping with the key 'a'"),
         ("sysprep_timeout", "soon", "expected a whole number, got 'soon'"),
+        (
+            "node_join_node_taints",
+            [{"key": "os", "effect": "noSchedule"}],
+            "node_join_node_taints[0].effect: expected one of NoSchedule, PreferNoSchedule, NoExecute",
+        ),
         ("cni_plugin", "Flannel", "expected one of flannel, cni, got 'Flannel'. Did you mean flannel?"),
         ("hns_cleanup_timeout", None, "hns_cleanup_timeout: expected whole number, got nothing"),
         ("cni_plugin", "calico", "cni_plugin (from kube_network_plugin)"),
@@ -49,7 +54,7 @@ def test_what_roles_set_for_themselves_is_known() -> None:
 def test_a_value_of_the_wrong_type_says_what_is_accepted(name: str, value: object, expected: str) -> None:
     (problem,) = checked.mistyped_variables({name: value}, ROLES)
     assert expected in str(problem)
-    assert value is None or isinstance(value, dict) or str(value) in str(problem)
+    assert value is None or isinstance(value, (dict, list)) or str(value) in str(problem)
 
 
 def test_values_that_ansible_would_convert_are_accepted() -> None:
