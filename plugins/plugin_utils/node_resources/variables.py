@@ -35,24 +35,41 @@ class Variables:
         self._variables = variables
         self._templates = OwnTemplates(variables, template)
         self._known: dict[str, object] = {}
+        self._converted: dict[str, object] = {}
 
     def value(self, name: str) -> t.Any:
-        """Return a variable's value without Ansible's tags, as the type that `role_variables` declares for it.
+        """Return a variable's value without Ansible's tags, as the user wrote it.
 
         Args:
             name: name of the variable.
 
         Raises:
             MissingVariableError: the host has no such variable.
-            ResourceError: the value is not of the declared type.
+            ResourceError: the value is not of the type that `role_variables` declares.
         """
         if name not in self._known:
             if name not in self._variables:
                 raise MissingVariableError(name)
             value = plain(self._templates.variable(name))
             declared = by_name().get(name)
-            self._known[name] = declared.convert(value) if declared else value
+            if declared is not None:
+                self._converted[name] = declared.convert(value)
+            self._known[name] = value
         return self._known[name]
+
+    def converted(self, variable: Variable) -> t.Any:
+        """Return a variable's value as its type; declared variables are converted only once.
+
+        Args:
+            variable: the variable.
+
+        Raises:
+            MissingVariableError: as in `value`.
+            ResourceError: as in `value`.
+        """
+        value = self.value(variable.name)
+        known = variable.name in self._converted
+        return self._converted[variable.name] if known else variable.convert(value)
 
     def optional(self, name: str, default: t.Any = "") -> t.Any:
         """Return the value of an optional variable.
@@ -109,12 +126,8 @@ class Variables:
         for field, variable in _variables(t.cast("t.Hashable", settings), prefix).items():
             if field in values:
                 continue
-            if variable.name in by_name():
-                values[field] = self.value(variable.name)
-            elif group := nested(variable.annotation):
-                values[field] = self.read(group, prefix)
-            else:
-                values[field] = variable.convert(self.value(variable.name))
+            group = None if variable.name in by_name() else nested(variable.annotation)
+            values[field] = self.read(group, prefix) if group else self.converted(variable)
         return settings(**values)
 
 
