@@ -40,7 +40,7 @@ READY += $(VENV)/.stamp
 DEMO_READY += $(VENV)/.stamp-demo
 endif
 
-.PHONY: help venv demo test test-all lint ruff format mypy yamllint ansible-lint sanity sanity-quick changelog-lint docs-lint unit simulator-tests integration sweeps soak molecule mutants bench requirements build clean distclean
+.PHONY: help venv demo test test-all lint ruff format mypy yamllint ansible-lint sanity sanity-quick changelog-lint docs-lint docs unit simulator-tests integration sweeps soak molecule mutants bench requirements build clean distclean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20
@@ -93,6 +93,11 @@ mutants: $(READY) ## Break the code in small ways and see whether tests notice; 
 
 bench: $(READY) ## Measure the engine: build/bench.json
 	cd tests && $(BIN)/python -m bench
+
+docs: $(READY) ## Write what is generated: argument specifications, tables of READMEs, docs/variables.md, docs/resources.md
+	$(BIN)/python docs/generate_argument_specs.py
+	$(BIN)/python docs/generate_variables.py
+	$(BIN)/python docs/generate_resources.py
 
 lint: ruff mypy yamllint ansible-lint changelog-lint docs-lint ## All linters
 

@@ -1,18 +1,23 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Writes docs/resources.md from the resource types themselves.
+"""Writes docs/resources.md, and the list of types in plugins/modules/node_state.yml, from the resource types.
 
-usage: python docs/generate_resources.py, with ANSIBLE_COLLECTIONS_PATH as `make` sets it
+usage: make docs, or python docs/generate_resources.py with ANSIBLE_COLLECTIONS_PATH as `make` sets it
 """
 
 from __future__ import annotations
 
 import dataclasses
 import os
+import re
+import textwrap
 import typing as t
 from pathlib import Path
 
 PAGE = Path(__file__).resolve().with_name("resources.md")
+MODULE = PAGE.parents[1] / "plugins" / "modules" / "node_state.yml"
+_TYPES = re.compile(r'^( +)- "Types: .*?"$', re.MULTILINE | re.DOTALL)
+"""The item of the description of option `resources` that lists the types."""
 
 HEAD = """# Resources
 
@@ -43,7 +48,7 @@ def page() -> str:
     """The text of docs/resources.md."""
     from ansible_collections.winkube.node.plugins.plugin_utils.engine.resource import Resource
     from ansible_collections.winkube.node.plugins.plugin_utils.resources import TYPES
-    from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import properties
+    from ansible_collections.winkube.node.plugins.plugin_utils.specification.describe import properties
 
     common = {field.name for field in dataclasses.fields(Resource)} - {"name"}
     parts = [HEAD, "Types: " + ", ".join(f"[{name}](#{name.lower()})" for name in sorted(TYPES)) + "\n"]
@@ -58,6 +63,20 @@ def page() -> str:
     return "\n".join(parts)
 
 
+def module_text() -> str:
+    """The text that node_state.yml should have: that of the file, with the list of types renewed."""
+    from ansible_collections.winkube.node.plugins.plugin_utils.resources import TYPES
+
+    names = ", ".join(f"C({name})" for name in sorted(TYPES))
+    text = f'- "Types: {names}. An unknown property is refused, and the message lists the known ones."'
+
+    def item(match: re.Match[str]) -> str:
+        first, more = match[1], f"{match[1]}  "
+        return textwrap.fill(text, 120, initial_indent=first, subsequent_indent=more, break_on_hyphens=False)
+
+    return _TYPES.sub(item, MODULE.read_text(encoding="utf-8"), count=1)
+
+
 def _text(doc: str | None) -> str:
     lines = [line.strip() for line in (doc or "").strip().splitlines()]
     return "\n".join(lines) + "\n"
@@ -65,7 +84,7 @@ def _text(doc: str | None) -> str:
 
 def _nested(type_: type[t.Any], fields: t.Mapping[str, t.Any]) -> list[tuple[str, type[t.Any]]]:
     """The dataclasses below a type, each with the property it belongs to, depth first."""
-    from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import properties, property_types
+    from ansible_collections.winkube.node.plugins.plugin_utils.specification.describe import properties, property_types
 
     found: list[tuple[str, type[t.Any]]] = []
     for key in fields:
@@ -82,7 +101,7 @@ def _dataclasses_in(annotation: t.Any) -> list[type[t.Any]]:
 
 
 def _table(type_: type[t.Any], fields: t.Mapping[str, t.Any]) -> str:
-    from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import describe, property_types
+    from ansible_collections.winkube.node.plugins.plugin_utils.specification.describe import describe, property_types
 
     rows = ["| property | value | default | |", "|---|---|---|---|"]
     for name, field in fields.items():
@@ -113,6 +132,7 @@ def main() -> None:
     paths = [path for path in os.environ.get("ANSIBLE_COLLECTIONS_PATH", "").split(os.pathsep) if path]
     init_plugin_loader(paths)
     PAGE.write_text(page(), encoding="utf-8")
+    MODULE.write_text(module_text(), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Writes docs/variables.md from the roles' defaults and argument specs, and from the playbooks.
 
-usage: python docs/generate_variables.py
+usage: make docs, or python docs/generate_variables.py
 """
 
 from __future__ import annotations

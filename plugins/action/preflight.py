@@ -14,10 +14,10 @@ from ..plugin_utils.actions.controller_action import ControllerAction
 from ..plugin_utils.connection import checks as connection_checks
 from ..plugin_utils.connection.host import settings_of_host
 from ..plugin_utils.node_resources.own_templates import OwnTemplates, compiled
-from ..plugin_utils.preflight import artifacts, cluster, container_images, folders, image, patches, shared_names
+from ..plugin_utils.preflight import artifacts, cluster, networks, shared_names
+from ..plugin_utils.preflight import values as checked_values
 from ..plugin_utils.preflight import variables as checks
 from ..plugin_utils.remote import memory
-from ..plugin_utils.values.ansible_data import plain
 from ..plugin_utils.values.shown import text_without_secrets
 
 # This action runs before all others, and its workers should share memory in the same way.
@@ -48,23 +48,17 @@ class ActionModule(ControllerAction):
         problems = checks.unknown_variables(variables, roles)
         misspelt, warnings = shared_names.misspelt(variables)
         values, untemplated = self._values(variables, roles)
-        problems += misspelt + untemplated + checks.mistyped_variables(values, roles)
-        problems += artifacts.problems(values)
-        if not problems:
-            problems += artifacts.refused(values, values.get("node_prepare_roles") or ())
-        problems += container_images.problems(values)
-        problems += folders.problems(values)
-        problems += patches.problems(plain({name: values.get(name) for name in patches.VARIABLES}))
-        problems += checks.rollout_problems(values)
-        problems += image.problems(variables, values, roles)
+        problems += misspelt + untemplated
+        problems += checked_values.problems(variables, values, roles, strict=not problems)
         problems += self._version_problems(options, values, variables)
-        given = checks.networks_given(variables, roles, lambda name: self._of_cluster(name, variables))
-        problems += checks.network_problems(values, roles, given)
+        given = networks.networks_given(variables, roles, lambda name: self._of_cluster(name, variables))
+        problems += networks.network_problems(values, roles, given)
         proxy = f"{values.get('windows_settings_http_proxy') or ''}{values.get('windows_settings_https_proxy') or ''}"
         warnings += cluster.proxy_warnings(proxy, given, str(values.get("node_join_kubeconfig") or ""))
         problems += checks.name_problems(self._names(variables))
         problems += self._kubeconfig_problems(values, joins=options["join"], drains=options["drain"])
-        told = [str(problem) for problem in problems] + self._connection_problems(variables)
+        told = [str(problem) for problem in checked_values.without_consequences(problems)]
+        told += self._connection_problems(variables)
         if told:
             host = variables.get("inventory_hostname")
             lines = "\n".join(f"- {problem}" for problem in told)

@@ -27,10 +27,10 @@ MISTAKES: dict[str, tuple[dict[str, Any], list[str]]] = {
         {"flannel_backend_type": "udp"},
         ["cni_flannel_backend", "flannel_backend_type", "'udp'", "host-gw, vxlan"],
     ),
-    "mistyped": ({"node_prepare_timeout": "soon"}, ["node_prepare_timeout", "'soon'", "int"]),
+    "mistyped": ({"node_prepare_timeout": "soon"}, ["node_prepare_timeout", "'soon'", "whole number"]),
     "listed": (
         {"windows_features_names": {"a": 1}},
-        ["windows_features_names", "a mapping with the key 'a'", "list of str"],
+        ["windows_features_names", "a mapping with the key 'a'", "list of text"],
     ),
     "pair": (
         {"kube_version": "1.38.0"},

@@ -13,6 +13,7 @@ import string
 import typing as t
 
 from ..downloads import curl
+from ..specification.convert import convert
 from ..values.errors import ResourceError
 from ..values.versions import DATA
 from ..windows import signatures
@@ -23,6 +24,7 @@ SIGNERS_VARIABLE = "artifact_allowed_signers"
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 _VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z._+-]{0,127}")
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
+_MOST_FOLDERS = 100
 _FIELDS = frozenset({"version", "underscores"})
 
 
@@ -55,7 +57,7 @@ class Kind:
     """Members of the archive that a node needs, with the same placeholders; empty: all members."""
     strip_components: int = 0
     """Number of leading folders to strip from the names in the archive."""
-    windows: t.Sequence[str] = SUPPORTED_NAMES
+    windows: tuple[str, ...] = tuple(SUPPORTED_NAMES)
     """Supported versions of Windows Server."""
     variables: str = ""
     """Prefix of the role variables `_version`, `_url` and `_sha256`."""
@@ -188,27 +190,33 @@ def signers(given: object, kind: str) -> list[str]:
 
 
 def _kind(name: str, entry: t.Mapping[str, t.Any], where: str) -> Kind:
-    fields = {field.name for field in dataclasses.fields(Kind)} - {"name"}
-    for key in entry:
-        if key not in fields:
-            close = difflib.get_close_matches(str(key), sorted(fields))
-            hint = f"Did you mean {close[0]}?" if close else ""
-            raise ArtifactError(where, key, f"expected {', '.join(sorted(fields))}", hint)
-    values: dict[str, t.Any] = {key: str(value or "") for key, value in entry.items() if key not in _SHAPED}
-    for key, shape in _SHAPED.items():
-        if entry.get(key) is not None:
-            values[key] = shape(entry[key], f"{where}.{key}")
-    kind = Kind(name=name, **values)
+    try:
+        if "name" in entry:
+            raise ResourceError(f"{where}.name", None, "expected no name here", "The key of the entry is its name.")
+        kind: Kind = convert({**entry, "name": name}, Kind, where)
+    except ResourceError as error:
+        raise ArtifactError(error.where, error.value, error.expected, error.hint) from None
     for key in ("url", "checksum_url"):
         _check_pattern(getattr(kind, key), f"{where}.{key}")
     for member in kind.members:
         _check_member(member, f"{where}.members")
+    if not 0 <= kind.strip_components < _MOST_FOLDERS:
+        raise ArtifactError(f"{where}.strip_components", kind.strip_components, "expected 0 to 99")
+    if not kind.windows or not set(kind.windows) <= set(SUPPORTED_NAMES):
+        raise ArtifactError(f"{where}.windows", ", ".join(kind.windows), f"expected {', '.join(SUPPORTED_NAMES)}")
     if kind.checksum_suffix and kind.checksum_url:
         expected = "expected either checksum_url or checksum_suffix"
         raise ArtifactError(f"{where}.checksum_url", kind.checksum_url, expected)
     if re.search(r"[\s/\\?#{}]", kind.checksum_suffix):
         raise ArtifactError(f"{where}.checksum_suffix", kind.checksum_suffix, "expected a suffix such as .sha256")
-    return kind
+    return dataclasses.replace(kind, digests=_digests(kind.digests, f"{where}.digests"))
+
+
+def _digests(given: t.Mapping[str, str], where: str) -> dict[str, str]:
+    return {
+        checked_version(version, where): checked_sha256(digest, f"{where}.{version}")
+        for version, digest in given.items()
+    }
 
 
 def _check_pattern(pattern: str, where: str) -> None:
@@ -234,41 +242,3 @@ def _check_member(member: str, where: str) -> None:
     parts = re.split(r"[\\/]", filled)
     if not filled or parts[0] == "" or ".." in parts or ":" in filled:
         raise ArtifactError(where, member, "expected names in the archive, without .. and drive")
-
-
-def _strings(value: object, where: str) -> tuple[str, ...]:
-    items = [value] if isinstance(value, str) else value
-    if not isinstance(items, t.Sequence) or not all(isinstance(item, str) and item for item in items):
-        raise ArtifactError(where, value, "expected a list of names")
-    return tuple(items)
-
-
-def _windows(value: object, where: str) -> tuple[str, ...]:
-    items = value if isinstance(value, t.Sequence) and not isinstance(value, str) else [value]
-    versions = tuple(str(item) for item in items)
-    if not versions or not set(versions) <= set(SUPPORTED_NAMES):
-        raise ArtifactError(where, value, f"expected {', '.join(SUPPORTED_NAMES)}")
-    return versions
-
-
-def _digests(value: object, where: str) -> dict[str, str]:
-    if not isinstance(value, t.Mapping):
-        raise ArtifactError(where, value, "expected a mapping of versions to SHA-256 digests")
-    return {
-        checked_version(version, where): checked_sha256(digest, f"{where}.{version}")
-        for version, digest in value.items()
-    }
-
-
-def _number(value: object, where: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 100:
-        raise ArtifactError(where, value, "expected 0 to 99")
-    return value
-
-
-_SHAPED: t.Mapping[str, t.Callable[[t.Any, str], t.Any]] = {
-    "digests": _digests,
-    "members": _strings,
-    "strip_components": _number,
-    "windows": _windows,
-}

@@ -5,30 +5,34 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import typing as t
 import urllib.parse
 
 from ..downloads import curl
+from ..specification.convert import convert
+from ..specification.describe import SECRET
+from ..values.errors import ResourceError
 from ..values.shown import AsItIs
+from ..values.url_credentials import HIDDEN
 from .catalogue import ArtifactError, checked_sha256
 
 SITES_VARIABLE = "artifact_sites"
-_KEYS = ("url", "query", "headers", "proxy", "no_proxy", "overrides", "ignore_revocation", "digests")
+_URL = "an http, https or file:/// URL without query"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ArtifactSite:
     """A site with the publishers' files; its first folder is the publisher's host."""
 
-    url: str
-    query: str = ""
+    url: str = dataclasses.field(metadata={"expected": _URL})
+    query: str = dataclasses.field(default="", metadata=SECRET)
     """Query that is appended to every URL, such as the signature of a storage account (SAS); secret."""
-    headers: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
+    headers: t.Mapping[str, str] = dataclasses.field(default_factory=dict, metadata=SECRET)
     """Headers that are sent with every request; secret."""
-    proxy: str | None = None
+    proxy: str | None = dataclasses.field(default=None, metadata=SECRET)
     """Proxy; None: that of all downloads; empty: none."""
-    no_proxy: str | None = None
+    no_proxy: str | tuple[str, ...] | None = None
+    """Hosts and domains that are reached without the proxy; a list becomes a comma-separated text."""
     overrides: bool = False
     """Whether it also has the files of users' own URLs, as a bundle does."""
     ignore_revocation: bool = False
@@ -71,80 +75,27 @@ def parse(given: object, mirror: str = "") -> tuple[ArtifactSite, ...]:
 
 
 def _site(item: object, where: str) -> ArtifactSite:
-    if isinstance(item, str):
-        item = {"url": item}
-    if not isinstance(item, t.Mapping):
-        raise ArtifactError(where, item, "expected a URL, or a mapping with url")
-    for key in item:
-        if key not in _KEYS:
-            close = difflib.get_close_matches(str(key), _KEYS)
-            hint = f"Did you mean {close[0]}?" if close else ""
-            raise ArtifactError(where, key, f"expected {', '.join(_KEYS)}", hint)
-    url = item.get("url")
-    if not isinstance(url, str) or not _is_base(url):
-        shown = curl.redacted(url) if isinstance(url, str) else url
-        hint = "What follows a ? belongs in query." if isinstance(url, str) and "?" in url else ""
-        raise ArtifactError(f"{where}.url", shown, "expected an http, https or file:/// URL without query", hint)
-    query = item.get("query") or ""
-    if not isinstance(query, str) or any(
-        letter.isspace() or not letter.isprintable() or letter == "#" for letter in query
-    ):
-        raise ArtifactError(f"{where}.query", AsItIs("(hidden)"), "expected what follows the ? of a URL, as text")
-    return ArtifactSite(
-        url=url,
-        query=query.removeprefix("?"),
-        headers=_headers(item.get("headers"), f"{where}.headers"),
-        proxy=_proxy(item.get("proxy"), f"{where}.proxy"),
-        no_proxy=_no_proxy(item.get("no_proxy"), f"{where}.no_proxy"),
-        overrides=_flag(item.get("overrides"), f"{where}.overrides"),
-        ignore_revocation=_flag(item.get("ignore_revocation"), f"{where}.ignore_revocation"),
-        digests=_digests(item.get("digests"), f"{where}.digests"),
-    )
-
-
-def _flag(value: object, where: str) -> bool:
-    if value not in (None, True, False):
-        raise ArtifactError(where, value, "expected true or false")
-    return value is True
+    try:
+        given: str | ArtifactSite = convert(item, str | ArtifactSite, where)
+    except ResourceError as error:
+        raise ArtifactError(error.where, error.value, error.expected, error.hint) from None
+    site = ArtifactSite(url=given) if isinstance(given, str) else given
+    if not _is_base(site.url):
+        hint = "What follows a ? belongs in query." if "?" in site.url else ""
+        raise ArtifactError(f"{where}.url", curl.redacted(site.url), f"expected {_URL}", hint)
+    if any(letter.isspace() or not letter.isprintable() or letter == "#" for letter in site.query):
+        raise ArtifactError(f"{where}.query", AsItIs(HIDDEN), "expected what follows the ? of a URL, as text")
+    if any("\n" in part or "\r" in part for header in site.headers.items() for part in header) or "" in site.headers:
+        raise ArtifactError(f"{where}.headers", AsItIs(HIDDEN), "expected headers of one line each")
+    if site.proxy is not None and any(letter.isspace() for letter in site.proxy):
+        expected = "expected a URL such as http://proxy.example:3128, or empty for none"
+        raise ArtifactError(f"{where}.proxy", AsItIs(HIDDEN), expected)
+    digests = {path: checked_sha256(digest, f"{where}.digests.{path}") for path, digest in site.digests.items()}
+    no_proxy = ",".join(site.no_proxy) if isinstance(site.no_proxy, tuple) else site.no_proxy
+    return dataclasses.replace(site, query=site.query.removeprefix("?"), digests=digests, no_proxy=no_proxy)
 
 
 def _is_base(url: str) -> bool:
     # A folder of the node with uploaded files.
     schemes = ("http://", "https://", "file:///")
     return url.startswith(schemes) and curl.is_url(url.rstrip("/") + "/") and not set("?#") & set(url)
-
-
-def _headers(value: object, where: str) -> dict[str, str]:
-    if not value:
-        return {}
-    if not isinstance(value, t.Mapping):
-        raise ArtifactError(where, "(hidden)", "expected a mapping of names to values")
-    headers = {str(name): str(text) for name, text in value.items()}
-    if any("\n" in part or "\r" in part or not name for name, text in headers.items() for part in (name, text)):
-        raise ArtifactError(where, "(hidden)", "expected headers of one line each")
-    return headers
-
-
-def _digests(value: object, where: str) -> dict[str, str]:
-    if not value:
-        return {}
-    if not isinstance(value, t.Mapping):
-        raise ArtifactError(where, value, "expected a mapping of paths below the site to SHA-256")
-    return {str(path): checked_sha256(str(digest), f"{where}.{path}") for path, digest in value.items()}
-
-
-def _proxy(value: object, where: str) -> str | None:
-    if value is None:
-        return None
-    if not isinstance(value, str) or any(letter.isspace() for letter in value):
-        raise ArtifactError(where, "(hidden)", "expected a URL such as http://proxy.example:3128, or empty for none")
-    return value
-
-
-def _no_proxy(value: object, where: str) -> str | None:
-    if value is None:
-        return None
-    items = [value] if isinstance(value, str) else value
-    if not isinstance(items, t.Sequence) or not all(isinstance(item, str) for item in items):
-        raise ArtifactError(where, value, "expected hosts and domains, comma-separated or as a list")
-    return ",".join(items)

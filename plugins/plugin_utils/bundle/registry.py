@@ -272,7 +272,9 @@ def endpoints(host: str, registries: t.Mapping[str, t.Any]) -> list[RegistryEndp
     address = _DOCKER[1] if host == _DOCKER[0] else host
     local = address.partition(":")[0] in ("localhost", "127.0.0.1") and ":" in address
     found = []
-    for mirror in own.get("mirrors") or ():
+    mirrors = own.get("mirrors") or ()
+    # A single mirror need not be in a list.
+    for mirror in [mirrors] if isinstance(mirrors, (str, t.Mapping)) else mirrors:
         about = mirror if isinstance(mirror, t.Mapping) else {"url": mirror}
         found.append(_endpoint(host, str(about.get("url") or ""), about, mirror=True))
     server = str(own.get("server") or f"{'http' if local else 'https'}://{address}")

@@ -16,6 +16,9 @@ import typing as t
 from ..windows.windows_info import WindowsInfo
 from ..wire.messages import Call, CallResult, Results
 
+_COMMON = {"common": True}
+"""Metadata of the properties that all types have; they come last where properties are listed."""
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SizeProbe(abc.ABC):
@@ -107,26 +110,31 @@ class Resource(abc.ABC):
     name: str = dataclasses.field(metadata={"help": "Names the resource among its type."})
     windows: tuple[str, ...] = dataclasses.field(
         default=(),
-        metadata={"help": "Only for these versions of Windows Server (2019, 2022, 2025); empty: all."},
+        metadata={**_COMMON, "help": "Only for these versions of Windows Server (2019, 2022, 2025); empty: all."},
     )
     restarts: tuple[str, ...] = dataclasses.field(
         default=(),
         metadata={
-            "help": "Services to restart, if they run, when this resource changed (once, after the last resource)."
+            **_COMMON,
+            "help": "Services to restart, if they run, when this resource changed (once, after the last resource).",
         },
     )
     disturbs: bool | None = dataclasses.field(
         default=None,
         metadata={
+            **_COMMON,
             "help": "Whether its change disturbs the pods of a live node. Left out, it does so if it stops or restarts"
             " a service that pods need (containerd, docker, cri-dockerd, kubelet, kube-proxy, flanneld, hns,"
             " vmcompute); true: always, such as a change of the network; false: never. A change that may reboot the"
-            " node always does."
+            " node always does.",
         },
     )
     no_log: bool = dataclasses.field(
         default=False,
-        metadata={"help": "Its values appear in no output: before and after are hidden, its calls are secret."},
+        metadata={
+            **_COMMON,
+            "help": "Its values appear in no output: before and after are hidden, its calls are secret.",
+        },
     )
 
     @property

@@ -31,6 +31,15 @@ LEFTOVERS = (node_paths.JOIN_CONFIGURATION, node_paths.BOOTSTRAP_KUBELET_CONF)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class Taint:
+    """A taint of a node (Kubernetes core/v1)."""
+
+    key: str
+    value: str = ""
+    effect: t.Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Join:
     """The settings of a join."""
 

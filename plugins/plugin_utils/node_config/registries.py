@@ -18,16 +18,15 @@ import typing as t
 import urllib.parse
 
 from ..values.errors import ResourceError
-from ..values.shown import AsItIs, kind
+from ..values.shown import AsItIs
 from ..windows import node_paths
 from ..windows.sddl import ADMINISTRATORS_ONLY_FILE
-from . import toml
+from . import registry_settings, toml
+from .registry_settings import MirrorSettings, RegistrySettings, ServerSettings
 
 DOCKER_CERTS = "C:\\ProgramData\\docker\\certs.d"
 DOCKER_CONFIG = f"{node_paths.PROGRAM_DATA}\\docker"
 BUILDKIT_CONFIG = "C:\\ProgramData\\buildkitd\\buildkitd.toml"
-_CAPABILITIES = ("pull", "resolve", "push")
-_HOST = re.compile(r"_default|[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::[0-9]{1,5})?")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _PEM = "-----BEGIN CERTIFICATE-----"
 _ANY = "https://_default"
@@ -67,19 +66,16 @@ class RegistryConfig:
         return any(place.headers for place in (self.server, *self.mirrors))
 
 
-def read(registries: t.Mapping[str, t.Any]) -> list[RegistryConfig]:
+def read(given: t.Mapping[str, t.Any]) -> list[RegistryConfig]:
     """Read and check the user's registries.
 
     Args:
-        registries: by host: mappings with `server`, `mirrors` (URLs, or mappings with `url`), and for each server `ca`,
-            `username`, `password`, `headers`, `capabilities`, `skip_verify`, `override_path`.
+        given: as in `registry_settings.settings`.
 
     Raises:
         ResourceError: an entry is not acceptable.
     """
-    if not isinstance(registries, t.Mapping):
-        raise ResourceError("registries", _kind(registries), "expected a mapping of hosts to their settings")
-    return [_registry(str(host), given) for host, given in registries.items()]
+    return [_registry(host, settings) for host, settings in registry_settings.settings(given).items()]
 
 
 def hosts_toml(registry: RegistryConfig) -> str:
@@ -256,116 +252,72 @@ def _is_rich(mirror: RegistryServer) -> bool:
     return bool(mirror.ca or mirror.headers or mirror.skip_verify or mirror.override_path)
 
 
-def _registry(host: str, given: t.Any) -> RegistryConfig:
+def _registry(host: str, given: RegistrySettings) -> RegistryConfig:
     where = f"registries.{host}"
-    if not _HOST.fullmatch(host):
-        raise ResourceError("registries", host, "expected a host as references have it, without https://")
-    if not isinstance(given, t.Mapping):
-        raise ResourceError(where, _kind(given), "expected a mapping, such as {mirrors: [https://mirror.example]}")
-    settings = {key: value for key, value in given.items() if key not in ("server", "mirrors")}
-    default = f"https://{'registry-1.docker.io' if host == 'docker.io' else host}"
-    if host == "_default" and not given.get("server") and not given.get("mirrors"):
-        raise ResourceError(where, given, "expected server or mirrors", "_default stands for all other registries.")
-    if host == "_default" and not given.get("server") and any(given.get(key) for key in ("username", "headers")):
-        raise ResourceError(where, given, "expected server", "All registries would be sent these credentials.")
-    server = _place(where, {**settings, "url": given.get("server") or default}, "server")
-    mirrors = given.get("mirrors") or []
-    if isinstance(mirrors, (str, t.Mapping)) or not isinstance(mirrors, t.Sequence):
-        raise ResourceError(f"{where}.mirrors", _kind(mirrors), "expected a list of URLs, or of mappings with url")
-    found = tuple(
-        _place(f"{where}.mirrors[{number}]", {"url": mirror} if isinstance(mirror, str) else mirror, "url")
-        for number, mirror in enumerate(mirrors)
-    )
+    if host == "_default" and not given.server and not given.mirrors:
+        raise ResourceError(where, None, "expected server or mirrors", "_default stands for all other registries.")
+    if host == "_default" and not given.server and (given.username or given.headers):
+        hint = "All registries would be sent these credentials."
+        raise ResourceError(f"{where}.server", None, "expected the URL of a server", hint)
+    url = given.server or f"https://{'registry-1.docker.io' if host == 'docker.io' else host}"
+    listed = [MirrorSettings(url=mirror) if isinstance(mirror, str) else mirror for mirror in given.mirrors]
+    mirrors = [_server(f"{where}.mirrors[{number}]", "url", one.url, one) for number, one in enumerate(listed)]
     return RegistryConfig(
         host=host,
-        server=server,
+        server=_server(where, "server", url, given),
         # Mirrors never receive pushes, and are trusted to resolve names only because the user lists them here.
         mirrors=tuple(
-            dataclasses.replace(mirror, capabilities=mirror.capabilities or ("pull", "resolve")) for mirror in found
+            dataclasses.replace(mirror, capabilities=mirror.capabilities or ("pull", "resolve")) for mirror in mirrors
         ),
     )
 
 
-def _place(where: str, given: t.Any, url_key: str) -> RegistryServer:
-    if not isinstance(given, t.Mapping):
-        raise ResourceError(where, _kind(given), "expected a URL, or a mapping with url")
-    known = ("url", "ca", "username", "password", "headers", "capabilities", "skip_verify", "override_path")
-    for key in given:
-        if key not in known:
-            names = ", ".join(
-                name for name in (*known[1:], "server", "mirrors") if url_key == "server" or name in known
-            )
-            raise ResourceError(where, key, f"expected {names}")
+def _server(where: str, url_key: str, url: str, given: ServerSettings) -> RegistryServer:
+    _check_authorities(f"{where}.ca", given.ca)
     return RegistryServer(
-        url=_url(f"{where}.{url_key}", given.get("url")),
-        ca=_authorities(f"{where}.ca", given.get("ca")),
+        url=_url(f"{where}.{url_key}", url),
+        ca=given.ca,
         headers=_all_headers(where, given),
-        capabilities=_capabilities(f"{where}.capabilities", given.get("capabilities")),
-        skip_verify=_flag(f"{where}.skip_verify", given.get("skip_verify")),
-        override_path=_flag(f"{where}.override_path", given.get("override_path")),
+        capabilities=given.capabilities,
+        skip_verify=given.skip_verify,
+        override_path=given.override_path,
     )
 
 
-def _url(where: str, url: t.Any) -> str:
-    text = str(url or "")
+def _url(where: str, url: str) -> str:
     try:
-        parts = urllib.parse.urlsplit(text)
+        parts = urllib.parse.urlsplit(url)
         good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         raise ResourceError(where, _HIDDEN, "expected a URL, such as https://mirror.example:5000") from None
     if parts.username or parts.password or parts.query or parts.fragment:
         expected = "expected a URL without user, query and fragment"
         raise ResourceError(where, _HIDDEN, expected, "User and password have the keys username and password.")
-    if not good or not text.isprintable() or any(letter in " '\"" for letter in text):
+    if not good or not url.isprintable() or any(letter in " '\"" for letter in url):
         raise ResourceError(where, url, "expected a URL, such as https://mirror.example:5000")
-    return text.rstrip("/")
+    return url.rstrip("/")
 
 
-def _authorities(where: str, given: t.Any) -> tuple[str, ...]:
-    texts = [given] if isinstance(given, str) else given or []
-    if not isinstance(texts, t.Sequence):
-        raise ResourceError(where, _kind(given), "expected certificates in PEM, or their paths on the node")
+def _check_authorities(where: str, texts: t.Iterable[str]) -> None:
     for text in texts:
-        if not isinstance(text, str) or not (_PEM in text or re.match(r"[A-Za-z]:\\", text)):
+        if not (_PEM in text or re.match(r"[A-Za-z]:\\", text)):
             expected = f"expected certificates in PEM ({_PEM}…), or their paths on the node (C:\\…)"
             raise ResourceError(where, _HIDDEN, expected)
-    return tuple(texts)
 
 
-def _all_headers(where: str, given: t.Mapping[str, t.Any]) -> dict[str, str]:
-    headers = given.get("headers") or {}
-    if not isinstance(headers, t.Mapping) or not all(_HEADER.fullmatch(str(name)) for name in headers):
+def _all_headers(where: str, given: ServerSettings) -> dict[str, str]:
+    """Return all headers that are sent, including the one of username and password."""
+    headers, username = dict(given.headers), given.username
+    if not all(_HEADER.fullmatch(name) for name in headers):
         raise ResourceError(f"{where}.headers", _HIDDEN, "expected a mapping of HTTP headers to their values")
-    found = {str(name): str(value) for name, value in headers.items()}
-    username, password = given.get("username"), given.get("password")
-    if username is None and password is None:
-        return found
-    if not username or password is None or ":" in str(username):
+    if username is None and given.password is None:
+        return headers
+    if not username or given.password is None or ":" in username:
         raise ResourceError(where, _HIDDEN, "expected both username (without a colon) and password")
-    if any(name.casefold() == "authorization" for name in found):
+    if any(name.casefold() == "authorization" for name in headers):
         raise ResourceError(where, AsItIs("both"), "expected either username and password, or a header Authorization")
-    return {**found, "Authorization": "Basic " + base64.b64encode(f"{username}:{password}".encode()).decode()}
-
-
-def _capabilities(where: str, given: t.Any) -> tuple[str, ...]:
-    names = [given] if isinstance(given, str) else given or []
-    for name in names:
-        if name not in _CAPABILITIES:
-            raise ResourceError(where, name, f"expected {', '.join(_CAPABILITIES)}")
-    return tuple(str(name) for name in names)
-
-
-def _flag(where: str, given: t.Any) -> bool:
-    if given is None or isinstance(given, bool):
-        return bool(given)
-    if str(given).casefold() in ("true", "yes", "false", "no"):
-        return str(given).casefold() in ("true", "yes")
-    raise ResourceError(where, given, "expected true or false")
-
-
-def _kind(value: object) -> AsItIs:
-    """Return the type of a value that may be secret, for a message."""
-    return AsItIs(kind(value))
+    login = base64.b64encode(f"{username}:{given.password}".encode()).decode()
+    return {**headers, "Authorization": f"Basic {login}"}
 
 
 def _folder(host: str) -> str:

@@ -9,6 +9,7 @@ import json
 import typing as t
 
 from ..resources.directory import closed
+from ..role_variables.cni import CniProgramVariables, PodNetworkVariables
 from ..windows import node_paths
 from .downloads import Downloads, Proxy, Resource, unpacked
 from .services import DOCKER_RUNTIMES
@@ -18,13 +19,9 @@ ROLE = "cni"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class PodNetwork:
+class PodNetwork(PodNetworkVariables):
     """The pod network that the variables `cni_*` describe."""
 
-    plugin: str
-    flannel_backend: str
-    pods_subnet: str
-    services_subnet: str
     is_docker: bool
     """Whether the runtime is Docker, which has no HostProcess containers: flanneld and kube-proxy are then services."""
 
@@ -63,21 +60,9 @@ class PodNetwork:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class CniSettings:
-    """The variables `cni_*`; see the role's argument specification."""
+class CniSettings(CniProgramVariables):
+    """The variables `cni_*`."""
 
-    plugins_version: str
-    plugins_url: str
-    plugins_sha256: str
-    flannel_version: str
-    flannel_url: str
-    flannel_sha256: str
-    flannel_plugin_version: str
-    flannel_plugin_url: str
-    flannel_plugin_sha256: str
-    bin_dir: str
-    conf_dir: str
-    flannel_dir: str
     network: PodNetwork
     downloads: Downloads
 

@@ -4,23 +4,14 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 from ..resources.directory import closed
+from ..role_variables.container_runtime import CniFolderVariables
 from . import containerd, docker
 from .downloads import Resource
 from .services import DOCKER_RUNTIMES, log_folders
 from .variables import Variables
 
 ROLE = "container_runtime"
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Folders:
-    """Settings that both runtimes share."""
-
-    cni_bin_dir: str
-    cni_conf_dir: str
 
 
 def of_host(variables: Variables) -> list[Resource]:
@@ -32,7 +23,7 @@ def of_host(variables: Variables) -> list[Resource]:
     Returns:
         The resources, in the order in which they are applied.
     """
-    folders = variables.read(Folders, ROLE)
+    folders = variables.read(CniFolderVariables, ROLE)
     cni = [folders.cni_bin_dir, folders.cni_conf_dir]
     if variables.runtime in DOCKER_RUNTIMES:
         settings = variables.read(docker.DockerSettings, ROLE)

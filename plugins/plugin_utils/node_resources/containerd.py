@@ -9,6 +9,7 @@ import ntpath
 import typing as t
 
 from ..node_config import containerd
+from ..role_variables.container_runtime import ContainerdVariables
 from ..windows import node_paths
 from . import registry_files
 from .downloads import Downloads, Resource, unpacked
@@ -16,25 +17,9 @@ from .services import recovery
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ContainerdSettings:
-    """The variables `container_runtime_*` of a node with containerd; see the role's argument specification."""
+class ContainerdSettings(ContainerdVariables):
+    """The variables `container_runtime_*` of a node with containerd."""
 
-    containerd_version: str
-    containerd_url: str
-    containerd_sha256: str
-    crictl_version: str
-    crictl_url: str
-    crictl_sha256: str
-    install_dir: str
-    data_dir: str
-    log_file: str
-    log_level: str
-    sandbox_image: str
-    cni_bin_dir: str
-    cni_conf_dir: str
-    registries: t.Mapping[str, t.Any]
-    discard_unpacked_layers: bool
-    defender_exclusions: bool
     downloads: Downloads
 
     @property

@@ -11,6 +11,7 @@ import typing as t
 
 from ..node_config import nssm, registries
 from ..resources.directory import closed
+from ..role_variables.container_runtime import DockerVariables
 from ..windows import node_paths
 from ..windows.sddl import ADMINISTRATORS_ONLY_FILE
 from . import containerd, registry_files
@@ -49,33 +50,10 @@ class Engine:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class DockerSettings:
-    """The variables `container_runtime_*` of a node with Docker; see the role's argument specification."""
+class DockerSettings(DockerVariables):
+    """The variables `container_runtime_*` of a node with Docker."""
 
     engine: Engine
-    cri_dockerd_version: str
-    cri_dockerd_url: str
-    cri_dockerd_sha256: str
-    nssm_version: str
-    nssm_url: str
-    nssm_sha256: str
-    crictl_version: str
-    crictl_url: str
-    crictl_sha256: str
-    install_dir: str
-    docker_dir: str
-    docker_data_dir: str
-    docker_log_options: t.Mapping[str, t.Any]
-    docker_daemon: t.Mapping[str, t.Any]
-    cri_dockerd_dir: str
-    cri_dockerd_log_dir: str
-    nssm_dir: str
-    log_level: str
-    sandbox_image: str
-    cni_bin_dir: str
-    cni_conf_dir: str
-    registries: t.Mapping[str, t.Any]
-    defender_exclusions: bool
     downloads: Downloads
 
     @property

@@ -8,6 +8,7 @@ import dataclasses
 import typing as t
 
 from ..artifacts import locations
+from ..role_variables.shared import DownloadVariables, ServiceProxyVariables
 from .variables import Variables
 
 Resource = dict[str, t.Any]
@@ -15,13 +16,9 @@ Resource = dict[str, t.Any]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Proxy:
+class Proxy(ServiceProxyVariables):
     """The proxy of a role's downloads and services."""
 
-    http_proxy: str
-    """URL, or empty."""
-    https_proxy: str
-    """URL, or empty."""
     no_proxy: str = ""
     """Comma-separated addresses that are reached without the proxy."""
 
@@ -79,13 +76,9 @@ class Proxy:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Downloads:
+class Downloads(DownloadVariables):
     """Sources of a role's artifacts, and their folder on the node."""
 
-    artifact_cache: str
-    artifact_mirror: str
-    artifact_sources: t.Mapping[str, t.Any]
-    """Options of `locations.resource` that all roles share, such as `sites` and `verify`."""
     proxy: Proxy
 
     def artifact(self, kind: str, version: str, *, url: str = "", sha256: str = "") -> Resource:

@@ -9,6 +9,7 @@ import typing as t
 
 from ..artifacts import cache
 from ..container_images import listing
+from ..role_variables.image_cache import CachedArtifactVariables, CachedImageVariables, ImageStoreVariables
 from . import registry_files
 from .downloads import Downloads, Proxy, Resource, unpacked
 from .variables import Variables
@@ -32,18 +33,9 @@ to C:\\ in Nano Server (moby/buildkit#4731)."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ArtifactCacheSettings:
-    """The variables `image_cache_*` of artifacts; see the role's argument specification."""
+class ArtifactCacheSettings(CachedArtifactVariables):
+    """The variables `image_cache_*` of artifacts."""
 
-    kube_node_versions: tuple[t.Any, ...]
-    containerd_versions: tuple[t.Any, ...]
-    moby_versions: tuple[t.Any, ...]
-    docker_versions: tuple[t.Any, ...]
-    sdn_plugin_versions: tuple[t.Any, ...]
-    azure_vnet_versions: tuple[t.Any, ...]
-    artifacts: t.Mapping[str, t.Any]
-    urls: t.Mapping[str, t.Any]
-    prune_artifacts: bool
     downloads: Downloads
 
     @classmethod
@@ -62,18 +54,8 @@ class ArtifactCacheSettings:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class StoreSettings:
+class StoreSettings(ImageStoreVariables):
     """The variables `image_cache_*` that all container image resources share."""
-
-    runtime: str
-    ctr: str
-    crictl: str
-    docker: str
-    registry_config_dir: str
-    docker_config: str
-    store_dir: str
-    environment: t.Mapping[str, t.Any]
-    parallel_pulls: int
 
     @property
     def properties(self) -> dict[str, t.Any]:
@@ -92,25 +74,9 @@ class StoreSettings:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ImageSettings:
-    """The variables `image_cache_*` of container images; see the role's argument specification."""
+class ImageSettings(CachedImageVariables):
+    """The variables `image_cache_*` of container images."""
 
-    base_images: tuple[t.Any, ...]
-    images: tuple[t.Any, ...]
-    container_tags: tuple[t.Any, ...]
-    core_dns_versions: tuple[t.Any, ...]
-    core_dns_repository: str
-    windows_base_images: tuple[str, ...]
-    nano_server_name: str
-    pause_source: str
-    test_images: tuple[t.Any, ...]
-    bundle: t.Mapping[str, t.Any]
-    pin: bool
-    prune_images: bool
-    buildkit_version: str
-    buildkit_url: str
-    buildkit_sha256: str
-    buildkit_dir: str
     store: StoreSettings
     pause: str
     registries: t.Mapping[str, t.Any]

@@ -11,6 +11,7 @@ import typing as t
 import yaml
 
 from ..resources.directory import closed
+from ..role_variables.kubernetes_node import KubeletVariables
 from ..values.versions import Version
 from ..windows import node_paths
 from .downloads import Downloads, Resource, unpacked
@@ -31,20 +32,9 @@ _ARGUMENTS = (
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class KubernetesSettings:
-    """The variables `kubernetes_node_*`; see the role's argument specification."""
+class KubernetesSettings(KubeletVariables):
+    """The variables `kubernetes_node_*`, and the runtime."""
 
-    version: str
-    url: str
-    sha256: str
-    install_dir: str
-    kubelet_configuration: t.Mapping[str, t.Any]
-    kubelet_arguments: t.Mapping[str, t.Any]
-    kubelet_log_file: str
-    kubelet_log_max_mb: int
-    kubelet_log_max_days: int
-    open_kubelet_port: bool
-    kubelet_clients: tuple[str, ...]
     downloads: Downloads
     is_docker: bool
 

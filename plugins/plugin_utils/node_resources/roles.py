@@ -7,6 +7,7 @@ from __future__ import annotations
 import types
 import typing as t
 
+from ..role_variables.windows_features import WindowsFeaturesVariables
 from . import cni, container_runtime, image_cache, kubernetes_node, node_join, windows_features, windows_settings
 from .downloads import Resource
 from .variables import Variables
@@ -52,7 +53,7 @@ ROLES: t.Mapping[str, t.Callable[[Variables], list[Resource]]] = types.MappingPr
             found.read(windows_settings.WindowsSettings, windows_settings.ROLE)
         ),
         windows_features.ROLE: lambda found: windows_features.resources(
-            found.read(windows_features.WindowsFeatures, windows_features.ROLE)
+            found.read(WindowsFeaturesVariables, windows_features.ROLE)
         ),
         container_runtime.ROLE: container_runtime.of_host,
         cni.ROLE: lambda found: cni.resources(found.read(cni.CniSettings, cni.ROLE)),

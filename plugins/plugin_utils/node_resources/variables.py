@@ -4,10 +4,12 @@
 
 from __future__ import annotations
 
-import dataclasses
+import functools
 import typing as t
 
-from ..resources.load import convert, property_types
+from ..role_variables.roles import by_name
+from ..specification.describe import nested, properties
+from ..specification.variable import Variable, variables
 from ..values.ansible_data import plain
 from .own_templates import OwnTemplates
 
@@ -22,7 +24,7 @@ class MissingVariableError(KeyError):
 
 
 class Variables:
-    """The variables of a host. Each one is templated when it is first read, and then cached.
+    """The variables of a host. Each one is templated, checked and converted when it is first read, and then cached.
 
     Args:
         variables: variables by name, not templated.
@@ -33,21 +35,41 @@ class Variables:
         self._variables = variables
         self._templates = OwnTemplates(variables, template)
         self._known: dict[str, object] = {}
+        self._converted: dict[str, object] = {}
 
     def value(self, name: str) -> t.Any:
-        """Return a variable's value without Ansible's tags.
+        """Return a variable's value without Ansible's tags, as the user wrote it.
 
         Args:
             name: name of the variable.
 
         Raises:
             MissingVariableError: the host has no such variable.
+            ResourceError: the value is not of the type that `role_variables` declares.
         """
         if name not in self._known:
             if name not in self._variables:
                 raise MissingVariableError(name)
-            self._known[name] = plain(self._templates.variable(name))
+            value = plain(self._templates.variable(name))
+            declared = by_name().get(name)
+            if declared is not None:
+                self._converted[name] = declared.convert(value)
+            self._known[name] = value
         return self._known[name]
+
+    def converted(self, variable: Variable) -> t.Any:
+        """Return a variable's value as its type; declared variables are converted only once.
+
+        Args:
+            variable: the variable.
+
+        Raises:
+            MissingVariableError: as in `value`.
+            ResourceError: as in `value`.
+        """
+        value = self.value(variable.name)
+        known = variable.name in self._converted
+        return self._converted[variable.name] if known else variable.convert(value)
 
     def optional(self, name: str, default: t.Any = "") -> t.Any:
         """Return the value of an optional variable.
@@ -69,11 +91,12 @@ class Variables:
     def read(self, settings: type[Settings], prefix: str) -> Settings:
         """Return a dataclass with each field filled from the variable PREFIX_FIELD.
 
-        A field whose type is a dataclass is filled from the variables of the same prefix. A dataclass with a method
-        `of(variables, prefix)` fills itself.
+        A field that stands for no variable and whose type is a dataclass is filled from the variables of the same
+        prefix. A dataclass with a method `of(variables, prefix)` fills itself.
 
         Args:
-            settings: the dataclass; its annotations are the types of the variables.
+            settings: the dataclass; its annotations are the types of the variables. Those that users set are declared
+                in `role_variables`, from which it derives.
             prefix: prefix of the variables' names, which is the role's name.
 
         Returns:
@@ -100,14 +123,15 @@ class Variables:
             ResourceError: as in `read`.
         """
         values = dict(given)
-        for name, annotation in property_types(t.cast("t.Hashable", settings)).items():
-            if name in values:
+        for field, variable in _variables(t.cast("t.Hashable", settings), prefix).items():
+            if field in values:
                 continue
-            if isinstance(annotation, type) and dataclasses.is_dataclass(annotation):
-                values[name] = self.read(annotation, prefix)
-                continue
-            variable = f"{prefix}_{name}"
-            value = self.value(variable)
-            # Users also leave the value of a variable out (YAML null) to mean an empty text.
-            values[name] = "" if value is None and annotation is str else convert(value, annotation, variable)
+            group = None if variable.name in by_name() else nested(variable.annotation)
+            values[field] = self.read(group, prefix) if group else self.converted(variable)
         return settings(**values)
+
+
+@functools.cache
+def _variables(settings: t.Any, prefix: str) -> t.Mapping[str, Variable]:
+    """Return the variable of each field of a dataclass."""
+    return dict(zip(properties(settings), variables(settings, prefix).values(), strict=True))

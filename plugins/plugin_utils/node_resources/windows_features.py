@@ -4,23 +4,13 @@
 
 from __future__ import annotations
 
-import dataclasses
-
+from ..role_variables.windows_features import WindowsFeaturesVariables
 from .downloads import Resource
 
 ROLE = "windows_features"
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class WindowsFeatures:
-    """The variables `windows_features_*`; see the role's argument specification."""
-
-    names: tuple[str, ...]
-    absent: tuple[str, ...]
-    hyper_v: bool
-
-
-def resources(settings: WindowsFeatures) -> list[Resource]:
+def resources(settings: WindowsFeaturesVariables) -> list[Resource]:
     """Return the features to install and those to remove.
 
     Args:

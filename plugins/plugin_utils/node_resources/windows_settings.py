@@ -5,9 +5,9 @@
 from __future__ import annotations
 
 import dataclasses
-import typing as t
 
 from ..resources.directory import closed
+from ..role_variables.windows_settings import PageFileSettings, SystemVariables
 from ..windows import node_paths, registry_fixes, windows_versions
 from .downloads import Proxy, Resource
 from .variables import Variables
@@ -16,19 +16,9 @@ ROLE = "windows_settings"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class WindowsSettings:
-    """The variables `windows_settings_*`; see the role's argument specification."""
+class WindowsSettings(SystemVariables):
+    """The variables `windows_settings_*`."""
 
-    time_zone: str
-    time_servers: tuple[str, ...]
-    hosts: t.Any
-    automatic_updates: t.Any
-    wsus_server: str
-    page_file: t.Mapping[str, t.Any]
-    hostname: str
-    trusted_certificates: tuple[str, ...]
-    artifact_cache: str
-    registry_fixes: bool
     proxy: Proxy
 
     @classmethod
@@ -122,8 +112,8 @@ def _proxy(proxy: Proxy) -> list[Resource]:
 
 
 def _page_file(settings: WindowsSettings) -> list[Resource]:
-    if not settings.page_file:
+    given = settings.page_file
+    if given == PageFileSettings():
         return []
-    files = settings.page_file.get("files", [])
-    automatic = settings.page_file.get("automatic", False)
-    return [{"type": "PageFile", "name": "machine", "automatic": automatic, "files": files}]
+    files = [dataclasses.asdict(file) for file in given.files or ()]
+    return [{"type": "PageFile", "name": "machine", "automatic": bool(given.automatic), "files": files}]

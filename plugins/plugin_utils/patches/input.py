@@ -12,18 +12,18 @@ import re
 import typing as t
 
 from ..downloads import curl
+from ..specification.convert import convert
 from ..values.errors import ResourceError
 from ..values.shown import AsItIs
 from ..values.versions import DATA
 from ..windows import windows_versions
+from .entry import PatchEntry, PatchFileEntry
 from .patch import Build, Patch, PatchFile
 
 EXTENSIONS = (".msu", ".cab", ".exe")
 EXE_ARGUMENTS = ("/q", "/norestart")
 """Arguments of Microsoft's private fixes (Azure/aks-engine, extensions/windows-patches/v1/installPatches.ps1)."""
 
-_KEYS = ("name", "kb", "build", "package", "file", "url", "sha256", "requires", "arguments", "test_signed", "windows")
-_FILE_KEYS = ("file", "url", "sha256")
 _KB = re.compile(r"(?:KB)?(\d{6,7})", re.IGNORECASE)
 _KB_IN_NAME = re.compile(r"(?<![A-Za-z0-9])kb(\d{6,7})(?!\d)", re.IGNORECASE)
 _FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,150}")
@@ -45,7 +45,7 @@ def read_patches(entries: t.Sequence[t.Any], source: str, find: Find) -> tuple[P
     """Read the list.
 
     Args:
-        entries: KB numbers (text or number), or mappings of `_KEYS`.
+        entries: KB numbers (text or number), or mappings with the fields of PatchEntry.
         source: folder on the controller or URL of a mirror that has the `file` names; empty: none.
         find: finds names that are neither absolute nor in `source`.
 
@@ -65,44 +65,54 @@ def read_patches(entries: t.Sequence[t.Any], source: str, find: Find) -> tuple[P
     return tuple(patches)
 
 
-def _patch(where: str, entry: t.Any, source: str, find: Find) -> Patch:
-    if isinstance(entry, (str, int)) and not isinstance(entry, bool):
-        entry = {"kb": str(entry)}
-    if not isinstance(entry, t.Mapping):
-        raise ResourceError(where, entry, "expected a KB number such as KB5046616, or a mapping with kb, file or url")
-    _only(where, entry, _KEYS)
-    kb = _kb(f"{where}.kb", entry["kb"]) if entry.get("kb") else ""
-    file = _file(where, entry, source, find) if entry.get("file") or entry.get("url") else None
-    if file is None and not kb:
-        raise ResourceError(where, sorted(entry), "expected kb, file or url")
-    build = _build(f"{where}.build", entry["build"]) if entry.get("build") else None
-    package = str(entry.get("package") or "")
+def _patch(where: str, given: t.Any, source: str, find: Find) -> Patch:
+    if isinstance(given, (str, int)) and not isinstance(given, bool):
+        given = {"kb": str(given)}
+    if not isinstance(given, t.Mapping):
+        raise ResourceError(where, given, "expected a KB number such as KB5046616, or a mapping with kb, file or url")
+    if isinstance(given.get("arguments"), str):
+        # It would be one argument, whatever it contains.
+        expected = "expected a list of arguments such as ['/q', '/norestart']"
+        raise ResourceError(f"{where}.arguments", given["arguments"], expected)
+    entry: PatchEntry = convert(given, PatchEntry, where)
+    kb = _kb(f"{where}.kb", entry.kb) if entry.kb else ""
+    file = _file(where, entry, source, find) if entry.file or entry.url else None
     if file is None:
-        for key in ("sha256", "requires", "arguments", "test_signed"):
-            if entry.get(key) not in (None, "", []):
-                raise ResourceError(f"{where}.{key}", entry[key], "expected it only with file or url")
+        _check_without_file(where, entry, kb, given)
     elif not kb and (match := _KB_IN_NAME.search(file.name)):
         kb = f"KB{match[1]}"
-    if file is not None and not (kb or build or package):
+    build = _build(f"{where}.build", entry.build) if entry.build else None
+    if file is not None and not (kb or build or entry.package):
         expected = "expected kb, build or package, or a KB number in the file's name"
         raise ResourceError(where, file.name, expected, "Otherwise it cannot be recognised on a node.")
     return Patch(
-        name=str(entry.get("name") or kb or (file.name if file else "")),
+        name=entry.name or kb or (file.name if file else ""),
         kb=kb,
         build=build or known_builds().get(kb),
-        package=package,
+        package=entry.package,
         file=file,
-        requires=_requires(f"{where}.requires", entry.get("requires"), file, source, find),
-        arguments=_arguments(f"{where}.arguments", entry.get("arguments"), file),
-        test_signed=_test_signed(f"{where}.test_signed", entry.get("test_signed"), file),
-        windows=_windows(f"{where}.windows", entry.get("windows")),
+        requires=_requires(f"{where}.requires", entry.requires, file, source, find),
+        arguments=_arguments(f"{where}.arguments", entry.arguments, file),
+        test_signed=True
+        if entry.test_signed is None and file and _FOR_TESTS in file.name.lower()
+        else entry.test_signed,
+        windows=_windows(f"{where}.windows", entry.windows),
     )
 
 
-def _only(where: str, entry: t.Mapping[str, t.Any], keys: t.Sequence[str]) -> None:
-    for key in entry:
-        if key not in keys:
-            raise ResourceError(where, str(key), f"expected the keys {', '.join(keys)}")
+def _test_signed(entry: PatchEntry, file: PatchFile | None) -> bool | None:
+    """Return whether a file is signed for tests; None if that is not known before its signature is read."""
+    if entry.test_signed is None and file is not None and _FOR_TESTS in file.name.lower():
+        return True
+    return entry.test_signed
+
+
+def _check_without_file(where: str, entry: PatchEntry, kb: str, given: t.Mapping[str, t.Any]) -> None:
+    if not kb:
+        raise ResourceError(where, None, "expected kb, file or url")
+    for key in ("sha256", "requires", "arguments", "test_signed"):
+        if getattr(entry, key) not in (None, "", ()):
+            raise ResourceError(f"{where}.{key}", given[key], "expected it only with file or url")
 
 
 def _kb(where: str, value: t.Any) -> str:
@@ -122,21 +132,16 @@ def _build(where: str, value: t.Any) -> Build:
     return int(match[1]), int(match[2])
 
 
-def _requires(where: str, value: t.Any, file: PatchFile | None, source: str, find: Find) -> tuple[PatchFile, ...]:
-    entries = value or []
-    if not isinstance(entries, list):
-        raise ResourceError(where, value, "expected a list of mappings with file or url, and sha256")
+def _requires(
+    where: str, entries: t.Sequence[PatchFileEntry], file: PatchFile | None, source: str, find: Find
+) -> tuple[PatchFile, ...]:
     if entries and (file is None or file.extension != ".msu"):
-        raise ResourceError(where, value, "expected it only with a .msu")
+        raise ResourceError(where, AsItIs(f"{len(entries)} files"), "expected it only with a .msu")
     found = []
     for index, entry in enumerate(entries):
-        at = f"{where}[{index}]"
-        if not isinstance(entry, t.Mapping):
-            raise ResourceError(at, entry, "expected a mapping with file or url, and sha256")
-        _only(at, entry, _FILE_KEYS)
-        one = _file(at, entry, source, find)
+        one = _file(f"{where}[{index}]", entry, source, find)
         if one.extension != ".msu":
-            raise ResourceError(at, one.name, "expected a checkpoint update's .msu")
+            raise ResourceError(f"{where}[{index}]", one.name, "expected a checkpoint update's .msu")
         found.append(one)
     names = [one.name.lower() for one in (*found, *((file,) if file else ()))]
     if len(set(names)) < len(names):
@@ -144,23 +149,23 @@ def _requires(where: str, value: t.Any, file: PatchFile | None, source: str, fin
     return tuple(found)
 
 
-def _file(where: str, entry: t.Mapping[str, t.Any], source: str, find: Find) -> PatchFile:
+def _file(where: str, entry: PatchFileEntry, source: str, find: Find) -> PatchFile:
     """Return a file that is given by `url`, or by `file` on the controller or at the mirror.
 
     Raises:
         ResourceError: it is not a valid file, or cannot be read; URLs are shown without user and query.
     """
-    if bool(entry.get("file")) == bool(entry.get("url")):
-        raise ResourceError(where, AsItIs("both" if entry.get("file") else "neither"), "expected either file or url")
-    sha256 = str(entry.get("sha256") or "").strip().lower().removeprefix("sha256:")
+    if bool(entry.file) == bool(entry.url):
+        raise ResourceError(where, AsItIs("both" if entry.file else "neither"), "expected either file or url")
+    sha256 = entry.sha256.strip().lower().removeprefix("sha256:")
     if not re.fullmatch(r"[0-9a-f]{64}", sha256):
         expected = "expected the file's SHA-256, 64 hexadecimal digits"
-        raise ResourceError(f"{where}.sha256", entry.get("sha256"), expected, "Nothing runs on a node unverified.")
-    url, local = str(entry.get("url") or ""), ""
-    if entry.get("file"):
-        wanted = pathlib.Path(str(entry["file"]))
+        raise ResourceError(f"{where}.sha256", entry.sha256 or None, expected, "Nothing runs on a node unverified.")
+    url, local = entry.url, ""
+    if entry.file:
+        wanted = pathlib.Path(entry.file)
         if "://" in source:
-            url = _at_mirror(source, str(entry["file"]))
+            url = _at_mirror(source, entry.file)
         elif source and not wanted.is_absolute():
             local = _existing(f"{where}.file", pathlib.Path(source) / wanted)
         else:
@@ -188,31 +193,21 @@ def _existing(where: str, path: pathlib.Path) -> str:
     return str(path)
 
 
-def _arguments(where: str, value: t.Any, file: PatchFile | None) -> tuple[str, ...]:
-    if value is None:
-        return EXE_ARGUMENTS if file and file.extension == ".exe" else ()
-    if file is None or file.extension != ".exe":
-        raise ResourceError(where, value, "expected it only with an .exe")
-    if not isinstance(value, list) or not all(isinstance(item, (str, int)) for item in value):
-        raise ResourceError(where, value, "expected a list of arguments such as ['/q', '/norestart']")
-    return tuple(str(item) for item in value)
+def _arguments(where: str, given: tuple[str, ...] | None, file: PatchFile | None) -> tuple[str, ...]:
+    if given is None:
+        return EXE_ARGUMENTS if file is not None and file.extension == ".exe" else ()
+    if given and (file is None or file.extension != ".exe"):
+        raise ResourceError(where, given, "expected it only with an .exe")
+    return given
 
 
-def _test_signed(where: str, value: t.Any, file: PatchFile | None) -> bool | None:
-    if value is None:
-        return True if file and _FOR_TESTS in file.name.lower() else None
-    if not isinstance(value, bool):
-        raise ResourceError(where, value, "expected true or false")
-    return value
-
-
-def _windows(where: str, value: t.Any) -> tuple[str, ...]:
-    accepted = windows_versions.NAMES
-    versions = [str(item) for item in (value if isinstance(value, list) else [value]) if item]
-    for version in versions:
-        if version not in accepted:
-            raise ResourceError(where, version, f"expected versions of Windows Server: {', '.join(accepted)}")
-    return tuple(versions)
+def _windows(where: str, given: tuple[str, ...]) -> tuple[str, ...]:
+    for version in filter(None, given):
+        if version not in windows_versions.NAMES:
+            raise ResourceError(
+                where, version, f"expected versions of Windows Server: {', '.join(windows_versions.NAMES)}"
+            )
+    return tuple(filter(None, given))
 
 
 def check_sources(patches: t.Sequence[Patch], server: str) -> None:

@@ -9,7 +9,8 @@ import ipaddress
 import typing as t
 
 from ..values.versions import EXPECTED, Version, skew_problem, supported, within
-from .variables import NETWORKS, Problem, version_problems
+from .networks import NETWORKS
+from .variables import Problem, version_problems
 
 _VERSION = "kubernetes_node_version (from kube_version)"
 _BACKEND = "cni_flannel_backend (from flannel_backend_type)"

@@ -4,23 +4,20 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import difflib
 import functools
-import ipaddress
 import pathlib
 import re
 import typing as t
 
-from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.module_utils.common.yaml import yaml_load
 
+from ..role_variables import roles as role_variables
+from ..specification.variable import Variable
 from ..values.errors import refusal
 from ..values.shown import AsItIs, kind, shown
 from ..values.versions import EXPECTED, Version, docker_problem, pair_problem
-
-_Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 ROLES = pathlib.Path(__file__).parents[3] / "roles"
 NETBIOS_LENGTH = 15
@@ -69,8 +66,8 @@ class Role:
     """The variables of a role."""
 
     name: str
-    options: t.Mapping[str, t.Mapping[str, t.Any]]
-    """Options of its argument specification."""
+    options: t.Mapping[str, Variable]
+    """The variables that users set."""
     own: frozenset[str]
     """Variables that the role itself sets."""
     sources: t.Mapping[str, str]
@@ -96,17 +93,17 @@ def _registered(tasks: t.Any) -> t.Iterator[str]:
 def roles() -> tuple[Role, ...]:
     """Return all roles of the collection."""
     found = []
-    for folder in sorted(path for path in ROLES.iterdir() if path.is_dir()):
-        specs = (_yaml(folder / "meta" / "argument_specs.yml") or {}).get("argument_specs") or {}
+    for name in sorted(role_variables.ROLES):
+        folder = ROLES / name
         defaults = _yaml(folder / "defaults" / "main.yml") or {}
         # Ansible reads vars/main.yml, or all files of a folder vars/main.
         files = [folder / "vars" / "main.yml", *(folder / "vars" / "main").glob("*.yml")]
-        own = {name for path in files for name in _yaml(path) or {}}
+        own = {key for path in files for key in _yaml(path) or {}}
         for tasks in (folder / "tasks").glob("*.yml"):
             own.update(_registered(_yaml(tasks)))
-        sources = {name: match[1] for name, value in defaults.items() if (match := _SOURCE.match(str(value)))}
-        options = (specs.get("main") or {}).get("options") or {}
-        found.append(Role(name=folder.name, options=options, own=frozenset(own), sources=sources, defaults=defaults))
+        sources = {key: match[1] for key, value in defaults.items() if (match := _SOURCE.match(str(value)))}
+        options = role_variables.of_role(name)
+        found.append(Role(name=name, options=options, own=frozenset(own), sources=sources, defaults=defaults))
     return tuple(found)
 
 
@@ -129,49 +126,6 @@ def unknown_variables(variables: t.Mapping[str, object], known_roles: t.Sequence
             value = misspelt_value(name, variables[name])
             problems.append(Problem(name, value, f"expected a variable of role {role.name}", hint))
     return problems
-
-
-def mistyped_variables(values: t.Mapping[str, t.Any], known_roles: t.Sequence[Role]) -> list[Problem]:
-    """Return variables whose value the role's argument specification refuses.
-
-    Args:
-        values: templated values of the options that are set.
-        known_roles: the roles to check.
-    """
-    problems = []
-    for role in known_roles:
-        for name, option in role.options.items():
-            if name not in values or values[name] is None:
-                continue
-            spec = {
-                key: value for key, value in option.items() if key not in ("description", "required", "version_added")
-            }
-            # Ansible would convert `a=b` to a mapping; the roles do not.
-            text = isinstance(values[name], str) and option.get("elements") == "dict"
-            if text or ArgumentSpecValidator({name: spec}).validate({name: values[name]}).error_messages:
-                source = f" (from {role.sources[name]})" if name in role.sources else ""
-                example = f""", such as -e '{{"{name}": [{{…}}]}}' and no text""" if text else ""
-                given = _given(values[name], option)
-                problems.append(Problem(name + source, given, _expected(option) + example, _HINTS.get(name, "")))
-    return problems
-
-
-def _given(value: object, option: t.Mapping[str, t.Any]) -> object:
-    """Return the value for a message; a text in place of another type may be a secret and is not printed."""
-    if isinstance(value, str) and (option.get("no_log") or option.get("type") in ("dict", "list")):
-        return AsItIs(f"(hidden: a {kind(value)})")
-    return value
-
-
-_HINTS = {"cni_plugin": "cni_plugin: cni on the Windows hosts leaves any other network to the tool that installs it."}
-"""Remedies by option."""
-
-
-def _expected(option: t.Mapping[str, t.Any]) -> str:
-    if option.get("choices"):
-        return "expected " + ", ".join(str(choice) for choice in option["choices"])
-    elements = f" of {option['elements']}" if option.get("elements") else ""
-    return f"expected {option.get('type', 'str')}{elements}"
 
 
 def version_problems(kubernetes: str, containerd: str) -> list[Problem]:
@@ -244,74 +198,6 @@ def _mirror_problems(registries: t.Mapping[str, t.Any]) -> list[Problem]:
     )
     given = AsItIs(f"mirrors of {', '.join(hosts)}")
     return [Problem("container_runtime_registries", given, "expected mirrors of docker.io only", hint)]
-
-
-NETWORKS = ("cni_pods_subnet", "cni_services_subnet")
-
-
-def networks_given(
-    variables: t.Mapping[str, object], known_roles: t.Sequence[Role], ask: t.Callable[[str], object]
-) -> set[str]:
-    """Return which networks the inventory defines; the others are read from the cluster later.
-
-    Args:
-        variables: all variables of a host, not templated.
-        known_roles: the roles.
-        ask: returns a variable of the cluster; empty if it is not defined.
-    """
-    given = set()
-    for role in known_roles:
-        for name in (name for name in NETWORKS if name in role.defaults and name in variables):
-            if variables[name] != role.defaults[name] or (name in role.sources and ask(role.sources[name])):
-                given.add(name)
-    return given
-
-
-def network_problems(
-    values: t.Mapping[str, t.Any], known_roles: t.Sequence[Role], given: t.Collection[str] = NETWORKS
-) -> list[Problem]:
-    """Return pod and service networks that are malformed or overlap.
-
-    Args:
-        values: templated values of the roles' options that are set.
-        known_roles: the roles, which show where a value comes from.
-        given: the networks that are known already; fallbacks are no reason to refuse a network.
-    """
-    sources = {name: f" (from {source})" for role in known_roles for name, source in role.sources.items()}
-    found: dict[str, list[_Network]] = {}
-    problems = []
-    for name in (name for name in NETWORKS if name in values):
-        try:
-            found[name] = [_network(part.strip()) for part in str(values[name]).split(",")]
-        except ValueError:
-            expected = f"expected a network in CIDR notation{_nearest(str(values[name]))}"
-            problems.append(Problem(name + sources.get(name, ""), str(values[name]), expected))
-    pods, services = (found.get(name, []) if name in given else [] for name in NETWORKS)
-    # If another tool installs the network, its settings are not checked here.
-    if values.get("cni_plugin") != "cni" and any(one.overlaps(other) for one in pods for other in services):
-        both = f"{values[NETWORKS[0]]} and {values[NETWORKS[1]]}"
-        problems.append(Problem(", ".join(NETWORKS), both, "expected networks that do not overlap"))
-    return problems
-
-
-def _network(text: str) -> _Network:
-    """Return a network in CIDR notation.
-
-    Raises:
-        ValueError: it is malformed. Python reads an address without a prefix length as a network of one address.
-    """
-    if "/" not in text:
-        raise ValueError(text)
-    return ipaddress.ip_network(text)
-
-
-def _nearest(text: str) -> str:
-    """Return an example network: that of the given address with prefix length, if it is one."""
-    example: object = "10.244.0.0/16"
-    if "/" in text:
-        with contextlib.suppress(ValueError):
-            example = ipaddress.ip_network(text.strip(), strict=False)
-    return f" such as {example}"
 
 
 def name_problems(names: t.Mapping[str, str]) -> list[Problem]:

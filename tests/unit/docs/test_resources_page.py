@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""docs/resources.md is the output of docs/generate_resources.py for the types."""
+"""docs/resources.md and the list of types in node_state.yml are what docs/generate_resources.py makes of the types."""
 
 from __future__ import annotations
 
@@ -21,6 +21,10 @@ def test_the_page_of_resources_is_up_to_date(repository: Path) -> None:
     spec.loader.exec_module(generate)
     page = (repository / "docs" / "resources.md").read_text(encoding="utf-8")
     if page != generate.page():
-        pytest.fail("docs/resources.md is out of date: run python docs/generate_resources.py")
+        pytest.fail("docs/resources.md is out of date: run make docs")
+    module = generate.MODULE.read_text(encoding="utf-8")
+    if module != generate.module_text():
+        pytest.fail("plugins/modules/node_state.yml is out of date: run make docs")
+    assert all(f"C({name})" in module for name in TYPES)
     for name in TYPES:
         assert f"\n## {name}\n" in page

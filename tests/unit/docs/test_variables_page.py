@@ -26,7 +26,7 @@ def generate(repository: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_the_page_of_variables_is_up_to_date(generate: Any) -> None:
     if generate.PAGE.read_text(encoding="utf-8") != generate.page():
-        pytest.fail("docs/variables.md is out of date: run python docs/generate_variables.py")
+        pytest.fail("docs/variables.md is out of date: run make docs")
 
 
 def test_it_describes_the_variables_that_there_are(generate: Any) -> None:

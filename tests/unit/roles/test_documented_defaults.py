@@ -1,69 +1,94 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The roles' defaults match their argument specifications and READMEs."""
+"""Argument specifications and READMEs of roles document the declared variables and the roles' defaults."""
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import typing as t
 from pathlib import Path
 
 import pytest
 import yaml
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
-ROLES = Path(__file__).parents[3] / "roles"
-NAMES = sorted(path.name for path in ROLES.iterdir())
-_ROW = re.compile(r"^\| `(?P<name>\w+)` \| [^|]*\| (?P<default>[^|]*) \|", re.MULTILINE)
-_SHARED = re.compile(r"\{\{ \w+ \| default\((?P<default>[^()]*)\)(?: \| bool)? \}\}")
+from ansible_collections.winkube.node.plugins.plugin_utils.role_variables.roles import ROLES, of_role
 
-
-def defaults(role: str) -> dict[str, t.Any]:
-    return yaml.safe_load((ROLES / role / "defaults" / "main.yml").read_text(encoding="utf-8"))
+REMEDY = "is out of date: run make docs, which runs docs/generate_argument_specs.py"
 
 
-def options(role: str) -> dict[str, t.Any]:
-    specification = yaml.safe_load((ROLES / role / "meta" / "argument_specs.yml").read_text(encoding="utf-8"))
-    return specification["argument_specs"]["main"]["options"]
+@pytest.fixture(scope="module")
+def generate() -> t.Any:
+    script = Path(__file__).parents[3] / "docs" / "generate_argument_specs.py"
+    spec = importlib.util.spec_from_file_location("generate_argument_specs", script)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
-def constant(value: object) -> tuple[object] | None:
-    """Return a variable's value in a tuple; None for a template that reads other variables."""
-    if "{{" not in str(value):
-        return (value,)
-    shared = _SHARED.fullmatch(str(value))
-    return None if shared is None else (yaml.safe_load(shared["default"]),)
+def test_every_role_declares_its_variables(generate: t.Any) -> None:
+    assert sorted(ROLES) == sorted(path.name for path in generate.ROLES.iterdir())
 
 
-def stated_defaults(specified: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    return {name: option["default"] for name, option in specified.items() if "default" in option}
-
-
-def as_stated(value: t.Any, stated: object) -> t.Any:
-    return str(value) if isinstance(stated, str) and isinstance(value, (int, float)) else value
-
-
-@pytest.mark.parametrize("role", NAMES)
-def test_the_argument_specification_has_every_variable_with_its_default(role: str) -> None:
-    found, specified = defaults(role), options(role)
+@pytest.mark.parametrize("role", ROLES)
+def test_the_declared_variables_are_those_with_a_default(generate: t.Any, role: str) -> None:
+    defaults = yaml.safe_load((generate.ROLES / role / "defaults" / "main.yml").read_text(encoding="utf-8"))
     # A variable that only users define.
-    assert set(specified) - set(found) <= {"kubernetes_node_hostname"}
-    assert set(found) <= set(specified)
-    constants = {name: value[0] for name, given in found.items() if (value := constant(given)) is not None}
-    stated = stated_defaults(specified)
-    # Ansible converts a number to text if the option is text.
-    assert stated == {name: as_stated(constants[name], stated[name]) for name in stated}
-    # A missing default means null, and templates that read other variables have none.
-    unstated = {name for name, value in constants.items() if value is not None and "{{" not in str(found[name])}
-    assert unstated <= set(stated)
+    assert set(of_role(role)) - set(defaults) <= {"kubernetes_node_hostname"}
+    assert set(defaults) <= set(of_role(role))
 
 
-@pytest.mark.parametrize("role", NAMES)
-def test_the_readme_has_the_defaults_of_the_specification(role: str) -> None:
-    rows = {row["name"]: row["default"].strip() for row in _ROW.finditer((ROLES / role / "README.md").read_text())}
-    stated = stated_defaults(options(role))
-    documented = {}
-    for name in stated.keys() & rows.keys():
-        text = re.fullmatch(r"`(.*)`", rows[name])
-        documented[name] = as_stated(yaml.safe_load(text[1]) if text else rows[name], stated[name])
-    assert documented == {name: stated[name] for name in documented}
-    assert len(documented) >= len(stated) / 2
+@pytest.mark.parametrize("role", ROLES)
+def test_the_argument_specification_is_generated(generate: t.Any, role: str) -> None:
+    path = generate.path_of(role)
+    text = generate.text_of(role)
+    if path.read_text(encoding="utf-8") != text:
+        pytest.fail(f"{path} {REMEDY}")
+    options = yaml.safe_load(text)["argument_specs"]["main"]["options"]
+    assert set(options) == set(of_role(role))
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_the_readme_has_every_variable_as_generated(generate: t.Any, role: str) -> None:
+    path = generate.readme_path_of(role)
+    text = path.read_text(encoding="utf-8")
+    if text != generate.readme_of(role):
+        pytest.fail(f"{path} {REMEDY}")
+    assert set(of_role(role)) - set(re.findall(r"`(\w+)`", text)) == set()
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_constant_defaults_are_acceptable(generate: t.Any, role: str) -> None:
+    defaults = yaml.safe_load((generate.ROLES / role / "defaults" / "main.yml").read_text(encoding="utf-8"))
+    checked = 0
+    for name, variable in of_role(role).items():
+        default = generate.constant(defaults.get(name))
+        if default is not None:
+            variable.convert(default)
+            checked += 1
+    assert checked
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_ansible_accepts_the_defaults(generate: t.Any, role: str) -> None:
+    options = yaml.safe_load(generate.text_of(role))["argument_specs"]["main"]["options"]
+    specified = {name: {**option, "no_log": False} for name, option in options.items()}
+    defaults = {name: option["default"] for name, option in options.items() if "default" in option}
+    assert ArgumentSpecValidator(specified).validate(defaults).error_messages == []
+
+
+def test_a_variable_without_a_description_is_named(
+    generate: t.Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "windows_features" / "meta").mkdir(parents=True)
+    (tmp_path / "windows_features" / "defaults").mkdir()
+    source = generate.ROLES / "windows_features"
+    (tmp_path / "windows_features/defaults/main.yml").write_text((source / "defaults/main.yml").read_text())
+    text = (source / "meta" / "argument_specs.yml").read_text(encoding="utf-8")
+    (tmp_path / "windows_features/meta/argument_specs.yml").write_text(text.replace("windows_features_absent:", "x:"))
+    monkeypatch.setattr(generate, "ROLES", tmp_path)
+    with pytest.raises(SystemExit, match="expected a description of windows_features_absent"):
+        generate.text_of("windows_features")

@@ -183,7 +183,7 @@ BAD: list[tuple[str, dict[str, t.Any], str, str]] = [
     (
         "a kind's key",
         {"kinds": {"a": {**OWN, "checksum_sufix": "x"}}},
-        "artifact_kinds.a",
+        "artifact_kinds.a.checksum_sufix",
         "Did you mean",
     ),
     ("a kind without", {"kinds": {"a": {}}}, "artifact_kinds.a.url", "{version}"),
@@ -210,10 +210,10 @@ BAD: list[tuple[str, dict[str, t.Any], str, str]] = [
     (
         "a site's key",
         {"sites": [{"url": "http://h", "sas": SECRET}]},
-        "artifact_sites[0]",
-        "expected url, query",
+        "artifact_sites[0].sas",
+        "expected one of the properties url, query",
     ),
-    ("a query", {"sites": [{"url": "http://h", "query": [SECRET]}]}, "artifact_sites[0].query", "of a URL, as text"),
+    ("a query", {"sites": [{"url": "http://h", "query": [SECRET]}]}, "artifact_sites[0].query", "expected text"),
     (
         "headers",
         {"sites": [{"url": "http://h", "headers": {"a": f"{SECRET}\nb: c"}}]},
@@ -278,7 +278,7 @@ def test_preflight_names_the_sites_own_variable() -> None:
     ]
     sources = {"sites": [{"urls": "http://h"}], "kinds": {}, "limit_rate": "fast"}
     found = preflight.problems({"cni_artifact_sources": sources, "image_cache_artifact_sources": sources})
-    assert [problem.variable for problem in found] == ["artifact_sites[0]", "artifact_limit_rate"]
+    assert [problem.variable for problem in found] == ["artifact_sites[0].urls", "artifact_limit_rate"]
     mirrored = {"cni_artifact_sources": {"sites": []}, "cni_artifact_mirror": f"http://user:{SECRET}@m?{SECRET}"}
     (problem,) = preflight.problems(mirrored)
     assert problem.variable == "artifact_mirror.url"

@@ -108,7 +108,6 @@ BAD: dict[str, t.Any] = {
     "no settings": {"r.example": None},
     "a text": {"r.example": "http://m"},
     "a mirror that is a number": {"r.example": {"mirrors": [5]}},
-    "mirrors that are a mapping": {"r.example": {"mirrors": {"url": "http://m"}}},
     "mirrors that are a number": {"r.example": {"mirrors": 5}},
     "an unknown key": {"r.example": {"mirror": []}},
     "an unknown key of a mirror": {"r.example": {"mirrors": [{"url": "http://m", "server": "x"}]}},
@@ -150,6 +149,7 @@ GOOD: dict[str, t.Any] = {
     "flags, the other way": {"r.example": {"skip_verify": False, "override_path": "TRUE", "capabilities": "resolve"}},
     "plain": {"r.example:80": {"server": "http://r.example", "ca": CA}},
     "insecure": {"r.example": {"skip_verify": True, "ca": [CA, CA], "username": "u", "password": "p"}},
+    "a mirror that is not in a list": {"r.example": {"mirrors": {"url": "http://m"}}},
     "nothing": {},
 }
 

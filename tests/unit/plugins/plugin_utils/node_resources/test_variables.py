@@ -49,6 +49,25 @@ def test_a_value_of_another_type_is_refused_by_the_variables_name() -> None:
         variables(r_size="many").read(Settings, "r")
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("container_runtime", "Docker", "container_runtime: expected one of containerd, docker, moby, got 'Docker'"),
+        (
+            "container_runtime_registries",
+            {"r.example": {"skip_verify": "perhaps", "password": "s3cret"}},
+            "container_runtime_registries.r.example.skip_verify: expected true or false, got 'perhaps'",
+        ),
+        ("windows_settings_page_file", {"files": [{}]}, "windows_settings_page_file.files[0].path: expected text, got"),
+    ],
+)
+def test_a_declared_variable_is_checked_when_it_is_read(name: str, value: object, message: str) -> None:
+    with pytest.raises(ResourceError) as refused:
+        variables(**{name: value}).optional(name)
+    assert message in str(refused.value)
+    assert "s3cret" not in str(refused.value)
+
+
 def test_a_variable_that_is_not_there_is_named() -> None:
     with pytest.raises(MissingVariableError, match="r_size: expected a variable of this name, got none"):
         Variables({"r_name": ""}, lambda value: value).read(Settings, "r")

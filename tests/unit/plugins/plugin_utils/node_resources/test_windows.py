@@ -12,8 +12,13 @@ from unit.plugins.plugin_utils.node_resources.samples import kinds, named
 
 from ansible_collections.winkube.node.plugins.plugin_utils.node_resources import windows_features, windows_settings
 from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.downloads import Proxy
-from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.windows_features import WindowsFeatures
 from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.windows_settings import WindowsSettings
+from ansible_collections.winkube.node.plugins.plugin_utils.role_variables.windows_features import (
+    WindowsFeaturesVariables,
+)
+from ansible_collections.winkube.node.plugins.plugin_utils.role_variables.windows_settings import (
+    PageFileSettings,
+)
 
 PLAIN = WindowsSettings(
     time_zone="UTC",
@@ -21,7 +26,7 @@ PLAIN = WindowsSettings(
     hosts={},
     automatic_updates="disabled",
     wsus_server="",
-    page_file={},
+    page_file=PageFileSettings(),
     hostname="",
     trusted_certificates=(),
     artifact_cache="C:\\cache",
@@ -53,7 +58,7 @@ def test_the_name_comes_last_so_that_its_reboot_is_shared() -> None:
 
 @pytest.mark.parametrize(
     ("given", "kind"),
-    [({"time_servers": ("10.0.0.1",)}, "W32Time"), ({"page_file": {"automatic": True}}, "PageFile")],
+    [({"time_servers": ("10.0.0.1",)}, "W32Time"), ({"page_file": PageFileSettings(automatic=True)}, "PageFile")],
 )
 def test_what_the_site_does_not_name_is_left_alone(given: dict[str, t.Any], kind: str) -> None:
     assert kind in dict(kinds(resources(**given)))
@@ -98,7 +103,7 @@ def test_updates_come_from_the_sites_server() -> None:
     ],
 )
 def test_features(names: tuple[str, ...], hyper_v: bool, expected: list[str]) -> None:
-    found = windows_features.resources(WindowsFeatures(names=names, absent=("SMB1",), hyper_v=hyper_v))
+    found = windows_features.resources(WindowsFeaturesVariables(names=names, absent=("SMB1",), hyper_v=hyper_v))
     assert [one["name"] for one in found] == [*expected, "SMB1"]
     assert named(found, "SMB1")["state"] == "absent"
     assert all("state" not in one for one in found[:-1])

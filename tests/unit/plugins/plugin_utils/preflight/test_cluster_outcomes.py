@@ -12,6 +12,7 @@ from unit import outcomes
 
 from ansible_collections.winkube.node.plugins.plugin_utils.preflight import (
     cluster,
+    networks,
 )
 from ansible_collections.winkube.node.plugins.plugin_utils.preflight import variables as checks
 
@@ -100,7 +101,7 @@ def test_clusters() -> None:
     found["no DaemonSets"] = cluster.warnings({})
     found["a proxy"] = cluster.proxy_warnings("http://p:1", ["cni_pods_subnet"], "")
     found["a proxy and a cluster"] = cluster.proxy_warnings("http://p:1", [], "/admin.conf")
-    found["a proxy and all networks"] = cluster.proxy_warnings("http://p:1", checks.NETWORKS, "")
+    found["a proxy and all networks"] = cluster.proxy_warnings("http://p:1", networks.NETWORKS, "")
     found["no proxy"] = cluster.proxy_warnings("", [], "")
     outcomes.check("preflight/cluster", found)
 
@@ -148,7 +149,7 @@ DOCKER = {"container_runtime_moby_version": "28.5.2", "container_runtime_cri_doc
 
 def test_versions_networks_names_and_numbers() -> None:
     roles = checks.roles()
-    networks = (
+    pod_networks = (
         "10.0.0.0/16",
         "10.1.0.0/16",
         "10.0.8.0/24",
@@ -160,14 +161,14 @@ def test_versions_networks_names_and_numbers() -> None:
     )
     found: dict[str, object] = {
         f"networks {pods!r} and {services!r}": told(
-            checks.network_problems({"cni_pods_subnet": pods, "cni_services_subnet": services}, roles)
+            networks.network_problems({"cni_pods_subnet": pods, "cni_services_subnet": services}, roles)
         )
-        for pods in networks
+        for pods in pod_networks
         for services in ("10.1.0.0/16", "10.0.0.0/16")
     }
-    same = dict.fromkeys(checks.NETWORKS, "10.0.0.0/16")
-    found["a fallback"] = told(checks.network_problems(same, roles, ["cni_pods_subnet"]))
-    found["networks of another plugin"] = told(checks.network_problems({**same, "cni_plugin": "cni"}, roles))
+    same = dict.fromkeys(networks.NETWORKS, "10.0.0.0/16")
+    found["a fallback"] = told(networks.network_problems(same, roles, ["cni_pods_subnet"]))
+    found["networks of another plugin"] = told(networks.network_problems({**same, "cni_plugin": "cni"}, roles))
     for kubernetes, containerd in (
         ("1.36.2", "2.3.7"),
         ("1.36", "2.3.7"),

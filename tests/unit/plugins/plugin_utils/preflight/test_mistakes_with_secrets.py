@@ -10,6 +10,7 @@ import pytest
 
 from ansible_collections.winkube.node.plugins.plugin_utils.node_config import registries
 from ansible_collections.winkube.node.plugins.plugin_utils.preflight import artifacts, container_images, patches
+from ansible_collections.winkube.node.plugins.plugin_utils.preflight import values as checked
 from ansible_collections.winkube.node.plugins.plugin_utils.preflight import variables as preflight
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
@@ -69,7 +70,7 @@ def told(variables: dict[str, t.Any]) -> list[str]:
     roles = preflight.roles()
     problems = [
         *preflight.unknown_variables(variables, roles),
-        *preflight.mistyped_variables(variables, roles),
+        *checked.mistyped_variables(variables, roles),
         *artifacts.problems(variables),
         *container_images.problems(variables),
         *patches.problems(variables),

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ansible_collections.winkube.node.plugins.plugin_utils.preflight import values as checked
 from ansible_collections.winkube.node.plugins.plugin_utils.preflight import variables as preflight
 from ansible_collections.winkube.node.plugins.plugin_utils.preflight.patches import problems
 
@@ -77,7 +78,7 @@ def test_a_text_is_a_list_of_public_patches_and_of_no_others() -> None:
     for text in ("a.msu,b.msu", "file=a.msu", ""):
         # Only the argument specification reports it, with one message.
         assert told(private=text) == []
-        (problem,) = preflight.mistyped_variables({"windows_patches_private": text}, preflight.roles())
+        (problem,) = checked.mistyped_variables({"windows_patches_private": text}, preflight.roles())
         assert str(problem).startswith("windows_patches_private: expected list of")
 
 

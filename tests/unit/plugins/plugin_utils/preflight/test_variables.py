@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle import join_state
+from ansible_collections.winkube.node.plugins.plugin_utils.preflight import networks
+from ansible_collections.winkube.node.plugins.plugin_utils.preflight import values as checked
 from ansible_collections.winkube.node.plugins.plugin_utils.preflight import variables as preflight
 from ansible_collections.winkube.node.plugins.plugin_utils.windows.windows_info import WindowsInfo
 
@@ -36,21 +38,28 @@ def test_what_roles_set_for_themselves_is_known() -> None:
     ("name", "value", "expected"),
     [
         ("cni_flannel_backend", "udp", "host-gw, vxlan"),
-        ("windows_features_names", {"a": 1}, "expected list of str, got a mapping with the key 'a'"),
-        ("sysprep_timeout", "soon", "int"),
+        ("windows_features_names", {"a": 1}, "expected list of text, got a mapping with the key 'a'"),
+        ("sysprep_timeout", "soon", "expected a whole number, got 'soon'"),
+        (
+            "node_join_node_taints",
+            [{"key": "os", "effect": "noSchedule"}],
+            "node_join_node_taints[0].effect: expected one of NoSchedule, PreferNoSchedule, NoExecute",
+        ),
+        ("cni_plugin", "Flannel", "expected one of flannel, cni, got 'Flannel'. Did you mean flannel?"),
+        ("hns_cleanup_timeout", None, "hns_cleanup_timeout: expected whole number, got nothing"),
         ("cni_plugin", "calico", "cni_plugin (from kube_network_plugin)"),
-        ("cni_plugin", "calico", "expected flannel, cni, got 'calico'. cni_plugin: cni on the Windows hosts"),
+        ("cni_plugin", "calico", "expected one of flannel, cni, got 'calico'. cni_plugin: cni on the Windows hosts"),
     ],
 )
 def test_a_value_of_the_wrong_type_says_what_is_accepted(name: str, value: object, expected: str) -> None:
-    (problem,) = preflight.mistyped_variables({name: value}, ROLES)
+    (problem,) = checked.mistyped_variables({name: value}, ROLES)
     assert expected in str(problem)
-    assert isinstance(value, dict) or str(value) in str(problem)
+    assert value is None or isinstance(value, (dict, list)) or str(value) in str(problem)
 
 
 def test_values_that_ansible_would_convert_are_accepted() -> None:
     values = {"sysprep_timeout": "60", "windows_features_hyper_v": "yes", "windows_features_names": "Containers"}
-    assert preflight.mistyped_variables(values, ROLES) == []
+    assert checked.mistyped_variables(values, ROLES) == []
 
 
 def test_a_pair_that_does_not_work_is_one_problem() -> None:
@@ -180,7 +189,7 @@ def test_a_kubelet_joins_as_its_computer_is_called(computer: str, node: str) -> 
     ],
 )
 def test_networks_that_are_none_are_refused(pods: str, services: str, named: list[str]) -> None:
-    (problem,) = preflight.network_problems({"cni_pods_subnet": pods, "cni_services_subnet": services}, ROLES)
+    (problem,) = networks.network_problems({"cni_pods_subnet": pods, "cni_services_subnet": services}, ROLES)
     for text in named:
         assert text in str(problem)
 
@@ -188,8 +197,8 @@ def test_networks_that_are_none_are_refused(pods: str, services: str, named: lis
 @pytest.mark.parametrize("pods", ["10.244.0.0/16", "10.244.0.0/16,fd00:10:244::/56"])
 def test_networks_of_one_or_both_families_are_accepted(pods: str) -> None:
     values = {"cni_pods_subnet": pods, "cni_services_subnet": "10.96.0.0/12"}
-    assert preflight.network_problems(values, ROLES) == []
-    assert preflight.network_problems({}, ROLES) == []
+    assert networks.network_problems(values, ROLES) == []
+    assert networks.network_problems({}, ROLES) == []
 
 
 PODS, SERVICES = "cni_pods_subnet", "cni_services_subnet"
@@ -206,18 +215,18 @@ PODS, SERVICES = "cni_pods_subnet", "cni_services_subnet"
 )
 def test_networks_that_nobody_gave_are_known(own: dict[str, str], cluster: dict[str, str], expected: set[str]) -> None:
     (role,) = (role for role in ROLES if role.name == "cni")
-    found = preflight.networks_given({**role.defaults, **own}, ROLES, lambda name: cluster.get(name, ""))
+    found = networks.networks_given({**role.defaults, **own}, ROLES, lambda name: cluster.get(name, ""))
     assert found == expected
 
 
 def test_networks_are_compared_where_both_are_given_and_ours_to_bring() -> None:
     values = {PODS: "10.244.0.0/16", SERVICES: "10.240.0.0/12"}
-    assert preflight.network_problems(values, ROLES)
-    assert preflight.network_problems(values, ROLES, {SERVICES}) == []
-    assert preflight.network_problems(values, ROLES, {PODS}) == []
-    assert preflight.network_problems({**values, "cni_plugin": "cni"}, ROLES) == []
+    assert networks.network_problems(values, ROLES)
+    assert networks.network_problems(values, ROLES, {SERVICES}) == []
+    assert networks.network_problems(values, ROLES, {PODS}) == []
+    assert networks.network_problems({**values, "cni_plugin": "cni"}, ROLES) == []
     # An invalid one is rejected on its own.
-    assert len(preflight.network_problems({PODS: "x", SERVICES: "y", "cni_plugin": "cni"}, ROLES, ())) == 2
+    assert len(networks.network_problems({PODS: "x", SERVICES: "y", "cni_plugin": "cni"}, ROLES, ())) == 2
 
 
 def test_the_name_that_the_run_gives_counts() -> None:
@@ -239,3 +248,25 @@ def test_the_name_that_the_run_gives_counts() -> None:
 )
 def test_how_many_nodes_are_worked_on_at_a_time(values: dict[str, object], wrong: list[str]) -> None:
     assert [problem.variable for problem in preflight.rollout_problems(values)] == wrong
+
+
+def test_each_item_of_a_value_is_checked_and_has_one_problem() -> None:
+    given = {"r.example": {"skip_verify": "x"}, "s.example": {"server": "x"}, "t.example": {"password": ["s3cret"]}}
+    values = {"container_runtime_registries": given, "cni_flannel_backend": "x", "cni_plugins_sha256": "x"}
+    problems = checked.without_consequences(checked.problems(values, values, ROLES, strict=False))
+    assert [str(problem) for problem in problems] == [
+        "cni_flannel_backend (from flannel_backend_type): expected one of host-gw, vxlan, got 'x'",
+        "container_runtime_registries.r.example.skip_verify: expected true or false, got 'x'",
+        "container_runtime_registries.t.example.password: expected text, got (hidden). Put it in quotes.",
+        "cni_plugins_sha256: expected 64 hexadecimal digits, got 'x'",
+        "container_runtime_registries.s.example.server: expected a URL, such as https://mirror.example:5000, got 'x'",
+    ]
+
+
+def test_a_value_of_the_wrong_type_has_no_second_problem() -> None:
+    values = {"node_maintenance_serial": [1, 5], "cni_pods_subnet": ["10.0.0.0/16"]}
+    found = [*checked.problems(values, values, ROLES, strict=False), *networks.network_problems(values, ROLES)]
+    assert [problem.variable for problem in checked.without_consequences(found)] == [
+        "cni_pods_subnet (from kube_pods_subnet)",
+        "node_maintenance_serial",
+    ]

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.resource import Resource
 from ansible_collections.winkube.node.plugins.plugin_utils.resources import TYPES
-from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import (
+from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
+from ansible_collections.winkube.node.plugins.plugin_utils.specification.describe import (
     describe,
-    load,
     properties,
     property_types,
 )

@@ -10,8 +10,10 @@ from collections.abc import Callable
 
 from unit import outcomes
 
-from ansible_collections.winkube.node.plugins.plugin_utils.resources import load as loading
-from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import convert, describe, load
+from ansible_collections.winkube.node.plugins.plugin_utils.resources import TYPES
+from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
+from ansible_collections.winkube.node.plugins.plugin_utils.specification.convert import convert
+from ansible_collections.winkube.node.plugins.plugin_utils.specification.describe import describe, properties
 from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
 
 
@@ -122,6 +124,6 @@ def test_items() -> None:
 
 
 def test_own_properties_come_before_those_of_all_resources() -> None:
-    zone = loading.TYPES["TimeZone"]
-    assert list(loading.properties(zone)) == ["name", "id", "windows", "restarts", "disturbs", "no_log"]
-    assert list(loading.properties(Nested)) == ["name", "number"]
+    zone = TYPES["TimeZone"]
+    assert list(properties(zone)) == ["name", "id", "windows", "restarts", "disturbs", "no_log"]
+    assert list(properties(Nested)) == ["name", "number"]

@@ -1,0 +1,80 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Check the networks of pods and services in a host's variables (no I/O)."""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import typing as t
+
+from .variables import Problem, Role
+
+_Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+NETWORKS = ("cni_pods_subnet", "cni_services_subnet")
+
+
+def networks_given(
+    variables: t.Mapping[str, object], known_roles: t.Sequence[Role], ask: t.Callable[[str], object]
+) -> set[str]:
+    """Return which networks the inventory defines; the others are read from the cluster later.
+
+    Args:
+        variables: all variables of a host, not templated.
+        known_roles: the roles.
+        ask: returns a variable of the cluster; empty if it is not defined.
+    """
+    given = set()
+    for role in known_roles:
+        for name in (name for name in NETWORKS if name in role.defaults and name in variables):
+            if variables[name] != role.defaults[name] or (name in role.sources and ask(role.sources[name])):
+                given.add(name)
+    return given
+
+
+def network_problems(
+    values: t.Mapping[str, t.Any], known_roles: t.Sequence[Role], given: t.Collection[str] = NETWORKS
+) -> list[Problem]:
+    """Return pod and service networks that are malformed or overlap.
+
+    Args:
+        values: templated values of the roles' options that are set.
+        known_roles: the roles, which show where a value comes from.
+        given: the networks that are known already; fallbacks are no reason to refuse a network.
+    """
+    sources = {name: f" (from {source})" for role in known_roles for name, source in role.sources.items()}
+    found: dict[str, list[_Network]] = {}
+    problems = []
+    for name in (name for name in NETWORKS if name in values):
+        try:
+            found[name] = [_network(part.strip()) for part in str(values[name]).split(",")]
+        except ValueError:
+            expected = f"expected a network in CIDR notation{_nearest(str(values[name]))}"
+            problems.append(Problem(name + sources.get(name, ""), str(values[name]), expected))
+    pods, services = (found.get(name, []) if name in given else [] for name in NETWORKS)
+    # If another tool installs the network, its settings are not checked here.
+    if values.get("cni_plugin") != "cni" and any(one.overlaps(other) for one in pods for other in services):
+        both = f"{values[NETWORKS[0]]} and {values[NETWORKS[1]]}"
+        problems.append(Problem(", ".join(NETWORKS), both, "expected networks that do not overlap"))
+    return problems
+
+
+def _network(text: str) -> _Network:
+    """Return a network in CIDR notation.
+
+    Raises:
+        ValueError: it is malformed. Python reads an address without a prefix length as a network of one address.
+    """
+    if "/" not in text:
+        raise ValueError(text)
+    return ipaddress.ip_network(text)
+
+
+def _nearest(text: str) -> str:
+    """Return an example network: that of the given address with prefix length, if it is one."""
+    example: object = "10.244.0.0/16"
+    if "/" in text:
+        with contextlib.suppress(ValueError):
+            example = ipaddress.ip_network(text.strip(), strict=False)
+    return f" such as {example}"

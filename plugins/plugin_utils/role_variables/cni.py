@@ -1,0 +1,59 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The variables of role cni."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ..specification.describe import SECRET
+from .shared import DownloadVariables
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PodNetworkVariables:
+    """The pod network."""
+
+    plugin: t.Literal["flannel", "cni"] = dataclasses.field(
+        metadata={"hint": "cni_plugin: cni on the Windows hosts leaves any other network to the tool that installs it."}
+    )
+    flannel_backend: t.Literal["host-gw", "vxlan"]
+    pods_subnet: str
+    services_subnet: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CniProgramVariables:
+    """The CNI plugins and the programs of flannel."""
+
+    plugins_version: str
+    plugins_url: str = dataclasses.field(metadata=SECRET)
+    plugins_sha256: str
+    flannel_version: str
+    flannel_url: str = dataclasses.field(metadata=SECRET)
+    flannel_sha256: str
+    flannel_plugin_version: str
+    flannel_plugin_url: str = dataclasses.field(metadata=SECRET)
+    flannel_plugin_sha256: str
+    bin_dir: str
+    conf_dir: str
+    flannel_dir: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CniVariables(PodNetworkVariables, CniProgramVariables, DownloadVariables):
+    """The variables `cni_*`."""
+
+    flannel_image: str
+    kube_proxy_image: str
+    host_process_image: str
+    kubeconfig: str
+    kubeconfig_context: str
+    proxy: str = dataclasses.field(metadata=SECRET)
+    no_proxy: str
+    linux_namespaces: tuple[str, ...]
+    unbound_daemon_sets: tuple[t.Mapping[str, t.Any], ...]
+    remove_flannel: bool
+    change_throttle: int
+    api_server: str

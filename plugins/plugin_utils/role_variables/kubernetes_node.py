@@ -1,0 +1,36 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The variables of role kubernetes_node."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ..specification.describe import SECRET
+from .shared import DownloadVariables, ServiceProxyVariables
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class KubeletVariables:
+    """The programs of Kubernetes, and the kubelet."""
+
+    version: str
+    url: str = dataclasses.field(metadata=SECRET)
+    sha256: str
+    install_dir: str
+    kubelet_configuration: t.Mapping[str, t.Any]
+    kubelet_arguments: t.Mapping[str, t.Any] = dataclasses.field(metadata=SECRET)
+    kubelet_log_file: str
+    kubelet_log_max_mb: int
+    kubelet_log_max_days: int
+    open_kubelet_port: bool
+    kubelet_clients: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class KubernetesNodeVariables(KubeletVariables, DownloadVariables, ServiceProxyVariables):
+    """The variables `kubernetes_node_*`."""
+
+    hostname: str
+    no_proxy: str

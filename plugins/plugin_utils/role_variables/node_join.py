@@ -1,0 +1,35 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The variables of role node_join."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ..node_config.kubeadm import Taint
+from ..specification.describe import SECRET
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NodeJoinVariables:
+    """The variables `node_join_*`."""
+
+    kubeconfig: str
+    kubeconfig_context: str
+    delegate: str
+    api_server: str
+    node_name: str
+    node_taints: tuple[Taint, ...]
+    kubelet_arguments: t.Mapping[str, t.Any] = dataclasses.field(metadata=SECRET)
+    ignore_preflight_errors: tuple[str, ...]
+    approval: t.Literal["run", "cluster"]
+    rejoin: bool
+    verify_ca: bool
+    token_ttl: int
+    timeout: int
+    ready_timeout: int
+    network_timeout: int
+    kubeadm_timeouts: t.Mapping[str, str]
+    clock_skew_limit: float
+    kube_proxy_configuration: t.Mapping[str, t.Any]

@@ -1,0 +1,27 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Variables that several roles have, each with its own prefix."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ..specification.describe import SECRET
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DownloadVariables:
+    """Where a role's artifacts come from."""
+
+    artifact_cache: str
+    artifact_mirror: str = dataclasses.field(metadata=SECRET)
+    artifact_sources: t.Mapping[str, t.Any] = dataclasses.field(metadata=SECRET)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ServiceProxyVariables:
+    """The proxy of a role's services and downloads."""
+
+    http_proxy: str = dataclasses.field(metadata=SECRET)
+    https_proxy: str = dataclasses.field(metadata=SECRET)

@@ -1,0 +1,44 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The variables of role windows_settings."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ..resources.page_file import Paging
+from ..specification.describe import SECRET
+from .shared import ServiceProxyVariables
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PageFileSettings:
+    """The page files of Windows. Without either of these, they stay as they are."""
+
+    automatic: bool | None = None
+    files: tuple[Paging, ...] | None = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SystemVariables:
+    """Settings of Windows Server itself."""
+
+    hostname: str
+    time_zone: str
+    time_servers: tuple[str, ...]
+    trusted_certificates: tuple[str, ...]
+    registry_fixes: bool
+    automatic_updates: t.Literal["disabled", "notify", "download", "scheduled"]
+    wsus_server: str = dataclasses.field(metadata=SECRET)
+    artifact_cache: str
+    hosts: t.Mapping[str, str]
+    page_file: PageFileSettings
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class WindowsSettingsVariables(SystemVariables, ServiceProxyVariables):
+    """The variables `windows_settings_*`."""
+
+    no_proxy: str | tuple[str, ...]
+    cluster_addresses: tuple[str, ...]

@@ -1,0 +1,91 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The fields of dataclasses, and what their annotations accept, as text for messages and documentation."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import functools
+import types
+import typing as t
+
+SECRET: t.Mapping[str, t.Any] = types.MappingProxyType({"secret": True})
+"""Metadata of a field whose values may be secret: messages do not contain them."""
+_SCALARS: t.Mapping[t.Any, str] = types.MappingProxyType(
+    {str: "text", int: "whole number", bool: "true or false", float: "number"}
+)
+
+
+@functools.cache
+def properties(type_: type[t.Any]) -> t.Mapping[str, dataclasses.Field[t.Any]]:
+    """Return the fields of a dataclass by name; those with the metadata `common`, which many types have, come last."""
+    fields = sorted(dataclasses.fields(type_), key=lambda field: bool(field.metadata.get("common")))
+    return {field.name: field for field in fields}
+
+
+@functools.cache
+def property_types(type_: type[t.Any]) -> t.Mapping[str, t.Any]:
+    """Return the resolved annotations of a dataclass."""
+    return t.get_type_hints(type_)
+
+
+def has_default(field: dataclasses.Field[t.Any]) -> bool:
+    """Return whether a field may be left out."""
+    return field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
+
+
+def is_secret(field: dataclasses.Field[t.Any]) -> bool:
+    """Return whether messages must not contain the field's value."""
+    return field.metadata.get("secret") is True
+
+
+def members(annotation: t.Any) -> tuple[t.Any, ...]:
+    """Return the members of a union other than None, or the annotation itself."""
+    if t.get_origin(annotation) in (t.Union, types.UnionType):
+        return tuple(member for member in t.get_args(annotation) if member is not types.NoneType)
+    return (annotation,)
+
+
+def is_mapping(annotation: t.Any) -> bool:
+    """Return whether an annotation stands for a mapping of names to values."""
+    origin = t.get_origin(annotation)
+    return isinstance(origin, type) and issubclass(origin, t.Mapping)
+
+
+def nested(annotation: t.Any) -> type[t.Any] | None:
+    """Return the annotation if it is a dataclass, which stands for a mapping with known keys; None otherwise."""
+    return annotation if isinstance(annotation, type) and dataclasses.is_dataclass(annotation) else None
+
+
+def describe(annotation: t.Any) -> str:
+    """Return what an annotation accepts, as text for messages."""
+    origin, arguments = t.get_origin(annotation), t.get_args(annotation)
+    if annotation is t.Any:
+        return "any value"
+    if origin in (t.Union, types.UnionType):
+        return " or ".join(map(describe, members(annotation)))
+    if origin is t.Literal:
+        return "one of " + ", ".join(map(str, arguments))
+    if origin is tuple:
+        return f"list of {describe(arguments[0])}"
+    if is_mapping(annotation):
+        return f"mapping of names to {describe(arguments[1])}"
+    if nested(annotation):
+        return f"mapping with {', '.join(properties(annotation))}"
+    return _SCALARS[annotation]
+
+
+def one_of(value: t.Any, choices: t.Iterable[t.Any], what: str = "value") -> tuple[str, str]:
+    """Return what is expected, and a hint at the choice that the user may have meant.
+
+    Args:
+        value: the value that is none of the choices.
+        choices: the accepted values.
+        what: `property` for names of properties.
+    """
+    names = [str(choice) for choice in choices]
+    by_fold = {name.casefold(): name for name in names}
+    close = difflib.get_close_matches(str(value)[:200].casefold(), by_fold)
+    kinds = "one of the properties" if what == "property" else "one of"
+    return f"expected {kinds} {', '.join(names)}", f"Did you mean {by_fold[close[0]]}?" if close else ""
