@@ -19,7 +19,7 @@ import yaml
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = Path(__file__).resolve().with_name("variables.md")
 _READ = re.compile(r"(?<![.\w])(\w+)(?:\s*\|\s*default\(| is (?:not )?defined)|cluster_variable',\s*'(\w+)'")
-"""A variable that somebody else may set: one with a fallback, or one of the cluster's."""
+"""A variable that an inventory may set: one with a fallback, or one of the cluster."""
 _SOURCES = "lookup('winkube.node.artifact_sources')"
 """The lookup that reads all variables of `artifact_sources.NAMES`."""
 _SET = frozenset({"bundle_sites", "bundle_images", "bundle_patches", "bundle_pushed", "winkube_join"})
@@ -27,9 +27,9 @@ _SET = frozenset({"bundle_sites", "bundle_images", "bundle_patches", "bundle_pus
 
 HEAD = """# Variables
 
-Every role has options with its name as prefix; its README lists them. Most of them take their default from a
-**shared variable**, which is set once, for all roles: names of kubespray and of the kubernetes-for-windows document
-keep their meaning. A role's own option wins over a shared variable.
+The options of a role have the role's name as prefix. The README of the role lists them. Most of them take their default
+from a **shared variable**, which you set once for all roles. Shared variables that kubespray or kubernetes-for-windows
+also have keep their names and meanings. If both are set, a role's own option wins over the shared variable.
 
 This page is generated from the roles and playbooks (`docs/generate_variables.py`).
 """
@@ -52,13 +52,13 @@ class Reader:
 def page() -> str:
     """The text of docs/variables.md."""
     shared = shared_variables()
-    lines = [HEAD, "## Shared variables of the roles\n", "| variable | type | what | options |", "|---|---|---|---|"]
+    lines = [HEAD, "## Shared variables of the roles\n", "| variable | type | meaning | options |", "|---|---|---|---|"]
     for name, readers in sorted(shared.items()):
         first = readers[0]
         options = ", ".join(f"[`{one.option}`](../roles/{one.role}/README.md)" for one in readers)
         known = SHARED.get(name, {"type": first.type, "what": first.description})
         lines.append(f"| `{name}` | {known['type']} | {known['what']} | {options} |")
-    lines += ["", "## Variables of the playbooks\n", "| variable | what | playbooks |", "|---|---|---|"]
+    lines += ["", "## Variables of the playbooks\n", "| variable | meaning | playbooks |", "|---|---|---|"]
     for name, readers in sorted(playbook_variables(shared).items()):
         lines.append(f"| `{name}` | {PLAYBOOKS[name]} | {', '.join(f'`{one}`' for one in readers)} |")
     return "\n".join(lines) + "\n"
@@ -138,7 +138,7 @@ def _text(description: str | list[str]) -> str:
     """The first sentence of a description, with Ansible's markup as Markdown."""
     text = description if isinstance(description, str) else description[0]
     text = re.sub(r"[A-Z]\(([^)]*)\)", r"`\1`", " ".join(text.split()))
-    return re.split(r"(?<=\w[.;]) ", text)[0].rstrip(".;").replace("|", "\\|")
+    return re.split(r"(?<=[\w`)]\.) (?=[A-Z`{])", text)[0].rstrip(".").replace("|", "\\|")
 
 
 def _yaml(path: Path) -> t.Any:
