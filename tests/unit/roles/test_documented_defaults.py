@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The defaults of roles are those that argument specifications and READMEs document."""
+"""Argument specifications and READMEs of roles document the defaults of the roles, with the same descriptions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import yaml
 
 ROLES = Path(__file__).parents[3] / "roles"
 NAMES = sorted(path.name for path in ROLES.iterdir())
-_ROW = re.compile(r"^\| `(?P<name>\w+)` \| [^|]*\| (?P<default>[^|]*) \|", re.MULTILINE)
+_ROW = re.compile(r"^\| `(?P<name>\w+)` \| [^|]*\| (?P<default>[^|]*) \| (?P<description>.*) \|$", re.MULTILINE)
 _SHARED = re.compile(r"\{\{ \w+ \| default\((?P<default>[^()]*)\)(?: \| bool)? \}\}")
 
 
@@ -67,3 +67,22 @@ def test_the_readme_has_the_defaults_of_the_specification(role: str) -> None:
         documented[name] = as_stated(yaml.safe_load(text[1]) if text else rows[name], stated[name])
     assert documented == {name: stated[name] for name in documented}
     assert len(documented) >= len(stated) / 2
+
+
+def readme_text(description: str) -> str:
+    """Return a description of an argument specification as the README has it."""
+    return re.sub(r"\b[COVMP]\(([^()]*)\)", r"`\1`", " ".join(description.split()))
+
+
+def described(row: str) -> str:
+    """Return a description of a README without what the specification has elsewhere: choices, and links of pages."""
+    without_choices = re.sub(r" ?One of (?:`[^`]*`(?:, )?)+\.$", "", row)
+    return re.sub(r"\[[^]]*\]\(\.\./\.\./([^)]*)\)", r"\1", without_choices)
+
+
+@pytest.mark.parametrize("role", NAMES)
+def test_the_readme_has_the_descriptions_of_the_specification(role: str) -> None:
+    rows = {
+        row["name"]: described(row["description"]) for row in _ROW.finditer((ROLES / role / "README.md").read_text())
+    }
+    assert rows == {name: readme_text(option["description"]) for name, option in options(role).items()}
