@@ -4,12 +4,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import subprocess
 import typing as t
 from pathlib import Path
 
 import pytest
+
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.resource import Change
 
 ROOT = Path(__file__).resolve().parents[3]
 WIDTH = 120
@@ -91,6 +94,12 @@ def test_descriptions_and_comments_are_short(file: str) -> None:
 def test_files_that_a_page_names_exist(page: str) -> None:
     named = re.findall(r"`((?:docs|plugins|playbooks|scripts|tests)/[\w./-]+)`", text_of(page))
     assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+def test_fields_of_a_change_that_the_guide_names_exist() -> None:
+    named = set(re.findall(r"`Change\.(\w+)`", text_of("docs/adding_a_resource_type.md")))
+    assert len(named) >= 3
+    assert named <= {field.name for field in dataclasses.fields(Change)}
 
 
 def test_anchors_are_those_of_github() -> None:
