@@ -30,6 +30,21 @@ DESCRIBED = sorted(
     for pattern in ("roles/*/meta/argument_specs.yml", "plugins/filter/*.yml", "playbooks/**/*.yml")
     for path in ROOT.glob(pattern)
 )
+UNCOMMON = re.compile(
+    r"\b(wanted|told|tells|said|nobody|somebody|whoever|anew|beside|besides|(?<!there )is none|what came of|aside|for ever|wish|"
+    r"patience|has not an?|has no more|so many)\b",
+    re.IGNORECASE,
+)
+"""Words and phrases for which a reader stops."""
+GENERATED = "docs/resources.md"
+"""Its texts are those of the resource types, which tests/unit/test_messages.py checks."""
+READ_BY_USERS = [
+    *(page for page in PAGES if not page.startswith("tests/") and page != GENERATED),
+    *(path.relative_to(ROOT).as_posix() for path in ROOT.glob("roles/*/defaults/main.yml")),
+    *(path.relative_to(ROOT).as_posix() for path in ROOT.glob("changelogs/fragments/*.yml")),
+    *(path.relative_to(ROOT).as_posix() for path in ROOT.glob("inventories/**/*.*")),
+    *DESCRIBED,
+]
 _DEFAULT = re.compile(r"^\s*default: ")
 
 
@@ -100,6 +115,12 @@ def test_fields_of_a_change_that_the_guide_names_exist() -> None:
     named = set(re.findall(r"`Change\.(\w+)`", text_of("docs/adding_a_resource_type.md")))
     assert len(named) >= 3
     assert named <= {field.name for field in dataclasses.fields(Change)}
+
+
+@pytest.mark.parametrize("file", READ_BY_USERS)
+def test_pages_use_common_words(file: str) -> None:
+    lines = enumerate(text_of(file).splitlines(), 1)
+    assert [f"{file}:{number}: {line.strip()}" for number, line in lines if UNCOMMON.search(line)] == []
 
 
 def test_anchors_are_those_of_github() -> None:
