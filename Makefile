@@ -1,38 +1,38 @@
-# Needs make, git and Python 3.11 or newer; everything else goes into .venv. `make help` lists the targets.
+# Needs make, git and Python 3.11 or newer. Everything else is installed into .venv. `make help` lists the targets.
 .DEFAULT_GOAL := help
 SHELL := /bin/sh
 MAKEFLAGS += --no-builtin-rules
 
 VENV := $(CURDIR)/.venv
-# A virtual environment made elsewhere can be used instead: make lint BIN=/path/to/bin
+# To use another virtual environment: make lint BIN=/path/to/bin
 BIN ?= $(VENV)/bin
 COLLECTIONS := $(VENV)/collections
 COLLECTION := $(COLLECTIONS)/ansible_collections/winkube/node
 PACKAGE := ansible_collections.winkube.node
-# How many pytest workers run side by side: on two cores three, since tests of servers wait nearly half of their time.
+# The number of pytest workers. Three suit two cores, because tests with servers wait nearly half of their time.
 WORKERS ?= 3
-# In our own order, the long ones first: at the end all workers have something small left to do.
+# Long tests run first, so that all workers end at about the same time.
 PYTEST := $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadgroup --no-loadscope-reorder
 PYTEST_ARGS ?=
-# What .venv is made from; releases take requirements-release.txt, where every version and every hash is fixed.
+# The packages in .venv. Releases use requirements-release.txt, which pins every version and hash.
 REQUIREMENTS ?= requirements-test.txt
-# Options of tests/soak.py, and which tests it repeats
+# Options of tests/soak.py, and the tests that it repeats
 SOAK ?= --repetitions 20
 SOAK_TESTS ?= -m waits tests/integration tests/simulator_tests tests/unit
 # Options of the mutation run; `make mutants MUTANTS=--help` lists them
 MUTANTS ?= --sample 20
-# Options of ansible-test sanity, such as --test validate-modules; none: all checks
+# Options of ansible-test sanity, such as --test validate-modules. Empty: all checks
 SANITY_ARGS ?=
 
 export ANSIBLE_COLLECTIONS_PATH := $(COLLECTIONS)
 export PATH := $(BIN):$(PATH)
-# ansible refuses to start in a locale that is not UTF-8; a bare container has none.
+# Ansible does not start in a locale that is not UTF-8, which is the default in a minimal container.
 export LC_ALL := C.UTF-8
-# A pip that has seen no answer for 15 seconds gives up; package mirrors may be slower.
+# By default, pip gives up after 15 seconds without a response. Package mirrors may be slower.
 export PIP_DEFAULT_TIMEOUT ?= 120
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-# Another environment brings its own packages; ours is made when the requirements change.
+# An environment given by BIN is used as it is. Our own is updated when the requirements change.
 READY := $(COLLECTION)
 DEMO_READY := $(COLLECTION)
 ifeq ($(BIN),$(VENV)/bin)
@@ -45,29 +45,29 @@ endif
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20
 
-venv: $(READY) ## Make .venv with Ansible and all that the tests need
+venv: $(READY) ## Create .venv with Ansible and everything that the tests need
 
 $(VENV)/.stamp: requirements.txt requirements-demo.txt $(REQUIREMENTS)
 	@tests/venv.sh $(VENV) $(REQUIREMENTS)
 	@touch $@ $(VENV)/.stamp-demo
 
-# The demo needs neither tests nor linters.
+# The demo needs neither the test tools nor the linters.
 $(VENV)/.stamp-demo: requirements.txt requirements-demo.txt
 	@tests/venv.sh $(VENV) requirements-demo.txt
 	@touch $@
 
-# Ansible finds collections by their folder: this link gives the checkout the one it wants.
+# Ansible finds a collection by its folder name. This link gives the checkout the expected one.
 $(COLLECTION):
 	@mkdir -p $(@D)
 	@ln -sfn $(CURDIR) $@
 
-demo: $(DEMO_READY) ## Take four simulated servers to cluster nodes (3 minutes): build/demo/report.html
+demo: $(DEMO_READY) ## Turn four simulated servers into cluster nodes (3 minutes): build/demo/report.html
 	cd tests && $(BIN)/python -m demo
 
 test: $(READY) ## Lint, the quick checks of sanity, unit, simulator and integration tests, molecule, in one pytest run
 	@$(PYTEST) tests/integration tests/lint tests/simulator_tests tests/unit $(PYTEST_ARGS)
 
-test-all: $(READY) ## `make test`, with the variants of tests in other surroundings, and all of sanity
+test-all: $(READY) ## `make test` with all variants of its tests, and all checks of sanity
 	@WINKUBE_TESTS=all $(PYTEST) tests/integration tests/lint tests/simulator_tests tests/unit $(PYTEST_ARGS)
 
 unit: $(READY) ## Unit tests of the engine, the modules and this repository
@@ -79,16 +79,16 @@ simulator-tests: $(READY) ## Tests of the simulated servers
 integration: $(READY) ## ansible-playbook on simulated servers, over winrm and psrp, and molecule
 	@$(PYTEST) tests/integration $(PYTEST_ARGS)
 
-sweeps: $(READY) ## Every sweep of faults at all of its points; `make test` takes a sample of them
+sweeps: $(READY) ## Inject faults at all points of each sweep; `make test` takes a sample
 	@WINKUBE_SWEEPS=full $(PYTEST) --timeout 7200 -m sweep tests/integration $(PYTEST_ARGS)
 
-soak: $(READY) ## Repeat the tests that wait, beside busy loops; SOAK="--repetitions 2", SOAK_TESTS=tests: all tests
+soak: $(READY) ## Repeat the tests that wait, on a busy machine; SOAK="--repetitions 2" SOAK_TESTS=tests repeats all tests
 	@$(BIN)/python tests/soak.py $(SOAK) -- --numprocesses $(WORKERS) --dist loadgroup --no-loadscope-reorder $(SOAK_TESTS)
 
-molecule: $(READY) ## All molecule scenarios on simulated servers, by molecule's own command line
+molecule: $(READY) ## All molecule scenarios on simulated servers, with molecule's own command line
 	$(BIN)/molecule test --all
 
-mutants: $(READY) ## Break the code in small ways and see whether tests notice; MUTANTS="--since main"
+mutants: $(READY) ## Change the code in small ways, and list the changes that no test notices; MUTANTS="--since main"
 	cd tests && $(BIN)/python -m mutation $(MUTANTS)
 
 bench: $(READY) ## Measure the engine: build/bench.json
@@ -109,7 +109,7 @@ format: $(READY) ## Let ruff fix and format the Python files
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# By package (-p), so that a module has one name: the one that Ansible, or pytest, imports it by.
+# By package (-p), so that mypy knows each module by the name under which Ansible or pytest imports it.
 mypy: $(READY)
 	cd $(COLLECTIONS) && MYPYPATH=$(COLLECTIONS) $(BIN)/python -m mypy --config-file $(CURDIR)/pyproject.toml --cache-dir $(CURDIR)/.mypy_cache/collection -p $(PACKAGE).plugins.plugin_utils
 	cd tests && $(BIN)/python -m mypy --config-file $(CURDIR)/pyproject.toml --cache-dir $(CURDIR)/.mypy_cache/simulator -p simulator -p wire_provider -p wire_cases -p mutation -p golden -m tallies
@@ -117,32 +117,33 @@ mypy: $(READY)
 yamllint: $(READY)
 	$(BIN)/yamllint --strict .
 
-# --offline: what it needs is installed; it must not ask Galaxy.
+# --offline: all dependencies are installed, so Galaxy is not queried.
 ansible-lint: $(READY)
 	$(BIN)/ansible-lint --offline
 
 changelog-lint: $(READY)
 	$(BIN)/antsibull-changelog lint
 
-# --plugin-docs: also what modules, roles and other plugins say of themselves.
+# --plugin-docs: also checks the documentation of modules, roles and other plugins.
 docs-lint: $(READY)
 	$(BIN)/antsibull-docs lint-collection-docs --plugin-docs .
 
 sanity: $(READY) ## The checks of ansible-test sanity that need neither containers nor PowerShell
 	tests/sanity/run.sh $(SANITY_ARGS)
 
-# pylint costs three minutes of CPU, and the import check, which starts a process for each file, more than one.
-sanity-quick: $(READY) ## The checks of sanity but its slow ones: pylint, pep8 (ruff checks the same), import
+# pylint takes three minutes of CPU time. The import check starts a process for each file and takes more than one
+# minute.
+sanity-quick: $(READY) ## The checks of sanity without the slow ones: pylint, pep8 (ruff checks the same), import
 	tests/sanity/run.sh --skip-test pylint --skip-test pep8 --skip-test import
 
-requirements: ## Write requirements-release.txt anew, with the newest versions that fit (needs uv)
+requirements: ## Update requirements-release.txt to the newest compatible versions (needs uv)
 	uv pip compile requirements-test.txt --universal --python-version 3.11 --generate-hashes --upgrade --quiet \
 		--custom-compile-command "make requirements" --output-file requirements-release.txt
 
-build: $(READY) ## The collection as a tarball, in build/
+build: $(READY) ## Build the collection as a tarball in build/
 	$(BIN)/ansible-galaxy collection build --force --output-path build
 
-clean: ## Remove what tests and the demo wrote
+clean: ## Remove the files that tests and the demo wrote
 	rm -rf build .ansible .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache tests/output
 	find . -name __pycache__ -type d -not -path './.venv/*' -prune -exec rm -rf {} +
 

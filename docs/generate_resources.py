@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Writes docs/resources.md, and the list of types in plugins/modules/node_state.yml, from the resource types.
+"""Write docs/resources.md, and the list of types in plugins/modules/node_state.yml, from the resource types.
 
-usage: make docs, or python docs/generate_resources.py with ANSIBLE_COLLECTIONS_PATH as `make` sets it
+Usage: make docs, or python docs/generate_resources.py, with ANSIBLE_COLLECTIONS_PATH as `make` sets it
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ PAGE = Path(__file__).resolve().with_name("resources.md")
 MODULE = PAGE.parents[1] / "plugins" / "modules" / "node_state.yml"
 _TYPES = re.compile(r'^( +)- "Types: .*?"$', re.MULTILINE | re.DOTALL)
 """The item of the description of option `resources` that lists the types."""
+WIDTH = 120
 
 HEAD = """# Resources
 
-What a node should have is a list of resources, in the order in which it is made so. Each has a `type`, a `name`,
-and the properties below. The module `winkube.node.node_state` takes such a list; the roles make theirs. An item may
-also have `when`: false leaves it out.
+A list of resources describes what a node should have. Changes are made in the order of the list. Each resource has a
+`type`, a `name`, and the properties below. The module `winkube.node.node_state` brings a node into the state of such a
+list, and the roles use the same module. A resource can also have `when`. If it is false, the resource is left out.
 
 ```yaml
 - name: The kubelet's folder and service
@@ -45,13 +46,13 @@ A mistyped type, property or value is refused before any node is touched. This p
 
 
 def page() -> str:
-    """The text of docs/resources.md."""
+    """Return the text of docs/resources.md."""
     from ansible_collections.winkube.node.plugins.plugin_utils.engine.resource import Resource
     from ansible_collections.winkube.node.plugins.plugin_utils.resources import TYPES
     from ansible_collections.winkube.node.plugins.plugin_utils.specification.describe import properties
 
     common = {field.name for field in dataclasses.fields(Resource)} - {"name"}
-    parts = [HEAD, "Types: " + ", ".join(f"[{name}](#{name.lower()})" for name in sorted(TYPES)) + "\n"]
+    parts = [HEAD, _wrapped("Types: " + ", ".join(f"[{name}](#{name.lower()})" for name in sorted(TYPES)))]
     some = next(iter(TYPES.values()))
     every = {name: field for name, field in properties(some).items() if name in common}
     parts += ["## Every resource\n", _table(some, every)]
@@ -82,8 +83,12 @@ def _text(doc: str | None) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _wrapped(text: str) -> str:
+    return textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False) + "\n"
+
+
 def _nested(type_: type[t.Any], fields: t.Mapping[str, t.Any]) -> list[tuple[str, type[t.Any]]]:
-    """The dataclasses below a type, each with the property it belongs to, depth first."""
+    """Return the dataclasses below a type, each with the property that it belongs to, depth first."""
     from ansible_collections.winkube.node.plugins.plugin_utils.specification.describe import properties, property_types
 
     found: list[tuple[str, type[t.Any]]] = []
@@ -103,7 +108,7 @@ def _dataclasses_in(annotation: t.Any) -> list[type[t.Any]]:
 def _table(type_: type[t.Any], fields: t.Mapping[str, t.Any]) -> str:
     from ansible_collections.winkube.node.plugins.plugin_utils.specification.describe import describe, property_types
 
-    rows = ["| property | value | default | |", "|---|---|---|---|"]
+    rows = ["| property | value | default | description |", "|---|---|---|---|"]
     for name, field in fields.items():
         accepted = describe(property_types(type_)[name]).replace("|", "\\|")
         rows.append(

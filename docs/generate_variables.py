@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Writes docs/variables.md from the roles' defaults and argument specs, and from the playbooks.
+"""Write docs/variables.md from the defaults and argument specifications of the roles, and from the playbooks.
 
-usage: make docs, or python docs/generate_variables.py
+Usage: make docs, or python docs/generate_variables.py
 """
 
 from __future__ import annotations
@@ -19,17 +19,18 @@ import yaml
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = Path(__file__).resolve().with_name("variables.md")
 _READ = re.compile(r"(?<![.\w])(\w+)(?:\s*\|\s*default\(| is (?:not )?defined)|cluster_variable',\s*'(\w+)'")
-"""A variable that somebody else may set: one with a fallback, or one of the cluster's."""
+"""A variable that an inventory may set: one with a fallback, or one of the cluster."""
 _SOURCES = "lookup('winkube.node.artifact_sources')"
 """The lookup that reads all variables of `artifact_sources.NAMES`."""
 _SET = frozenset({"bundle_sites", "bundle_images", "bundle_patches", "bundle_pushed", "winkube_join"})
-"""Variables that a run sets for itself."""
+"""Variables that a run sets itself."""
 
 HEAD = """# Variables
 
-Every role has options with its name as prefix; its README lists them. Most of them take their default from a
-**shared variable**, which is set once, for all roles: names of kubespray and of the kubernetes-for-windows document
-keep their meaning. A role's own option wins over a shared variable.
+The options of a role have the role's name as prefix. The README of the role lists them. Most of them take their default
+from a **shared variable**, which you set once for all roles. Shared variables that
+kubespray or [kubernetes-for-windows](https://github.com/pablodav/kubernetes-for-windows) also have keep their names and
+meanings. If both are set, a role's own option wins over the shared variable.
 
 This page is generated from the roles and playbooks (`docs/generate_variables.py`).
 """
@@ -50,22 +51,22 @@ class Reader:
 
 
 def page() -> str:
-    """The text of docs/variables.md."""
+    """Return the text of docs/variables.md."""
     shared = shared_variables()
-    lines = [HEAD, "## Shared variables of the roles\n", "| variable | type | what | options |", "|---|---|---|---|"]
+    lines = [HEAD, "## Shared variables of the roles\n", "| variable | type | meaning | options |", "|---|---|---|---|"]
     for name, readers in sorted(shared.items()):
         first = readers[0]
         options = ", ".join(f"[`{one.option}`](../roles/{one.role}/README.md)" for one in readers)
         known = SHARED.get(name, {"type": first.type, "what": first.description})
         lines.append(f"| `{name}` | {known['type']} | {known['what']} | {options} |")
-    lines += ["", "## Variables of the playbooks\n", "| variable | what | playbooks |", "|---|---|---|"]
+    lines += ["", "## Variables of the playbooks\n", "| variable | meaning | playbooks |", "|---|---|---|"]
     for name, readers in sorted(playbook_variables(shared).items()):
         lines.append(f"| `{name}` | {PLAYBOOKS[name]} | {', '.join(f'`{one}`' for one in readers)} |")
     return "\n".join(lines) + "\n"
 
 
 def shared_variables() -> dict[str, list[Reader]]:
-    """The shared variables that the roles' defaults read, with the options that do so."""
+    """Return the shared variables that the defaults of roles read, with the options that do so."""
     prefixes = _prefixes()
     own = _SET | _set_by_roles()
     found: dict[str, list[Reader]] = {}
@@ -83,7 +84,7 @@ def shared_variables() -> dict[str, list[Reader]]:
 
 
 def playbook_variables(shared: t.Collection[str]) -> dict[str, list[str]]:
-    """The variables that playbooks read themselves, with the names of the playbooks."""
+    """Return the variables that playbooks read themselves, with the names of the playbooks."""
     prefixes = tuple(f"{prefix}_" for prefix in _prefixes())
     found: dict[str, list[str]] = {}
     for path in sorted((ROOT / "playbooks").glob("*.yml")):
@@ -96,7 +97,7 @@ def playbook_variables(shared: t.Collection[str]) -> dict[str, list[str]]:
 
 
 def _set_by_roles() -> set[str]:
-    """The variables that roles set for each other."""
+    """Return the variables that roles set for each other."""
     return {name for path in (ROOT / "roles").glob("*/vars/main.yml") for name in _yaml(path) or {}}
 
 
@@ -105,7 +106,7 @@ def _prefixes() -> list[str]:
 
 
 def _names(value: t.Any) -> list[str]:
-    """The variables that a value reads, each once and in order; values may be nested."""
+    """Return the variables that a value reads, each once and in order. Values may be nested."""
     if isinstance(value, str):
         found = [first or second for first, second in _READ.findall(value)]
         found += artifact_source_names() if _SOURCES in value else ()
@@ -119,7 +120,7 @@ def _names(value: t.Any) -> list[str]:
 
 
 def artifact_source_names() -> tuple[str, ...]:
-    """Return the variables that the lookup artifact_sources reads; its module is loaded without the collection."""
+    """Return the variables that the lookup artifact_sources reads. Its module is loaded without the collection."""
     path = ROOT / "plugins" / "plugin_utils" / "node_resources" / "artifact_sources.py"
     spec = importlib.util.spec_from_file_location("artifact_sources", path)
     if spec is None or spec.loader is None:
@@ -135,10 +136,10 @@ def _type(spec: t.Mapping[str, t.Any]) -> str:
 
 
 def _text(description: str | list[str]) -> str:
-    """The first sentence of a description, with Ansible's markup as Markdown."""
+    """Return the first sentence of a description, with Ansible's markup as Markdown."""
     text = description if isinstance(description, str) else description[0]
     text = re.sub(r"[A-Z]\(([^)]*)\)", r"`\1`", " ".join(text.split()))
-    return re.split(r"(?<=\w[.;]) ", text)[0].rstrip(".;").replace("|", "\\|")
+    return re.split(r"(?<=[\w`)]\.) (?=[A-Z`{])", text)[0].rstrip(".").replace("|", "\\|")
 
 
 def _yaml(path: Path) -> t.Any:
@@ -146,7 +147,7 @@ def _yaml(path: Path) -> t.Any:
 
 
 def write() -> None:
-    """Writes the page, whole or not at all."""
+    """Write the page, as a whole or not at all."""
     part = PAGE.with_suffix(".part")
     part.write_text(page(), encoding="utf-8")
     os.replace(part, PAGE)  # noqa: PTH105 - the same, and atomic

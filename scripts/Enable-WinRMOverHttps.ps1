@@ -3,22 +3,23 @@
 
 <#
 .SYNOPSIS
-    Opens WinRM over HTTPS for Ansible, with a certificate that the controller can check.
+    Enables WinRM over HTTPS for Ansible, with a certificate that the controller can validate.
 .DESCRIPTION
-    Makes a self-signed certificate with the names and addresses of this server, has WinRM listen on HTTPS with it, requires channel
-    binding tokens, lets only the controller through the firewall, and writes the certificate (without its private key) to a file.
-    Copy that file to the controller: the connection trusts it by ansible_psrp_ca_cert or ansible_winrm_ca_trust_path.
-    Run it in an elevated Windows PowerShell. Running it again makes a new certificate.
+    Creates a self-signed certificate with the names and addresses of this server, makes WinRM listen on HTTPS with it,
+    requires channel binding tokens, allows only the controller through the firewall, and writes the certificate
+    (without its private key) to a file. Copy that file to the controller, and set ansible_psrp_ca_cert or
+    ansible_winrm_ca_trust_path to it. Run the script in an elevated Windows PowerShell. Running it again creates a new
+    certificate.
 .PARAMETER Controller
     Addresses or networks from which Ansible connects, such as 192.0.2.10 or 192.0.2.0/28.
 .PARAMETER Name
-    More DNS names by which the controller reaches this server (ansible_host).
+    Additional DNS names at which the controller reaches this server (ansible_host).
 .PARAMETER Address
-    More addresses by which it does, such as one that a router translates.
+    Additional addresses at which the controller reaches this server, such as a translated address (NAT).
 .PARAMETER Path
-    The file for the certificate, in PEM.
+    The file to which the certificate is written, in PEM.
 .PARAMETER Days
-    How long the certificate is valid.
+    Number of days for which the certificate is valid.
 .EXAMPLE
     .\Enable-WinRMOverHttps.ps1 -Controller 192.0.2.10 -Path C:\windows01.pem
 #>
@@ -39,7 +40,8 @@ param(
 
 $ErrorActionPreference = 'Stop'
 
-# An address has to be an IP address in the certificate: clients refuse a DNS name that looks like one.
+# The certificate must contain addresses as IP addresses, because clients refuse a DNS name that has the form of an
+# address.
 $computer = Get-CimInstance -ClassName Win32_ComputerSystem
 $names = @($env:COMPUTERNAME)
 if ($computer.PartOfDomain) { $names += "$env:COMPUTERNAME.$($computer.Domain)" }
@@ -52,7 +54,7 @@ $entries = @($names | Select-Object -Unique | ForEach-Object { "DNS=$_" })
 $entries += @($addresses | Select-Object -Unique | ForEach-Object { "IPAddress=$_" })
 $alternatives = $entries -join '&'
 
-# The same form as winrm_certificate makes: by its friendly name the module finds what it may delete later.
+# The certificate has the form of those that winrm_certificate creates. The module recognizes them by the friendly name.
 $unique = Get-Date -Format 'yyyyMMddHHmmss'
 $certificate = New-SelfSignedCertificate -Subject "CN=$env:COMPUTERNAME,OU=winkube.node $unique" `
     -FriendlyName 'winkube.node WinRM HTTPS' -CertStoreLocation 'Cert:\LocalMachine\My' `
@@ -71,7 +73,7 @@ else {
     New-WSManInstance -ResourceURI winrm/config/Listener -SelectorSet $listener -ValueSet $values | Out-Null
 }
 
-# A logon is bound to the TLS connection that it came over, so that nobody can relay it.
+# Channel binding ties a logon to its TLS connection, so that it cannot be relayed.
 Set-WSManInstance -ResourceURI winrm/config/service/auth -ValueSet @{ CbtHardeningLevel = 'Strict' } | Out-Null
 
 $rule = 'winkube-winrm-https'
@@ -79,7 +81,7 @@ Remove-NetFirewallRule -Name $rule -ErrorAction SilentlyContinue
 New-NetFirewallRule -Name $rule -DisplayName 'Windows Remote Management (HTTPS-In), controller' -Direction Inbound -Action Allow `
     -Protocol TCP -LocalPort 5986 -RemoteAddress $Controller | Out-Null
 
-# Export-Certificate writes DER; the controller wants PEM.
+# Export-Certificate writes DER, but the controller needs PEM.
 $der = "$env:TEMP\$($certificate.Thumbprint).cer"
 Export-Certificate -Cert $certificate -FilePath $der | Out-Null
 certutil.exe -f -encode $der $Path | Out-Null

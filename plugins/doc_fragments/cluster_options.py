@@ -1,12 +1,12 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Documentation of the options of every module of the cluster side (module_utils/cluster_client.py)."""
+"""Documentation of the options of all modules for clusters (module_utils/cluster_client.py)."""
 
 from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """What `extends_documentation_fragment: winkube.node.cluster_options` brings, and `….cluster_options.nodes`."""
+    """The fragments `winkube.node.cluster_options` and `winkube.node.cluster_options.nodes`."""
 
     DOCUMENTATION = r"""
 options:
@@ -15,7 +15,7 @@ options:
     type: path
     required: true
   context:
-    description: Context of the kubeconfig; its current one by default.
+    description: Context of the kubeconfig. The default is its current context.
     type: str
 attributes:
   action_group:

@@ -1,21 +1,21 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Documentation of the options that every HNS module takes (plugin_utils/hns/options.py, FACTS_OPTIONS)."""
+"""Documentation of the options of all HNS modules (plugin_utils/hns/options.py, FACTS_OPTIONS)."""
 
 from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """What `extends_documentation_fragment: winkube.node.hns_options` brings."""
+    """The fragment `winkube.node.hns_options`."""
 
     DOCUMENTATION = r"""
 options:
   hns_timeout:
-    description: Seconds that HNS may take for one call; it hangs if it takes longer.
+    description: Seconds that HNS may take for one call. If it takes longer, HNS counts as hanging.
     type: float
     default: 60
   cni_conf_dirs:
-    description: Folders with CNI configurations; the networks that these name came from a CNI.
+    description: Folders with CNI configurations. The networks that these configurations name count as created by a CNI.
     type: list
     elements: str
     default:
@@ -33,8 +33,8 @@ options:
     default: ctr.exe
   containerd_namespaces:
     description: >-
-      Namespaces of containerd, other than C(k8s.io), whose containers are listed. If containerd has one that is not
-      named here, the owners of HNS objects are unknown, and nothing counts as stale.
+      Namespaces of containerd, in addition to C(k8s.io), whose containers are listed. If containerd has a namespace
+      that is not listed here, the owners of HNS objects are not known, and no object counts as stale.
     type: list
     elements: str
     default: [default, moby, buildkit]

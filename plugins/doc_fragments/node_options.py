@@ -6,16 +6,16 @@ from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """What `extends_documentation_fragment: winkube.node.node_options` brings."""
+    """The fragment `winkube.node.node_options`."""
 
     DOCUMENTATION = r"""
 options:
   reboot:
-    description: Whether the node may be rebooted where a change needs it.
+    description: Whether the node may be rebooted if a change needs it.
     type: bool
     default: true
   reboot_timeout:
-    description: Seconds to wait for the node to come back from a reboot.
+    description: Seconds to wait for the node to come back after a reboot.
     type: int
     default: 1800
   timeout:
@@ -23,18 +23,19 @@ options:
     type: int
     default: 3600
   reconnect_timeout:
-    description: Seconds to wait for a connection that was there and broke.
+    description: Seconds to wait for a broken connection to come back.
     type: int
     default: 300
   allow_unsupported_windows:
-    description: Whether to go on if the version of Windows is not supported.
+    description: Whether to continue if the version of Windows is not supported.
     type: bool
     default: false
   allowed_code_policies:
     description:
-      - Policies of the node by which the site lets run what is installed.
-      - Where AppLocker (V(applocker)) or App Control for Business (V(wdac)) is enforced and not named here,
-        nothing is changed.
+      - Code policies of the node that are configured to allow the installed programs.
+      - >-
+        If AppLocker (V(applocker)) or App Control for Business (V(wdac)) is enforced on the node and is not listed
+        here, nothing is changed.
     type: list
     elements: str
     choices: [applocker, wdac]

@@ -75,7 +75,7 @@ def test_a_reset_that_nobody_confirms_changes_nothing(site: Site) -> None:
     # A part of the reset also asks for confirmation.
     run = site.run("reset_nodes.yml", "--limit", "win19,win22", "--tags", "windows::node")
     run.expect(2)
-    assert "not confirmed: type 'yes', or pass -e reset_confirmation=true" in run.output
+    assert "the reset was not confirmed; expected 'yes', or -e reset_confirmation=true" in run.output
     assert networks(site, "win19") == before
     assert site.counters("win19")["remote_commands"] == 0
 
@@ -135,8 +135,8 @@ def test_a_reset_clears_the_nodes_one_after_the_other(site: Site) -> None:
     [
         ("reset_nodes.yml", "role::kubernetes-for-windows", "Clean HNS", "Converge the node"),
         # A run with only a part of the reset also asks for confirmation.
-        ("reset_nodes.yml", "role::hns_cleanup", "Go on only", "Converge the node"),
-        ("reset_nodes.yml", "windows::node", "Go on only", "Converge the node"),
+        ("reset_nodes.yml", "role::hns_cleanup", "Stop unless", "Converge the node"),
+        ("reset_nodes.yml", "windows::node", "Stop unless", "Converge the node"),
         ("site.yml", "role::kubernetes-for-windows", "Join the node", "Clean HNS"),
         ("site.yml", "install", "Converge the node\t", "Join the node"),
         ("site.yml", "join", "Join the node", "node_prepare : Converge the node"),

@@ -80,7 +80,7 @@ def test_plan_says_what_it_did_not_compare(site: Site) -> None:
     # On a fresh server a difference is not an error, and equal rows are merged.
     assert found["nodes"]["good"]["status"] == "drift"
     count = len(found["nodes"]["good"]["drift"])
-    assert f"{count} resources differ; site.yml makes them as they should be" in run.output
+    assert f"{count} resources differ; run site.yml to change them" in run.output
     assert "Differences are normal before site.yml has run" in run.output
     rows = [line for line in run.output.splitlines() if line.startswith("good  drift")]
     assert len(rows) < count / 2

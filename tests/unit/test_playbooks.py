@@ -124,7 +124,7 @@ def test_a_node_counts_as_rebooted_where_its_patches_rebooted_it(reboots: object
 
 @pytest.mark.parametrize(("stage", "passes"), [("done", True), ("waiting", True), ("failed", False)])
 def test_a_rollout_fails_for_the_nodes_that_failed(stage: str, passes: bool) -> None:
-    check = playbook_task("patch_nodes.yml", "Fail where a node was not patched")["ansible.builtin.assert"]
+    check = playbook_task("patch_nodes.yml", "Fail if the node was not patched")["ansible.builtin.assert"]
     found = templar([], {"node_maintenance_state": {"stage": stage, "message": "why"}})
     assert holds(found, check["that"]) is passes
     assert rendered(found, check["fail_msg"]) == "why"
@@ -149,7 +149,7 @@ def test_a_rollout_fails_for_the_nodes_that_failed(stage: str, passes: bool) -> 
     ],
 )
 def test_nodes_are_reset_only_after_a_yes(variables: dict[str, Any], goes_on: bool) -> None:
-    check = playbook_task("reset_nodes.yml", "Go on only after a yes")["ansible.builtin.assert"]
+    check = playbook_task("reset_nodes.yml", "Stop unless the reset was confirmed")["ansible.builtin.assert"]
     assert holds(templar([], {"ansible_check_mode": False, **variables}), check["that"]) is goes_on
 
 
@@ -165,5 +165,5 @@ def test_nodes_are_reset_only_after_a_yes(variables: dict[str, Any], goes_on: bo
     ],
 )
 def test_nobody_is_asked_whose_answer_is_known(variables: dict[str, Any], asks: bool) -> None:
-    conditions = playbook_task("reset_nodes.yml", "Ask")["when"]
+    conditions = playbook_task("reset_nodes.yml", "Ask for confirmation")["when"]
     assert holds(templar([], {"ansible_check_mode": False, **variables}), conditions) is asks

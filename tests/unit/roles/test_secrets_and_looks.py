@@ -95,8 +95,8 @@ def work(task: dict[str, t.Any]) -> str:
 @pytest.mark.parametrize(
     ("playbook", "play", "looks"),
     [
-        ("patch_nodes.yml", "See what is to be done", {"winkube.node.windows_patches/install"}),
-        ("plan.yml", "Compare nodes with what they should be", {"winkube.node.node_state"}),
+        ("patch_nodes.yml", "Find out which nodes lack patches", {"winkube.node.windows_patches/install"}),
+        ("plan.yml", "Compare nodes with their desired state", {"winkube.node.node_state"}),
     ],
 )
 def test_a_play_that_looks_does_so_in_check_mode(playbook: str, play: str, looks: set[str]) -> None:

@@ -16,7 +16,7 @@ PLAYBOOK = templates.ROLES.parent / "playbooks" / "patch_nodes.yml"
 def _looking() -> dict[str, t.Any]:
     """Return the task that determines which patches a node lacks."""
     plays = yaml.safe_load(PLAYBOOK.read_text(encoding="utf-8"))
-    (block,) = (task for task in plays[0]["tasks"] if task["name"] == "See which patches a node lacks")
+    (block,) = (task for task in plays[0]["tasks"] if task["name"] == "Determine which patches each node lacks")
     found: dict[str, t.Any] = block["block"][0]
     return found
 
