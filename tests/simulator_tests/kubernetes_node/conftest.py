@@ -62,11 +62,13 @@ def own_families() -> families.Families:
         "core.cmd",
         "core.sc",
         "core.services",
-        "windows.features",
-        "windows.network",
+        "windows.software.features",
+        "windows.networking.network",
         "kubernetes_node",
     )
-    return families.load(name for name in families.names() if any(part in name for part in wanted))
+    known = families.names()
+    assert [part for part in wanted if not any(part in name for name in known)] == []
+    return families.load(name for name in known if any(part in name for part in wanted))
 
 
 @dataclass
