@@ -45,7 +45,8 @@ from ansible.errors import AnsibleError
 from ansible.plugins.lookup import LookupBase
 
 from ..plugin_utils.node_resources.roles import of_role
-from ..plugin_utils.node_resources.variables import MissingVariableError, Variables
+from ..plugin_utils.node_resources.variables import MissingVariableError
+from ..plugin_utils.role_decisions import table
 from ..plugin_utils.values.errors import ResourceError
 
 
@@ -57,7 +58,7 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible ships no type i
     ) -> list[t.Any]:
         """Run the lookup, as Ansible calls it."""
         self.set_options(var_options=variables, direct=keywords)
-        host = Variables(variables or {}, self._templar.template)
+        host = table.of_host(variables or {}, self._templar.template)
         try:
             return [of_role(str(role), host) for role in terms]
         except (MissingVariableError, ResourceError, ValueError) as error:
