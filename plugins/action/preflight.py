@@ -112,8 +112,7 @@ class ActionModule(ControllerAction):
             try:
                 values[name] = templates.variable(name)
             except AnsibleError as error:
-                # Variables that later tasks register are still undefined; any other undefined variable is the user's
-                # error.
+                # Later tasks register some variables; any other undefined variable is the user's error.
                 if not any(own in str(error) for role in roles for own in role.own):
                     problems.append(_untemplated(name, variables[name], error))
         return values, problems

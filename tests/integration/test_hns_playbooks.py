@@ -133,11 +133,11 @@ def test_a_reset_clears_the_nodes_one_after_the_other(site: Site) -> None:
 @pytest.mark.parametrize(
     ("playbook", "tag", "listed", "left_out"),
     [
-        ("reset_nodes.yml", "role::kubernetes-for-windows", "Clean HNS", "Converge the node"),
+        ("reset_nodes.yml", "role::kubernetes-for-windows", "Clean up HNS", "Converge the node"),
         # Whoever chooses a part of the reset is asked, too.
         ("reset_nodes.yml", "role::hns_cleanup", "Go on only", "Converge the node"),
         ("reset_nodes.yml", "windows::node", "Go on only", "Converge the node"),
-        ("site.yml", "role::kubernetes-for-windows", "Join the node", "Clean HNS"),
+        ("site.yml", "role::kubernetes-for-windows", "Join the node", "Clean up HNS"),
         ("site.yml", "install", "Converge the node\t", "Join the node"),
         ("site.yml", "join", "Join the node", "node_prepare : Converge the node"),
     ],

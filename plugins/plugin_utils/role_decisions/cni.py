@@ -58,7 +58,7 @@ def revisions(applied: t.Iterable[t.Mapping[str, t.Any]], label: str) -> list[st
     return [one[label] for one in labels if label in one]
 
 
-def outdated(pods: t.Iterable[Pod], expected: t.Container[str]) -> list[Pod]:
+def outdated(pods: t.Iterable[Pod], expected: t.Collection[str]) -> list[Pod]:
     """Return the pods that were made from a former template; none if no template was applied.
 
     Args:

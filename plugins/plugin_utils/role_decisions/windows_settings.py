@@ -16,6 +16,11 @@ from ..node_config.no_proxy import no_proxy
 from ..node_resources.variables import Variables
 
 _PORT = re.compile(r":[0-9]+$")
+CLUSTER_VARIABLES = (
+    *("kube_pods_subnet", "kube_service_addresses", "dns_domain", "cluster_name"),
+    *("loadbalancer_apiserver", "apiserver_loadbalancer_domain_name"),
+)
+"""Variables of kubespray's inventory that these decisions read."""
 _LOCAL = ("localhost", "127.0.0.1")
 
 
