@@ -52,7 +52,7 @@ def test_a_token_that_is_missing_is_named_without_the_others() -> None:
     tokens = {"node_join_tokens": {"tokens": {"other": "abcdef.0123456789abcdef"}}}
     known = {"node_join_cluster": {"api_server": "h:6443", "ca_cert_hash": "sha256:0"}, "node_join_name": "win1"}
     found = templar(["kubernetes_node", "cni", "node_join"], {"inventory_hostname": "win1", **known, **tokens})
-    with pytest.raises(AnsibleError, match="node_join_tokens.tokens.win1: expected a variable") as refused:
+    with pytest.raises(AnsibleError, match=r"node_join_tokens\.tokens\.win1: expected a variable") as refused:
         value(found, "node_join_configuration")
     assert "abcdef" not in str(refused.value)
 
