@@ -15,6 +15,7 @@ from ansible.utils.display import Display
 from unit import outcomes
 
 FILTERS = Path(__file__).resolve().parents[4] / "plugins" / "filter"
+JOIN = {"api_server": "h:6443", "token": "abcdef.0123456789abcdef", "ca_cert_hashes": ["sha256:0"], "node_name": "win1"}
 COMMIT = 40 * "a"
 
 
@@ -38,6 +39,18 @@ def refused(call: Callable[[], object]) -> object:
 def test_each_filter_is_documented_under_its_name() -> None:
     documented = {file.stem for file in FILTERS.glob("*.yml")}
     assert set(filters()) == documented
+
+
+def test_configurations_of_a_join() -> None:
+    made = filters()["join_configuration"]
+    outcomes.check(
+        "filters/join_configuration",
+        {
+            "whole": made({**JOIN, "taints": [{"key": "os"}], "ignore_preflight_errors": ["a", "b"]}, "1.36.3"),
+            "an unknown setting": refused(lambda: made({**JOIN, "x": 1}, "1.36.3")),
+            "a version": refused(lambda: made(JOIN, "latest")),
+        },
+    )
 
 
 @pytest.mark.parametrize(
