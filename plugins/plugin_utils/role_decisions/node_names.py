@@ -60,9 +60,8 @@ def flannel_removal_problem(host: str, plugin: str, users: t.Sequence[str]) -> s
     if not users:
         return ""
     return (
-        f"{host}: cni_plugin: expected flannel, which the node has, got {plugin}. Flannel's DaemonSet would be "
-        f"removed, but {', '.join(users)} may need it. Run for all Windows nodes of the cluster, or set "
-        "cni_remove_flannel: true"
+        f"{host}: cni_plugin: expected flannel, got {plugin}. The node has flannel, whose DaemonSet would be removed, "
+        f"but {', '.join(users)} may need it. Run for all Windows nodes of the cluster, or set cni_remove_flannel: true"
     )
 
 
