@@ -106,6 +106,29 @@ def test_what_is_left_to_do_on_a_drained_node(variables: dict[str, t.Any], left:
     assert bool(said("node_join_has_deferred_changes", **{**JOINED, **variables})) is left
 
 
+MAINTENANCE = (
+    "node_prepare/tasks/converge.yml",
+    "node_join/tasks/apply.yml",
+    "cni/tasks/change.yml",
+    "cni/tasks/pods.yml",
+)
+"""The files whose tasks change a drained node."""
+
+
+@pytest.mark.parametrize(
+    "registered",
+    [
+        one["register"]
+        for name in MAINTENANCE
+        for one in yaml.safe_load((ROLES / name).read_text(encoding="utf-8"))
+        if "register" in one
+    ],
+)
+def test_each_lost_connection_of_the_maintenance_is_noticed(registered: str) -> None:
+    assert said("node_join_unreachable", **{registered: {"unreachable": True, "msg": "timeout"}}) == "timeout"
+    assert said("node_join_unreachable", **{registered: {"changed": True, "msg": "fine"}}) == ""
+
+
 @pytest.mark.parametrize(
     ("self_named", "addresses", "left", "refused"),
     [
