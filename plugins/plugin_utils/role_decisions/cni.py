@@ -176,6 +176,9 @@ DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyTy
             host.value("cni_network_pods"), host.value("cni_expected_revisions")
         ),
         "cni_pods_to_replace": _pods_to_replace,
+        "cni_namespaces_to_replace": lambda host: list(
+            dict.fromkeys(pod["namespace"] for pod in host.value("cni_pods_to_replace"))
+        ),
         "cni_revision_selector": lambda host: revision_selector(
             str(host.value("cni_revision_label")), host.value("cni_expected_revisions")
         ),

@@ -264,6 +264,9 @@ def _node_resources(host: Variables) -> list[dict[str, t.Any]]:
 
 DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyType(
     {
+        "node_join_is_tagged": lambda host: node_prepare.runs_tagged(
+            host.value("node_join_tags"), host.value("ansible_run_tags"), host.value("ansible_skip_tags")
+        ),
         "node_join_purposes": _purposes,
         "node_join_endpoint": _endpoint,
         "node_join_token_ttl": lambda host: token_ttl(

@@ -12,7 +12,7 @@ from ..node_resources.downloads import Resource
 from ..node_resources.variables import Variables
 
 _ALL_TAGS = ("all", "role::kubernetes-for-windows")
-"""Tags with which a run executes every task of the playbooks that prepare nodes."""
+"""Tags with which a run executes every task of the playbooks that prepare and join nodes."""
 
 
 def selected_roles(roles: t.Sequence[str], run_tags: t.Container[str]) -> list[str]:
@@ -23,6 +23,17 @@ def selected_roles(roles: t.Sequence[str], run_tags: t.Container[str]) -> list[s
         run_tags: tags of the run; `--tags container_runtime` selects that role's resources only.
     """
     return [role for role in roles if role in run_tags] or list(roles)
+
+
+def runs_tagged(tags: t.Collection[str], run_tags: t.Collection[str], skip_tags: t.Collection[str]) -> bool:
+    """Return whether a run executes the tasks of one part of a playbook.
+
+    Args:
+        tags: tags of the part.
+        run_tags: tags of the run.
+        skip_tags: tags that the run skips.
+    """
+    return not set(tags) & set(skip_tags) and bool({*tags, *_ALL_TAGS} & set(run_tags))
 
 
 def next_computer_name(
@@ -41,8 +52,7 @@ def next_computer_name(
         run_tags: tags of the run.
         skip_tags: tags that the run skips.
     """
-    tags = {*prepare_tags, "windows_settings"}
-    runs = not tags & set(skip_tags) and bool({*tags, *_ALL_TAGS} & set(run_tags))
+    runs = runs_tagged({*prepare_tags, "windows_settings"}, run_tags, skip_tags)
     return hostname if "windows_settings" in roles and runs else ""
 
 

@@ -37,6 +37,17 @@ def direct_hosts(exceptions: str | t.Sequence[str], bundle_urls: t.Sequence[str]
     return [host for host in no_proxy(exceptions, controllers).split(",") if host]
 
 
+def check_problem(result: t.Mapping[str, t.Any]) -> str:
+    """Return why a check does not know what to install; empty if it does, even if it failed for some of the patches.
+
+    Args:
+        result: result of patch_install in check mode.
+    """
+    if result.get("changed") or not (result.get("failed") or result.get("unreachable")):
+        return ""
+    return str(result.get("msg") or "it is unknown which patches the node lacks")
+
+
 def _patches(host: Variables) -> list[t.Any]:
     return patches(
         host.value("windows_patches_public"),
@@ -51,5 +62,9 @@ def _direct_hosts(host: Variables) -> list[str]:
 
 
 DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyType(
-    {"windows_patches_list": _patches, "windows_patches_direct_hosts": _direct_hosts}
+    {
+        "windows_patches_list": _patches,
+        "windows_patches_direct_hosts": _direct_hosts,
+        "windows_patches_check_problem": lambda host: check_problem(host.value("windows_patches_result")),
+    }
 )

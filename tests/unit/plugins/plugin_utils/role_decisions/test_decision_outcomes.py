@@ -81,6 +81,7 @@ ONE = {
     "bundle_pushed": "C:\\ProgramData\\winkube\\bundle",
     "windows_patches_private": [{"kb": "KB1", "file": "1.msu", "sha256": 64 * "a"}],
     "windows_patches_public": "KB2",
+    "windows_patches_result": {"failed": True, "msg": "WSUS is not reached"},
     "http_proxy": "http://proxy:3128",
     "kubernetes_node_version": "1.36.3",
 }

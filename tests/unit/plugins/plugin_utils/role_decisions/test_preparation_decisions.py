@@ -81,6 +81,19 @@ def test_patches_have_their_files_from_the_bundle() -> None:
     assert windows_patches.patches(["KB1"], private, {}) == ["KB1", *private]
 
 
+@pytest.mark.parametrize(
+    ("result", "expected"),
+    [
+        ({"changed": True, "failed": True, "msg": "one patch does not exist"}, ""),
+        ({"changed": False}, ""),
+        ({"failed": True, "msg": "WSUS is not reached"}, "WSUS is not reached"),
+        ({"unreachable": True}, "it is unknown which patches the node lacks"),
+    ],
+)
+def test_a_check_without_a_result(result: dict[str, t.Any], expected: str) -> None:
+    assert windows_patches.check_problem(result) == expected
+
+
 def test_no_proxy_leads_to_the_controller() -> None:
     urls = ["https://10.0.0.5:8443/token", "file:///C:/bundle"]
     assert windows_patches.direct_hosts("a, b", urls) == ["a", "b", "10.0.0.5"]
