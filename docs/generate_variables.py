@@ -22,6 +22,13 @@ _READ = re.compile(r"(?<![.\w])(\w+)(?:\s*\|\s*default\(| is (?:not )?defined)|c
 """A variable that an inventory may set: one with a fallback, or one of the cluster."""
 _SOURCES = "lookup('winkube.node.artifact_sources')"
 """The lookup that reads all variables of `artifact_sources.NAMES`."""
+_DECISIONS = {
+    "lookup('winkube.node.role_decision', 'windows_settings_hosts')": (
+        "apiserver_loadbalancer_domain_name",
+        "loadbalancer_apiserver",
+    ),
+}
+"""Decisions in defaults (package role_decisions), with the shared variables that they read."""
 _SET = frozenset({"bundle_sites", "bundle_images", "bundle_patches", "bundle_pushed", "winkube_join"})
 """Variables that a run sets itself."""
 
@@ -110,6 +117,7 @@ def _names(value: t.Any) -> list[str]:
     if isinstance(value, str):
         found = [first or second for first, second in _READ.findall(value)]
         found += artifact_source_names() if _SOURCES in value else ()
+        found += [name for lookup, names in _DECISIONS.items() if lookup in value for name in names]
     elif isinstance(value, dict):
         found = [name for inner in value.values() for name in _names(inner)]
     elif isinstance(value, list):

@@ -13,11 +13,17 @@ from ansible.module_utils.parsing.convert_bool import boolean
 from ..plugin_utils.actions.controller_action import ControllerAction
 from ..plugin_utils.connection import checks as connection_checks
 from ..plugin_utils.connection.host import settings_of_host
-from ..plugin_utils.node_resources.own_templates import OwnTemplates, compiled
-from ..plugin_utils.preflight import artifacts, cluster, networks, shared_names
+from ..plugin_utils.node_resources.own_templates import compiled
+from ..plugin_utils.preflight import (
+    artifacts,
+    cluster,
+    networks,
+    shared_names,
+)
 from ..plugin_utils.preflight import values as checked_values
 from ..plugin_utils.preflight import variables as checks
 from ..plugin_utils.remote import memory
+from ..plugin_utils.role_decisions import table
 from ..plugin_utils.values.shown import text_without_secrets
 
 # This action runs before all others, and its workers should share memory in the same way.
@@ -99,14 +105,13 @@ class ActionModule(ControllerAction):
     ) -> tuple[dict[str, t.Any], list[checks.Problem]]:
         """Return the templated values of the roles' options, and the options that cannot be templated."""
         values: dict[str, t.Any] = {}
-        templates = OwnTemplates(variables, self._templar.template)
+        templates = table.of_host(variables, self._templar.template).templates
         problems: list[checks.Problem] = []
         for name in (name for role in roles for name in role.options if name in variables):
             try:
                 values[name] = templates.variable(name)
             except AnsibleError as error:
-                # Variables that later tasks register are still undefined; any other undefined variable is the user's
-                # error.
+                # Later tasks register some variables; any other undefined variable is the user's error.
                 if not any(own in str(error) for role in roles for own in role.own):
                     problems.append(_untemplated(name, variables[name], error))
         return values, problems
@@ -114,7 +119,7 @@ class ActionModule(ControllerAction):
     def _of_cluster(self, name: str, variables: t.Mapping[str, t.Any]) -> t.Any:
         """Return a variable of the cluster as the roles' defaults look it up; empty if it cannot be read."""
         try:
-            return OwnTemplates(variables, self._templar.template).of_cluster(name)
+            return table.of_host(variables, self._templar.template).templates.of_cluster(name)
         except AnsibleError:
             # The option that reads it cannot be templated either, which is reported.
             return ""

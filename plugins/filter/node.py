@@ -8,7 +8,6 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
-from ..plugin_utils.lifecycle import node_names
 from ..plugin_utils.node_config import kubeadm
 from ..plugin_utils.node_config import no_proxy as proxies
 from ..plugin_utils.values import versions
@@ -37,34 +36,8 @@ def plain_version(version: t.Any) -> str:
         raise AnsibleFilterError(str(error)) from error
 
 
-def node_name_problems(
-    hosts: list[str],
-    *,
-    given: t.Sequence[t.Sequence[str]],
-    addresses: list[str],
-    facts: list[t.Mapping[str, t.Any]],
-    nodes: t.Mapping[str, t.Mapping[str, t.Any]],
-) -> dict[str, str]:
-    """Return why hosts may not have the node names that they report, by host; the lists are parallel."""
-    claims = []
-    for host, own, address, fact in zip(plain(hosts), plain(given), plain(addresses), plain(facts), strict=True):
-        name, joined = str(fact.get("node_name") or ""), bool(fact.get("joined"))
-        inventory = next((str(one) for one in own if one), "")
-        # Variables of a role or play are not among the host's own variables.
-        named = inventory if not fact else "" if fact.get("self_named") else name
-        claims.append(
-            node_names.NameClaim(host=host, given=named, name=name, address=str(address or host), joined=joined)
-        )
-    return node_names.problems(claims, plain(nodes))
-
-
 class FilterModule:
     """The collection's filters."""
 
     def filters(self) -> dict[str, t.Callable[..., t.Any]]:
-        return {
-            "no_proxy": no_proxy,
-            "join_configuration": join_configuration,
-            "plain_version": plain_version,
-            "node_name_problems": node_name_problems,
-        }
+        return {"no_proxy": no_proxy, "join_configuration": join_configuration, "plain_version": plain_version}

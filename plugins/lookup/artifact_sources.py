@@ -64,7 +64,7 @@ from ansible.errors import AnsibleError
 from ansible.plugins.lookup import LookupBase
 
 from ..plugin_utils.node_resources.artifact_sources import artifact_sources
-from ..plugin_utils.node_resources.variables import Variables
+from ..plugin_utils.role_decisions import table
 
 
 class LookupModule(LookupBase):  # type: ignore[misc]  # ansible ships no type information
@@ -77,4 +77,4 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible ships no type i
         if terms:
             raise AnsibleError(f"artifact_sources: expected no terms, got {', '.join(map(str, terms))}")
         self.set_options(var_options=variables, direct=keywords)
-        return [artifact_sources(Variables(variables or {}, self._templar.template).optional)]
+        return [artifact_sources(table.of_host(variables or {}, self._templar.template).optional)]

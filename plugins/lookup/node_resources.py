@@ -44,8 +44,9 @@ import typing as t
 from ansible.errors import AnsibleError
 from ansible.plugins.lookup import LookupBase
 
-from ..plugin_utils.node_resources.roles import of_role
-from ..plugin_utils.node_resources.variables import MissingVariableError, Variables
+from ..plugin_utils.node_resources import roles
+from ..plugin_utils.node_resources.variables import MissingVariableError
+from ..plugin_utils.role_decisions import table
 from ..plugin_utils.values.errors import ResourceError
 
 
@@ -57,9 +58,9 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible ships no type i
     ) -> list[t.Any]:
         """Run the lookup, as Ansible calls it."""
         self.set_options(var_options=variables, direct=keywords)
-        host = Variables(variables or {}, self._templar.template)
+        host = table.of_host(variables or {}, self._templar.template)
         try:
-            return [of_role(str(role), host) for role in terms]
+            return [roles.of_role(str(role), host) for role in terms]
         except (MissingVariableError, ResourceError, ValueError) as error:
             # Without its cause, which may contain a secret: ansible-core 2.19 appends causes to messages.
             raise AnsibleError(str(error)) from None

@@ -61,7 +61,8 @@ from ansible.errors import AnsibleError
 from ansible.plugins.lookup import LookupBase
 
 from ..plugin_utils.node_resources import cni
-from ..plugin_utils.node_resources.variables import MissingVariableError, Variables
+from ..plugin_utils.node_resources.variables import MissingVariableError
+from ..plugin_utils.role_decisions import table
 from ..plugin_utils.values.errors import ResourceError
 
 
@@ -76,7 +77,7 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible ships no type i
             raise AnsibleError("pod_network: expected no terms")
         self.set_options(var_options=variables, direct=keywords)
         try:
-            network = Variables(variables or {}, self._templar.template).read(cni.PodNetwork, cni.ROLE)
+            network = table.of_host(variables or {}, self._templar.template).read(cni.PodNetwork, cni.ROLE)
         except (MissingVariableError, ResourceError) as error:
             raise AnsibleError(str(error)) from None
         return [cni.described(network)]

@@ -133,11 +133,11 @@ def test_a_reset_clears_the_nodes_one_after_the_other(site: Site) -> None:
 @pytest.mark.parametrize(
     ("playbook", "tag", "listed", "left_out"),
     [
-        ("reset_nodes.yml", "role::kubernetes-for-windows", "Clean HNS", "Converge the node"),
+        ("reset_nodes.yml", "role::kubernetes-for-windows", "Clean up HNS", "Converge the node"),
         # A run with only a part of the reset also asks for confirmation.
         ("reset_nodes.yml", "role::hns_cleanup", "Stop unless", "Converge the node"),
         ("reset_nodes.yml", "windows::node", "Stop unless", "Converge the node"),
-        ("site.yml", "role::kubernetes-for-windows", "Join the node", "Clean HNS"),
+        ("site.yml", "role::kubernetes-for-windows", "Join the node", "Clean up HNS"),
         ("site.yml", "install", "Converge the node\t", "Join the node"),
         ("site.yml", "join", "Join the node", "node_prepare : Converge the node"),
     ],

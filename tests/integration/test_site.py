@@ -255,7 +255,7 @@ def skipped(run: PlayRun, task: str) -> bool:
 
 
 def test_the_second_run_asks_once_how_the_nodes_are(site: Site, second: PlayRun, cluster_kind: str) -> None:
-    assert skipped(second, "Look at the nodes in the cluster")
+    assert skipped(second, "Query the nodes in the cluster")
     assert skipped(second, "Wait until the nodes are Ready")
     if cluster_kind == "memory":
         assert site.counted["asked"]["second"] == {"GET /api/v1/nodes": 1}

@@ -45,6 +45,23 @@ _NEXT = {
 """The stages that may follow each stage. A host can fail twice: when it is selected, and in a rescue section."""
 
 
+def begin(host: str, node: str, cluster_node: Record, owner: str) -> dict[str, t.Any]:
+    """Return the record of a node at the beginning of a run.
+
+    Args:
+        host: name of the host in the inventory.
+        node: name of its node.
+        cluster_node: the node as cluster_info returned it; empty: the cluster was not queried yet.
+        owner: for whom this role cordons nodes.
+    """
+    record = {"host": host, "node": node, "stage": Stage.WAITING.value}
+    if not cluster_node:
+        return record
+    cordoned = bool(cluster_node["unschedulable"])
+    seen = {"ours": cordoned and cluster_node["cordon_owner"] == owner, "cordoned_before": cordoned}
+    return {**record, "seen": seen}
+
+
 def advance(record: Record, stage: str, now: float, **values: t.Any) -> dict[str, t.Any]:
     """Return a node's record at its next stage.
 

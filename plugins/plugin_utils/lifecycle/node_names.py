@@ -31,6 +31,22 @@ class NameClaim:
     """Whether it reports that it has joined."""
 
 
+def claim(host: str, inventory: t.Sequence[str], address: str, facts: t.Mapping[str, t.Any]) -> NameClaim:
+    """Return the claim of a host of the inventory.
+
+    Args:
+        host: name in the inventory.
+        inventory: names that the inventory gives its node; the first one that is not empty counts.
+        address: address in the inventory.
+        facts: result of join_info; empty: the machine was not queried.
+    """
+    name = str(facts.get("node_name") or "")
+    given = next((str(one) for one in inventory if one), "")
+    # A name from the variables of a role or a play is not among the host's own variables.
+    named = given if not facts else "" if facts.get("self_named") else name
+    return NameClaim(host=host, given=named, name=name, address=address, joined=bool(facts.get("joined")))
+
+
 def problems(claims: t.Sequence[NameClaim], nodes: t.Mapping[str, t.Mapping[str, t.Any]]) -> dict[str, str]:
     """Return the hosts that must not have the names that they report.
 

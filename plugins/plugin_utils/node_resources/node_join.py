@@ -75,23 +75,22 @@ class JoinedNode:
             The node.
         """
         network = variables.read(PodNetwork, "cni")
-        cluster = variables.value("node_join_cluster")
-        former = variables.value("cni_former")
+        recorded = variables.value("cni_recorded_network")
         return variables.fields(
             cls,
             prefix,
             network=network,
             kubernetes=variables.read(KubernetesSettings, kubernetes_node.ROLE),
             api_server=str(variables.value("cni_api_server")),
-            ca_certificate=str(cluster.get("ca_certificate", "")),
-            cluster_cidr=str(cluster.get("pod_subnet") or network.pods_subnet),
+            ca_certificate=str(variables.part("node_join_cluster", "ca_certificate", default="")),
+            cluster_cidr=str(variables.part("node_join_cluster", "pod_subnet", default="") or network.pods_subnet),
             tokens=variables.value("cni_tokens") if network.has_services else {},
             tokens_known=bool(variables.value("cni_tokens_known")) if network.has_services else False,
             conf_dir=str(variables.value("cni_conf_dir")),
             flannel_dir=str(variables.value("cni_flannel_dir")),
             nssm_dir=str(variables.value("container_runtime_nssm_dir")) if network.has_services else "",
-            network_changes=bool(variables.value("cni_changed")),
-            had_services=bool(former.get("services", False)),
+            network_changes=bool(variables.value("cni_network_changes")),
+            had_services=bool(recorded.get("services", False)),
         )
 
     @property

@@ -25,6 +25,7 @@ from . import artifact_sources
 
 ROLES = pathlib.Path(__file__).parents[3] / "roles"
 CLUSTER_VARIABLE = "winkube.node.cluster_variable"
+ROLE_DECISION = "winkube.node.role_decision"
 CLUSTER_GROUPS = ("kube_control_plane", "kube-master", "master-ubuntu", "k8s_cluster", "k8s-cluster")
 """Groups of kubespray (old and new names) and of kubernetes-for-windows; the control plane first, which has it all."""
 _EXPRESSION = re.compile(r"\s*\{\{-?((?:(?!\{\{|\}\}|\{%).)*?)-?\}\}\s*", re.DOTALL)
@@ -52,11 +53,18 @@ class OwnTemplates:
     Args:
         variables: variables by name, not templated.
         template: Ansible's function that templates a value.
+        decide: returns what the lookup plugin role_decision does for a term. Without it, Ansible runs the plugin.
     """
 
-    def __init__(self, variables: t.Mapping[str, t.Any], template: t.Callable[[t.Any], t.Any]) -> None:
+    def __init__(
+        self,
+        variables: t.Mapping[str, t.Any],
+        template: t.Callable[[t.Any], t.Any],
+        decide: t.Callable[[str], t.Any] | None = None,
+    ) -> None:
         self._variables = variables
         self._template = template
+        self._decide = decide
         self._known: dict[str, t.Any] = {}
         self._hosts: list[t.Mapping[str, t.Any]] | None = None
 
@@ -124,7 +132,11 @@ class OwnTemplates:
         return self.variable(name) if name in self._variables else default
 
     def _lookup(self, plugin: str, *names: str, **default: t.Any) -> t.Any:
-        """Run a lookup of a compiled template; _is_simple accepts only these two."""
+        """Run a lookup of a compiled template; _is_simple accepts only these."""
+        if plugin == ROLE_DECISION:
+            if self._decide is None:
+                raise LookupError(plugin)
+            return self._decide(*names)
         if plugin == artifact_sources.LOOKUP:
             return artifact_sources.artifact_sources(self.optional)
         return self.of_cluster(*names, **default)
@@ -203,7 +215,7 @@ def _is_simple(node: nodes.Expr) -> bool:
     if isinstance(node, nodes.Call):
         function, arguments = node.node, node.args
         first = arguments[0] if arguments else None
-        accepted = {CLUSTER_VARIABLE: 2, artifact_sources.LOOKUP: 1}
+        accepted = {CLUSTER_VARIABLE: 2, ROLE_DECISION: 2, artifact_sources.LOOKUP: 1}
         return (
             isinstance(function, nodes.Name)
             and function.name == "lookup"

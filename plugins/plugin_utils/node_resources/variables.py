@@ -7,6 +7,8 @@ from __future__ import annotations
 import functools
 import typing as t
 
+import jinja2
+
 from ..role_variables.roles import by_name
 from ..specification.describe import nested, properties
 from ..specification.variable import Variable, variables
@@ -14,6 +16,7 @@ from ..values.ansible_data import plain
 from .own_templates import OwnTemplates
 
 Settings = t.TypeVar("Settings")
+_REQUIRED: t.Final = object()
 
 
 class MissingVariableError(KeyError):
@@ -29,13 +32,22 @@ class Variables:
     Args:
         variables: variables by name, not templated.
         template: templates a value.
+        decisions: functions that decide the value of a variable (package role_decisions), by the variable's name.
+            Without them Ansible calls the lookup plugin role_decision.
     """
 
-    def __init__(self, variables: t.Mapping[str, t.Any], template: t.Callable[[t.Any], object]) -> None:
+    def __init__(
+        self,
+        variables: t.Mapping[str, t.Any],
+        template: t.Callable[[t.Any], object],
+        decisions: t.Mapping[str, t.Callable[[Variables], t.Any]] | None = None,
+    ) -> None:
         self._variables = variables
-        self._templates = OwnTemplates(variables, template)
+        self._decisions = decisions or {}
+        self.templates = OwnTemplates(variables, template, self.decided)
         self._known: dict[str, object] = {}
         self._converted: dict[str, object] = {}
+        self._other_hosts: dict[str, t.Mapping[str, t.Any]] = {}
 
     def value(self, name: str) -> t.Any:
         """Return a variable's value without Ansible's tags, as the user wrote it.
@@ -50,7 +62,7 @@ class Variables:
         if name not in self._known:
             if name not in self._variables:
                 raise MissingVariableError(name)
-            value = plain(self._templates.variable(name))
+            value = plain(self.templates.variable(name))
             declared = by_name().get(name)
             if declared is not None:
                 self._converted[name] = declared.convert(value)
@@ -82,6 +94,78 @@ class Variables:
             The value without Ansible's tags.
         """
         return self.value(name) if name in self._variables else default
+
+    def decided(self, name: str) -> t.Any:
+        """Return what the role decides for one of its variables.
+
+        Args:
+            name: name of the variable.
+
+        Raises:
+            KeyError: nothing decides it.
+        """
+        return self._decisions[name](self)
+
+    def part(self, name: str, *keys: str, default: t.Any = _REQUIRED) -> t.Any:
+        """Return one part of a variable. The other parts, which may be large, are not converted.
+
+        Args:
+            name: name of the variable, such as the registered result of a task.
+            keys: keys of nested mappings that lead to the part.
+            default: returned if the host does not have the variable or the part.
+
+        Returns:
+            The part without Ansible's tags.
+
+        Raises:
+            MissingVariableError: there is no such part and no default.
+        """
+        found = self._raw_part(name, keys)
+        if found is not _REQUIRED:
+            return plain(self.templates.template(found))
+        if default is _REQUIRED:
+            raise MissingVariableError(".".join((name, *keys)))
+        return default
+
+    def has(self, name: str, *keys: str) -> bool:
+        """Return whether the host has a variable, and that part of it; arguments as in `part`."""
+        return self._raw_part(name, keys) is not _REQUIRED
+
+    def _raw_part(self, name: str, keys: t.Sequence[str]) -> t.Any:
+        found = self._variables.get(name, _REQUIRED)
+        if isinstance(found, str) and keys:
+            found = self.templates.variable(name)
+        for key in keys:
+            if not isinstance(found, t.Mapping) or key not in found:
+                return _REQUIRED
+            found = found[key]
+        return found
+
+    def of_host(self, host: str, name: str, *keys: str, default: t.Any = "") -> t.Any:
+        """Return a variable of another host, or one part of it, as `hostvars` has it.
+
+        `hostvars` has the variables of the inventory, facts and registered results, but not those of roles and plays.
+        Ansible collects all variables of a host when it is first asked for one of them, which takes about a
+        millisecond. So no more hosts are asked than necessary.
+
+        Args:
+            host: name of the host in the inventory.
+            name: name of the variable.
+            keys: as in `part`.
+            default: as in `part`.
+
+        Returns:
+            The value without Ansible's tags.
+        """
+        if host not in self._other_hosts:
+            self._other_hosts[host] = self._variables["hostvars"].get(host, {})
+        found: t.Any = self._other_hosts[host]
+        for key in (name, *keys):
+            if not isinstance(found, t.Mapping) or key not in found:
+                return default
+            found = found[key]
+        # Inside of a template Ansible returns an object for what it cannot template, instead of an error.
+        return default if isinstance(found, jinja2.Undefined) else plain(found)
 
     @property
     def runtime(self) -> str:

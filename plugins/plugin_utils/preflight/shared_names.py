@@ -17,6 +17,7 @@ import typing as t
 
 from ..connection.checks import ALLOW
 from ..node_resources import artifact_sources
+from ..role_decisions.windows_settings import CLUSTER_VARIABLES
 from ..values.versions import DATA
 from . import variables as checks
 
@@ -27,7 +28,7 @@ _READ = (
     re.compile(r"(?<![.\w'])([a-z]\w+) is (?:not )?defined"),
 )
 """The forms in which roles and playbooks read a variable that may be undefined."""
-_BY_PLUGINS = (ALLOW, "bundle_address", *artifact_sources.NAMES)
+_BY_PLUGINS = (ALLOW, "bundle_address", *artifact_sources.NAMES, *CLUSTER_VARIABLES)
 """Variables that plugins read directly."""
 _WORD = re.compile(r"\b[a-z]\w+")
 _SHORTEST = 7

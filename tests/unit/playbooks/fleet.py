@@ -91,7 +91,7 @@ LOST = {"unreachable": True, "msg": "the connection is lost"}
 DEFERRED = {"changed": True, "deferred": [{"name": "Hyper-V"}, {"name": "containerd"}]}
 JOINING = ["win-new", "docker1"]
 APPLIED = "Apply flannel's and kube-proxy's DaemonSets for Windows"
-APPROVALS = "See which certificates were approved"
+APPROVALS = "Read which certificates were approved"
 MAINTAINED = "Wait until the nodes and their HostProcess DaemonSets are ready"
 CLUSTER = cluster(win_live=member(13, runtime_label="docker", network_pods=PODS))
 TOLD: dict[str, t.Any] = {
@@ -103,14 +103,14 @@ TOLD: dict[str, t.Any] = {
     "Converge the node@docker": {"changed": True, "rebooted": True},
     # Once before it is drained, and once after that.
     "Converge the node@live": [DEFERRED, {"changed": True, "rebooted": True}],
-    "Read the tokens of flannel and kube-proxy where they are services": {
+    "Read the tokens of flannel and kube-proxy for nodes on which they are services": {
         "tokens": {"kube-flannel/flannel-windows": "token 1"}
     },
-    "Read the tokens that the cluster made for them": {
+    "Read the tokens that the cluster created for the accounts": {
         "changed": True,
         "tokens": {"kube-flannel/flannel-windows": "token 1", "kube-system/kube-proxy-windows": "token 2"},
     },
-    "Make a bootstrap token for each node": {
+    "Create a bootstrap token for each node": {
         "changed": True,
         "tokens": {"win-new": "aaaaaa.1", "docker1": "bbbbbb.2"},
         "token_ids": {"win-new": "aaaaaa", "docker1": "bbbbbb"},
@@ -119,7 +119,7 @@ TOLD: dict[str, t.Any] = {
     APPROVALS: {"finished": True, "approved": {"win-new": ["csr-1"], "docker1": ["csr-2"]}, "refused": {}},
     "Guard the static address": {"changed": True, "guard": {"id": "guard-1"}},
     "Join the node": {"changed": True},
-    "Wait until the cluster knows the nodes": {"nodes": {"win-new": member(11), "docker1": member(12)}, "waiting": []},
+    "Wait until the nodes are registered": {"nodes": {"win-new": member(11), "docker1": member(12)}, "waiting": []},
     "Wait until the nodes are Ready": {"nodes": {}, "waiting": []},
     APPLIED: {
         "changed": True,

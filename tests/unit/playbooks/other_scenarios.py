@@ -194,11 +194,11 @@ def tokens_and_resets() -> dict[str, Rehearsal]:
 def patches() -> dict[str, Rehearsal]:
     """Return runs of patch_nodes.yml."""
     hosts = {name: {"ansible_host": f"10.0.0.{number}"} for number, name in enumerate(("one", "two", "done"), start=1)}
-    see, install = "See which patches are missing", "Install Windows patches"
+    see, install = "Check which patches are missing", "Install Windows patches"
     nodes = {name: {"status": "would drain", "ours": name == "two", "cordoned_before": name == "two"} for name in hosts}
     drained = {name: {"status": "drained", "cordoned_by": "patch_nodes", "pods": []} for name in hosts}
     told = {
-        "Look at the nodes in the cluster": {"nodes": nodes},
+        "Query the nodes in the cluster": {"nodes": nodes},
         f"{see}@one": {"changed": True, "missing": ["KB1"]},
         f"{see}@two": {"changed": True, "missing": ["KB1"]},
         f"{see}@done": {"changed": False},
@@ -243,7 +243,7 @@ def patches() -> dict[str, Rehearsal]:
             run,
             told={
                 **told,
-                "Look at the nodes in the cluster": {"nodes": {"one": {"status": "failed"}}, "msg": "no such node"},
+                "Query the nodes in the cluster": {"nodes": {"one": {"status": "failed"}}, "msg": "no such node"},
             },
         ),
     }
@@ -274,8 +274,8 @@ def roles() -> dict[str, Rehearsal]:
     last = play("hns_cleanup", "windows_patches", "sysprep")
     told = {**TOLD, "join_info": facts("win1"), "cluster_info": cluster(), "node_state": {}}
     joined = {
-        "Make a bootstrap token for each node": {"tokens": {"win1": "a.b"}, "token_ids": {"win1": "a"}},
-        "Wait until the cluster knows the nodes": {"nodes": {"win1": member(11)}, "waiting": []},
+        "Create a bootstrap token for each node": {"tokens": {"win1": "a.b"}, "token_ids": {"win1": "a"}},
+        "Wait until the nodes are registered": {"nodes": {"win1": member(11)}, "waiting": []},
     }
     maintained = {"nodes_drain": {"nodes": {"win1": {"status": "drained", "cordoned_by": "", "ours": False}}}}
     return {

@@ -37,6 +37,8 @@ from ansible.template import trust_as_template
 from ansible.utils.vars import load_options_vars
 from ansible.vars.manager import VariableManager
 
+from ansible_collections.winkube.node.plugins.plugin_utils.node_resources import roles
+
 ROOT = Path(__file__).resolve().parents[3]
 REAL = {"add_host", "assert", "debug", "fail", "include_role", "include_tasks", "set_fact", "validate_argument_spec"}
 """Modules of ansible.builtin that really run, because they only change the state of the run."""
@@ -136,8 +138,7 @@ def run(rehearsal: Rehearsal, listener: Listener, folder: Path) -> int:
         patch.setattr(task_executor.TaskExecutor, "_get_connection", _local)
         chooser = _chooser(rehearsal.told, listener)
         patch.setattr(task_executor.TaskExecutor, "_get_action_handler_with_module_context", chooser)
-        resources = plugins.lookup_loader.get("winkube.node.node_resources", class_only=True)
-        patch.setattr(resources, "run", _resources)
+        patch.setattr(roles, "of_role", _resources)
         patch.setattr(jinja2.Environment, "compile", _compile)
         # Ansible copies the data of roles at every import, but strings need no copies.
         patch.setitem(copy._deepcopy_dispatch, _datatag._AnsibleTaggedStr, lambda text, _memo: text)
@@ -165,9 +166,9 @@ def _compile(environment: t.Any, source: t.Any, *arguments: t.Any, **keywords: t
     return _COMPILED[key]
 
 
-def _resources(_lookup: t.Any, terms: t.Sequence[str], **_more: t.Any) -> list[list[dict[str, str]]]:
-    """Replace the resources of roles, which other tests cover."""
-    return [[{"resources_of": str(role)}] for role in terms]
+def _resources(role: str, _variables: object) -> list[dict[str, str]]:
+    """Replace the resources of a role, which other tests cover."""
+    return [{"resources_of": role}]
 
 
 def _trusted(value: t.Any) -> t.Any:

@@ -43,8 +43,8 @@ def site() -> dict[str, Rehearsal]:
         "cluster_info": cluster(win_live=member(13), docker1=member(12, runtime_label="docker")),
         "join_info@docker": facts("docker1", joined=True, cni={**NETWORK, "services": True}),
         "join_info@live": TOLD["join_info@live"],
-        "Read the tokens of flannel and kube-proxy where they are services": TOLD[
-            "Read the tokens that the cluster made for them"
+        "Read the tokens of flannel and kube-proxy for nodes on which they are services": TOLD[
+            "Read the tokens that the cluster created for the accounts"
         ],
     }
     return {
@@ -73,7 +73,7 @@ def trouble() -> dict[str, Rehearsal]:
                 **TOLD,
                 "Join the node@new": {"failed": True, "msg": "kubeadm has failed"},
                 "Join the node@docker": LOST,
-                "See which certificates were approved": {
+                "Read which certificates were approved": {
                     "finished": True,
                     "approved": {},
                     "refused": {"win-new": "csr-1: another name"},
@@ -85,13 +85,13 @@ def trouble() -> dict[str, Rehearsal]:
             },
         ),
         "no-token": replace(
-            run, told={**TOLD, "Make a bootstrap token for each node": {"failed": True, "msg": "forbidden"}}
+            run, told={**TOLD, "Create a bootstrap token for each node": {"failed": True, "msg": "forbidden"}}
         ),
         "not-registered": replace(
             run,
             told={
                 **TOLD,
-                "Wait until the cluster knows the nodes": {"nodes": {}, "waiting": ["win-new", "docker1"]},
+                "Wait until the nodes are registered": {"nodes": {}, "waiting": ["win-new", "docker1"]},
                 "Converge the node@live": [DEFERRED, LOST],
             },
         ),

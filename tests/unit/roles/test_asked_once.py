@@ -22,7 +22,7 @@ def facts(host: str, *, joined: bool = True) -> dict[str, t.Any]:
 def untouched(**variables: t.Any) -> bool:
     """Return whether a node's host has recorded that nothing was changed."""
     arguments = task(
-        "node_join", "converge.yml", "Note which nodes are waited for later, and on which nothing was changed"
+        "node_join", "converge.yml", "Record whether the node was changed, and whether it is awaited later"
     )
     found = templar(["cni", "node_join"], {"node_join_info": facts("one"), **variables})
     return bool(found.template(trust_as_template(arguments["ansible.builtin.set_fact"]["node_join_untouched"])))
@@ -72,7 +72,7 @@ def test_all_wait_where_one_was_not_ready(nodes: dict[str, t.Any]) -> None:
 
 def test_a_machine_that_joins_is_not_untouched() -> None:
     assert untouched()
-    assert untouched(node_prepare_converged={"changed": False}, cni_replaced={"skipped": True, "changed": False})
+    assert untouched(node_prepare_converged={"changed": False}, cni_pods_deleted={"skipped": True, "changed": False})
     assert not untouched(node_join_info=facts("one", joined=False))
 
 
@@ -89,13 +89,13 @@ READERS = {
     "winkube.node.service_account_tokens",
 }
 FOLLOWERS = {
-    "Approve the nodes' certificates meanwhile",
+    "Approve the nodes' certificates in the background",
     "Delete the bootstrap tokens",
     # The machine joins, so it is not unchanged.
-    "Delete the node of a machine that joins anew",
+    "Delete the node of a machine that joins again",
     # Files for the resources that `Converge the node` then creates.
-    "Push what the node lacks of the bundle",
-    "See that the static address is there",
+    "Push the files of the bundle that the node needs",
+    "Wait for the static address, and end its guard",
 }
 FILES = {
     "node_join": ("converge.yml", "join.yml", "apply.yml"),
@@ -124,7 +124,7 @@ def changing() -> t.Iterator[tuple[str, str]]:
 
 @pytest.mark.parametrize(("name", "registered"), list(changing()))
 def test_whatever_a_run_changes_is_noticed(name: str, registered: str) -> None:
-    assert registered, f"{name}: register its result, and name that in node_join_changed"
+    assert registered, f"{name}: register its result, and name that in role_decisions.node_join"
     assert not untouched(**{registered: {"changed": True}})
 
 
@@ -138,7 +138,7 @@ def test_whatever_a_run_changes_is_noticed(name: str, registered: str) -> None:
     ],
 )
 def test_who_cordoned_a_live_node_is_known_from_the_beginning(node: dict[str, t.Any], seen: dict[str, bool]) -> None:
-    begin = task("node_maintenance", "inspect.yml", "Begin the notes of the node")["ansible.builtin.set_fact"]
+    begin = task("node_maintenance", "inspect.yml", "Begin the record of the node")["ansible.builtin.set_fact"]
     given = {"inventory_hostname": "one", "node_maintenance_owner": "site", "node_maintenance_node_name": "n-one"}
     found = templar(["node_maintenance"], {**given, "node_maintenance_nodes": {"n-one": node}})
     state = found.template(trust_as_template(begin["node_maintenance_state"]))
@@ -154,12 +154,12 @@ def surveys(*states: t.Mapping[str, t.Any]) -> bool:
     """Return whether the cluster is queried for the nodes of hosts with these facts."""
     hosts = {state["host"]: {"node_maintenance_state": state} for state in states}
     variables = {"hostvars": {**hosts, "other": {}}, "ansible_play_hosts_all": [*hosts, "other"]}
-    condition = task("node_maintenance", "inspect.yml", "Look at the nodes in the cluster")["when"]
+    condition = task("node_maintenance", "inspect.yml", "Query the nodes in the cluster")["when"]
     return bool(value(templar(["node_maintenance"], variables), condition))
 
 
 def test_the_cluster_is_asked_by_whoever_has_not_asked_it() -> None:
-    begin = task("node_maintenance", "inspect.yml", "Begin the notes of the node")["ansible.builtin.set_fact"]
+    begin = task("node_maintenance", "inspect.yml", "Begin the record of the node")["ansible.builtin.set_fact"]
     given = {"inventory_hostname": "one", "node_maintenance_node_name": "n-one"}
     state = templar(["node_maintenance"], given).template(trust_as_template(begin["node_maintenance_state"]))
     assert state == {"host": "one", "node": "n-one", "stage": "waiting"}

@@ -58,7 +58,7 @@ def purposes(runtimes: t.Mapping[str, str], **variables: t.Any) -> set[str]:
         ({"a": ""}, {"node_maintenance_drain": True}, {"read", "join", "approve", "flannel", "drain"}),
         ({"a": ""}, {"node_maintenance_drain": True, "winkube_join": False}, {"read", "drain"}),
         # plan.yml, and site.yml without its join.
-        ({"a": "", "b": "moby"}, {"node_join_looks": True}, {"read", "services_read"}),
+        ({"a": "", "b": "moby"}, {"node_join_read_only": True}, {"read", "services_read"}),
         ({"a": ""}, {"winkube_join": False}, {"read"}),
     ],
 )

@@ -40,7 +40,7 @@ def said(expression: str, **variables: t.Any) -> t.Any:
     ],
 )
 def test_a_node_is_live_if_it_has_joined_and_the_cluster_knows_it(variables: dict[str, t.Any], live: bool) -> None:
-    assert bool(said("node_join_live", **variables)) is live
+    assert bool(said("node_join_is_live", **variables)) is live
 
 
 @pytest.mark.parametrize(
@@ -95,15 +95,38 @@ def pods(*revisions: str) -> dict[str, t.Any]:
         ({"node_join_info": {"cni": {**SAME, "network": "flannel.4096"}}}, False),
         ({"node_join_info": {"cni": SAME}, "node_join_converged": {}}, False),
         # A pod of the network from an earlier DaemonSet.
-        ({"cni_revisions": ["a", "b"], "node_join_converged": {}, **pods("a", "b")}, False),
-        ({"cni_revisions": ["a", "b"], "node_join_converged": {}, **pods("a", "z")}, True),
-        ({"cni_revisions": ["a", "b"], "node_join_converged": {}, **pods("a", "")}, True),
-        ({"cni_revisions": ["a", "b"], **pods("a", "z")}, False),
+        ({"cni_expected_revisions": ["a", "b"], "node_join_converged": {}, **pods("a", "b")}, False),
+        ({"cni_expected_revisions": ["a", "b"], "node_join_converged": {}, **pods("a", "z")}, True),
+        ({"cni_expected_revisions": ["a", "b"], "node_join_converged": {}, **pods("a", "")}, True),
+        ({"cni_expected_revisions": ["a", "b"], **pods("a", "z")}, False),
         ({"node_join_converged": {}, **pods("a", "z")}, False),
     ],
 )
 def test_what_is_left_to_do_on_a_drained_node(variables: dict[str, t.Any], left: bool) -> None:
-    assert bool(said("node_join_left", **{**JOINED, **variables})) is left
+    assert bool(said("node_join_has_deferred_changes", **{**JOINED, **variables})) is left
+
+
+MAINTENANCE = (
+    "node_prepare/tasks/converge.yml",
+    "node_join/tasks/apply.yml",
+    "cni/tasks/change.yml",
+    "cni/tasks/pods.yml",
+)
+"""The files whose tasks change a drained node."""
+
+
+@pytest.mark.parametrize(
+    "registered",
+    [
+        one["register"]
+        for name in MAINTENANCE
+        for one in yaml.safe_load((ROLES / name).read_text(encoding="utf-8"))
+        if "register" in one
+    ],
+)
+def test_each_lost_connection_of_the_maintenance_is_noticed(registered: str) -> None:
+    assert said("node_join_unreachable", **{registered: {"unreachable": True, "msg": "timeout"}}) == "timeout"
+    assert said("node_join_unreachable", **{registered: {"changed": True, "msg": "fine"}}) == ""
 
 
 @pytest.mark.parametrize(
@@ -193,7 +216,7 @@ def test_only_nodes_that_have_work_are_drained() -> None:
 
 
 def test_a_live_node_that_failed_before_its_turn_counts() -> None:
-    assert chosen("Remember the nodes that cannot be worked on") == ["gone"]
+    assert chosen("Group the nodes that cannot be worked on") == ["gone"]
     failed = templar(
         ["node_maintenance"],
         {

@@ -23,6 +23,19 @@ ORDER = (
     "node_join",
 )
 """The order in docs/architecture.md. A role may read its own variables and those of the roles before it."""
+DECIDING = {
+    "cni": "cni",
+    "live_nodes": "node_join",
+    "node_join": "node_join",
+    "node_maintenance": "node_maintenance",
+    "node_names": "node_join",
+    "node_prepare": "node_prepare",
+    # Also the decisions of kubernetes_node and container_runtime, which read only variables that all roles share.
+    "runtimes": "image_cache",
+    "windows_patches": "windows_patches",
+    "windows_settings": "windows_settings",
+}
+"""The role of each module of the package role_decisions."""
 SHARED = re.compile(r"^(winkube_\w+):", re.MULTILINE)
 
 
@@ -59,6 +72,20 @@ def test_a_role_reads_variables_of_earlier_roles_only(repository: Path) -> None:
         for index, role in enumerate(ORDER)
         for name, other in references(repository / "roles" / role, ORDER)
         if other not in ORDER[:index]
+    }
+    assert wrong == set()
+
+
+def test_decisions_read_variables_of_earlier_roles_only(repository: Path) -> None:
+    folder = repository / "plugins" / "plugin_utils" / "role_decisions"
+    assert sorted(DECIDING) == sorted(
+        path.stem for path in folder.glob("*.py") if path.stem not in ("__init__", "table")
+    )
+    wrong = {
+        (module, name)
+        for module, role in DECIDING.items()
+        for name in re.findall(r'"(\w+)"', (folder / f"{module}.py").read_text("utf-8"))
+        if owner(name, ORDER) not in (None, *ORDER[: ORDER.index(role) + 1])
     }
     assert wrong == set()
 

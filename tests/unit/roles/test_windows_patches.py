@@ -33,7 +33,7 @@ def _looking() -> dict[str, t.Any]:
 )
 def test_times_may_be_texts(given: dict[str, str], ours: bool, expected: str) -> None:
     known = templates.templar(["windows_patches"], {**given, "node_maintenance_seen": {"ours": ours}})
-    found = templates.value(known, _looking()["vars"]["windows_patches_patience"].strip()[2:-2])
+    found = templates.value(known, _looking()["vars"]["windows_patches_first_contact_timeout"].strip()[2:-2])
     assert str(found) == expected
 
 
@@ -48,4 +48,4 @@ def test_times_may_be_texts(given: dict[str, str], ours: bool, expected: str) ->
 )
 def test_public_patches_may_be_a_text(given: object, expected: list[object]) -> None:
     known = templates.templar(["windows_patches"], {"windows_patches_public": given})
-    assert templates.value(known, "windows_patches_wanted") == expected
+    assert templates.value(known, "windows_patches_list") == expected

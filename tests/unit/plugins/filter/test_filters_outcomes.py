@@ -16,7 +16,6 @@ from unit import outcomes
 
 FILTERS = Path(__file__).resolve().parents[4] / "plugins" / "filter"
 JOIN = {"api_server": "h:6443", "token": "abcdef.0123456789abcdef", "ca_cert_hashes": ["sha256:0"], "node_name": "win1"}
-NODES = {"taken": {"os": "linux", "addresses": ["10.0.0.9"]}, "win3": {"os": "windows", "addresses": ["10.0.0.3"]}}
 COMMIT = 40 * "a"
 
 
@@ -63,33 +62,6 @@ def test_plain_versions(version: str, expected: str) -> None:
 
 def test_exceptions_of_a_proxy() -> None:
     assert filters()["no_proxy"]("a,b", ["c", "a"], None, "d") == "a,b,c,d"
-
-
-def test_names_that_hosts_may_not_have() -> None:
-    problems = filters()["node_name_problems"]
-    facts: list[dict[str, t.Any]] = [
-        {},
-        {"node_name": "taken", "joined": False, "self_named": True},
-        {"node_name": "win3", "joined": False, "self_named": True},
-        {"node_name": "win3", "joined": False, "self_named": False},
-        {"node_name": "host1", "joined": True, "self_named": True},
-        {"node_name": "named", "self_named": True},
-        {"node_name": None},
-    ]
-    hosts = [f"host{number}" for number in range(1, len(facts) + 1)]
-    given: list[list[str]] = [["", "named"], *([""] for _ in facts[1:])]
-    # The inventory has no address for any of them except the third.
-    addresses = ["", "", "10.0.0.3", "", "", "", ""]
-    found = problems(hosts, given=given, addresses=addresses, facts=facts, nodes=NODES)
-    outcomes.check("filters/node_name_problems", found)
-    with pytest.raises(ValueError, match="zip"):
-        problems(hosts, given=given[1:], addresses=addresses, facts=facts, nodes=NODES)
-
-
-def test_patches_of_a_bundle() -> None:
-    patches = ["KB1", {"id": "KB2", "url": "http://h/2.msu", "sha256": COMMIT}, {"id": "KB3", "file": "C:\\3.msu"}]
-    found = {COMMIT: "C:\\pushed\\2.msu"}
-    outcomes.check("filters/bundled_patches", {"some": refused(lambda: filters()["bundled_patches"](patches, found))})
 
 
 def test_debug_scripts(monkeypatch: pytest.MonkeyPatch) -> None:

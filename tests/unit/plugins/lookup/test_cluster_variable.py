@@ -95,7 +95,6 @@ def test_what_kubespray_has_for_its_cluster_holds_for_windows_hosts(
         "cni_services_subnet": "10.233.0.0/18",
         "cni_plugin": "flannel",
         "cni_flannel_backend": "vxlan",
-        "windows_settings_cluster_domain": "example.local",
         "windows_settings_http_proxy": "http://proxy.example.com:3128",
         "container_runtime_https_proxy": "http://proxy.example.com:3128",
         "kubernetes_node_http_proxy": "http://proxy.example.com:3128",

@@ -4,14 +4,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import typing as t
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.winkube.node.plugins.filter.node import FilterModule
 from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle.node_names import NameClaim, problems
+from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle.node_names import claim as claim_of
 
 HONEST = NameClaim(host="image-1", name="win-7f3k2", address="192.0.2.1")
 
@@ -80,17 +81,21 @@ def test_nobody_gets_the_name_of_another_by_its_own_word(claims: list[NameClaim]
         assert claim.name not in others or claim.name in (claim.host, claim.given)
 
 
-def test_the_filter_reads_what_the_role_has() -> None:
-    found = FilterModule().filters()["node_name_problems"](
-        ["wina", "winb", "later"],
-        given=[["", "node-a"], ["", ""], ["", ""]],
-        addresses=["192.0.2.1", "", ""],
-        facts=[
-            {"node_name": "node-a", "self_named": False, "joined": True},
-            {"node_name": "node-a", "self_named": True, "joined": True},
-            {},
-        ],
-        nodes={},
-    )
-    assert list(found) == ["winb"]
-    assert "the inventory's host wina" in found["winb"]
+@pytest.mark.parametrize(
+    ("inventory", "facts", "expected"),
+    [
+        # A host that is not part of this run keeps the name that the inventory gives it.
+        (["", "node-a"], {}, {"given": "node-a"}),
+        (["node-b", "node-a"], {}, {"given": "node-b"}),
+        # The inventory names the node, perhaps by a variable of a role or a play.
+        ([""], {"node_name": "win3", "joined": True, "self_named": False}, {"given": "win3", "joined": True}),
+        ([""], {"node_name": "win3", "joined": False, "self_named": True}, {}),
+        (["other"], {"node_name": "win3", "self_named": True}, {}),
+        ([""], {"node_name": None}, {"name": ""}),
+    ],
+)
+def test_the_claim_of_a_host(inventory: list[str], facts: dict[str, t.Any], expected: dict[str, t.Any]) -> None:
+    found = claim_of("host", inventory, "10.0.0.3", facts)
+    name = "win3" if facts else ""
+    whole = {"host": "host", "given": "", "name": name, "address": "10.0.0.3", "joined": False, **expected}
+    assert dataclasses.asdict(found) == whole

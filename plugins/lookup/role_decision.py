@@ -1,0 +1,65 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Look up what a role decides for one of its variables."""
+
+from __future__ import annotations
+
+DOCUMENTATION = """
+name: role_decision
+short_description: The value that a role decides for one of its variables
+version_added: 0.1.0
+description:
+  - Returns the value of a variable that depends on other variables of the host, on results of earlier tasks or on other
+    hosts. The C(vars/main.yml) of each role of this collection names the variables that it decides in this way.
+  - Only what the decision needs is read.
+  - The names of these variables are private to the collection, and may change with every release.
+options:
+  _terms:
+    description: The name of one variable of a role of this collection.
+    type: list
+    elements: str
+    required: true
+author:
+  - winkube.node contributors (@winkube)
+"""
+
+EXAMPLES = """
+- name: Show at which endpoint the kubelet reaches its container runtime
+  ansible.builtin.debug:
+    msg: "{{ lookup('winkube.node.role_decision', 'kubernetes_node_cri_socket') }}"
+  vars:
+    container_runtime: moby
+"""
+
+RETURN = """
+_raw:
+  description: The value.
+  type: list
+  elements: raw
+"""
+
+import typing as t
+
+from ansible.errors import AnsibleError
+from ansible.plugins.lookup import LookupBase
+
+from ..plugin_utils.node_resources.variables import MissingVariableError
+from ..plugin_utils.role_decisions import table
+
+
+class LookupModule(LookupBase):  # type: ignore[misc]  # ansible ships no type information
+    """Decides the value of a variable."""
+
+    def run(
+        self, terms: t.Sequence[str], variables: t.Mapping[str, t.Any] | None = None, **keywords: t.Any
+    ) -> list[t.Any]:
+        """Run the lookup, as Ansible calls it."""
+        if len(terms) != 1:
+            raise AnsibleError(f"role_decision: expected the name of one variable, got {len(terms)} names")
+        self.set_options(var_options=variables, direct=keywords)
+        host = table.of_host(variables or {}, self._templar.template)
+        try:
+            return [table.decide(str(terms[0]), host)]
+        except (MissingVariableError, ValueError, OSError) as error:
+            # Without its cause, which may contain a secret: ansible-core 2.19 appends causes to messages.
+            raise AnsibleError(str(error)) from None

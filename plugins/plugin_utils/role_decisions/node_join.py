@@ -1,0 +1,297 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Decisions of role node_join: what the run does in the cluster, how kubeadm joins a machine, and what is awaited."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import types
+import typing as t
+
+from ansible.plugins.filter.core import to_bool
+
+from ..node_config import kubeadm
+from ..node_resources import node_join, roles
+from ..node_resources.services import DOCKER_RUNTIMES
+from ..node_resources.variables import Variables
+from . import node_prepare
+
+_SHORTEST_TTL = 1800
+_SECONDS_PER_GROUP = 300
+"""Time for as many nodes as Ansible has forks to join."""
+_LABELS = "node-labels"
+"""The kubelet's flag for labels of its node."""
+_CHANGES = (
+    *("node_prepare_converged", "node_join_guard", "node_join_tokens", "node_join_result", "node_join_converged"),
+    *("cni_daemon_sets_bound", "cni_accounts_applied", "cni_applied", "cni_labelled", "cni_flannel_removed"),
+    *("cni_network_removed", "cni_network_recorded", "cni_pods_deleted"),
+)
+"""What the tasks register that may change a node, or the cluster for it."""
+
+
+def purposes(
+    *, read_only: bool, drains: bool, approves: bool, rejoins: bool, has_docker: bool, has_containerd: bool
+) -> list[str]:
+    """Return what the run does in the cluster, as winkube.node.cluster_info names it.
+
+    Args:
+        read_only: whether the run changes nothing in the cluster (plan.yml).
+        drains: whether it may drain nodes.
+        approves: whether it approves the certificates of nodes.
+        rejoins: whether it may delete nodes whose machines join again.
+        has_docker: whether hosts run Docker with flannel.
+        has_containerd: whether hosts run containerd with flannel.
+    """
+    found = {
+        "read": True,
+        "services_read": has_docker,
+        "drain": drains,
+        "join": not read_only,
+        "approve": not read_only and approves,
+        "rejoin": not read_only and rejoins,
+        "flannel": not read_only and has_containerd,
+        "services": not read_only and has_docker,
+    }
+    return [name for name, applies in found.items() if applies]
+
+
+def token_ttl(nodes: int, forks: int) -> int:
+    """Return how many seconds bootstrap tokens live: half an hour, or longer if many groups of nodes join in turn.
+
+    Args:
+        nodes: number of nodes that may join.
+        forks: number of nodes that join at a time.
+    """
+    return max(_SHORTEST_TTL, math.ceil(nodes / forks) * _SECONDS_PER_GROUP)
+
+
+def clock_problem(host: str, skew: float, limit: float) -> str:
+    """Return why a clock is refused; empty if it is not.
+
+    Args:
+        host: name of the host.
+        skew: seconds by which its clock is ahead of the controller's.
+        limit: accepted difference in seconds; 0: any.
+    """
+    if limit == 0 or abs(skew) <= limit:
+        return ""
+    return (
+        f"{host}: its clock is {round(abs(skew))} s {'ahead of' if skew > 0 else 'behind'} the controller's; at most "
+        f"{limit:g} s (node_join_clock_skew_limit) are accepted, since certificates fail otherwise"
+    )
+
+
+def kubelet_arguments(
+    given: t.Mapping[str, t.Any], of_service: t.Mapping[str, t.Any], runtime_label: str
+) -> dict[str, t.Any]:
+    """Return the kubelet's arguments that kubeadm passes on.
+
+    The node registers with its runtime label, so that DaemonSets for containerd never start on it. What kubeadm passes
+    on replaces the flag of the kubelet's service, so its labels are repeated.
+
+    Args:
+        given: value of `node_join_kubelet_arguments`.
+        of_service: value of `kubernetes_node_kubelet_arguments`.
+        runtime_label: `label=value`; empty: the node has no runtime label.
+    """
+    if not runtime_label:
+        return dict(given)
+    labels = [of_service.get(_LABELS), given.get(_LABELS), runtime_label]
+    return {**given, _LABELS: ",".join(str(label) for label in labels if label)}
+
+
+def discovery(server: str, *, ca_certificate: str) -> str:
+    """Return the kubeconfig by which kubeadm finds a cluster at another endpoint than the cluster itself names.
+
+    Args:
+        server: `host:port` of the API server.
+        ca_certificate: CA certificate of the cluster (PEM).
+    """
+    authority = base64.b64encode(ca_certificate.encode()).decode()
+    cluster = {"server": f"https://{server}", "certificate-authority-data": authority}
+    document = {"apiVersion": "v1", "kind": "Config", "clusters": [{"name": "", "cluster": cluster}]}
+    return json.dumps(document, indent=1, sort_keys=True)
+
+
+def join_problem(tokens: t.Mapping[str, t.Any], refused: str, joined: t.Mapping[str, t.Any], approvals: str) -> str:
+    """Return why a machine could not join, if the task that failed cannot report it itself; empty otherwise.
+
+    The task that makes tokens has `no_log`, and certificates are approved in the background.
+
+    Args:
+        tokens: result of the task that makes bootstrap tokens.
+        refused: why the node's certificate was not approved; empty: it was.
+        joined: result of the task that runs kubeadm.
+        approvals: message of the task that approves certificates.
+    """
+    if tokens.get("failed"):
+        return str(tokens.get("msg", ""))
+    return refused or (approvals if joined.get("failed") else "")
+
+
+def all_stay_ready(
+    hosts_untouched: t.Iterable[bool], awaited: t.Iterable[str], nodes: t.Mapping[str, t.Mapping[str, t.Any]]
+) -> bool:
+    """Return whether all nodes are Ready without waiting: they were at the beginning, and nothing was changed.
+
+    Args:
+        hosts_untouched: whether each host of the play was left as it was; not if it has failed, because nothing
+            records what was changed there.
+        awaited: nodes that must be Ready.
+        nodes: the cluster's nodes at the beginning of the run.
+    """
+    return all(hosts_untouched) and all(nodes.get(name, {}).get("ready") for name in awaited)
+
+
+def _purposes(host: Variables) -> list[str]:
+    """Return the purposes of the run; one host asks the cluster for all hosts, whatever their runtime."""
+    docker: set[bool] = set()
+    if host.value("cni_plugin") == "flannel":
+        hosts = host.value("ansible_play_hosts")
+        runtimes = [host.of_host(name, "container_runtime", default="containerd") for name in hosts]
+        docker = {runtime in DOCKER_RUNTIMES for runtime in runtimes}
+    return purposes(
+        read_only=bool(host.value("node_join_read_only")),
+        drains=to_bool(host.optional("node_maintenance_drain", False)),
+        approves=host.value("node_join_approval") == "run",
+        rejoins=to_bool(host.value("node_join_rejoin")),
+        has_docker=True in docker,
+        has_containerd=False in docker,
+    )
+
+
+def _endpoint(host: Variables) -> str:
+    given = host.value("node_join_api_server")
+    return str(given or host.part("node_join_cluster", "api_server", default=""))
+
+
+def _clock_problem(host: Variables) -> str:
+    """Return the problem of the clock as it is now: the preparation may have set it."""
+    skew = host.part("node_prepare_converged", "clock_skew", default=None)
+    return clock_problem(
+        str(host.value("inventory_hostname")),
+        float(host.part("node_join_info", "clock_skew") if skew is None else skew),
+        float(host.value("node_join_clock_skew_limit")),
+    )
+
+
+def _node_names(host: Variables, hosts: t.Iterable[str]) -> list[str]:
+    """Return the names of the nodes of some hosts, all of which were queried."""
+    return [host.of_host(name, "node_join_info", "node_name") for name in hosts]
+
+
+def _awaited(host: Variables) -> list[str]:
+    hosts = [name for name in host.value("ansible_play_hosts") if not host.of_host(name, "node_join_later")]
+    return _node_names(host, hosts)
+
+
+def _joining(host: Variables) -> list[str]:
+    hosts = [name for name in host.value("ansible_play_batch") if not host.of_host(name, "node_join_info", "joined")]
+    return _node_names(host, hosts)
+
+
+def _all_stay_ready(host: Variables) -> bool:
+    hosts = host.value("ansible_play_hosts_all")
+    return all_stay_ready(
+        (bool(host.of_host(name, "node_join_untouched")) for name in hosts),
+        host.value("node_join_awaited_nodes"),
+        host.part("node_join_cluster", "nodes", default={}),
+    )
+
+
+def _join_problem(host: Variables) -> str:
+    if host.part("node_join_info", "joined"):
+        return ""
+    return join_problem(
+        host.optional("node_join_tokens", {}),
+        host.part("node_join_approvals", "refused", str(host.value("node_join_name")), default=""),
+        host.optional("node_join_result", {}),
+        host.part("node_join_approvals", "msg", default=""),
+    )
+
+
+def _registered(host: Variables, field: str) -> str:
+    """Return what the cluster assigned to the node: as of its registration, or of the beginning of the run."""
+    name = str(host.value("node_join_name"))
+    found = (
+        host.part(result, "nodes", name, field, default="") for result in ("node_join_registered", "node_join_cluster")
+    )
+    return next((str(value) for value in found if value), "")
+
+
+def _kubelet_arguments(host: Variables) -> dict[str, t.Any]:
+    label = f"{host.value('cni_runtime_label')}=docker" if host.value("cni_is_docker") else ""
+    service = host.value("kubernetes_node_kubelet_arguments")
+    return kubelet_arguments(host.value("node_join_kubelet_arguments"), service, label)
+
+
+def _discovery(host: Variables) -> str:
+    """Return the kubeconfig by which kubeadm finds the cluster; empty if it needs none.
+
+    kubeadm continues at the endpoint that the ConfigMap cluster-info names, and at another one only if a file names it.
+    """
+    if host.value("node_join_endpoint") == host.part("node_join_cluster", "api_server"):
+        return ""
+    certificate = str(host.part("node_join_cluster", "ca_certificate"))
+    return discovery(str(host.value("cni_api_server")), ca_certificate=certificate)
+
+
+def _configuration(host: Variables) -> str:
+    join = kubeadm.Join(
+        api_server=str(host.value("node_join_endpoint")),
+        discovery_file=bool(host.value("node_join_discovery")),
+        token=str(host.part("node_join_tokens", "tokens", str(host.value("node_join_name")))),
+        ca_cert_hashes=(str(host.part("node_join_cluster", "ca_cert_hash")),),
+        node_name=str(host.value("node_join_name")),
+        cri_socket=str(host.value("kubernetes_node_cri_socket")),
+        kubelet_extra_args=_kubelet_arguments(host),
+        taints=tuple(host.value("node_join_node_taints")),
+        ignore_preflight_errors=tuple(host.value("node_join_ignore_preflight_errors")),
+        timeouts=host.value("node_join_kubeadm_timeouts"),
+    )
+    return kubeadm.join_configuration(str(host.value("kubernetes_node_version")), join)
+
+
+def _node_resources(host: Variables) -> list[dict[str, t.Any]]:
+    """Return all resources of a node; without a kubeconfig only those of the roles that prepare it."""
+    prepared = node_prepare.of_prepared(host)
+    if not host.value("node_join_kubeconfig"):
+        return prepared
+    return node_prepare.with_join(prepared, roles.of_role(node_join.ROLE, host))
+
+
+DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyType(
+    {
+        "node_join_is_tagged": lambda host: node_prepare.runs_tagged(
+            host.value("node_join_tags"), host.value("ansible_run_tags"), host.value("ansible_skip_tags")
+        ),
+        "node_join_purposes": _purposes,
+        "node_join_endpoint": _endpoint,
+        "node_join_token_ttl": lambda host: token_ttl(
+            len(host.value("ansible_play_batch")), int(host.value("ansible_forks"))
+        ),
+        "node_join_clock_problem": _clock_problem,
+        "node_join_is_ready": lambda host: bool(
+            host.part("node_join_cluster", "nodes", str(host.value("node_join_name")), "ready", default=False)
+        ),
+        "node_join_play_nodes": lambda host: _node_names(host, host.value("ansible_play_hosts")),
+        "node_join_joining_nodes": _joining,
+        "node_join_awaited_nodes": _awaited,
+        "node_join_changed": lambda host: any(host.part(name, "changed", default=False) for name in _CHANGES),
+        "node_join_all_stay_ready": _all_stay_ready,
+        "node_join_problem": _join_problem,
+        "node_join_pod_cidr": lambda host: _registered(host, "pod_cidr"),
+        "node_join_internal_ip": lambda host: _registered(host, "internal_ip"),
+        "node_join_has_services": lambda host: bool(
+            host.value("cni_is_docker") and host.value("cni_plugin") == "flannel"
+        ),
+        "node_join_discovery": _discovery,
+        "node_join_configuration": _configuration,
+        "node_join_node_resources": _node_resources,
+        "winkube_cluster_node": lambda host: host.part(
+            "node_join_cluster", "nodes", str(host.value("node_join_name")), default={}
+        ),
+    }
+)

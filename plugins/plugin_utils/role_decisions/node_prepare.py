@@ -1,0 +1,107 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Decisions of role node_prepare: which roles prepare the node, and with which resources."""
+
+from __future__ import annotations
+
+import types
+import typing as t
+
+from ..node_resources import roles as node_roles
+from ..node_resources.downloads import Resource
+from ..node_resources.variables import Variables
+
+_ALL_TAGS = ("all", "role::kubernetes-for-windows")
+"""Tags with which a run executes every task of the playbooks that prepare and join nodes."""
+
+
+def selected_roles(roles: t.Sequence[str], run_tags: t.Container[str]) -> list[str]:
+    """Return the roles that this run applies, in the order in which they are applied.
+
+    Args:
+        roles: all roles that prepare a node.
+        run_tags: tags of the run; `--tags container_runtime` selects that role's resources only.
+    """
+    return [role for role in roles if role in run_tags] or list(roles)
+
+
+def runs_tagged(tags: t.Collection[str], run_tags: t.Collection[str], skip_tags: t.Collection[str]) -> bool:
+    """Return whether a run executes the tasks of one part of a playbook.
+
+    Args:
+        tags: tags of the part.
+        run_tags: tags of the run.
+        skip_tags: tags that the run skips.
+    """
+    return not set(tags) & set(skip_tags) and bool({*tags, *_ALL_TAGS} & set(run_tags))
+
+
+def next_computer_name(
+    hostname: str,
+    roles: t.Container[str],
+    prepare_tags: t.Sequence[str],
+    run_tags: t.Collection[str],
+    skip_tags: t.Collection[str],
+) -> str:
+    """Return the computer name that the machine gets in this run; empty: it keeps its name.
+
+    Args:
+        hostname: the name that role windows_settings sets.
+        roles: the roles that this run applies.
+        prepare_tags: tags under which the playbooks prepare nodes with all roles.
+        run_tags: tags of the run.
+        skip_tags: tags that the run skips.
+    """
+    runs = runs_tagged({*prepare_tags, "windows_settings"}, run_tags, skip_tags)
+    return hostname if "windows_settings" in roles and runs else ""
+
+
+def resources(
+    first: t.Iterable[Resource], of_roles: t.Iterable[t.Sequence[Resource]], uploaded_bundle: str
+) -> list[Resource]:
+    """Return the resources of a node before it joins.
+
+    Args:
+        first: resources that a playbook puts before all others.
+        of_roles: resources of each role.
+        uploaded_bundle: folder on the node of uploaded files, which are not needed afterwards; empty: none.
+    """
+    removed = [{"type": "Directory", "name": uploaded_bundle, "state": "absent"}] if uploaded_bundle else []
+    return [*first, *(one for listed in of_roles for one in listed), *removed]
+
+
+def with_join(prepared: t.Iterable[Resource], joined: t.Iterable[Resource]) -> list[Resource]:
+    """Return the resources of a node that has joined; those of the join contain the kubelet's service as it then is.
+
+    Args:
+        prepared: resources of a node before it joins.
+        joined: resources of role node_join.
+    """
+    return [*(one for one in prepared if "arguments_for_kubelet" not in one), *joined]
+
+
+def of_prepared(host: Variables) -> list[Resource]:
+    """Return the resources of the roles that this run applies."""
+    of_roles = [node_roles.of_role(role, host) for role in host.value("node_prepare_selected_roles")]
+    return resources(host.optional("winkube_first_resources", []), of_roles, str(host.optional("bundle_pushed")))
+
+
+def _next_computer_name(host: Variables) -> str:
+    return next_computer_name(
+        str(host.value("windows_settings_hostname") or ""),
+        host.value("node_prepare_selected_roles"),
+        host.value("node_prepare_tags"),
+        host.value("ansible_run_tags"),
+        host.value("ansible_skip_tags"),
+    )
+
+
+DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyType(
+    {
+        "node_prepare_selected_roles": lambda host: selected_roles(
+            host.value("node_prepare_roles"), host.value("ansible_run_tags")
+        ),
+        "node_prepare_resources": of_prepared,
+        "node_prepare_next_computer_name": _next_computer_name,
+    }
+)

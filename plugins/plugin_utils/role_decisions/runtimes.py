@@ -1,0 +1,72 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Decisions of the roles container_runtime, kubernetes_node and image_cache that depend on the container runtime."""
+
+from __future__ import annotations
+
+import types
+import typing as t
+
+from ..node_resources.downloads import Proxy
+from ..node_resources.services import DOCKER_RUNTIMES
+from ..node_resources.variables import Variables
+
+_PAUSE = "registry.k8s.io/pause:3.10.2"
+_HOST_PROCESS = (
+    "mcr.microsoft.com/oss/kubernetes/windows-host-process-containers-base-image"
+    "@sha256:b4c9637e032f667c52d1eccfa31ad8c63f1b035e8639f3f48a510536bf34032b"
+)
+
+
+def cri_socket(runtime: str) -> str:
+    """Return the endpoint at which the kubelet reaches the container runtime.
+
+    Args:
+        runtime: value of `container_runtime`.
+    """
+    pipe = "cri-dockerd" if runtime in DOCKER_RUNTIMES else "containerd-containerd"
+    return f"npipe:////./pipe/{pipe}"
+
+
+def base_images(store: str, pause: str, host_process: str) -> list[str]:
+    """Return the container images that every node needs.
+
+    Args:
+        store: whose images these are, `containerd` or `docker`.
+        pause: image of the pause container.
+        host_process: base image of HostProcess containers, which only containerd can run.
+    """
+    return [pause, host_process] if store == "containerd" else [pause]
+
+
+def needs_buildkit(store: str, builds: bool) -> bool:
+    """Return whether BuildKit is installed: containerd builds no images.
+
+    Args:
+        store: as in `base_images`.
+        builds: whether an image is built on the node.
+    """
+    return store == "containerd" and builds
+
+
+def _base_images(host: Variables) -> list[str]:
+    return base_images(
+        str(host.value("image_cache_runtime")),
+        str(host.optional("container_runtime_sandbox_image", _PAUSE)),
+        str(host.optional("cni_host_process_image", _HOST_PROCESS)),
+    )
+
+
+def _needs_buildkit(host: Variables) -> bool:
+    builds = bool(host.value("image_cache_nano_server_name") or host.value("image_cache_test_images"))
+    return needs_buildkit(str(host.value("image_cache_runtime")), builds)
+
+
+DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyType(
+    {
+        "kubernetes_node_cri_socket": lambda host: cri_socket(host.runtime),
+        "container_runtime_service_environment": lambda host: host.read(Proxy, "container_runtime").environment,
+        "image_cache_base_images": _base_images,
+        "image_cache_needs_buildkit": _needs_buildkit,
+    }
+)

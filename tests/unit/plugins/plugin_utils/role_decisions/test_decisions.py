@@ -1,0 +1,129 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Decisions read only the variables that they need."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+from pathlib import Path
+
+import pytest
+from ansible.errors import AnsibleError
+from unit.roles.templates import ROLES, templar, value
+
+from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.variables import MissingVariableError
+from ansible_collections.winkube.node.plugins.plugin_utils.role_decisions import table, windows_settings
+
+LOOKUP = "lookup('winkube.node.role_decision', '{}')"
+
+
+def host(**variables: t.Any) -> t.Any:
+    """The variables of a host, as they are."""
+    return table.of_host(variables, lambda template: template)
+
+
+def test_an_unknown_variable_is_refused() -> None:
+    with pytest.raises(ValueError, match="variable: expected one that a role decides, such as cni_applied_revisions"):
+        table.decide("cni_plugin", host())
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        (LOOKUP.format("x"), "variable: expected one that a role decides, such as .*, got 'x'"),
+        ("lookup('winkube.node.role_decision', 'a', 'b')", "role_decision: expected the name of one variable, got 2"),
+        (LOOKUP.format("node_join_token_ttl"), "ansible_play_batch: expected a variable of this name, got none"),
+        (LOOKUP.format("node_join_name_is_proven"), "node_join_info.self_named: expected a variable of this name"),
+    ],
+)
+def test_what_the_lookup_refuses(expression: str, message: str) -> None:
+    known = {"inventory_hostname": "one", "node_join_info": {"computer_name": "WIN1"}}
+    with pytest.raises(AnsibleError, match=message):
+        value(templar(["node_join"], known), expression)
+
+
+def test_the_example_of_the_lookup() -> None:
+    found = templar([], {"container_runtime": "moby"})
+    assert value(found, LOOKUP.format("kubernetes_node_cri_socket")) == "npipe:////./pipe/cri-dockerd"
+
+
+def test_a_token_that_is_missing_is_named_without_the_others() -> None:
+    tokens = {"node_join_tokens": {"tokens": {"other": "abcdef.0123456789abcdef"}}}
+    known = {"node_join_cluster": {"api_server": "h:6443", "ca_cert_hash": "sha256:0"}, "node_join_name": "win1"}
+    found = templar(["kubernetes_node", "cni", "node_join"], {"inventory_hostname": "win1", **known, **tokens})
+    with pytest.raises(AnsibleError, match=r"node_join_tokens\.tokens\.win1: expected a variable") as refused:
+        value(found, "node_join_configuration")
+    assert "abcdef" not in str(refused.value)
+
+
+def test_variables_of_the_cluster_are_listed() -> None:
+    """Preflight compares unknown variables with these names."""
+    text = Path(windows_settings.__file__).read_text(encoding="utf-8")
+    assert set(re.findall(r'of_cluster\("(\w+)"', text)) == set(windows_settings.CLUSTER_VARIABLES)
+
+
+class TestParts:
+    def test_a_part_is_read_without_the_rest(self) -> None:
+        found = host(result={"nodes": {"a": {"ready": True}}})
+        assert found.part("result", "nodes", "a", "ready") is True
+        assert found.part("result", "nodes", "b", "ready", default="unknown") == "unknown"
+        assert found.part("other", default=None) is None
+        assert found.has("result", "nodes", "a")
+        assert not found.has("result", "msg")
+        with pytest.raises(MissingVariableError, match=r"result\.nodes\.b: expected a variable of this name"):
+            found.part("result", "nodes", "b")
+
+    def test_a_part_of_a_template(self) -> None:
+        found = table.of_host({"result": "{{ other }}"}, lambda _template: {"nodes": {"a": 1}})
+        assert found.part("result", "nodes", "a") == 1
+
+    def test_variables_of_other_hosts(self) -> None:
+        found = host(hostvars={"a": {"facts": {"name": "n", "empty": None}}})
+        assert found.of_host("a", "facts", "name") == "n"
+        assert found.of_host("a", "facts", "other", default=5) == 5
+        assert found.of_host("b", "facts") == ""
+        assert found.of_host("a", "facts", "empty", default=5) is None
+
+
+def test_tokens_that_were_just_made_come_first() -> None:
+    hosts = {
+        "a": {"cni_accounts": {"tokens": {"one": "1"}}},
+        "b": {"cni_accounts_made": {"skipped": True}},
+        "c": {"cni_accounts_made": {"tokens": {"one": "1", "two": "2"}}},
+    }
+    known: dict[str, t.Any] = {"groups": {"all": list(hosts)}, "cni_account_secrets": ["one", "two"]}
+    found = templar(["cni"], {**known, "hostvars": hosts})
+    assert value(found, "cni_tokens") == {"one": "1", "two": "2"}
+    assert value(found, "cni_tokens_known") is True
+    del hosts["c"]
+    found = templar(["cni"], {**known, "hostvars": hosts})
+    assert value(found, "cni_missing_tokens") == ["two"]
+    assert value(found, "cni_tokens_known") is False
+
+
+def test_revisions_come_from_the_host_that_applied_them() -> None:
+    template = {"metadata": {"labels": {"winkube.node/revision": "a"}}}
+    results = [{"result": {"kind": "DaemonSet", "spec": {"template": template}}}]
+    hosts: dict[str, t.Any] = {
+        "a": {"cni_applied": {"skipped": True}},
+        "b": {"cni_applied": {"result": {"results": results}}},
+    }
+    found = templar(["cni"], {"ansible_play_hosts_all": ["a", "b"], "hostvars": hosts})
+    assert value(found, "cni_applied_revisions") == ["a"]
+    assert value(templar(["cni"], {"ansible_play_hosts_all": ["a"], "hostvars": hosts}), "cni_applied_revisions") == []
+
+
+def test_a_kubeconfig_names_the_api_server(tmp_path: Path) -> None:
+    kubeconfig = tmp_path / "config"
+    kubeconfig.write_text("clusters: [{cluster: {server: 'https://k8s.example:6443'}}]", encoding="utf-8")
+    proxy = {"http_proxy": "http://proxy:3128", "no_proxy": "a.example", "kubeconfig": str(kubeconfig)}
+    found = templar(["windows_settings"], {"groups": {}, "hostvars": {}, **proxy})
+    assert value(found, "winkube_no_proxy").split(",") == [
+        *("a.example", "localhost", "127.0.0.1", "k8s.example", ".svc", ".cluster.local"),
+    ]
+
+
+def test_every_decision_belongs_to_a_role() -> None:
+    roles = tuple(f"{path.name}_" for path in ROLES.iterdir())
+    assert [name for name in table.DECISIONS if not name.startswith((*roles, "winkube_"))] == []

@@ -1,0 +1,94 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What a run does in the cluster, how kubeadm joins a machine, and which nodes are awaited."""
+
+from __future__ import annotations
+
+import base64
+import json
+import typing as t
+
+import pytest
+
+from ansible_collections.winkube.node.plugins.plugin_utils.role_decisions import node_join
+
+NOTHING = dict.fromkeys(("read_only", "drains", "approves", "rejoins", "has_docker", "has_containerd"), False)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ([], ["read", "join"]),
+        (["approves", "rejoins", "has_containerd"], ["read", "join", "approve", "rejoin", "flannel"]),
+        (["has_docker", "drains"], ["read", "services_read", "drain", "join", "services"]),
+        (["read_only", *NOTHING], ["read", "services_read", "drain"]),
+    ],
+)
+def test_the_purposes_of_a_run(given: list[str], expected: list[str]) -> None:
+    assert node_join.purposes(**(NOTHING | dict.fromkeys(given, True))) == expected
+
+
+@pytest.mark.parametrize(
+    ("skew", "limit", "text"),
+    [
+        (240.0, 240.0, ""),
+        (1000.0, 0.0, ""),
+        (-240.4, 240.0, "win1: its clock is 240 s behind the controller's; at most 240 s"),
+        (600.5, 0.5, "win1: its clock is 600 s ahead of the controller's; at most 0.5 s (node_join_clock_skew_limit)"),
+    ],
+)
+def test_a_clock_that_differs(skew: float, limit: float, text: str) -> None:
+    found = node_join.clock_problem("win1", skew, limit)
+    assert found.startswith(text)
+    assert bool(found) is bool(text)
+
+
+def test_nodes_with_docker_register_with_their_label() -> None:
+    given = {"node-labels": "site=a", "v": 2}
+    assert node_join.kubelet_arguments(given, {"node-labels": "zone=b"}, "") == given
+    labelled = node_join.kubelet_arguments(given, {"node-labels": "zone=b"}, "runtime=docker")
+    assert labelled == {"node-labels": "zone=b,site=a,runtime=docker", "v": 2}
+    assert node_join.kubelet_arguments({}, {}, "runtime=docker") == {"node-labels": "runtime=docker"}
+    assert given["node-labels"] == "site=a"
+
+
+def test_kubeadm_finds_the_cluster_by_a_kubeconfig_without_a_user() -> None:
+    document = json.loads(node_join.discovery("10.3.0.1:6443", ca_certificate="PEM"))
+    (entry,) = document.pop("clusters")
+    assert document == {"apiVersion": "v1", "kind": "Config"}
+    authority = base64.b64encode(b"PEM").decode()
+    server = {"server": "https://10.3.0.1:6443", "certificate-authority-data": authority}
+    assert entry == {"name": "", "cluster": server}
+
+
+@pytest.mark.parametrize(
+    ("tokens", "refused", "joined", "approvals", "expected"),
+    [
+        ({}, "", {}, "", ""),
+        ({"failed": True, "msg": "no right"}, "", {}, "", "no right"),
+        ({"failed": False}, "two keys", {}, "", "two keys"),
+        ({}, "two keys", {"failed": True}, "no cluster", "two keys"),
+        ({}, "", {"failed": True}, "no cluster", "no cluster"),
+        # The join succeeded, whatever happened to the approval.
+        ({}, "", {"failed": False}, "no cluster", ""),
+    ],
+)
+def test_why_a_machine_could_not_join(
+    tokens: dict[str, t.Any], refused: str, joined: dict[str, t.Any], approvals: str, expected: str
+) -> None:
+    assert node_join.join_problem(tokens, refused, joined, approvals) == expected
+
+
+@pytest.mark.parametrize(
+    ("untouched", "awaited", "expected"),
+    [
+        ([True, True], ["a", "b"], True),
+        ([True, False], ["a"], False),
+        ([True, True], ["a", "c"], False),
+        ([True], ["unknown"], False),
+        ([True], [], True),
+    ],
+)
+def test_nodes_that_stay_ready(untouched: list[bool], awaited: list[str], expected: bool) -> None:
+    nodes = {"a": {"ready": True}, "b": {"ready": True}, "c": {"ready": False}}
+    assert node_join.all_stay_ready(untouched, awaited, nodes) is expected
