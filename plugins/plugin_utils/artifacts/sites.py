@@ -9,6 +9,8 @@ import difflib
 import typing as t
 import urllib.parse
 
+from ...module_utils.redaction import HIDDEN
+from ...module_utils.redaction.urls import redact_url
 from ..downloads import curl
 from ..values.shown import AsItIs
 from .catalogue import ArtifactError, checked_sha256
@@ -82,14 +84,14 @@ def _site(item: object, where: str) -> ArtifactSite:
             raise ArtifactError(where, key, f"expected {', '.join(_KEYS)}", hint)
     url = item.get("url")
     if not isinstance(url, str) or not _is_base(url):
-        shown = curl.redacted(url) if isinstance(url, str) else url
+        shown = redact_url(url) if isinstance(url, str) else url
         hint = "What follows a ? belongs in query." if isinstance(url, str) and "?" in url else ""
         raise ArtifactError(f"{where}.url", shown, "expected an http, https or file:/// URL without query", hint)
     query = item.get("query") or ""
     if not isinstance(query, str) or any(
         letter.isspace() or not letter.isprintable() or letter == "#" for letter in query
     ):
-        raise ArtifactError(f"{where}.query", AsItIs("(hidden)"), "expected what follows the ? of a URL, as text")
+        raise ArtifactError(f"{where}.query", AsItIs(HIDDEN), "expected what follows the ? of a URL, as text")
     return ArtifactSite(
         url=url,
         query=query.removeprefix("?"),
@@ -118,10 +120,10 @@ def _headers(value: object, where: str) -> dict[str, str]:
     if not value:
         return {}
     if not isinstance(value, t.Mapping):
-        raise ArtifactError(where, "(hidden)", "expected a mapping of names to values")
+        raise ArtifactError(where, AsItIs(HIDDEN), "expected a mapping of names to values")
     headers = {str(name): str(text) for name, text in value.items()}
     if any("\n" in part or "\r" in part or not name for name, text in headers.items() for part in (name, text)):
-        raise ArtifactError(where, "(hidden)", "expected headers of one line each")
+        raise ArtifactError(where, AsItIs(HIDDEN), "expected headers of one line each")
     return headers
 
 
@@ -137,7 +139,9 @@ def _proxy(value: object, where: str) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str) or any(letter.isspace() for letter in value):
-        raise ArtifactError(where, "(hidden)", "expected a URL such as http://proxy.example:3128, or empty for none")
+        raise ArtifactError(
+            where, AsItIs(HIDDEN), "expected a URL such as http://proxy.example:3128, or empty for none"
+        )
     return value
 
 

@@ -16,6 +16,8 @@ import typing as t
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.module_utils.common.yaml import yaml_load
 
+from ...module_utils.redaction import hidden
+from ...module_utils.redaction.names import may_be_secret
 from ..values.errors import refusal
 from ..values.shown import AsItIs, kind, shown
 from ..values.versions import EXPECTED, Version, docker_problem, pair_problem
@@ -25,7 +27,6 @@ _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 ROLES = pathlib.Path(__file__).parents[3] / "roles"
 NETBIOS_LENGTH = 15
 """Windows truncates NetBIOS names to this length; two nodes with the same beginning collide silently."""
-_SECRET = re.compile(r"pass|secret|token|key|credential", re.IGNORECASE)
 _PLAIN = re.compile(r"v?[\d.]{1,20}|true|false|yes|no", re.IGNORECASE)
 _HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
 _SERIAL = re.compile(r"[1-9]\d*|(?:[1-9]\d?|100)%")
@@ -60,8 +61,8 @@ NO_VERSION = Problem(
 
 def misspelt_value(name: str, value: object) -> AsItIs:
     """Return an unknown variable's value for a message; it may be a secret under a misspelt name."""
-    hidden = _SECRET.search(name) or (isinstance(value, str) and not _PLAIN.fullmatch(value))
-    return AsItIs(f"an unknown name with the value {f'(hidden: a {kind(value)})' if hidden else shown(value)}")
+    is_hidden = may_be_secret(name) or (isinstance(value, str) and not _PLAIN.fullmatch(value))
+    return AsItIs(f"an unknown name with the value {hidden(f'a {kind(value)}') if is_hidden else shown(value)}")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -159,7 +160,7 @@ def mistyped_variables(values: t.Mapping[str, t.Any], known_roles: t.Sequence[Ro
 def _given(value: object, option: t.Mapping[str, t.Any]) -> object:
     """Return the value for a message; a text in place of another type may be a secret and is not printed."""
     if isinstance(value, str) and (option.get("no_log") or option.get("type") in ("dict", "list")):
-        return AsItIs(f"(hidden: a {kind(value)})")
+        return AsItIs(hidden(f"a {kind(value)}"))
     return value
 
 

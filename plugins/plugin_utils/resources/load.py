@@ -11,10 +11,10 @@ import re
 import types
 import typing as t
 
+from ...module_utils.redaction import HIDDEN
 from ..engine.resource import Resource
 from ..values.errors import ResourceError
 from ..values.shown import AsItIs, shown
-from ..values.url_credentials import HIDDEN
 from ..windows import windows_versions
 from . import TYPES
 
