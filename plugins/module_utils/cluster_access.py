@@ -133,7 +133,7 @@ def require_access(module: AnsibleModule, cluster: Cluster, purposes: t.Iterable
     """End a module if the kubeconfig's user lacks a permission that the run will need.
 
     Args:
-        module: the running module; it has the option `kubeconfig`.
+        module: the running module.
         cluster: the cluster.
         purposes: keys of NEEDS.
 
@@ -144,8 +144,8 @@ def require_access(module: AnsibleModule, cluster: Cluster, purposes: t.Iterable
     if denied:
         lines = "\n".join(f"- {line}" for line in denied)
         module.fail_json(
-            msg=f"the user of kubeconfig {module.params['kubeconfig']} may not do all that this run needs in the "
-            f"cluster at {cluster.server}. Allow it to:\n{lines}",
+            msg=f"{cluster.account} may not do all that this run needs in the cluster at {cluster.server}. "
+            f"Allow it to:\n{lines}",
             missing_access=denied,
         )
 

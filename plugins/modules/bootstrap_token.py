@@ -50,6 +50,7 @@ options:
     type: str
     default: winkube.node run
 extends_documentation_fragment:
+  - kubernetes.core.k8s_auth_options
   - winkube.node.cluster_options
 attributes:
   check_mode:

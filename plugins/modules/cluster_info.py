@@ -40,6 +40,7 @@ options:
     choices: [read, join, approve, rejoin, flannel, services_read, services, drain]
     default: []
 extends_documentation_fragment:
+  - kubernetes.core.k8s_auth_options
   - winkube.node.cluster_options
 attributes:
   check_mode:

@@ -31,6 +31,7 @@ options:
     type: int
     default: 1800
 extends_documentation_fragment:
+  - kubernetes.core.k8s_auth_options
   - winkube.node.cluster_options
 requirements:
   - cryptography (Python)

@@ -48,6 +48,7 @@ options:
     type: bool
     default: false
 extends_documentation_fragment:
+  - kubernetes.core.k8s_auth_options
   - winkube.node.cluster_options
   - winkube.node.cluster_options.nodes
 attributes:

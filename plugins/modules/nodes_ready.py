@@ -48,6 +48,7 @@ options:
     type: int
     default: 600
 extends_documentation_fragment:
+  - kubernetes.core.k8s_auth_options
   - winkube.node.cluster_options
   - winkube.node.cluster_options.nodes
 attributes:

@@ -26,6 +26,7 @@ options:
     type: int
     default: 0
 extends_documentation_fragment:
+  - kubernetes.core.k8s_auth_options
   - winkube.node.cluster_options
 attributes:
   check_mode:

@@ -180,7 +180,7 @@ def test_what_the_kubeconfig_s_user_may_not_do_is_listed(cluster: FakeCluster) -
     assert len(asked) == len({str(sorted(one.items())) for one in asked})
 
 
-def test_a_cluster_that_is_not_reached_is_told(cluster: FakeCluster, tmp_path: Path) -> None:
+def test_a_cluster_that_is_not_reached_is_reported(cluster: FakeCluster, tmp_path: Path) -> None:
     found = run_module(cluster_info, cluster, context="gone")
     assert found["msg"].startswith("the API server http://127.0.0.1:1 did not answer as needed: MaxRetryError: ")
     found = run_module(cluster_info, cluster, kubeconfig=str(tmp_path / "none"))
@@ -191,7 +191,7 @@ def test_a_cluster_that_is_not_reached_is_told(cluster: FakeCluster, tmp_path: P
     message = f"the API server {cluster.url} did not answer as needed: {words}"
     assert run_module(cluster_info, cluster) == {"failed": True, "msg": message}
     cluster.fail("GET", "version", 200, b"<html>")
-    assert run_module(cluster_info, cluster)["msg"].endswith("cannot be used: the answer is no JSON")
+    assert run_module(cluster_info, cluster)["msg"].endswith("cannot be used: expected JSON, got another format")
     cluster.fail("GET", "version", 403, {"message": "it quotes what was sent"})
     assert run_module(cluster_info, cluster)["msg"].endswith("did not answer as needed: 403 Forbidden")
 

@@ -19,13 +19,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from unit.resource_answers import answer, failure
 
+from ansible_collections.winkube.node.plugins.module_utils.redaction import streams
 from ansible_collections.winkube.node.plugins.module_utils.redaction.texts import Redaction
 from ansible_collections.winkube.node.plugins.plugin_utils.logs import archive as logs_archive
 from ansible_collections.winkube.node.plugins.plugin_utils.logs import gathering
 from ansible_collections.winkube.node.plugins.plugin_utils.logs.selection import Export, SelectedFile, Selection
 from ansible_collections.winkube.node.plugins.plugin_utils.remote import download
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import NodeError
-from ansible_collections.winkube.node.plugins.module_utils.redaction import streams
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Call, CallResult, Observation, Stopped
 
 MB = 1024 * 1024
