@@ -98,7 +98,7 @@ class Cluster:
             The response.
 
         Raises:
-            ApiError: the server refused, was not reached, or sent a response of another form.
+            ApiError: the server refused, could not be reached, or sent a response of another form.
         """
         content_type = _PATCH if method == "PATCH" else "application/json"
         try:
@@ -171,7 +171,7 @@ class Cluster:
         settings = self.configuration
         if settings.proxy and not should_bypass_proxies(settings.host, settings.no_proxy or ""):
             why = f"{why} (through the proxy {redact_users(settings.proxy)})"
-        return ApiError(f"the API server {self.server} is not reached: {why}", brief=why)
+        return ApiError(f"the API server {self.server} cannot be reached: {why}", brief=why)
 
     def _read(self, answer: str | bytes, form: Form, method: str, path: t.Sequence[str]) -> Object:
         try:
@@ -187,7 +187,7 @@ class Cluster:
 
 
 def _discover_nothing(client: object, cache_file: object) -> None:
-    """Replaces the client's discovery, which would query the server and write a file into the temporary folder."""
+    """Replace the client's discovery, which would query the server and write a file into the temporary folder."""
 
 
 def _cause(error: HTTPError) -> str:

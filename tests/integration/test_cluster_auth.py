@@ -84,7 +84,7 @@ def test_a_token_a_host_and_a_ca(cluster: Cluster, ca_cert: Path, limited: Optio
     assert run(cluster, **options, validate_certs=False)["waiting"] == ["none"]
     refused = run(cluster, **options)
     assert refused["failed"]
-    assert refused["msg"].startswith(f"the API server {cluster.server} is not reached: ")
+    assert refused["msg"].startswith(f"the API server {cluster.server} cannot be reached: ")
     assert "certificate" in refused["msg"].lower()
     other = run(cluster, **{**options, "api_key": "0ther"}, ca_cert=str(ca_cert))
     assert other["failed"]
@@ -116,8 +116,8 @@ def test_results_keep_the_words_of_a_kubeconfig_that_is_given_as_content(cluster
 def test_a_proxy_that_refuses_is_named(cluster: Cluster, proxy: str) -> None:
     refused = run(cluster, proxy=f"http://me:s3cret@{proxy}")
     assert refused["msg"] == (
-        f"the API server {cluster.server} is not reached: Tunnel connection failed: 407 Proxy Authentication Required "
-        f"(through the proxy http://***@{proxy})"
+        f"the API server {cluster.server} cannot be reached: Tunnel connection failed: "
+        f"407 Proxy Authentication Required (through the proxy http://***@{proxy})"
     )
     assert run(cluster, proxy=f"http://{proxy}", no_proxy="127.0.0.1")["waiting"] == ["none"]
 

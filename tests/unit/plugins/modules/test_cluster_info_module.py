@@ -144,7 +144,7 @@ def test_what_a_cluster_with_everything_tells(cluster: FakeCluster) -> None:
          "networking: expected an object, got a list"),
         ("kube-system/kubelet-config", "kubelet", "clusterDNS: x", "clusterDNS: expected a list, got text"),
         ("kube-system/kubelet-config", "kubelet", "clusterDNS: [1]", "clusterDNS[0]: expected text, got a number"),
-        ("kube-system/kubelet-config", "kubelet", "{", "no YAML"),
+        ("kube-system/kubelet-config", "kubelet", "{", "expected YAML"),
     ],
 )  # fmt: skip
 def test_a_config_map_that_cannot_be_used_is_named(
@@ -160,7 +160,7 @@ def test_what_the_kubeconfig_s_user_may_not_do_is_listed(cluster: FakeCluster) -
     cluster.denied = lambda spec: spec["resourceAttributes"]["resource"] in ("signers", "pods", "secrets")
     found = run_module(cluster_info, cluster, purposes=["join", "approve", "drain"])
     lines = [
-        "create, delete secrets in namespace kube-system (to make and delete bootstrap tokens)",
+        "create, delete secrets in namespace kube-system (to create and delete bootstrap tokens)",
         "approve signers.certificates.k8s.io kubernetes.io/kube-apiserver-client-kubelet (to approve them)",
         "get, list pods (to find a node's pods)",
         "create pods/eviction (to evict pods)",

@@ -110,7 +110,7 @@ def test_a_proxy_that_refuses_is_named(proxy: str, cluster: FakeCluster) -> None
     found = ready(cluster, host="http://192.0.2.1:6443", proxy=given)
     shown = given.replace("user:s3cret", "***")
     assert found["msg"] == (
-        "the API server http://192.0.2.1:6443 is not reached: 407 Proxy Authentication Required "
+        "the API server http://192.0.2.1:6443 cannot be reached: 407 Proxy Authentication Required "
         f"(through the proxy {shown})"
     )
     assert ready(cluster, proxy="http://127.0.0.1:1", no_proxy="127.0.0.1")["waiting"] == []
