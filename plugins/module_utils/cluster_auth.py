@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import os
 import typing as t
+import urllib.parse
 
 from ansible.module_utils.common.text.converters import to_native
 from ansible.module_utils.common.validation import check_type_path
@@ -33,6 +34,7 @@ AUTH_OPTIONS: t.Mapping[str, t.Any] = AUTH_ARG_SPEC
 _FILES = ("ca_cert", "client_cert", "client_key")
 _HOST_SUFFICES = (("username", "password"), ("api_key",), ("client_cert", "client_key"))
 """Options that authenticate without a kubeconfig if `host` is set, too."""
+_PROXY_SCHEMES = ("http", "https", "socks4", "socks4a", "socks5", "socks5h")
 _CONFIGURATION_NAMES = {option: name for name, option in AUTH_ARG_MAP.items()}
 _TAKEN_AS_THEY_ARE = ("host", "ca_cert", "client_cert", "client_key", "validate_certs", "proxy", "no_proxy")
 
@@ -78,7 +80,7 @@ def read_options(params: Options, environment: t.Mapping[str, str] | None = None
 
 
 def needs_kubeconfig(options: Options) -> bool:
-    """Return whether the options say too little without a kubeconfig."""
+    """Return whether the options need a kubeconfig, because they have no host or no credentials."""
     return not options.get("host") or not any(all(options.get(name) for name in names) for names in _HOST_SUFFICES)
 
 
@@ -116,7 +118,7 @@ def configure(options: Options) -> t.Any:
 
 def headers(options: Options) -> dict[str, str]:
     """Return the headers of every request: those that impersonate (kubernetes.io: User impersonation)."""
-    user, groups = options.get("impersonate_user"), options.get("impersonate_groups") or ()
+    user, groups = str(options.get("impersonate_user") or ""), options.get("impersonate_groups") or ()
     found: dict[str, str] = {"Impersonate-User": user} if user else {}
     return {**found, **{RepeatedHeader("Impersonate-Group"): group for group in groups}}
 
@@ -136,7 +138,7 @@ def account(options: Options) -> str:
     return f"{who} as {', '.join(impersonated)}" if impersonated else who
 
 
-def hidden_values(values: t.Iterable[str], options: Options) -> set[str]:
+def hidden_values(values: t.Iterable[str], params: Options, options: Options) -> set[str]:
     """Return the values that Ansible should replace in the module's output.
 
     kubernetes.core's spec has `no_log` for `kubeconfig`. So Ansible would replace the path of the kubeconfig in all
@@ -144,11 +146,14 @@ def hidden_values(values: t.Iterable[str], options: Options) -> set[str]:
 
     Args:
         values: the values that Ansible would replace (`AnsibleModule.no_log_values`).
+        params: the parameters of the module.
         options: result of `read_options`.
     """
     kubeconfig = options.get("kubeconfig")
-    secrets = {name: options.get(name) for name in ("api_key", "password", "proxy_headers")}
-    return set(values) - set(_texts(kubeconfig)) | set(_secrets(kubeconfig)) | set(_texts(secrets))
+    shown = {*_texts(params.get("kubeconfig")), *_texts(kubeconfig)}
+    secrets = [options.get(name) for name in ("api_key", "password", "proxy_headers")]
+    secrets.append(urllib.parse.urlsplit(options.get("proxy") or "").password)
+    return set(values) - shown | {*_secrets(kubeconfig), *_texts(secrets)}
 
 
 def _from_environment(name: str, environment: t.Mapping[str, str]) -> t.Any:
@@ -165,9 +170,11 @@ def _from_environment(name: str, environment: t.Mapping[str, str]) -> t.Any:
 
 
 def _check(options: Options) -> None:
-    host = options.get("host")
-    if host and not host.startswith(("http://", "https://")):
+    host, proxy = options.get("host"), options.get("proxy")
+    if host and not _is_url(host, ("http", "https")):
         raise AuthError(f"host: expected a URL such as https://k8s.example.com:6443, got {redact_users(host)!r}")
+    if proxy and not _is_url(proxy, _PROXY_SCHEMES):
+        raise AuthError(f"proxy: expected a URL such as http://proxy.example.com:3128, got {redact_users(proxy)!r}")
     for name in _FILES:
         path = options.get(name)
         if path and not os.access(path, os.R_OK):
@@ -178,6 +185,14 @@ def _check(options: Options) -> None:
     if not kubeconfig or not isinstance(kubeconfig, (str, dict)):
         given = "nothing" if not kubeconfig else f"a {type(kubeconfig).__name__}"
         raise AuthError(f"kubeconfig: expected the path of a kubeconfig or its content as a mapping, got {given}")
+
+
+def _is_url(text: str, schemes: t.Collection[str]) -> bool:
+    try:
+        parts = urllib.parse.urlsplit(text)
+    except ValueError:
+        return False
+    return parts.scheme in schemes and bool(parts.hostname)
 
 
 def _load(options: Options, configuration: t.Any) -> None:

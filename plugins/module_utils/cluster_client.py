@@ -65,7 +65,7 @@ class Cluster:
         self._module = module
         try:
             options = read_options(module.params)
-            module.no_log_values = hidden_values(module.no_log_values, options)
+            module.no_log_values = hidden_values(module.no_log_values, module.params, options)
             self.configuration = configure(options)
         except AuthError as error:
             module.fail_json(msg=str(error))

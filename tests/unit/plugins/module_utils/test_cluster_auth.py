@@ -129,6 +129,8 @@ def test_each_group_has_a_header_of_its_own() -> None:
     [
         ({"host": "k8s:6443"}, "host: expected a URL such as https://k8s.example.com:6443, got 'k8s:6443'"),
         ({"host": "ftp://u:s3cret@k"}, "host: expected a URL such as https://k8s.example.com:6443, got 'ftp://***@k'"),
+        ({"proxy": "u:s3cret@p:1"}, "proxy: expected a URL such as http://proxy.example.com:3128, got '***@p:1'"),
+        ({"proxy": "http://[::1"}, "proxy: expected a URL such as http://proxy.example.com:3128, got 'http://[::1'"),
         ({"ca_cert": "/none"}, "ca_cert: expected the path of a file that can be read, got '/none'"),
         ({"kubeconfig": ""}, "kubeconfig: expected the path of a kubeconfig or its content as a mapping, got nothing"),
         ({"kubeconfig": {}}, "kubeconfig: expected the path of a kubeconfig or its content as a mapping, got nothing"),
@@ -163,11 +165,13 @@ def test_credentials_with_a_host_need_no_kubeconfig() -> None:
 
 
 def test_of_a_kubeconfig_only_secrets_are_hidden() -> None:
-    options = read(kubeconfig=CONTENT, api_key="key", proxy_headers={"basic_auth": "u:p"})
+    params = {"kubeconfig": CONTENT, "api_key": "key", "proxy_headers": {"basic_auth": "u:p"}, "proxy": "http://u:pw@p"}
     # What Ansible hides of an option with no_log.
     hidden = {"v1", "Config", "kubernetes", "prod", "https://k8s.example:6443", "other", *SECRETS}
-    assert cluster_auth.hidden_values(hidden, options) == {"other", "key", "u:p", *SECRETS}
-    assert cluster_auth.hidden_values({"/k"}, read(kubeconfig="/k")) == set()
+    expected = {"other", "key", "u:p", "pw", *SECRETS}
+    assert cluster_auth.hidden_values(hidden, params, read(**params)) == expected
+    params = {"kubeconfig": "~/k"}
+    assert cluster_auth.hidden_values({"~/k"}, params, read(**params)) == set()
 
 
 @pytest.mark.parametrize(
