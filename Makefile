@@ -124,9 +124,11 @@ ansible-lint: $(READY)
 changelog-lint: $(READY)
 	$(BIN)/antsibull-changelog lint
 
-# --plugin-docs: also checks the documentation of modules, roles and other plugins.
+# --plugin-docs: also checks the documentation of modules, roles and other plugins. This needs a copy of kubernetes.core,
+# whose documentation fragment they extend. antsibull-docs copies only what git tracks, so git must not find this
+# repository from the virtual environment.
 docs-lint: $(READY)
-	$(BIN)/antsibull-docs lint-collection-docs --plugin-docs .
+	GIT_CEILING_DIRECTORIES=$(abspath $(BIN)/..) $(BIN)/antsibull-docs lint-collection-docs --plugin-docs .
 
 sanity: $(READY) ## The checks of ansible-test sanity that need neither containers nor PowerShell
 	tests/sanity/run.sh $(SANITY_ARGS)

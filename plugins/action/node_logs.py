@@ -10,13 +10,13 @@ import typing as t
 
 from ansible.errors import AnsibleConnectionFailure
 
+from ..module_utils.redaction.texts import Redaction
 from ..plugin_utils.actions.node_action import NodeAction
 from ..plugin_utils.logs import catalogue
 from ..plugin_utils.logs.collection import Collection
 from ..plugin_utils.remote.errors import NodeError
 from ..plugin_utils.remote.node import Node
 from ..plugin_utils.remote.session import NodeSession
-from ..plugin_utils.values.redaction import Redaction
 
 
 class ActionModule(NodeAction):

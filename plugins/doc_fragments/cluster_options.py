@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Documentation of the options of all modules for clusters (module_utils/cluster_client.py)."""
+"""Documentation of what every module for clusters has, in addition to kubernetes.core's `k8s_auth_options`."""
 
 from __future__ import annotations
 
@@ -9,19 +9,18 @@ class ModuleDocFragment:
     """The fragments `winkube.node.cluster_options` and `winkube.node.cluster_options.nodes`."""
 
     DOCUMENTATION = r"""
-options:
-  kubeconfig:
-    description: Path of a kubeconfig of the cluster.
-    type: path
-    required: true
-  context:
-    description: Context of the kubeconfig. The default is its current context.
-    type: str
+options: {}
 attributes:
   action_group:
     description: Use C(group/winkube.node.cluster) in C(module_defaults) to set options of all modules for clusters.
     support: full
     membership: [winkube.node.cluster]
+notes:
+  - The options for authentication, their environment variables and their precedence are those of
+    P(kubernetes.core.k8s#module). With C(host) and credentials no kubeconfig is read.
+  - An empty C(kubeconfig) is an error and not C(~/.kube/config), so that an empty variable does not choose a cluster.
+  - The path of the kubeconfig appears in messages. Of a kubeconfig that is given as a dictionary, tokens, passwords and
+    private keys appear in no output.
 requirements:
   - kubernetes (Python)
 """

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Ask the API server who is allowed to do what (kubernetes.io: Authorization Overview, "Checking API access")."""
+"""Check permissions with access reviews (kubernetes.io: Authorization Overview, "Checking API access")."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def allowed(cluster: Cluster, attributes: t.Mapping[str, str], **user: t.Any) ->
     Args:
         cluster: the cluster.
         attributes: `resourceAttributes` of a review; empty ones are left out.
-        user: `user` and `groups` to ask about instead of the kubeconfig's user.
+        user: `user` and `groups` to check instead of the account that sends the request.
 
     Raises:
-        ApiError: the API server did not answer the question.
+        ApiError: the request failed.
     """
     kind = "SubjectAccessReview" if user else "SelfSubjectAccessReview"
     spec = {**user, "resourceAttributes": {key: value for key, value in attributes.items() if value}}

@@ -9,7 +9,7 @@ import typing as t
 
 
 class ApiError(Exception):
-    """The API server refused, was not reached, or gave an unusable answer; the text is one line."""
+    """The API server refused, could not be reached, or sent an unusable response; the text is one line."""
 
     def __init__(
         self,
@@ -22,15 +22,15 @@ class ApiError(Exception):
     ) -> None:
         super().__init__(message)
         self.status = status
-        """HTTP status; 0 where there was no answer."""
+        """HTTP status, or 0 if there was no response."""
         self.causes = dict(causes or {})
-        """Messages by reason, of the answer's details."""
+        """Messages by reason, from the details of the response."""
         self.retry_after = retry_after
         self.brief = brief or message
-        """Status and reason only: the server's own message may quote what was sent to it."""
+        """Only status and reason, because the server's message may quote the request."""
 
     @property
-    def passing(self) -> bool:
+    def is_temporary(self) -> bool:
         """Whether the same request may succeed later."""
         return self.status in (0, 404, 409, 429) or self.status >= 500 or "NamespaceTerminating" in self.causes
 

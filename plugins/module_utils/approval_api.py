@@ -21,7 +21,7 @@ _CERTIFICATES = "certificates.k8s.io"
 _REQUESTS = f"apis/{_CERTIFICATES}/v1/certificatesigningrequests"
 _RBAC = "apis/rbac.authorization.k8s.io/v1"
 _SECRETS = ("api/v1/namespaces", bootstrap_tokens.NAMESPACE, "secrets")
-_MESSAGE = "winkube.node approves the kubelet that a token of its run was made for."
+_MESSAGE = "winkube.node approves the kubelet for which it created a token."
 
 
 class ApprovalApi(NodeApi):
@@ -76,21 +76,21 @@ class ApprovalApi(NodeApi):
         """
         role = (f"{_RBAC}/namespaces", bootstrap_tokens.NAMESPACE, "roles", "kube-proxy")
         kube_proxy = self._cluster.lookup(*role, form=ANYTHING) is not None
-        changed = [self._ensure(wanted) for wanted in bootstrap_tokens.bindings(kube_proxy=kube_proxy)]
+        changed = [self._ensure(binding) for binding in bootstrap_tokens.bindings(kube_proxy=kube_proxy)]
         return any(changed)
 
-    def _ensure(self, wanted: t.Mapping[str, t.Any]) -> bool:
-        name, namespace = wanted["metadata"]["name"], wanted["metadata"].get("namespace")
+    def _ensure(self, expected: t.Mapping[str, t.Any]) -> bool:
+        name, namespace = expected["metadata"]["name"], expected["metadata"].get("namespace")
         place = (f"{_RBAC}/namespaces", namespace, "rolebindings") if namespace else (f"{_RBAC}/clusterrolebindings",)
         found = self._cluster.lookup(*place, name, form=BINDING)
         if found is None:
             try:
-                self._cluster.ask("POST", *place, body=wanted)
+                self._cluster.ask("POST", *place, body=expected)
             except ApiError as error:
                 if error.status != 409:  # another run has created it in the meantime
                     raise
             return True
-        subjects = bootstrap_tokens.changed_subjects(found, wanted)
+        subjects = bootstrap_tokens.changed_subjects(found, expected)
         if subjects is not None:
             self._cluster.ask("PATCH", *place, name, body={"subjects": subjects})
         return subjects is not None
@@ -99,14 +99,14 @@ class ApprovalApi(NodeApi):
         """Return whether this account is allowed to approve certificates of kubelets."""
         signers = {"verb": "approve", "group": _CERTIFICATES, "resource": "signers", "name": SIGNER}
         requests = {"verb": "update", "group": _CERTIFICATES, "resource": "certificatesigningrequests"}
-        wanted = (signers, {**requests, "subresource": "approval"})
-        return all(allowed(self._cluster, attributes) for attributes in wanted)
+        needed = (signers, {**requests, "subresource": "approval"})
+        return all(allowed(self._cluster, attributes) for attributes in needed)
 
     def approves_by_itself(self) -> bool:
         """Return whether the cluster itself approves the requests of tokens of the run's group.
 
-        kube-controller-manager sends the same question to the API server before it approves (csrapproving). The result
-        is False if this account is not allowed to ask.
+        kube-controller-manager sends the same access review before it approves (csrapproving). The result
+        is False if this account may not send that request.
         """
         groups = ["system:bootstrappers", bootstrap_tokens.GROUP, "system:authenticated"]
         requests = {"verb": "create", "group": _CERTIFICATES, "resource": "certificatesigningrequests"}

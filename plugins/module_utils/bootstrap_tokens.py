@@ -91,20 +91,20 @@ def _binding(kind: str, role: str, metadata: t.Mapping[str, str]) -> dict[str, t
     }
 
 
-def changed_subjects(found: t.Mapping[str, t.Any], wanted: t.Mapping[str, t.Any]) -> list[t.Any] | None:
+def changed_subjects(found: t.Mapping[str, t.Any], expected: t.Mapping[str, t.Any]) -> list[t.Any] | None:
     """Return the subjects that a binding must get, or None if it has them all.
 
     Args:
         found: the binding as the API returned it.
-        wanted: the expected binding, one of `bindings`.
+        expected: the expected binding, one of `bindings`.
 
     Raises:
         ValueError: the binding refers to another role, which cannot be changed.
     """
-    role, other = wanted["roleRef"]["name"], (found.get("roleRef") or {}).get("name")
+    role, other = expected["roleRef"]["name"], (found.get("roleRef") or {}).get("name")
     if role != other:
-        name = wanted["metadata"]["name"]
-        raise ValueError(f"{wanted['kind']} {name}: expected the role {role}, got {other}; delete it")
+        name = expected["metadata"]["name"]
+        raise ValueError(f"{expected['kind']} {name}: expected the role {role}, got {other}. Delete the binding")
     subjects = [dict(one) for one in found.get("subjects") or ()]
-    missing = [one for one in wanted["subjects"] if one not in subjects]
+    missing = [one for one in expected["subjects"] if one not in subjects]
     return [*subjects, *missing] if missing else None

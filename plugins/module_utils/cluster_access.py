@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The permissions that a run needs in the cluster, and a check that the kubeconfig's user has them.
+"""The permissions that a run needs in the cluster, and a check that the account has them.
 
 The check uses SelfSubjectAccessReview (kubernetes.io: Authorization Overview, "Checking API access"), which every
 authenticated user may create.
@@ -28,7 +28,7 @@ class RequiredAccess(t.NamedTuple):
     """One kind of request that a run makes."""
 
     why: str
-    """Their purpose, as messages put it."""
+    """Its purpose, for messages."""
     verbs: tuple[str, ...]
     resource: str
     """The resource with its subresource, if any, such as `pods/eviction`."""
@@ -55,9 +55,11 @@ NEEDS: t.Mapping[str, tuple[RequiredAccess, ...]] = {
         RequiredAccess("find kube-proxy's pods on Windows nodes", ("list",), "pods", "kube-system"),
     ),
     "join": (
-        RequiredAccess("make and delete bootstrap tokens", ("create", "delete"), "secrets", "kube-system"),
+        RequiredAccess("create and delete bootstrap tokens", ("create", "delete"), "secrets", "kube-system"),
         RequiredAccess("label nodes", ("get", "patch"), "nodes"),
-        RequiredAccess("keep Linux's DaemonSets off Windows", ("get", "patch"), "daemonsets", "kube-system", "apps"),
+        RequiredAccess(
+            "keep DaemonSets for Linux off Windows nodes", ("get", "patch"), "daemonsets", "kube-system", "apps"
+        ),
     ),
     "approve": (
         RequiredAccess(
@@ -66,7 +68,10 @@ NEEDS: t.Mapping[str, tuple[RequiredAccess, ...]] = {
         RequiredAccess("approve them", ("update",), "certificatesigningrequests/approval", group=CERTIFICATES),
         RequiredAccess("approve them", ("approve",), "signers", group=CERTIFICATES, name=SIGNER),
         RequiredAccess(
-            "see whether the cluster approves by itself", ("create",), "subjectaccessreviews", group=AUTHORIZATION
+            "check whether the cluster itself approves them",
+            ("create",),
+            "subjectaccessreviews",
+            group=AUTHORIZATION,
         ),
         RequiredAccess("let bootstrap tokens join", APPLY, "clusterrolebindings", group=RBAC),
         RequiredAccess("let bootstrap tokens join", APPLY, "rolebindings", "kube-system", RBAC),
@@ -98,8 +103,8 @@ NEEDS: t.Mapping[str, tuple[RequiredAccess, ...]] = {
         RequiredAccess(
             "run kube-proxy on Windows nodes", APPLY, "daemonsets", "kube-system", "apps", "kube-proxy-windows"
         ),
-        RequiredAccess("have the DaemonSets create their pods again", ("get", "delete"), "pods", "kube-flannel"),
-        RequiredAccess("have the DaemonSets create their pods again", ("get", "delete"), "pods", "kube-system"),
+        RequiredAccess("let the DaemonSets recreate their pods", ("get", "delete"), "pods", "kube-flannel"),
+        RequiredAccess("let the DaemonSets recreate their pods", ("get", "delete"), "pods", "kube-system"),
     ),
     "services_read": (
         RequiredAccess("read flannel's token", ("get",), "secrets", "kube-flannel", name="flannel-windows"),
@@ -123,48 +128,48 @@ NEEDS: t.Mapping[str, tuple[RequiredAccess, ...]] = {
         RequiredAccess("cordon and uncordon nodes", ("get", "list", "patch"), "nodes"),
         RequiredAccess("find a node's pods", ("get", "list"), "pods"),
         RequiredAccess("evict pods", ("create",), "pods/eviction"),
-        RequiredAccess("tell DaemonSets' pods", ("get",), "daemonsets", group="apps"),
+        RequiredAccess("recognize the pods of DaemonSets", ("get",), "daemonsets", group="apps"),
     ),
 }
 """Permissions by purpose. Those that the role cni needs follow from the templates of that role."""
 
 
 def require_access(module: AnsibleModule, cluster: Cluster, purposes: t.Iterable[str]) -> None:
-    """End a module if the kubeconfig's user lacks a permission that the run will need.
+    """End a module if its account lacks a permission that the run will need.
 
     Args:
-        module: the running module; it has the option `kubeconfig`.
+        module: the running module.
         cluster: the cluster.
         purposes: keys of NEEDS.
 
     Raises:
-        ApiError: the API server did not answer.
+        ApiError: a request failed.
     """
     denied = missing(cluster, purposes)
     if denied:
         lines = "\n".join(f"- {line}" for line in denied)
         module.fail_json(
-            msg=f"the user of kubeconfig {module.params['kubeconfig']} may not do all that this run needs in the "
-            f"cluster at {cluster.server}. Allow it to:\n{lines}",
+            msg=f"{cluster.account} may not do all that this run needs in the cluster at {cluster.server}. "
+            f"Allow it to:\n{lines}",
             missing_access=denied,
         )
 
 
 def missing(cluster: Cluster, purposes: t.Iterable[str]) -> list[str]:
-    """Return the permissions that the kubeconfig's user lacks, one line each.
+    """Return the permissions that the account lacks, one line each.
 
     Args:
         cluster: the cluster.
         purposes: keys of NEEDS.
     """
-    asked: dict[tuple[str, ...], bool] = {}
+    results: dict[tuple[str, ...], bool] = {}
     found: dict[str, list[str]] = {}
     for need in dict.fromkeys(need for purpose in purposes for need in NEEDS[purpose]):
         for verb in need.verbs:
             key = (verb, *need[2:])
-            if key not in asked:
-                asked[key] = allowed(cluster, need, verb)
-            if not asked[key]:
+            if key not in results:
+                results[key] = allowed(cluster, need, verb)
+            if not results[key]:
                 found.setdefault(describe(need), []).append(verb)
     return [f"{', '.join(dict.fromkeys(verbs))} {what}" for what, verbs in found.items()]
 

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The Kubernetes API as plain JSON, for the modules that run on the controller.
 
-The official Python client reads the kubeconfig and sends the requests. Its typed models are not used, because
-importing them costs a module two seconds.
+The official Python client sends the requests. Its typed models are not used, because importing them costs time, nor
+is kubernetes.core's client, see `cluster_auth`.
 """
 
 from __future__ import annotations
@@ -13,16 +13,20 @@ import json
 import traceback
 import typing as t
 import urllib.parse
+from http import HTTPStatus
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
 from .api_error import ApiError, refusal
 from .api_forms import ANYTHING, VERSION, Form, list_of, problem
+from .cluster_auth import AUTH_OPTIONS, AuthError, account, configure, headers, hidden_values, read_options
+from .redaction.urls import redact_users
 
 try:
-    from kubernetes import config, dynamic
+    from kubernetes import client, dynamic
     from kubernetes.client.exceptions import ApiException
-    from urllib3.exceptions import HTTPError
+    from kubernetes.client.rest import should_bypass_proxies
+    from urllib3.exceptions import HTTPError, MaxRetryError, ProxyError
 except ImportError:
     HAS_KUBERNETES = False
     IMPORT_ERROR = traceback.format_exc()
@@ -30,10 +34,6 @@ else:
     HAS_KUBERNETES = True
     IMPORT_ERROR = ""
 
-_ARGUMENTS: t.Mapping[str, t.Any] = {
-    "kubeconfig": {"type": "path", "required": True},
-    "context": {"type": "str"},
-}
 _NODES: t.Mapping[str, t.Any] = {"nodes": {"type": "list", "elements": "str", "required": True}}
 
 REQUEST_TIMEOUT = 30
@@ -50,11 +50,11 @@ def cluster_arguments(*, of_nodes: bool = False, **own: t.Any) -> dict[str, t.An
         of_nodes: whether the module has the option `nodes` (`cluster_options.nodes`).
         own: the module's own options.
     """
-    return {**_ARGUMENTS, **(_NODES if of_nodes else {}), **own}
+    return {**AUTH_OPTIONS, **(_NODES if of_nodes else {}), **own}
 
 
 class Cluster:
-    """A client of the cluster that a kubeconfig describes.
+    """A client of the cluster that a module's options describe.
 
     Paths are given in parts. The first is used as it is (`api/v1/nodes`); the others, such as names, are quoted.
     """
@@ -63,14 +63,19 @@ class Cluster:
         if not HAS_KUBERNETES:
             module.fail_json(msg=missing_required_lib("kubernetes"), exception=IMPORT_ERROR)
         self._module = module
-        path = module.params["kubeconfig"]
         try:
-            api_client = config.new_client_from_config(config_file=path, context=module.params.get("context"))
-        except (config.ConfigException, OSError) as error:
-            module.fail_json(msg=f"kubeconfig {path!r} cannot be used: {error}")
+            options = read_options(module.params)
+            module.no_log_values = hidden_values(module.no_log_values, module.params, options)
+            self.configuration = configure(options)
+        except AuthError as error:
+            module.fail_json(msg=str(error))
+        api_client = client.ApiClient(self.configuration)
+        for name, value in headers(options).items():
+            api_client.set_default_header(name, value)
         self._client = dynamic.DynamicClient(api_client, discoverer=_discover_nothing)
-        self.configuration = api_client.configuration
-        self.server = str(self.configuration.host)
+        self.server = redact_users(str(self.configuration.host))
+        self.account = account(options)
+        """Whose permissions the requests have, as text for messages."""
 
     def ask(
         self,
@@ -93,7 +98,7 @@ class Cluster:
             The response.
 
         Raises:
-            ApiError: the server refused, was not reached, or sent a response of another form.
+            ApiError: the server refused, could not be reached, or sent a response of another form.
         """
         content_type = _PATCH if method == "PATCH" else "application/json"
         try:
@@ -110,9 +115,11 @@ class Cluster:
             # A TLS failure has no status.
             if not error.status:
                 raise self._not_reached(str(error.reason).replace("\n", ": ")) from error
+            if error.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
+                raise self._not_reached(f"{error.status} {error.reason}") from error
             raise refusal(error.status, error.reason, error.body) from error
         except HTTPError as error:
-            raise self._not_reached(f"{type(error).__name__}: {error}") from error
+            raise self._not_reached(_cause(error)) from error
         return self._read(answer, form, method, path)
 
     def items(self, *path: str, form: Form, query: t.Mapping[str, str] | None = None) -> list[Object]:
@@ -161,14 +168,17 @@ class Cluster:
             self._module.fail_json(msg=f"the API server {self.server} did not answer as needed: {error.brief}")
 
     def _not_reached(self, why: str) -> ApiError:
-        return ApiError(f"the API server {self.server} is not reached: {why}", brief=why)
+        settings = self.configuration
+        if settings.proxy and not should_bypass_proxies(settings.host, settings.no_proxy or ""):
+            why = f"{why} (through the proxy {redact_users(settings.proxy)})"
+        return ApiError(f"the API server {self.server} cannot be reached: {why}", brief=why)
 
     def _read(self, answer: str | bytes, form: Form, method: str, path: t.Sequence[str]) -> Object:
         try:
             found = json.loads(answer)
             why = problem(found, form)
         except (RecursionError, ValueError):
-            why = "the answer is no JSON"
+            why = "expected JSON, got another format"
         if why:
             text = f"its answer to {method} {_join(path)} cannot be used: {why}"
             # Not an HTTP status, and a retry would not help.
@@ -177,7 +187,14 @@ class Cluster:
 
 
 def _discover_nothing(client: object, cache_file: object) -> None:
-    """Replaces the client's discovery, which would query the server and write a file into the temporary folder."""
+    """Replace the client's discovery, which would query the server and write a file into the temporary folder."""
+
+
+def _cause(error: HTTPError) -> str:
+    """Return why a request failed; of a proxy that refused, only what it answered."""
+    if isinstance(error, MaxRetryError) and isinstance(error.reason, ProxyError):
+        return f"{error.reason.original_error}"
+    return f"{type(error).__name__}: {error}"
 
 
 def _join(path: t.Sequence[str]) -> str:

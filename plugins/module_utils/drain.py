@@ -2,10 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Drain several nodes at once: cordon, evict, wait. The caller does all I/O.
 
-kubernetes.core.k8s_drain is not used because it gives up at the first eviction that a
-PodDisruptionBudget refuses and does not name the budget (ansible-collections/kubernetes.core#797), evicts DaemonSets'
-pods that have an emptyDir volume (#622), only warns when pods are left after its timeout, and does not remember who
-cordoned the node.
+kubernetes.core.k8s_drain is not used because it gives up at the first eviction that a PodDisruptionBudget refuses and
+does not name the budget (ansible-collections/kubernetes.core#797), evicts DaemonSets' pods that have an emptyDir volume
+(#622), only warns when pods are left after its timeout, and does not record who cordoned the node.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import typing as t
 
 from .api_error import ApiError
 from .cordon import Cordon, CordonMark, cordon_patch, read_cordon
-from .pods import Pod, SortedPods, container_ids, covering, going, host_process_sets, pod_name, sort_pods
+from .pods import Pod, SortedPods, container_ids, covering, host_process_sets, is_being_deleted, pod_name, sort_pods
 
 CONFLICTS = 5
 """How often a node is read again after a conflict with another change."""
@@ -51,7 +50,7 @@ class DrainOptions(t.NamedTuple):
     grace_period: int | None = None
     """Seconds that each pod gets to stop; None: the pod's own grace period."""
     dry: bool = False
-    """Only report what would be done."""
+    """Report what would be done, and change nothing."""
     retry: float = 2.0
     """Seconds until a refused eviction is tried again, unless the server asks for a longer time."""
 
@@ -72,7 +71,7 @@ class NodeDrain:
         self._blocked: dict[str, str] = {}
         self._due: dict[str, float] = {}
         self._left: list[Pod] = []
-        self._trouble = ""
+        self._last_error = ""
         self.result: dict[str, t.Any] = {
             "status": "",
             "msg": "",
@@ -102,18 +101,18 @@ class NodeDrain:
                 self._evict(now)
             else:
                 self._begin()
-            self._trouble = ""
+            self._last_error = ""
         except ApiError as error:
-            if not error.passing:
+            if not error.is_temporary:
                 self._end("failed", str(error))
-            self._trouble = str(error)
+            self._last_error = str(error)
 
     def give_up(self, seconds: float) -> None:
         """End the drain at its time limit, and report which pods are left."""
         reasons = [f"pod {name}: {why}" for name, why in self._blocked.items()]
-        stopping = sorted(pod_name(pod) for pod in self._left if going(pod))
+        stopping = sorted(pod_name(pod) for pod in self._left if is_being_deleted(pod))
         reasons += [f"pod {name}: it is still stopping" for name in stopping]
-        reasons += [self._trouble] if self._trouble else []
+        reasons += [self._last_error] if self._last_error else []
         self._end("timeout", f"not drained after {seconds:.0f} seconds: {'; '.join(reasons) or 'pods are left'}")
 
     def _end(self, status: str, message: str = "") -> None:
@@ -131,12 +130,12 @@ class NodeDrain:
         sets = host_process_sets(pods)
         self.result.update(
             cordoned_before=cordon.unschedulable,
-            cordoned_by=_who(cordon),
+            cordoned_by=_cordoned_by(cordon),
             ours=cordon.is_of(self._options.mark.by),
             boot_id=((node.get("status") or {}).get("nodeInfo") or {}).get("bootID") or "",
             host_process={name: container_ids(members) for name, members in sets.items()},
         )
-        # This comes before the cordon, so that a node that cannot be drained stays as it is.
+        # This comes before the cordon, so that a node that cannot be drained is not changed.
         if self._sort(pods).refused:
             return
         if self._options.dry:
@@ -181,15 +180,15 @@ class NodeDrain:
         if not found.evict:
             self._end("drained")
             return
-        if not self._ready and all(going(pod) for pod in found.evict):
-            # Only the kubelet could end them, and it does not answer. The run may be there to repair it.
-            unended = {pod_name(pod): "it was asked to stop; the node is not Ready" for pod in found.evict}
-            self.result["ignored"] = {**found.ignored, **unended}
+        if not self._ready and all(is_being_deleted(pod) for pod in found.evict):
+            # Only the kubelet could stop them, and it does not respond. Repairing it may be the purpose of the run.
+            abandoned = {pod_name(pod): "its deletion was requested, but the node is not Ready" for pod in found.evict}
+            self.result["ignored"] = {**found.ignored, **abandoned}
             self._end("drained")
             return
         for pod in found.evict:
             name = pod_name(pod)
-            if not going(pod) and now >= self._due.get(name, 0.0):
+            if not is_being_deleted(pod) and now >= self._due.get(name, 0.0):
                 self._evict_one(pod, name, now)
                 if self.done:
                     return
@@ -201,10 +200,10 @@ class NodeDrain:
             budgets = self._budgets(pod) if error.status in (429, 500) else []
             if len(budgets) > 1:
                 # A pod with several budgets can never be evicted (kubernetes.io: Safely Drain a Node): do not retry.
-                why = f"PodDisruptionBudgets {', '.join(budgets)} are about it; the Eviction API supports only one"
+                why = f"PodDisruptionBudgets {', '.join(budgets)} select it, but the Eviction API supports only one"
                 self._end("failed", f"pod {name}: {why}")
                 return
-            if not error.passing:
+            if not error.is_temporary:
                 self._end("failed", f"pod {name} cannot be evicted: {error}")
                 return
             self._blocked[name] = _reason(error, budgets)
@@ -264,21 +263,21 @@ def drain(
 
 
 def _is_ready(node: t.Mapping[str, t.Any]) -> bool:
-    """Return whether a node's kubelet reports Ready; if it has never reported, there are no pods to wait for."""
+    """Return whether a node's kubelet reports Ready; True if it has never reported, because then it runs no pods."""
     conditions = (node.get("status") or {}).get("conditions") or ()
     return all(one.get("status") == "True" for one in conditions if one.get("type") == "Ready")
 
 
-def _who(cordon: Cordon) -> str:
+def _cordoned_by(cordon: Cordon) -> str:
     if not cordon.unschedulable:
         return ""
-    return str(cordon.mark) if cordon.mark else "somebody else"
+    return str(cordon.mark) if cordon.mark else "another client"
 
 
 def _reason(error: ApiError, budgets: t.Sequence[str]) -> str:
     """Return why an eviction was refused, with the name of the budget."""
-    said = error.causes.get("DisruptionBudget")
-    if said is None:
+    message = error.causes.get("DisruptionBudget")
+    if message is None:
         return str(error)
-    named = f"PodDisruptionBudget {budgets[0]}" if budgets else "its PodDisruptionBudget"
-    return f"{named} allows no eviction ({said})"
+    budget = f"PodDisruptionBudget {budgets[0]}" if budgets else "its PodDisruptionBudget"
+    return f"{budget} allows no eviction ({message})"

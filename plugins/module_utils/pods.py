@@ -30,7 +30,7 @@ def pod_name(pod: Pod) -> str:
     return f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
 
 
-def going(pod: Pod) -> bool:
+def is_being_deleted(pod: Pod) -> bool:
     """Return whether the pod is being deleted."""
     return bool(pod["metadata"].get("deletionTimestamp"))
 
@@ -45,7 +45,8 @@ def sort_pods(pods: t.Iterable[Pod], *, force: bool, delete_emptydir_data: bool)
     """Sort the pods of a node by the rules of `kubectl drain --ignore-daemonsets`.
 
     kubernetes/kubectl, pkg/drain/filters.go: pods of DaemonSets and static pods stay, and finished pods are evicted. A
-    pod with an emptyDir volume loses its data, and a pod without a controller does not come back: both only on request.
+    pod with an emptyDir volume loses its data, and a pod without a controller is not recreated, so these are evicted
+    only on request.
 
     Args:
         pods: all pods of the node.
@@ -62,7 +63,7 @@ def sort_pods(pods: t.Iterable[Pod], *, force: bool, delete_emptydir_data: bool)
         elif _MIRROR in (pod["metadata"].get("annotations") or {}):
             result.ignored[name] = "static pod"
         else:
-            reasons = [] if finished or going(pod) else _objections(pod, force, delete_emptydir_data)
+            reasons = [] if finished or is_being_deleted(pod) else _objections(pod, force, delete_emptydir_data)
             if reasons:
                 result.refused[name] = " and ".join(reasons)
             else:
@@ -75,7 +76,7 @@ def _objections(pod: Pod, force: bool, delete_emptydir_data: bool) -> list[str]:
     if not delete_emptydir_data and any("emptyDir" in volume for volume in pod["spec"].get("volumes") or ()):
         reasons.append("it has emptyDir volumes, whose data would be lost (delete_emptydir_data: true allows it)")
     if not force and not controller(pod):
-        reasons.append("no controller would make it again (force: true allows it)")
+        reasons.append("it has no controller that would recreate it (force: true allows it)")
     return reasons
 
 
@@ -117,7 +118,7 @@ def host_process_sets(pods: t.Iterable[Pod]) -> dict[str, list[Pod]]:
     found: dict[str, list[Pod]] = {}
     for pod in pods:
         owner = controller(pod)
-        if owner.get("kind") == "DaemonSet" and not going(pod) and _is_host_process(pod):
+        if owner.get("kind") == "DaemonSet" and not is_being_deleted(pod) and _is_host_process(pod):
             found.setdefault(f"{pod['metadata']['namespace']}/{owner['name']}", []).append(pod)
     return found
 
@@ -155,7 +156,7 @@ def _is_ready(pod: Pod) -> bool:
 
 
 def _waits_for(pod: Pod) -> str:
-    """Return why a container of a pod does not run, in the kubelet's words."""
+    """Return why a container of a pod does not run, as the kubelet reported it."""
     status = pod.get("status") or {}
     for one in [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]:
         waiting = (one.get("state") or {}).get("waiting") or {}

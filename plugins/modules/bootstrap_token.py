@@ -7,53 +7,55 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: bootstrap_token
-short_description: Make or delete bootstrap tokens for joining nodes
+short_description: Create or delete bootstrap tokens for joining nodes
 version_added: "0.1.0"
 description:
-  - Makes bootstrap tokens with a short life as Secrets of the kube-system namespace, or deletes them.
+  - Creates short-lived bootstrap tokens as Secrets in the kube-system namespace, or deletes them.
   - The tokens are returned in RV(tokens) or RV(token); use C(no_log) on the task.
-  - A token belongs to the group C(system:bootstrappers:winkube:node-token). The module binds that group to what
-    C(kubeadm join) needs, where it is not bound yet, but not to the cluster's automatic approval of certificates.
-    Somebody has to approve the certificate of each node; M(winkube.node.node_csr_approval) does.
+  - A token belongs to the group C(system:bootstrappers:winkube:node-token). The module grants that group the roles that
+    C(kubeadm join) needs, but not the automatic approval of certificates. So the certificate of each node has to be
+    approved, for example by M(winkube.node.node_csr_approval).
   - Runs on the controller or a control plane host, never on a Windows node.
   - The account of O(kubeconfig) needs what C(docs/rbac.yaml) of this collection grants.
 options:
   state:
-    description: Whether new tokens are made, or those named by O(token_ids) deleted.
+    description: V(present) creates new tokens. V(absent) deletes the tokens in O(token_ids).
     type: str
     choices: [present, absent]
     default: present
   nodes:
-    description: Names of nodes. Each gets a token of its own, in RV(tokens). Without any, one token is made, RV(token).
+    description: Names of nodes. Each gets its own token in RV(tokens). If it is empty, one token is created, RV(token).
     type: list
     elements: str
     default: []
   auto_approved:
     description:
       - Puts the tokens into kubeadm's own group C(system:bootstrappers:kubeadm:default-node-token) instead. The cluster
-        then approves every certificate that is asked for with them, at once and under any node's name.
-      - Whoever reads such a token can become any node of the cluster. Use it only where nobody can approve.
+        then immediately approves every certificate that is requested with them, under any node name.
+      - Anyone who reads such a token can become any node of the cluster. Use it only if certificates cannot be approved
+        individually.
     type: bool
     default: false
   token_ids:
-    description: The six characters before the dot of the tokens to delete.
+    description: IDs of the tokens to delete, the six characters before the dot.
     type: list
     elements: str
     aliases: [token_id]
     default: []
   ttl:
-    description: Seconds after which the cluster deletes the tokens by itself.
+    description: Lifetime of the tokens in seconds. The cluster deletes them afterwards.
     type: int
     default: 1800
   description:
-    description: What the tokens say of themselves to C(kubeadm token list).
+    description: Description of the tokens, which C(kubeadm token list) shows.
     type: str
     default: winkube.node run
 extends_documentation_fragment:
+  - kubernetes.core.k8s_auth_options
   - winkube.node.cluster_options
 attributes:
   check_mode:
-    description: Makes no token, and returns empty ones.
+    description: Creates no tokens and returns empty texts in their place.
     support: full
 seealso:
   - module: winkube.node.node_csr_approval
@@ -62,7 +64,7 @@ author:
 """
 
 EXAMPLES = r"""
-- name: Make a token for each node of this run
+- name: Create a token for each node of this run
   winkube.node.bootstrap_token:
     kubeconfig: ~/.kube/config
     nodes: [windows01, windows02]
@@ -70,41 +72,41 @@ EXAMPLES = r"""
   delegate_to: localhost
   run_once: true
   no_log: true
-  register: made
+  register: created
 
-- name: Delete them
+- name: Delete the tokens
   winkube.node.bootstrap_token:
     kubeconfig: ~/.kube/config
     state: absent
-    token_ids: "{{ made.token_ids.values() | list }}"
+    token_ids: "{{ created.token_ids.values() | list }}"
   delegate_to: localhost
   run_once: true
 """
 
 RETURN = r"""
 tokens:
-  description: The token of each of O(nodes), by name.
+  description: The tokens by node name.
   type: dict
   returned: when O(state=present)
 token_ids:
-  description: The public half of each of RV(tokens), by name.
+  description: The IDs of the tokens by node name. They are not secret.
   type: dict
   returned: when O(state=present)
 token:
-  description: The token that was made where O(nodes) names none.
+  description: The token that was created if O(nodes) is empty.
   type: str
   returned: when O(state=present) and O(nodes) is empty
 token_id:
-  description: Its public half.
+  description: ID of RV(token).
   type: str
   returned: when O(state=present) and O(nodes) is empty
 expires:
-  description: When the cluster deletes them, in UTC.
+  description: The time at which the cluster deletes the tokens, in UTC.
   type: str
   returned: when O(state=present)
   sample: "2026-11-21T12:30:00Z"
 deleted:
-  description: Public halves of the tokens that were there.
+  description: IDs of the tokens that existed and were deleted.
   type: list
   elements: str
   returned: when O(state=absent)
@@ -124,7 +126,7 @@ MIN_TTL = 60
 
 
 def prepare(module: AnsibleModule, api: ApprovalApi) -> bool:
-    """Make sure that the tokens' group can join, and that its requests will be approved.
+    """Ensure that the tokens' group can join, and that this account can approve its requests.
 
     Returns:
         Whether anything changed.
@@ -138,15 +140,16 @@ def prepare(module: AnsibleModule, api: ApprovalApi) -> bool:
     changed = api.ensure_bindings()
     if api.approves_by_itself():
         module.warn(
-            "the cluster approves every certificate that a bootstrap token asks for: its group system:bootstrappers is "
-            "bound to the ClusterRole system:certificates.k8s.io:certificatesigningrequests:nodeclient. Whoever reads "
-            "a token of this run while it is valid can become any node; bind that role to kubeadm's group only"
+            "the cluster approves every certificate that is requested with a bootstrap token: its group "
+            "system:bootstrappers is bound to the ClusterRole "
+            "system:certificates.k8s.io:certificatesigningrequests:nodeclient. Anyone who reads a token of this run "
+            "while it is valid can become any node. Bind that role only to kubeadm's group"
         )
     return changed
 
 
-def make(module: AnsibleModule, api: ApprovalApi) -> dict[str, t.Any]:
-    """Create tokens; in check mode none."""
+def create(module: AnsibleModule, api: ApprovalApi) -> dict[str, t.Any]:
+    """Create tokens, except in check mode."""
     auto_approved, nodes = module.params["auto_approved"], module.params["nodes"]
     end = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=module.params["ttl"])
     expires = end.strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -168,8 +171,8 @@ def make(module: AnsibleModule, api: ApprovalApi) -> dict[str, t.Any]:
 
 def delete(module: AnsibleModule, api: ApprovalApi) -> dict[str, t.Any]:
     """Delete the tokens that still exist."""
-    found = [one for one in module.params["token_ids"] if one and api.delete_token(one, dry=module.check_mode)]
-    return {"changed": bool(found), "deleted": found}
+    deleted = [one for one in module.params["token_ids"] if one and api.delete_token(one, dry=module.check_mode)]
+    return {"changed": bool(deleted), "deleted": deleted}
 
 
 def main() -> None:
@@ -196,7 +199,7 @@ def main() -> None:
         module.fail_json(msg=f"ttl: expected at least {MIN_TTL} seconds, got {module.params['ttl']}")
     cluster = Cluster(module)
     try:
-        result = (make if module.params["state"] == "present" else delete)(module, ApprovalApi(cluster))
+        result = (create if module.params["state"] == "present" else delete)(module, ApprovalApi(cluster))
     except (ApiError, ValueError) as error:
         module.fail_json(msg=f"the API server {cluster.server} did not answer as needed: {error}")
     module.exit_json(**result)

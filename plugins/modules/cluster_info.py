@@ -7,39 +7,40 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: cluster_info
-short_description: Read what a node needs to know of the cluster that it joins
+short_description: Read what a node needs to know about the cluster that it joins
 version_added: "0.1.0"
 description:
   - Reads the C(cluster-info), C(kubeadm-config) and C(kubelet-config) ConfigMaps of a kubeadm cluster, its nodes,
-    and the DaemonSets that would be scheduled on Windows nodes by mistake, through the Kubernetes API.
+    and the DaemonSets that would be scheduled on Windows nodes by mistake.
   - Runs on the controller or a control plane host, never on a Windows node.
-  - O(kubeconfig) is of an account that may read the kube-system, kube-public and kube-flannel namespaces and nodes.
+  - The account needs read access to nodes and to the namespaces kube-system, kube-public and kube-flannel.
 options:
   nodes:
-    description: Names of the nodes to describe; all by default.
+    description: Names of the nodes to return. The default is all nodes.
     type: list
     elements: str
   verify_ca:
     description:
-      - Whether the cluster's CA, which nodes are told to trust, has to be one that O(kubeconfig) trusts. Whoever may
-        write the ConfigMap C(kube-public/cluster-info) could name another.
-      - Turn it off only where the API server is reached through a proxy with a certificate of another CA. Without a CA
-        in the kubeconfig there is nothing to compare.
+      - Whether the CA in the ConfigMap C(kube-public/cluster-info), which nodes will trust, must be one that
+        O(kubeconfig) or O(ca_cert) trusts. Anyone who can write this ConfigMap could replace the CA.
+      - Disable it only if the API server is reached through a proxy that has a certificate of another CA. If neither
+        O(kubeconfig) nor O(ca_cert) contains a CA, nothing is compared.
     type: bool
     default: true
   purposes:
     description:
-      - What the run is going to do in the cluster. The API server is asked whether the user of O(kubeconfig) may do
-        all of it, and the module fails with a list of what is missing.
-      - V(read) is what this module reads. V(join) makes and deletes bootstrap tokens and labels nodes.
-        V(approve) approves the certificates of the nodes that join. V(rejoin) deletes nodes whose machines join anew.
-        V(flannel) applies flannel's and kube-proxy's DaemonSets. V(services) makes the accounts of nodes with Docker,
-        V(services_read) reads their tokens. V(drain) cordons nodes and evicts pods.
+      - What the run is going to do in the cluster. The module checks whether the account has all permissions for it,
+        and fails with a list of those that it lacks.
+      - V(read) is what this module reads. V(join) creates and deletes bootstrap tokens and labels nodes. V(approve)
+        approves the certificates of the nodes that join. V(rejoin) deletes nodes whose machines join again. V(flannel)
+        applies flannel's and kube-proxy's DaemonSets. V(services) creates the service accounts for nodes with Docker,
+        and V(services_read) reads their tokens. V(drain) cordons nodes and evicts pods.
     type: list
     elements: str
     choices: [read, join, approve, rejoin, flannel, services_read, services, drain]
     default: []
 extends_documentation_fragment:
+  - kubernetes.core.k8s_auth_options
   - winkube.node.cluster_options
 attributes:
   check_mode:
@@ -61,7 +62,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 api_server:
-  description: Host and port of the control plane endpoint, as cluster-info tells it to joining nodes.
+  description: Host and port of the control plane endpoint according to cluster-info.
   type: str
   returned: always
   sample: k8s.example.com:6443
@@ -80,12 +81,12 @@ kubernetes_version:
   returned: always
   sample: v1.37.1
 node_version:
-  description: Version of Kubernetes for nodes of the cluster, that of the API server without what vendors add to it.
+  description: Version of Kubernetes for nodes of the cluster, which is the API server's without the vendor's suffix.
   type: str
   returned: always
   sample: 1.37.1
 flannel:
-  description: Configuration of flannel on Linux nodes; empty where the cluster has no ConfigMap C(kube-flannel-cfg).
+  description: Configuration of flannel on Linux nodes. It is empty if there is no ConfigMap C(kube-flannel-cfg).
   type: dict
   returned: always
   contains:
@@ -93,14 +94,14 @@ flannel:
       description: Namespace and name of the ConfigMap.
       type: str
     net_conf:
-      description: Its C(net-conf.json); empty where that cannot be read.
+      description: Its C(net-conf.json), or empty if that cannot be parsed.
       type: dict
 cluster_name:
   description: Name of the cluster in kubeadm's configuration.
   type: str
   returned: always
 pod_subnet:
-  description: The pods' CIDR; empty where kubeadm's configuration has none.
+  description: The pods' CIDR, or empty if kubeadm's configuration does not set it.
   type: str
   returned: always
 service_subnet:
@@ -112,14 +113,14 @@ dns_domain:
   type: str
   returned: always
 cluster_dns:
-  description: Addresses of the cluster's DNS service, as kubelets are told.
+  description: Addresses of the cluster's DNS service in the kubelets' configuration.
   type: list
   elements: str
   returned: always
 unbound_daemon_sets:
   description:
-    - DaemonSets that name no operating system, neither by node selector nor by affinity. One of Linux would be
-      scheduled on Windows nodes too, and hang there.
+    - DaemonSets that select no operating system, neither by node selector nor by affinity. The pods of those for Linux
+      would be scheduled on Windows nodes too, and never start there.
   type: list
   elements: dict
   returned: always
@@ -139,7 +140,7 @@ nodes:
       description: Whether the node is Ready.
       type: bool
     pod_cidr:
-      description: The node's pod CIDR; empty until the cluster has given one.
+      description: The node's pod CIDR, or empty if the cluster has not assigned one yet.
       type: str
     os:
       description: The node's operating system label.
@@ -152,21 +153,21 @@ nodes:
       type: bool
     cordon_owner:
       description:
-        - For whom M(winkube.node.nodes_drain) cordoned it (O(winkube.node.nodes_drain#module:owner)). Empty where it is
-          not cordoned, or where somebody else did it.
+        - The owner for whom M(winkube.node.nodes_drain) cordoned it (O(winkube.node.nodes_drain#module:owner)). Empty
+          if it is not cordoned, or was cordoned in another way.
       type: str
     addresses:
-      description: All addresses and names that its kubelet has told.
+      description: All addresses and names that its kubelet reported.
       type: list
       elements: str
     internal_ip:
-      description: The node's first internal address; empty until its kubelet has told one.
+      description: The node's first internal address, or empty if its kubelet has not reported one yet.
       type: str
     runtime_label:
       description: Its label C(winkube.node/container-runtime), which keeps HostProcess DaemonSets away from Docker.
       type: str
     network_pods:
-      description: The pods on it of the DaemonSets of role cni, with V(read) in O(purposes).
+      description: Its pods of the role cni's DaemonSets, if O(purposes) contains V(read).
       type: list
       elements: dict
       contains:
@@ -177,7 +178,7 @@ nodes:
           description: Its name.
           type: str
         revision:
-          description: Its label C(winkube.node/revision), which says of which template and configuration it was made.
+          description: Its label C(winkube.node/revision), which identifies its template and configuration.
           type: str
 """
 
@@ -231,14 +232,14 @@ def keys(certificates: bytes) -> set[bytes]:
 
 
 def check_ca(module: AnsibleModule, cluster: Cluster, certificates: bytes) -> None:
-    """Refuse a CA of cluster-info that the kubeconfig does not trust."""
+    """Refuse a CA in cluster-info that neither the kubeconfig nor `ca_cert` trusts."""
     settings = cluster.configuration
     if not module.params["verify_ca"] or not settings.verify_ssl or not settings.ssl_ca_cert:
         return
     if not keys(certificates) <= keys(Path(settings.ssl_ca_cert).read_bytes()):
         module.fail_json(
             msg="the ConfigMap kube-public/cluster-info: expected the CA of the kubeconfig, got another one. Nodes "
-            "would trust whoever has its key. Find out who changed it; if the API server is only reached through "
+            "would trust anyone who has its key. Find out who changed it. If the API server is only reached through "
             "a proxy with a certificate of another CA, set node_join_verify_ca: false (verify_ca: false)"
         )
 
@@ -255,7 +256,7 @@ def document(module: AnsibleModule, cluster: Cluster, place: str, key: str, form
         found = yaml_load((config_map(cluster, *place.split("/")) or {}).get(key) or "") or {}
         why = problem(found, form) if found else ""
     except yaml.YAMLError:
-        why = "no YAML"
+        why = "expected YAML"
     if why:
         module.fail_json(msg=f"the ConfigMap {place} of the cluster at {cluster.server} cannot be used: {key}: {why}")
     return found
@@ -267,7 +268,7 @@ def control_plane(module: AnsibleModule, cluster: Cluster) -> dict[str, str]:
     if not info.get("clusters"):
         module.fail_json(
             msg=f"the cluster at {cluster.server} has no ConfigMap kube-public/cluster-info: kubeadm join cannot "
-            "discover it; `kubeadm init phase bootstrap-token` on the control plane makes it"
+            "discover the cluster. Create it with `kubeadm init phase bootstrap-token` on the control plane"
         )
     entry = info["clusters"][0]["cluster"]
     try:

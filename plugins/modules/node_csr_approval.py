@@ -11,19 +11,19 @@ short_description: Approve the client certificates of nodes that join
 version_added: "0.1.0"
 description:
   - Waits for the certificate signing requests of kubelets that join with tokens of M(winkube.node.bootstrap_token), and
-    approves exactly those. Other requests are left alone.
+    approves only those.
   - A request is approved if it was made with the token of a node that is not Ready, for the signer
     C(kubernetes.io/kube-apiserver-client-kubelet), with the usages of a kubelet, the common name C(system:node:) and
     that node's name, the organization C(system:nodes) only, and without subject alternative names.
-  - If two different keys ask for one node's name, neither is approved.
-  - Deletes the token of each node that has registered with its certificate. The task ends when all nodes have, when
-    somebody else has deleted the tokens, or after O(timeout).
-  - Joining nodes wait for it, so it runs beside them, with C(async).
+  - If requests with two different keys are for the same node, neither is approved.
+  - Deletes the token of each node that has registered with its certificate. The task ends when all nodes have
+    registered, when another client has deleted the tokens, or after O(timeout).
+  - Nodes wait for the approval while they join, so run it at the same time, with C(async).
   - Runs on the controller or a control plane host, never on a Windows node.
   - The account of O(kubeconfig) needs what C(docs/rbac.yaml) of this collection grants.
 options:
   token_ids:
-    description: The id of the token that was made for a node, by the node's name.
+    description: IDs of the tokens by the names of the nodes that they were created for.
     type: dict
     required: true
   timeout:
@@ -31,6 +31,7 @@ options:
     type: int
     default: 1800
 extends_documentation_fragment:
+  - kubernetes.core.k8s_auth_options
   - winkube.node.cluster_options
 requirements:
   - cryptography (Python)
@@ -45,10 +46,10 @@ author:
 """
 
 EXAMPLES = r"""
-- name: Approve the nodes that join, meanwhile
+- name: Approve certificates while the nodes join
   winkube.node.node_csr_approval:
     kubeconfig: ~/.kube/config
-    token_ids: "{{ made.token_ids }}"
+    token_ids: "{{ created.token_ids }}"
     timeout: 900
   delegate_to: localhost
   run_once: true
@@ -59,7 +60,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 approved:
-  description: The name of the request that was approved, by node.
+  description: Names of the approved requests by node.
   type: dict
   returned: always
 registered:
@@ -68,7 +69,7 @@ registered:
   elements: str
   returned: always
 refused:
-  description: Why a node's requests were not approved, by node.
+  description: Why requests were not approved, by node.
   type: dict
   returned: always
 """
@@ -155,7 +156,7 @@ class Approver:
         try:
             self._api.approve(request)
         except ApiError as error:
-            # It was changed or deleted in the meantime: the next poll reads it again.
+            # Another client changed or deleted it in the meantime. The next poll reads it again.
             if error.status not in (404, 409):
                 raise
 
@@ -189,7 +190,7 @@ def wait(approver: Approver, timeout: float, clock: t.Callable[[], float], sleep
             if not approver.poll() or clock() >= end:
                 return
         except ApiError as error:
-            if not error.passing or clock() >= end:
+            if not error.is_temporary or clock() >= end:
                 raise
         sleep(POLL_SECONDS)
 

@@ -7,59 +7,62 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: nodes_drain
-short_description: Cordon and drain nodes of a cluster, and remember who did it
+short_description: Cordon and drain nodes of a cluster, and record the owner of the cordon
 version_added: "0.1.0"
 description:
   - Cordons nodes and evicts their pods through the Eviction API, so that PodDisruptionBudgets are respected, and waits
-    until the pods are gone. An eviction that a budget refuses is tried again until O(timeout).
+    until the pods are gone. An eviction that a budget refuses is retried until O(timeout).
   - It works like C(kubectl drain --ignore-daemonsets). Pods of DaemonSets and static pods stay. A pod without a
-    controller, or with an C(emptyDir) volume, is refused unless O(force) or O(delete_emptydir_data) allow it; nothing
-    is evicted then, and the node is not cordoned.
-  - A node that it cordons gets the annotation C(winkube.node/cordoned), which says for whom, from where and when.
-    M(winkube.node.nodes_uncordon) lifts only such cordons; a node that was cordoned before stays as it was.
-  - Pods of a node that is not Ready are evicted too, but not waited for, since its kubelet does not stop them.
+    controller or with an C(emptyDir) volume is evicted only if O(force) or O(delete_emptydir_data) allow it. Otherwise
+    the drain is refused. The node is not cordoned, and nothing is evicted.
+  - A node that it cordons gets the annotation C(winkube.node/cordoned) with the owner, the machine on which the task
+    ran, and the time. M(winkube.node.nodes_uncordon) removes only such cordons. A node that was cordoned before is not
+    annotated.
+  - Pods of a node that is not Ready are evicted too, but the task does not wait for them, since its kubelet does not
+    stop them.
   - One task drains many nodes at the same time. It runs on the controller or a control plane host, never on a Windows
     node.
-  - O(kubeconfig) is of an account that may change nodes, list and evict pods.
+  - The account needs permission to change nodes, and to list and evict pods.
 options:
   owner:
-    description: For whom nodes are cordoned, such as the name of the playbook.
+    description: Owner of the cordons, such as the name of the playbook.
     type: str
     required: true
   force:
-    description: Whether pods without a controller are evicted; nothing makes them again.
+    description: Whether pods without a controller are evicted. They are not recreated.
     type: bool
     default: false
   delete_emptydir_data:
-    description: Whether pods with C(emptyDir) volumes are evicted, whose data is lost.
+    description: Whether pods with C(emptyDir) volumes are evicted. The data in these volumes is lost.
     type: bool
     default: false
   grace_period:
-    description: Seconds that pods get to stop; by default what each of them says.
+    description: Seconds that pods get to stop. The default is each pod's own grace period.
     type: int
   timeout:
-    description: Seconds until it gives up, for all nodes together; 0 never does.
+    description: Time limit for all nodes together, in seconds. V(0) means no limit.
     type: int
     default: 600
   check_access:
     description:
-      - Whether the API server is asked first if the user of O(kubeconfig) may cordon nodes and evict pods. Where it
-        may not, the module fails with a list of what is missing.
+      - Whether to check first that the account may cordon nodes and evict pods. If it may not, the module fails with a
+        list of the missing permissions.
     type: bool
     default: false
 extends_documentation_fragment:
+  - kubernetes.core.k8s_auth_options
   - winkube.node.cluster_options
   - winkube.node.cluster_options.nodes
 attributes:
   check_mode:
-    description: Says which nodes could not be drained and who cordoned which, and changes nothing.
+    description: Reports which nodes could not be drained, and the owners of cordons. Changes nothing.
     support: full
 author:
   - winkube.node contributors (@winkube)
 """
 
 EXAMPLES = r"""
-- name: Empty two nodes
+- name: Drain two nodes
   winkube.node.nodes_drain:
     kubeconfig: ~/.kube/config
     nodes: [windows01, windows02]
@@ -70,7 +73,7 @@ EXAMPLES = r"""
   run_once: true
   register: drained
 
-- name: Put them back to work
+- name: Put them back into service
   winkube.node.nodes_uncordon:
     kubeconfig: ~/.kube/config
     nodes: [windows01, windows02]
@@ -87,14 +90,14 @@ nodes:
   contains:
     status:
       description:
-        - V(drained); V(checked) in check mode; V(refused) where pods must not be evicted without being told so;
-          V(timeout) where pods were left; V(failed).
+        - V(drained); V(checked) in check mode; V(refused) if O(force) or O(delete_emptydir_data) would be needed;
+          V(timeout) if pods were left at the time limit; V(failed).
       type: str
     msg:
-      description: Why it is not drained, naming pods and PodDisruptionBudgets.
+      description: Why it is not drained, with the names of pods and PodDisruptionBudgets.
       type: str
     changed:
-      description: Whether anything was done.
+      description: Whether the node or its pods were changed.
       type: bool
     ours:
       description: Whether it is cordoned for O(owner), by this task or an earlier one.
@@ -103,20 +106,20 @@ nodes:
       description: Whether it was cordoned when the task began.
       type: bool
     cordoned_by:
-      description: Who cordoned it; empty where nobody did.
+      description: Who cordoned it, or empty if it is not cordoned.
       type: str
     evicted:
       description: Pods that were evicted, as C(NAMESPACE/NAME).
       type: list
       elements: str
     ignored:
-      description: Pods that stay, and why.
+      description: Pods that stay, with the reason.
       type: dict
     boot_id:
-      description: The node's boot id; another one tells that it has rebooted.
+      description: The node's boot ID, which changes with every reboot.
       type: str
     host_process:
-      description: Container ids of the node's HostProcess DaemonSets, for O(winkube.node.nodes_ready#module:before).
+      description: Container IDs of the node's HostProcess DaemonSets, for O(winkube.node.nodes_ready#module:before).
       type: dict
 """
 

@@ -10,56 +10,57 @@ module: nodes_ready
 short_description: Wait until nodes of a cluster are Ready
 version_added: "0.1.0"
 description:
-  - Waits through the Kubernetes API until all the nodes named are registered and, by default, Ready.
-  - One task waits for a whole fleet. It runs on the controller or a control plane host, never on a Windows node.
-  - O(kubeconfig) is of an account that may read nodes.
+  - Waits until all of O(nodes) are registered with the cluster and, by default, Ready.
+  - One task waits for all nodes. It runs on the controller or a control plane host, never on a Windows node.
+  - The account needs permission to read nodes.
 options:
   condition:
     description:
-      - What to wait for. V(registered) is there at all, with a pod CIDR where O(pod_cidr=true).
-      - V(ready) is condition Ready.
+      - V(registered) waits until the cluster has a Node object, and with O(pod_cidr=true) until that has a pod CIDR.
+      - V(ready) also waits for the condition Ready.
     type: str
     choices: [registered, ready]
     default: ready
   pod_cidr:
-    description: Whether a node counts only once the cluster has given it a pod CIDR.
+    description: Whether to wait until the cluster has assigned a pod CIDR, too.
     type: bool
     default: false
   host_process:
     description:
-      - Whether a node counts only once the pods of its HostProcess DaemonSets (its network, kube-proxy) are ready too.
+      - Whether to wait until the pods of the node's HostProcess DaemonSets (its network, kube-proxy) are ready, too.
     type: bool
     default: false
   before:
     description:
-      - Nodes that have rebooted, each with what RV(winkube.node.nodes_drain#module:nodes) said of it before
-        (C(boot_id), C(host_process)). For some seconds after a reboot the cluster still believes what the kubelet
-        reported before it; with this, such a node counts only once the kubelet has reported anew.
+      - State before the reboot of each node that was rebooted, as RV(winkube.node.nodes_drain#module:nodes) returned it
+        (C(boot_id), C(host_process)). For some seconds after a reboot the cluster still shows the former state. With
+        this option the module waits until the kubelet has reported since the reboot.
     type: dict
     default: {}
   required:
     description:
-      - Whether the task fails where a node does not get there. With V(false) such nodes are in RV(waiting), and it is
-        for later tasks to fail their hosts only.
+      - Whether the task fails if a node does not reach the state in time. With V(false) such nodes are in RV(waiting),
+        so that later tasks can fail only their hosts.
     type: bool
     default: true
   timeout:
-    description: Seconds to wait.
+    description: Time limit in seconds.
     type: int
     default: 600
 extends_documentation_fragment:
+  - kubernetes.core.k8s_auth_options
   - winkube.node.cluster_options
   - winkube.node.cluster_options.nodes
 attributes:
   check_mode:
-    description: Looks once and does not wait.
+    description: Reads the state once and does not wait.
     support: full
 author:
   - winkube.node contributors (@winkube)
 """
 
 EXAMPLES = r"""
-- name: Wait for the fleet
+- name: Wait until two nodes are Ready
   winkube.node.nodes_ready:
     kubeconfig: ~/.kube/config
     nodes: [windows01, windows02]
@@ -70,27 +71,27 @@ EXAMPLES = r"""
 
 RETURN = r"""
 nodes:
-  description: Every node by name, with what the cluster last said of it.
+  description: The last known state of every node, by name.
   type: dict
   returned: always
   contains:
     registered:
-      description: Whether the cluster knows the node.
+      description: Whether the cluster has a Node object of this name.
       type: bool
     ready:
       description: Whether it is Ready.
       type: bool
     pod_cidr:
-      description: Its pod CIDR; empty while it has none.
+      description: Its pod CIDR, or empty if it does not have one yet.
       type: str
     internal_ip:
-      description: Its first internal address; empty while it has none.
+      description: Its first internal address, or empty if it does not have one yet.
       type: str
     reason:
-      description: Why it is not Ready, in the kubelet's words.
+      description: Why it is not Ready, as the kubelet reported it.
       type: str
 waiting:
-  description: Names of the nodes that did not get there.
+  description: Names of the nodes that did not reach the state.
   type: list
   elements: str
   returned: always
@@ -112,11 +113,11 @@ FIRST_ANSWER_SECONDS = 15.0
 
 
 def describe(node: t.Mapping[str, t.Any] | None, boot_id: str = "") -> dict[str, t.Any]:
-    """Describe a node as the cluster reports it; also one that the cluster does not have.
+    """Return the state of a node, which may not exist.
 
     Args:
         node: the node as the API returns it.
-        boot_id: the boot id from before a reboot; empty if the node did not reboot.
+        boot_id: the boot ID from before a reboot, or empty if the node did not reboot.
     """
     if node is None:
         why = "the node is not registered"
@@ -140,7 +141,7 @@ def describe(node: t.Mapping[str, t.Any] | None, boot_id: str = "") -> dict[str,
     }
 
 
-def there(state: t.Mapping[str, t.Any], condition: str, pod_cidr: bool) -> bool:
+def is_done(state: t.Mapping[str, t.Any], condition: str, pod_cidr: bool) -> bool:
     """Return whether a node is in the state that the task waits for."""
     return bool(state["registered"] if condition == "registered" else state["ready"]) and (
         bool(state["pod_cidr"]) or not pod_cidr
@@ -148,7 +149,7 @@ def there(state: t.Mapping[str, t.Any], condition: str, pod_cidr: bool) -> bool:
 
 
 def describe_nodes(params: t.Mapping[str, t.Any], api: NodeApi) -> dict[str, dict[str, t.Any]]:
-    """Describe every node as it is now.
+    """Return the current state of every node.
 
     Raises:
         ApiError: a request to the cluster failed.
@@ -175,13 +176,13 @@ def wait(module: AnsibleModule, api: NodeApi) -> dict[str, t.Any]:
         try:
             nodes = describe_nodes(params, api)
         except ApiError as error:
-            # An API server may be unavailable for a while, as in an upgrade. One that has never answered is an error.
-            patience = end if nodes else min(end, begin + FIRST_ANSWER_SECONDS)
-            if not error.passing or time.monotonic() >= patience:
+            # An API server may be unavailable for a while, as in an upgrade. One that never answered is an error.
+            limit = end if nodes else min(end, begin + FIRST_ANSWER_SECONDS)
+            if not error.is_temporary or time.monotonic() >= limit:
                 module.fail_json(msg=str(error), nodes=nodes, waiting=params["nodes"])
             time.sleep(POLL_SECONDS)
             continue
-        waiting = [name for name in nodes if not there(nodes[name], params["condition"], params["pod_cidr"])]
+        waiting = [name for name in nodes if not is_done(nodes[name], params["condition"], params["pod_cidr"])]
         if not waiting or module.check_mode or time.monotonic() >= end:
             return {"nodes": nodes, "waiting": waiting}
         time.sleep(POLL_SECONDS)

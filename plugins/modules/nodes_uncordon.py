@@ -1,7 +1,7 @@
 #!/usr/bin/python
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Lift the cordons of nodes_drain."""
+"""Uncordon nodes that nodes_drain cordoned."""
 
 from __future__ import annotations
 
@@ -10,31 +10,32 @@ module: nodes_uncordon
 short_description: Uncordon nodes that were cordoned for the same owner
 version_added: "0.1.0"
 description:
-  - Uncordons nodes that M(winkube.node.nodes_drain) cordoned for O(owner), and takes its annotation off.
-  - A node that anybody else cordoned stays so.
-  - O(kubeconfig) is of an account that may change nodes.
+  - Uncordons nodes that M(winkube.node.nodes_drain) cordoned for O(owner), and removes its annotation.
+  - Nodes that were cordoned for another owner, or in another way, stay cordoned.
+  - The account needs permission to change nodes.
 options:
   owner:
-    description: For whom the nodes were cordoned.
+    description: Owner of the cordons, as given to M(winkube.node.nodes_drain).
     type: str
     required: true
   timeout:
-    description: Seconds to go on trying while the API server is not reached.
+    description: Time limit for retries in seconds, if the API server cannot be reached or a node changes meanwhile.
     type: int
     default: 60
 extends_documentation_fragment:
+  - kubernetes.core.k8s_auth_options
   - winkube.node.cluster_options
   - winkube.node.cluster_options.nodes
 attributes:
   check_mode:
-    description: Says which nodes it would uncordon.
+    description: Reports which nodes would be uncordoned.
     support: full
 author:
   - winkube.node contributors (@winkube)
 """
 
 EXAMPLES = r"""
-- name: Put nodes back to work
+- name: Put nodes back into service
   winkube.node.nodes_uncordon:
     kubeconfig: ~/.kube/config
     nodes: [windows01, windows02]
@@ -56,10 +57,10 @@ nodes:
       description: Whether it is cordoned now.
       type: bool
     msg:
-      description: Why it could not be done, or who else cordoned it.
+      description: Why it could not be uncordoned, or who else cordoned it.
       type: str
     failed:
-      description: Whether it could not be done.
+      description: Whether uncordoning failed.
       type: bool
 """
 
@@ -88,7 +89,7 @@ def uncordon(api: NodeApi, name: str, owner: str, dry: bool) -> dict[str, t.Any]
     cordon = read_cordon(node)
     patch = uncordon_patch(node, owner)
     if patch is None:
-        who = cordon.mark or "somebody else"
+        who = cordon.mark or "another client"
         message = f"{name}: it stays cordoned, by {who}" if cordon.unschedulable else ""
         return {"changed": False, "unschedulable": cordon.unschedulable, "msg": message, "failed": False}
     if not dry:
@@ -96,13 +97,13 @@ def uncordon(api: NodeApi, name: str, owner: str, dry: bool) -> dict[str, t.Any]
     return {"changed": True, "unschedulable": False, "msg": "", "failed": False}
 
 
-def patiently(api: NodeApi, name: str, module: AnsibleModule, end: float) -> dict[str, t.Any]:
+def uncordon_with_retries(api: NodeApi, name: str, module: AnsibleModule, end: float) -> dict[str, t.Any]:
     """Uncordon a node; retry conflicts and connection failures until the time is up."""
     while True:
         try:
             return uncordon(api, name, module.params["owner"], module.check_mode)
         except ApiError as error:
-            if not error.passing or time.monotonic() >= end:
+            if not error.is_temporary or time.monotonic() >= end:
                 return {"changed": False, "unschedulable": True, "msg": f"{name}: {error}", "failed": True}
         time.sleep(POLL_SECONDS)
 
@@ -118,7 +119,7 @@ def main() -> None:
     )
     api = NodeApi(Cluster(module))
     end = time.monotonic() + module.params["timeout"]
-    nodes = {name: patiently(api, name, module, end) for name in module.params["nodes"]}
+    nodes = {name: uncordon_with_retries(api, name, module, end) for name in module.params["nodes"]}
     result = {"changed": any(node["changed"] for node in nodes.values()), "nodes": nodes}
     messages = [node["msg"] for node in nodes.values() if node["failed"]]
     if messages:

@@ -10,11 +10,11 @@ module: service_account_tokens
 short_description: Read long-lived tokens of service accounts
 version_added: "0.1.0"
 description:
-  - Reads the tokens that the cluster has put into Secrets of type C(kubernetes.io/service-account-token), and waits
-    until it has, for programs outside of pods such as kube-proxy as a Windows service.
+  - Reads the tokens that the cluster writes into Secrets of type C(kubernetes.io/service-account-token). Programs
+    outside of pods use them, such as kube-proxy as a Windows service.
   - The tokens are returned in RV(tokens); use C(no_log) on the task.
   - Runs on the controller or a control plane host, never on a Windows node.
-  - O(kubeconfig) is of an account that may read the Secrets.
+  - The account needs permission to read the Secrets.
 options:
   secrets:
     description: The Secrets, as C(NAMESPACE/NAME).
@@ -22,14 +22,15 @@ options:
     elements: str
     required: true
   timeout:
-    description: Seconds to wait for tokens that are not there; V(0) looks once and leaves out what is missing.
+    description: Seconds to wait for missing tokens. V(0) reads once and returns those that exist.
     type: int
     default: 0
 extends_documentation_fragment:
+  - kubernetes.core.k8s_auth_options
   - winkube.node.cluster_options
 attributes:
   check_mode:
-    description: Looks once and does not wait.
+    description: Reads once and does not wait.
     support: full
 author:
   - winkube.node contributors (@winkube)
@@ -48,7 +49,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 tokens:
-  description: The tokens by C(NAMESPACE/NAME); what the cluster has not made yet is not in it.
+  description: The tokens by C(NAMESPACE/NAME), without those that do not exist yet.
   type: dict
   returned: always
 """
@@ -81,9 +82,9 @@ def read(cluster: Cluster, secrets: t.Sequence[str]) -> dict[str, str]:
     return tokens
 
 
-def read_patiently(cluster: Cluster, secrets: t.Sequence[str], patience: float) -> dict[str, str]:
+def wait(cluster: Cluster, secrets: t.Sequence[str], seconds: float) -> dict[str, str]:
     """Poll until all tokens exist or the time is up, and return them."""
-    end = time.monotonic() + patience
+    end = time.monotonic() + seconds
     tokens = read(cluster, secrets)
     while len(tokens) < len(secrets) and time.monotonic() < end:
         time.sleep(POLL_SECONDS)
@@ -104,14 +105,14 @@ def main() -> None:
         if not all(secret.partition("/")):
             module.fail_json(msg=f"secrets: expected NAMESPACE/NAME, got {secret!r}")
     cluster = Cluster(module)
-    patience = 0 if module.check_mode else module.params["timeout"]
+    seconds = 0 if module.check_mode else module.params["timeout"]
     with cluster.needed():
-        tokens = read_patiently(cluster, secrets, patience)
+        tokens = wait(cluster, secrets, seconds)
     missing = [secret for secret in secrets if secret not in tokens]
-    if missing and patience:
+    if missing and seconds:
         module.fail_json(
-            msg=f"the cluster has made no token in {', '.join(missing)} after {patience} seconds: its controller of "
-            "service accounts' tokens does not run, or the service account does not exist"
+            msg=f"expected a token in {', '.join(missing)}, got none after {seconds} seconds. Check that the service "
+            "account exists, and that kube-controller-manager runs"
         )
     module.exit_json(changed=False, tokens=tokens)
 

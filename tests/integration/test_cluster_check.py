@@ -85,7 +85,7 @@ def test_a_kubeconfig_that_may_not_do_all_is_refused(site: Site) -> None:
     path = kubeconfig(site, "nobody", user=nobody)
     said = untouched(site, site.run("site.yml", variables={"kubeconfig": path}))
     for text in (
-        "create, delete secrets in namespace kube-system (to make and delete bootstrap tokens)",
+        "create, delete secrets in namespace kube-system (to create and delete bootstrap tokens)",
         "list nodes",
         "get, create, patch daemonsets.apps kube-flannel-windows in namespace kube-flannel",
     ):

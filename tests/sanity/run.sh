@@ -21,6 +21,9 @@ cd "$top"
 git ls-files -z --cached --others --exclude-standard | while IFS= read -r -d '' file; do [ -e "$file" ] && printf '%s\0' "$file"; done |
     tar --null -T - -cf - | tar -xf - -C "$node"
 
+# Modules extend a documentation fragment of kubernetes.core, which ansible-test looks for only next to the collection.
+ln -s "$("$python" -c 'import ansible_collections, pathlib; print(pathlib.Path(list(ansible_collections.__path__)[0]) / "kubernetes")')" "$copy/ansible_collections/kubernetes"
+
 # ansible-test keeps its environments under HOME: they belong to this checkout.
 user=${HOME:-/nonexistent}
 HOME=${SANITY_HOME:-$top/.venv/sanity}

@@ -48,6 +48,10 @@ class FakeCluster:
         """Returns whether a review of access is answered with no."""
         self.failures: dict[tuple[str, str], list[tuple[int, t.Any]]] = {}
         """Responses that replace the usual ones, by method and path."""
+        self.authorization = "Bearer s3cret"
+        """The header that every request must have."""
+        self.headers: list[tuple[str, str]] = []
+        """The headers of the last request."""
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
         threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
@@ -159,7 +163,8 @@ class FakeCluster:
 
             def do_GET(self) -> None:
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-                assert self.headers["Authorization"] == "Bearer s3cret"
+                cluster.headers = self.headers.items()
+                assert self.headers["Authorization"] == cluster.authorization
                 if self.command == "PATCH":
                     cluster.types.add(self.headers["Content-Type"])
                 target = urllib.parse.urlsplit(self.path)
@@ -222,11 +227,11 @@ def run_module(
     given = {"kubeconfig": str(cluster.kubeconfig), **options, "_ansible_check_mode": check_mode}
     warnings: list[str] = []
 
-    def end(_module: object, **result: t.Any) -> t.NoReturn:
-        raise _EndError(result)
+    def end(module: basic.AnsibleModule, **result: t.Any) -> t.NoReturn:
+        raise _EndError(basic.remove_values(result, module.no_log_values))
 
-    def fail(_module: object, **result: t.Any) -> t.NoReturn:
-        raise _EndError({"failed": True, **result})
+    def fail(module: basic.AnsibleModule, **result: t.Any) -> t.NoReturn:
+        end(module, failed=True, **result)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(basic, "_ANSIBLE_ARGS", json.dumps({"ANSIBLE_MODULE_ARGS": given}).encode())

@@ -7,6 +7,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ...module_utils.redaction.urls import redact_url
 from ..downloads import curl
 from ..downloads.attempts import FETCHED
 from ..engine.answers import Answers
@@ -89,9 +90,9 @@ def _own_url(url: str, kind: str, versions: int) -> str:
     name = f"{kind.replace('-', '_')}_url"
     filled = catalogue.filled(url, "1.0")
     if not locations.is_own_url(filled):
-        raise ArtifactError(name, curl.redacted(url), "expected an http or https URL that ends in a file's name")
+        raise ArtifactError(name, redact_url(url), "expected an http or https URL that ends in a file's name")
     if versions > 1 and filled == url:
-        raise ArtifactError(name, curl.redacted(url), f"expected {{version}} in it, for {versions} versions are listed")
+        raise ArtifactError(name, redact_url(url), f"expected {{version}} in it, for {versions} versions are listed")
     return url
 
 

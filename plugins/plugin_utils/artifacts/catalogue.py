@@ -12,6 +12,7 @@ import re
 import string
 import typing as t
 
+from ...module_utils.redaction.urls import carries_secret, redact_url
 from ..downloads import curl
 from ..specification.convert import convert
 from ..values.errors import ResourceError
@@ -227,11 +228,11 @@ def _check_pattern(pattern: str, where: str) -> None:
         names = {field for dummy, field, dummy2, dummy3 in string.Formatter().parse(pattern) if field is not None}
         filled = pattern.format(**dict.fromkeys(_FIELDS, "1"))
     except (ValueError, KeyError, IndexError, AttributeError):
-        raise ArtifactError(where, curl.redacted(pattern), expected) from None
+        raise ArtifactError(where, redact_url(pattern), expected) from None
     fits = names <= _FIELDS and names and filled.startswith(("http://", "https://")) and curl.is_url(filled)
-    if not fits or curl.carries_secret(filled):
-        hint = "User and query belong in artifact_sites." if curl.carries_secret(pattern) else ""
-        raise ArtifactError(where, curl.redacted(pattern), expected, hint)
+    if not fits or carries_secret(filled):
+        hint = "User and query belong in artifact_sites." if carries_secret(pattern) else ""
+        raise ArtifactError(where, redact_url(pattern), expected, hint)
 
 
 def _check_member(member: str, where: str) -> None:

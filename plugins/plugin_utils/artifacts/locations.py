@@ -10,6 +10,7 @@ import re
 import typing as t
 import urllib.parse
 
+from ...module_utils.redaction.urls import redact_url
 from ..downloads import curl
 from ..windows import windows_versions
 from . import catalogue as artifacts_catalogue
@@ -193,7 +194,7 @@ def _of_users(url: str, what: str, places: t.Sequence[artifacts_sites.ArtifactSi
         ArtifactError: it is not a URL.
     """
     if not curl.is_url(url):
-        raise ArtifactError(f"url of {what}", curl.redacted(url), "expected an http or https URL")
+        raise ArtifactError(f"url of {what}", redact_url(url), "expected an http or https URL")
     return (
         *(SourceLocation(url=site.at(url), site=site) for site in places if site.overrides),
         SourceLocation(url=url),
@@ -203,7 +204,7 @@ def _of_users(url: str, what: str, places: t.Sequence[artifacts_sites.ArtifactSi
 def _file_name(url: str, what: str) -> str:
     name = urllib.parse.unquote(urllib.parse.urlsplit(url).path.rpartition("/")[2])
     if not name or name in (".", "..") or set('<>:"/\\|?*') & set(name) or not name.isprintable():
-        raise ArtifactError(f"url of {what}", curl.redacted(url), "expected a URL that ends in a file's name")
+        raise ArtifactError(f"url of {what}", redact_url(url), "expected a URL that ends in a file's name")
     return name
 
 

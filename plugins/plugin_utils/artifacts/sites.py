@@ -8,12 +8,13 @@ import dataclasses
 import typing as t
 import urllib.parse
 
+from ...module_utils.redaction import HIDDEN
+from ...module_utils.redaction.urls import redact_url
 from ..downloads import curl
 from ..specification.convert import convert
 from ..specification.describe import SECRET
 from ..values.errors import ResourceError
 from ..values.shown import AsItIs
-from ..values.url_credentials import HIDDEN
 from .catalogue import ArtifactError, checked_sha256
 
 SITES_VARIABLE = "artifact_sites"
@@ -82,7 +83,7 @@ def _site(item: object, where: str) -> ArtifactSite:
     site = ArtifactSite(url=given) if isinstance(given, str) else given
     if not _is_base(site.url):
         hint = "What follows a ? belongs in query." if "?" in site.url else ""
-        raise ArtifactError(f"{where}.url", curl.redacted(site.url), f"expected {_URL}", hint)
+        raise ArtifactError(f"{where}.url", redact_url(site.url), f"expected {_URL}", hint)
     if any(letter.isspace() or not letter.isprintable() or letter == "#" for letter in site.query):
         raise ArtifactError(f"{where}.query", AsItIs(HIDDEN), "expected what follows the ? of a URL, as text")
     if any("\n" in part or "\r" in part for header in site.headers.items() for part in header) or "" in site.headers:

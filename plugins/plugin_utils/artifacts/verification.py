@@ -7,7 +7,7 @@ from __future__ import annotations
 import typing as t
 import urllib.parse
 
-from ..downloads import curl
+from ...module_utils.redaction.urls import redact_url
 from . import sites as artifacts_sites
 from .catalogue import ArtifactError, Kind, catalogue
 
@@ -64,7 +64,7 @@ def why_not(sha256: str, checksum_urls: t.Iterable[str], *, custom: bool) -> str
     if not any(urls):
         return "its publisher has no checksum"
     clear = next((url for url in urls if is_clear(url)), "")
-    return f"its checksum comes over plain HTTP as well ({curl.redacted(clear)})" if clear else ""
+    return f"its checksum comes over plain HTTP as well ({redact_url(clear)})" if clear else ""
 
 
 def of_roles(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> list[Unverified]:
@@ -84,7 +84,7 @@ def of_roles(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> list[Un
             why = f"upstream publishes no checksum of {kind.name}"
         else:
             for site in _clear_sites(kind, values):
-                clear.setdefault(curl.redacted(site.url), []).append(kind)
+                clear.setdefault(redact_url(site.url), []).append(kind)
             continue
         pin = f"{kind.variables}_sha256"
         found.append(Unverified(pin, "", why, f"{pin} verifies it"))

@@ -92,7 +92,7 @@ def start(
     Raises:
         BundleError: the bundle cannot be served with these options.
     """
-    # Whatever shows a URL leaves out a part of this form (resources/_curl.redacted).
+    # `redact_url` leaves out a part of this form.
     tokens, parent = {node: f"~{secrets.token_urlsafe(24)}" for node in nodes}, _play()
     revoked = pathlib.Path(tempfile.mkdtemp(prefix="winkube-bundle-")) / "revoked"
     settings = {

@@ -7,6 +7,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ...module_utils.redaction.urls import redact_url
 from ..engine.resource import SizeProbe, SpaceRequirement
 from ..windows.path_calls import discard
 from ..wire.messages import Call, CallResult, Json, Results
@@ -163,7 +164,7 @@ def _attempt(wanted: Download, place: DownloadSource, label: str, done: tuple[st
         needs = (call.id,)
     verify: dict[str, Json] = {"path": wanted.part, "destination": wanted.path, **wanted.commit}
     if wanted.manifest is not None:
-        verify["manifest"] = {**wanted.manifest, "source": curl.redacted(place.url)}
+        verify["manifest"] = {**wanted.manifest, "source": redact_url(place.url)}
     yield _commit(f"verify-{label}", verify, needs, done)
     if needs != (f"download-{label}",):
         # A complete file that failed the last check is useless to a later attempt, unlike an unfinished one.
@@ -235,7 +236,7 @@ def explain(wanted: Download, results: t.Mapping[str, CallResult]) -> str:
         results: results of `calls`, by id.
     """
     found = [
-        f"{curl.redacted(place.url)}: {why}"
+        f"{redact_url(place.url)}: {why}"
         for label, place in _labelled(wanted, results)
         if (why := _why(label, results, place.route))
     ]
@@ -252,7 +253,7 @@ def brought(wanted: Download, results: t.Mapping[str, CallResult]) -> dict[str, 
     for label, place in _labelled(wanted, results):
         verify = results.get(f"verify-{label}")
         if verify is not None and verify.ok and verify.skipped is None and isinstance(verify.first, t.Mapping):
-            return {**verify.first, "source": curl.redacted(place.url)}
+            return {**verify.first, "source": redact_url(place.url)}
     return None
 
 

@@ -13,7 +13,7 @@ import re
 import typing as t
 import urllib.parse
 
-from ..values.url_credentials import has_credentials, without_credentials
+from ...module_utils.redaction.urls import carries_secret
 from ..wire.messages import Call, CallResult
 
 SCHEMES = ("http", "https", "file")
@@ -22,8 +22,6 @@ PARALLEL = 8
 VERSION_CALL = Call(id="curl", command="curl.exe", arguments=("--version",), on_error="continue", output_limit=2000)
 """Prints curl's version in its first line (a limit keeps the end); resources share one call."""
 _REPLACED = {"\\": "\\\\", '"': '\\"', "\t": "\\t", "\n": "\\n", "\r": "\\r"}
-_TOKEN = re.compile(r"~[A-Za-z0-9_-]{32,}(?=/|$)")
-"""First part of a path that contains a token, such as that of a served bundle."""
 _RATE = re.compile(r"[1-9][0-9]{0,12}[kKmMgG]?")
 
 Version = tuple[int, ...]
@@ -250,22 +248,6 @@ def line(name: str, value: str | None) -> str:
     if value is None:
         return name
     return f'{name} = "{"".join(_REPLACED.get(letter, letter) for letter in value)}"'
-
-
-def carries_secret(url: str) -> bool:
-    """Return whether a URL contains credentials: a user, a query (signatures), or the token of a served bundle."""
-    authority, dummy, rest = url.partition("://")[2].partition("/") if "://" in url else url.partition("/")
-    return has_credentials(url) or "@" in authority or "?" in authority or "?" in rest or bool(_TOKEN.match(rest))
-
-
-def redacted(url: str) -> str:
-    """Return a URL for messages: without user, query, fragment and the token of a served bundle."""
-    # Remove the user first, because a password may contain any of the characters that end a path.
-    bare = without_credentials(url, "").split("?", 1)[0].split("#", 1)[0]
-    scheme, separator, rest = bare.partition("://") if "://" in bare else ("", "", bare)
-    authority, slash, path = rest.partition("/")
-    token = _TOKEN.match(path)
-    return f"{scheme}{separator}{authority.rpartition('@')[2]}{slash}{'~' + path[token.end() :] if token else path}"
 
 
 def is_url(text: str) -> bool:

@@ -7,8 +7,10 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ...module_utils.redaction import BLANK, HIDDEN, HIDDEN_CHANGED
+from ...module_utils.redaction.urls import redact_users
+from ..values.each_text import each_text
 from ..values.errors import ResourceError
-from ..values.url_credentials import HIDDEN, each_text, without_credentials
 from ..wire.messages import Call, CallResult, Results
 from .resource import Change, Resource
 
@@ -132,27 +134,27 @@ def _change(
     reboot: Reboot,
 ) -> Change:
     if resource.no_log:
-        before, after = _hidden(before, HIDDEN), _hidden(after, "(hidden, changed)")
+        before, after = _hidden(before, HIDDEN), _hidden(after, HIDDEN_CHANGED)
         calls = [dataclasses.replace(call, secret=True) for call in calls]
-    before, wanted = _without_credentials(before), after
-    after = _without_credentials(wanted)
+    before, wanted = _without_users(before), after
+    after = _without_users(wanted)
     if before == after:
-        after = _without_credentials(wanted, "(hidden, changed)")
-    return Change(why=_without_credentials(why), before=before, after=after, calls=tuple(calls), reboot=reboot)
+        after = _without_users(wanted, f"{BLANK}(changed)")
+    return Change(why=_without_users(why), before=before, after=after, calls=tuple(calls), reboot=reboot)
 
 
 def _hidden(shown: dict[str, t.Any], instead: str) -> dict[str, t.Any]:
     return {key: value if key in _OPEN or value is None else instead for key, value in shown.items()}
 
 
-def _without_credentials(value: t.Any, instead: str = HIDDEN) -> t.Any:
+def _without_users(value: t.Any, instead: str = BLANK) -> t.Any:
     """Return the value without the users and passwords of URLs."""
-    return each_text(value, lambda text: without_credentials(text, instead))
+    return each_text(value, lambda text: redact_users(text, instead))
 
 
 def _difference(resource: Resource, key: str, before: t.Any, after: t.Any) -> str:
     label = key.replace("_", " ")
-    texts = _text(_without_credentials(before)), _text(_without_credentials(after))
+    texts = _text(_without_users(before)), _text(_without_users(after))
     hidden = (resource.no_log and key not in _OPEN) or texts[0] == texts[1]
     if hidden or max(map(len, texts)) > 80 or any("\n" in text for text in texts):
         return f"{label} differs"

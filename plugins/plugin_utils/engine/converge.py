@@ -16,6 +16,7 @@ import dataclasses
 import datetime
 import typing as t
 
+from ...module_utils.redaction import hidden
 from ..remote.errors import BatchLost, NodeError
 from ..remote.protocol import RemoteNode
 from ..remote.reboot import BATCH_DELAY, order, reboot_message
@@ -315,7 +316,7 @@ class Convergence:
         if result is None or result.error is None:
             return f"{where}: failed"
         if planned.resource.no_log:
-            return f"{where}: {result.error.category} {result.error.id} (details hidden: no_log)"
+            return f"{where}: {result.error.category} {result.error.id} {hidden('no_log')}"
         if explanation := planned.resource.failure(planned.scope.results(calls)):
             return f"{self._node.name}: {planned.resource.title}: {explanation}"
         text = str(result.error)

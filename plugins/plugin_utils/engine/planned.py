@@ -7,6 +7,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ...module_utils.redaction import hidden
 from ..wire.scopes import Scope
 from . import differences
 from .disturbance import disturbance
@@ -42,7 +43,7 @@ class Planned:
     @property
     def why(self) -> str:
         """The reason for the change, or a placeholder if the resource is hidden by `no_log`."""
-        return "differs (hidden: no_log)" if self.resource.no_log else self.change.why
+        return f"differs {hidden('no_log')}" if self.resource.no_log else self.change.why
 
     def to_result(self) -> dict[str, t.Any]:
         """Return the change as an entry of Ansible's result."""
@@ -59,7 +60,7 @@ class Planned:
         """Return the change for Ansible's --diff."""
         before, after = differences.shown(self.change.before, self.change.after)
         if self.resource.no_log:
-            before, after = {"value": "(hidden: no_log)"}, {"value": "(changed, hidden: no_log)"}
+            before, after = {"value": hidden("no_log")}, {"value": hidden("no_log, changed")}
         return {
             "before_header": self.resource.title,
             "after_header": self.resource.title,

@@ -8,6 +8,7 @@ import dataclasses
 import json
 import typing as t
 
+from ...module_utils.redaction import hidden
 from ..remote.reboot import is_ordered
 from ..values.errors import ResourceError
 from ..values.shown import AsItIs
@@ -110,7 +111,7 @@ def plan(
             change = resource.plan(questions.answers(calls, position), windows)
         except ResourceError as error:
             if resource.no_log and error.value is not None:
-                raise ResourceError(resource.title, AsItIs("(hidden: no_log)"), error.expected, error.hint) from None
+                raise ResourceError(resource.title, AsItIs(hidden("no_log")), error.expected, error.hint) from None
             raise
         except MISREAD as error:
             raise BadAnswer(f"{resource.title}: the node's answer cannot be used: {_shown(resource, error)}") from error

@@ -11,6 +11,7 @@ import dataclasses
 import hashlib
 import typing as t
 
+from ...module_utils.redaction.urls import redact_url
 from ..downloads import curl
 from ..values.errors import ResourceError
 from ..windows.node_paths import TRUSTED_FOLDER
@@ -38,7 +39,7 @@ class ImageArchive:
 
     def __post_init__(self) -> None:
         if not curl.is_url(self.url):
-            raise ResourceError("url", curl.redacted(self.url), "expected a URL (http, https, file)")
+            raise ResourceError("url", redact_url(self.url), "expected a URL (http, https, file)")
         if len(self.sha256) != 64 or any(letter not in "0123456789abcdefABCDEF" for letter in self.sha256):
             raise ResourceError("sha256", self.sha256, "expected 64 hexadecimal digits")
 

@@ -11,8 +11,8 @@ import dataclasses
 import json
 import typing as t
 
+from ...module_utils.redaction.urls import has_user
 from ..engine import managed_marks
-from ..values.url_credentials import has_credentials
 from ..windows.registry_calls import remove_value, set_value
 from ..wire.messages import Call, Json, Observation
 
@@ -112,7 +112,7 @@ def _docker(file: t.Mapping[str, t.Any]) -> t.Iterator[PasswordFinding]:
 
 def _is_secret(name: str, value: object) -> bool:
     text = str(value or "")
-    return has_credentials(text) and (name.lower() in _PROXIES or "://" in text)
+    return has_user(text) and (name.lower() in _PROXIES or "://" in text)
 
 
 def _private(call: Call) -> Call:

@@ -21,7 +21,7 @@ import time
 import typing as t
 import zlib
 
-from ..values.redaction import Redaction
+from ...module_utils.redaction.texts import Redaction
 
 _IN_MEMORY = 4 * 1024 * 1024
 """Bytes of one file that are kept in memory before a temporary file is used."""

@@ -17,12 +17,12 @@ import uuid
 
 from ansible.errors import AnsibleConnectionFailure
 
+from ...module_utils.redaction.texts import Redaction
 from ..remote import download
 from ..remote.errors import NodeError
 from ..remote.node import Node
 from ..remote.session import NodeSession
 from ..values.errors import ResourceError
-from ..values.redaction import Redaction
 from ..wire.messages import Batch, Progress
 from . import archive as logs_archive
 from . import catalogue, gathering, page

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ...module_utils.redaction.urls import redact_url
 from ..downloads import curl
 from ..downloads.curl_errors import describe_curl_error
 from ..remote.upload import join_calls, join_scope
@@ -268,7 +269,7 @@ def _before(patch: Patch, results: t.Mapping[str, CallResult]) -> tuple[Outcome,
 
 
 def _missing(file: PatchFile, index: int, have: CallResult, results: t.Mapping[str, CallResult]) -> str:
-    source = file.local or curl.redacted(file.url)
+    source = file.local or redact_url(file.url)
     steps = (_download_scope(index), join_scope(index))
     errors = [
         (name, result)

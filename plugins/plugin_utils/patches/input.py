@@ -11,6 +11,7 @@ import pathlib
 import re
 import typing as t
 
+from ...module_utils.redaction.urls import redact_url
 from ..downloads import curl
 from ..specification.convert import convert
 from ..values.errors import ResourceError
@@ -172,7 +173,7 @@ def _file(where: str, entry: PatchFileEntry, source: str, find: Find) -> PatchFi
             found = wanted if wanted.is_absolute() else pathlib.Path(find(str(wanted)))
             local = _existing(f"{where}.file", found)
     if url and not (curl.is_url(url) and url.startswith(("http://", "https://"))):
-        raise ResourceError(f"{where}.url", curl.redacted(url), "expected a URL of http or https")
+        raise ResourceError(f"{where}.url", redact_url(url), "expected a URL of http or https")
     name = pathlib.Path(local).name if local else curl.file_name(url)
     if not name.lower().endswith(EXTENSIONS):
         raise ResourceError(where, name, f"expected a file with one of the extensions {', '.join(EXTENSIONS)}")

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ..downloads import curl
+from ...module_utils.redaction.urls import redact_url
 from ..values.text_table import text_table
 from .outcome import PatchRecord, conclude
 from .patch import WELL, NodePatches, PatchState, show_build
@@ -82,7 +82,7 @@ def _entry(record: PatchRecord, verdict: PatchState) -> dict[str, t.Any]:
         "changed": record.changed,
         "attempts": len(record.attempts),
         "build": show_build(patch.build) if patch.build else "",
-        "source": (file.local or curl.redacted(file.url)) if file else "windows_update",
+        "source": (file.local or redact_url(file.url)) if file else "windows_update",
         "seconds": round(sum(attempt.seconds for attempt in record.attempts), 1),
     }
 

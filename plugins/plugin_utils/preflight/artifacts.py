@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ...module_utils.redaction.urls import redact_url
 from ..artifacts import cache, catalogue, locations, sites, verification
 from ..artifacts.catalogue import ArtifactError
 from ..downloads import curl
@@ -148,7 +149,7 @@ def _own_problems(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
         url, sha256 = (f"{kind.variables}_{what}" for what in ("url", "sha256"))
         given = str(values.get(url) or "")
         if given and not locations.is_own_url(given):
-            yield Problem(url, curl.redacted(given), "expected an http or https URL that ends in a file's name")
+            yield Problem(url, redact_url(given), "expected an http or https URL that ends in a file's name")
         try:
             catalogue.checked_sha256(values.get(sha256), sha256)
         except ArtifactError as error:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ..values.url_credentials import has_credentials
+from ...module_utils.redaction.urls import has_user
 from .variables import Problem, Role
 
 ROLE = "sysprep"
@@ -33,7 +33,7 @@ def problems(
     )
     found: dict[str, Problem] = {}
     for name, value in values.items():
-        if name.endswith(("_http_proxy", "_https_proxy")) and has_credentials(str(value or "")):
+        if name.endswith(("_http_proxy", "_https_proxy")) and has_user(str(value or "")):
             source = sources.get(name, name)
             where = f"{name} (from {source})" if source != name else name
             found.setdefault(source, Problem(where, value, expected, hint))

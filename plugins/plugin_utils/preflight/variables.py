@@ -13,6 +13,8 @@ import typing as t
 
 from ansible.module_utils.common.yaml import yaml_load
 
+from ...module_utils.redaction import hidden
+from ...module_utils.redaction.names import may_be_secret
 from ..role_variables import roles as role_variables
 from ..specification.variable import Variable
 from ..values.errors import refusal
@@ -22,7 +24,6 @@ from ..values.versions import EXPECTED, Version, docker_problem, pair_problem
 ROLES = pathlib.Path(__file__).parents[3] / "roles"
 NETBIOS_LENGTH = 15
 """Windows truncates NetBIOS names to this length; two nodes with the same beginning collide silently."""
-_SECRET = re.compile(r"pass|secret|token|key|credential", re.IGNORECASE)
 _PLAIN = re.compile(r"v?[\d.]{1,20}|true|false|yes|no", re.IGNORECASE)
 _HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
 _SERIAL = re.compile(r"[1-9]\d*|(?:[1-9]\d?|100)%")
@@ -57,8 +58,8 @@ NO_VERSION = Problem(
 
 def misspelt_value(name: str, value: object) -> AsItIs:
     """Return an unknown variable's value for a message; it may be a secret under a misspelt name."""
-    hidden = _SECRET.search(name) or (isinstance(value, str) and not _PLAIN.fullmatch(value))
-    return AsItIs(f"an unknown name with the value {f'(hidden: a {kind(value)})' if hidden else shown(value)}")
+    is_hidden = may_be_secret(name) or (isinstance(value, str) and not _PLAIN.fullmatch(value))
+    return AsItIs(f"an unknown name with the value {hidden(f'a {kind(value)}') if is_hidden else shown(value)}")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -8,6 +8,7 @@ import dataclasses
 import json
 import typing as t
 
+from ...module_utils.redaction.urls import redact_url
 from ..downloads import attempts, curl
 from ..downloads.checksums import checksum_in, digest
 from ..downloads.site import Site
@@ -106,7 +107,7 @@ class Artifact(Resource):
         sums = [self.checksum_url, *(site.checksum_url for site in self.sites)]
         for url in (*self.urls, *(site.url for site in self.sites), *(url for url in sums if url)):
             if not curl.is_url(url):
-                raise ResourceError("urls", curl.redacted(url), f"expected a URL of {', '.join(curl.SCHEMES)}")
+                raise ResourceError("urls", redact_url(url), f"expected a URL of {', '.join(curl.SCHEMES)}")
         given = [way for way in ("sha256", "sha512", "checksum_url") if getattr(self, way)]
         if len(given) > 1:
             raise ResourceError(given[1], "…", f"expected one of {' and '.join(given[:2])}")
@@ -246,7 +247,7 @@ class Artifact(Resource):
             if known and known == self._actual(seen, aside, "-aside"):
                 back = (*self._write_checksum(), move_path(self._unverified, self.path, "back"))
                 return update(self, {"path": self._unverified}, {"path": self.path}, back, why="it is verified by now")
-            after = {"path": self.path, "source": curl.redacted(self._places[0].url)}
+            after = {"path": self.path, "source": redact_url(self._places[0].url)}
             return create(self, after, fetch, why="is not on the node")
         if not self._verified:
             return self._plan_unverified(seen, here, offer, fetch)
@@ -257,7 +258,7 @@ class Artifact(Resource):
             why = (
                 f"its {self.algorithm} is {actual}, expected {expected}" if expected else "its checksum file is missing"
             )
-            wanted = {"path": self.path, algorithm: expected or f"by {curl.redacted(sums)}"}
+            wanted = {"path": self.path, algorithm: expected or f"by {redact_url(sums)}"}
             away = remove_path(self.path) if expected else self._set_aside()
             return update(self, {"path": self.path, algorithm: actual}, wanted, (away, *fetch), why=why)
         return self._plan_manifest(seen, here)

@@ -11,9 +11,11 @@ import hashlib
 import re
 import typing as t
 
+from ...module_utils.redaction import HIDDEN
 from ..engine.changes import objects, update
 from ..engine.resource import Change, Resource
 from ..values.errors import ResourceError
+from ..values.shown import AsItIs
 from ..windows import sddl
 from ..windows.node_paths import TRUSTED_FOLDER
 from ..windows.windows_info import WindowsInfo
@@ -40,7 +42,9 @@ class CertificateImport(Resource):
 
     def __post_init__(self) -> None:
         if "PRIVATE KEY" in self.content:
-            raise ResourceError("content", "(hidden)", "expected certificates only: a private key has no business here")
+            raise ResourceError(
+                "content", AsItIs(HIDDEN), "expected certificates only: a private key has no business here"
+            )
         if not self.thumbprints:
             raise ResourceError(
                 "content", self.content[:60], "expected a certificate in PEM (-----BEGIN CERTIFICATE-----)"

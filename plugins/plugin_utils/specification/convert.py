@@ -13,9 +13,9 @@ import re
 import types
 import typing as t
 
+from ...module_utils.redaction import HIDDEN
 from ..values.errors import ResourceError
 from ..values.shown import AsItIs, kind, shown
-from ..values.url_credentials import HIDDEN
 from .describe import describe, has_default, is_mapping, is_secret, members, one_of, properties, property_types
 
 _TRUE = frozenset({"yes", "y", "on", "true", "t", "1"})

@@ -7,7 +7,7 @@ from __future__ import annotations
 import typing as t
 
 from ...module_utils.printable import printable
-from .url_credentials import each_text
+from .each_text import each_text
 
 __all__ = ["all_printable", "printable"]
 

@@ -7,17 +7,13 @@ The content of lists and mappings is not printed, because any of it may be a pas
 
 from __future__ import annotations
 
-import re
 import typing as t
 
+from ...module_utils.redaction.texts import redact_value
 from .printable import printable
-from .redaction import Redaction
-from .url_credentials import without_credentials
 
-_QUERY = re.compile(r"(?<=[\w/])\?\S+")
 _LONGEST = 200
 _MOST_KEYS = 12
-_NO_SECRETS = Redaction()
 
 
 class AsItIs(str):
@@ -77,7 +73,7 @@ def kind(value: object) -> str:
 
 def text_without_secrets(text: str) -> str:
     """Return a text without credentials, queries of URLs and other secrets, safe to print."""
-    return printable(_NO_SECRETS.text(_QUERY.sub("?(hidden)", without_credentials(text))))
+    return printable(redact_value(text))
 
 
 def _short(text: str, longest: int) -> str:

@@ -170,7 +170,7 @@ def test_two_budgets_for_a_pod_are_a_mistake_that_no_time_heals(cluster: Cluster
     cluster.refusals["default/a"] = [ApiError("This pod has more than one PodDisruptionBudget", 500)] * 1000
     result = cluster.drain()["n"]
     assert result["status"] == "failed"
-    assert "PodDisruptionBudgets one, two are about it" in result["msg"]
+    assert "PodDisruptionBudgets one, two select it" in result["msg"]
     assert cluster.now == 0
 
 
@@ -179,7 +179,7 @@ def test_what_must_not_be_evicted_leaves_the_node_as_it_is(cluster: Cluster) -> 
     cluster.add("other", "b")
     results = cluster.drain()
     assert results["n"]["status"] == "refused"
-    assert "pod default/a: no controller would make it again (force: true allows it)" in results["n"]["msg"]
+    assert "pod default/a: it has no controller that would recreate it (force: true allows it)" in results["n"]["msg"]
     assert cluster.cordoned() == ["other"]
     assert cluster.evictions == ["default/b"]
 
@@ -188,7 +188,7 @@ def test_a_node_that_was_cordoned_before_is_not_ours(cluster: Cluster) -> None:
     cluster.add("n", "a", unschedulable=True)
     result = cluster.drain()["n"]
     assert (result["status"], result["ours"], result["cordoned_before"]) == ("drained", False, True)
-    assert result["cordoned_by"] == "somebody else"
+    assert result["cordoned_by"] == "another client"
     assert ANNOTATION not in cluster.nodes["n"]["metadata"]["annotations"]
 
 
@@ -214,9 +214,9 @@ def test_an_api_server_that_is_away_for_a_moment_is_no_failure(cluster: Cluster,
 
 def test_an_api_server_that_stays_away_is(cluster: Cluster) -> None:
     cluster.add("n", "a")
-    cluster.refusals["list"] = [ApiError("the API server is not reached: refused")] * 1000
+    cluster.refusals["list"] = [ApiError("the API server cannot be reached: refused")] * 1000
     assert cluster.drain(timeout=20)["n"]["msg"] == (
-        "n: not drained after 20 seconds: the API server is not reached: refused"
+        "n: not drained after 20 seconds: the API server cannot be reached: refused"
     )
 
 
@@ -379,7 +379,7 @@ def test_a_refusal_says_that_nothing_was_evicted_only_where_that_is_so(cluster: 
     cluster.evict = evict_while_another_comes  # type: ignore[method-assign]
     result = cluster.drain("late")["late"]
     assert (result["status"], result["evicted"]) == ("refused", ["default/b"])
-    assert result["msg"].startswith("late: pod default/c: no controller would make it again")
+    assert result["msg"].startswith("late: pod default/c: it has no controller that would recreate it")
 
 
 def test_what_tells_later_whether_a_node_has_rebooted_is_in_the_result(cluster: Cluster) -> None:

@@ -143,7 +143,7 @@ def test_a_binding_of_another_role_is_refused(cluster: FakeCluster) -> None:
     cluster.add(f"{RBAC}/clusterrolebindings/winkube:get-nodes", roleRef={"name": "cluster-admin"})
     assert run_module(bootstrap_token, cluster)["msg"] == (
         f"the API server {cluster.url} did not answer as needed: ClusterRoleBinding winkube:get-nodes: expected the "
-        "role kubeadm:get-nodes, got cluster-admin; delete it"
+        "role kubeadm:get-nodes, got cluster-admin. Delete the binding"
     )
 
 
@@ -189,7 +189,7 @@ def test_who_may_not_approve_gets_no_token(cluster: FakeCluster, denied: str) ->
 def test_a_cluster_that_approves_everything_is_warned_of(cluster: FakeCluster) -> None:
     cluster.denied = lambda _spec: False
     (warning,) = run_module(bootstrap_token, cluster)["warnings"]
-    assert warning.startswith("the cluster approves every certificate that a bootstrap token asks for: ")
+    assert warning.startswith("the cluster approves every certificate that is requested with a bootstrap token: ")
     # If the account may not query that, the result is unknown. Any other error is an error.
     reviews = "apis/authorization.k8s.io/v1/subjectaccessreviews"
     cluster.fail("POST", reviews, 403)

@@ -38,7 +38,7 @@ CLUSTER = "clusters: [{cluster: {server: 'https://k8s.example.com:6443', certifi
     [
         ("", "has no ConfigMap kube-public/cluster-info"),
         ("clusters: []", "has no ConfigMap kube-public/cluster-info"),
-        ("{", "kubeconfig: no YAML"),
+        ("{", "kubeconfig: expected YAML"),
         ("text", "kubeconfig: expected an object, got text"),
         ("clusters: {}", "kubeconfig: clusters: expected a list, got an object"),
         ("clusters: [{cluster: {server: x}}]", "certificate-authority-data: expected text, got nothing"),

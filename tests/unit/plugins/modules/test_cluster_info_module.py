@@ -144,7 +144,7 @@ def test_what_a_cluster_with_everything_tells(cluster: FakeCluster) -> None:
          "networking: expected an object, got a list"),
         ("kube-system/kubelet-config", "kubelet", "clusterDNS: x", "clusterDNS: expected a list, got text"),
         ("kube-system/kubelet-config", "kubelet", "clusterDNS: [1]", "clusterDNS[0]: expected text, got a number"),
-        ("kube-system/kubelet-config", "kubelet", "{", "no YAML"),
+        ("kube-system/kubelet-config", "kubelet", "{", "expected YAML"),
     ],
 )  # fmt: skip
 def test_a_config_map_that_cannot_be_used_is_named(
@@ -160,7 +160,7 @@ def test_what_the_kubeconfig_s_user_may_not_do_is_listed(cluster: FakeCluster) -
     cluster.denied = lambda spec: spec["resourceAttributes"]["resource"] in ("signers", "pods", "secrets")
     found = run_module(cluster_info, cluster, purposes=["join", "approve", "drain"])
     lines = [
-        "create, delete secrets in namespace kube-system (to make and delete bootstrap tokens)",
+        "create, delete secrets in namespace kube-system (to create and delete bootstrap tokens)",
         "approve signers.certificates.k8s.io kubernetes.io/kube-apiserver-client-kubelet (to approve them)",
         "get, list pods (to find a node's pods)",
         "create pods/eviction (to evict pods)",
@@ -180,7 +180,7 @@ def test_what_the_kubeconfig_s_user_may_not_do_is_listed(cluster: FakeCluster) -
     assert len(asked) == len({str(sorted(one.items())) for one in asked})
 
 
-def test_a_cluster_that_is_not_reached_is_told(cluster: FakeCluster, tmp_path: Path) -> None:
+def test_a_cluster_that_is_not_reached_is_reported(cluster: FakeCluster, tmp_path: Path) -> None:
     found = run_module(cluster_info, cluster, context="gone")
     assert found["msg"].startswith("the API server http://127.0.0.1:1 did not answer as needed: MaxRetryError: ")
     found = run_module(cluster_info, cluster, kubeconfig=str(tmp_path / "none"))
@@ -191,7 +191,7 @@ def test_a_cluster_that_is_not_reached_is_told(cluster: FakeCluster, tmp_path: P
     message = f"the API server {cluster.url} did not answer as needed: {words}"
     assert run_module(cluster_info, cluster) == {"failed": True, "msg": message}
     cluster.fail("GET", "version", 200, b"<html>")
-    assert run_module(cluster_info, cluster)["msg"].endswith("cannot be used: the answer is no JSON")
+    assert run_module(cluster_info, cluster)["msg"].endswith("cannot be used: expected JSON, got another format")
     cluster.fail("GET", "version", 403, {"message": "it quotes what was sent"})
     assert run_module(cluster_info, cluster)["msg"].endswith("did not answer as needed: 403 Forbidden")
 

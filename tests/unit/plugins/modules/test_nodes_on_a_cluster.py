@@ -72,7 +72,7 @@ def test_a_node_is_cordoned_drained_and_uncordoned(cluster: FakeCluster) -> None
 def test_a_node_that_somebody_cordoned_stays_so(cluster: FakeCluster) -> None:
     add_node(cluster, "a", spec={"unschedulable": True})
     found = run_module(nodes_uncordon, cluster, nodes=["a"], owner="patch_nodes")
-    kept = {"changed": False, "unschedulable": True, "msg": "a: it stays cordoned, by somebody else", "failed": False}
+    kept = {"changed": False, "unschedulable": True, "msg": "a: it stays cordoned, by another client", "failed": False}
     assert found == {"changed": False, "nodes": {"a": kept}}
     lost = {"changed": False, "unschedulable": True, "failed": True, "msg": "b: the cluster has no node of this name"}
     assert run_module(nodes_uncordon, cluster, nodes=["a", "b"], owner="patch_nodes", timeout=0) == {

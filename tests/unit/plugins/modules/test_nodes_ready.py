@@ -131,10 +131,10 @@ def test_one_missing_node_need_not_fail_all(monkeypatch: pytest.MonkeyPatch, req
 def test_a_node_may_have_to_have_its_pods_subnet(cidr: str, pod_cidr: bool, arrived: bool, condition: str) -> None:
     api = Api()
     api.node["spec"] = {"podCIDR": cidr} if cidr else {}
-    assert nodes_ready.there(state(api), condition, pod_cidr) is arrived
+    assert nodes_ready.is_done(state(api), condition, pod_cidr) is arrived
 
 
 @pytest.mark.parametrize("condition", ["registered", "ready"])
 def test_a_node_that_is_not_there_yet(condition: str) -> None:
-    assert not nodes_ready.there(describe(None), condition, False)
-    assert nodes_ready.there(state(Api(ready="False")), condition, False) is (condition == "registered")
+    assert not nodes_ready.is_done(describe(None), condition, False)
+    assert nodes_ready.is_done(state(Api(ready="False")), condition, False) is (condition == "registered")

@@ -73,7 +73,7 @@ def test_a_token_that_comes_later_is_waited_for(monkeypatch: pytest.MonkeyPatch)
 def test_one_that_never_comes_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     result, _ = run(monkeypatch, {PROXY: 0, FLANNEL: 10**9}, timeout=0.05)
     assert result["failed"]
-    assert f"no token in {FLANNEL} after" in result["msg"]
+    assert f"expected a token in {FLANNEL}, got none after" in result["msg"]
     assert "token of proxy" not in result["msg"]
 
 

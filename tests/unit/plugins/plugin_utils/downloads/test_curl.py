@@ -13,6 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from unit.resource_answers import answer
 
+from ansible_collections.winkube.node.plugins.module_utils.redaction.urls import carries_secret, redact_url
 from ansible_collections.winkube.node.plugins.plugin_utils.downloads import curl
 from simulator.artifacts import ArtifactServer
 from simulator.artifacts.certificates import PrivateCA
@@ -21,17 +22,17 @@ from simulator.artifacts.certificates import PrivateCA
 @given(st.text(max_size=30))
 @example("://")
 def test_a_redacted_url_has_neither_query_nor_user(text: str) -> None:
-    shown = curl.redacted(f"https://user:pass@host/{text}?sig=s3cret#s3cret")
+    shown = redact_url(f"https://user:pass@host/{text}?sig=s3cret#s3cret")
     assert "s3cret" not in shown
     assert "pass@" not in shown
 
 
 def test_a_served_bundles_token_is_a_secret() -> None:
     url = f"http://192.0.2.1:8080/~{'aZ-_' * 8}/dl.k8s.io/v1.37.1/a.tar.gz"
-    assert curl.redacted(url) == "http://192.0.2.1:8080/~/dl.k8s.io/v1.37.1/a.tar.gz"
-    assert curl.carries_secret(url)
+    assert redact_url(url) == "http://192.0.2.1:8080/~/dl.k8s.io/v1.37.1/a.tar.gz"
+    assert carries_secret(url)
     homepage = "http://host.example/~user/a.tar.gz"
-    assert (curl.redacted(homepage), curl.carries_secret(homepage)) == (homepage, False)
+    assert (redact_url(homepage), carries_secret(homepage)) == (homepage, False)
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")

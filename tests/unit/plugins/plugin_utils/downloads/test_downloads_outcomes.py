@@ -11,6 +11,7 @@ import pytest
 from unit import outcomes
 from unit.resource_answers import answer, failure
 
+from ansible_collections.winkube.node.plugins.module_utils.redaction.urls import carries_secret, redact_url
 from ansible_collections.winkube.node.plugins.plugin_utils.downloads import archive_members, attempts, checksums, curl
 from ansible_collections.winkube.node.plugins.plugin_utils.downloads.attempts import Download, DownloadSource
 from ansible_collections.winkube.node.plugins.plugin_utils.downloads.curl import DownloadRoute
@@ -219,8 +220,8 @@ def test_what_urls_are() -> None:
         "downloads/urls",
         {
             repr(url): {
-                "redacted": curl.redacted(url),
-                "carries_secret": curl.carries_secret(url),
+                "redacted": redact_url(url),
+                "carries_secret": carries_secret(url),
                 "is_url": curl.is_url(url),
                 "is_encrypted": curl.is_encrypted(url),
                 **({} if "[" in url else {"file_name": curl.file_name(url)}),

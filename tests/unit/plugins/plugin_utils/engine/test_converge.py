@@ -205,7 +205,7 @@ def test_a_resource_says_what_its_failure_means() -> None:
     assert outcome.failures == [
         "win-1: Download a: set: cannot set a to on. That is set",
         "win-1: Download b: 2 calls, cannot set b to on",
-        "win-1: Download c: set: NotSpecified Broken,Set-Setting (details hidden: no_log)",
+        "win-1: Download c: set: NotSpecified Broken,Set-Setting (hidden: no_log)",
     ]
 
 

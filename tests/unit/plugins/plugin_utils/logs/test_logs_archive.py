@@ -19,13 +19,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from unit.resource_answers import answer, failure
 
+from ansible_collections.winkube.node.plugins.module_utils.redaction import streams
+from ansible_collections.winkube.node.plugins.module_utils.redaction.texts import Redaction
 from ansible_collections.winkube.node.plugins.plugin_utils.logs import archive as logs_archive
 from ansible_collections.winkube.node.plugins.plugin_utils.logs import gathering
 from ansible_collections.winkube.node.plugins.plugin_utils.logs.selection import Export, SelectedFile, Selection
 from ansible_collections.winkube.node.plugins.plugin_utils.remote import download
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import NodeError
-from ansible_collections.winkube.node.plugins.plugin_utils.values import redaction
-from ansible_collections.winkube.node.plugins.plugin_utils.values.redaction import Redaction
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Call, CallResult, Observation, Stopped
 
 MB = 1024 * 1024
@@ -275,7 +275,7 @@ def test_memory_does_not_grow_with_the_archive() -> None:
     data = b"I1121 14:00:00.123456 kubelet.go:2345] SyncLoop pods=kube-system/kube-proxy\n" * 100_000
     source = tar(f00000=data)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(redaction, "_BLOCK", 64 * 1024)
+        patch.setattr(streams, "_BLOCK", 64 * 1024)
         patch.setattr(logs_archive, "_IN_MEMORY", 64 * 1024)
         patch.setattr(logs_archive, "_COPY", 64 * 1024)
         tracemalloc.start()

@@ -14,13 +14,13 @@ import pytest
 from ansible.errors import AnsibleConnectionFailure
 from unit.direct_node import DirectNode
 
+from ansible_collections.winkube.node.plugins.module_utils.redaction.texts import Redaction
 from ansible_collections.winkube.node.plugins.plugin_utils.logs import catalogue
 from ansible_collections.winkube.node.plugins.plugin_utils.logs.collection import Collection, file_name
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import NodeError
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import NodeSession
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.timeouts import Timeouts
 from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
-from ansible_collections.winkube.node.plugins.plugin_utils.values.redaction import Redaction
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Call, Observation
 from simulator.machine.machine import Machine
 from simulator.machine.settings import Settings

@@ -104,4 +104,4 @@ def test_rollouts_that_can_be_meant() -> None:
 def test_secrets_of_urls_are_not_shown() -> None:
     value = "https://user:PASSWORD@h/kb5046616.msu?sig=SECRET"
     shown = str(preflight.Problem("windows_patches_private", value, "expected list of dict"))
-    assert shown == "windows_patches_private: expected list of dict, got 'https://***@h/kb5046616.msu?(hidden)'"
+    assert shown == "windows_patches_private: expected list of dict, got 'https://***@h/kb5046616.msu?***'"

@@ -12,9 +12,10 @@ import pytest
 from unit import outcomes
 from unit.secret_forms import FORMS, SECRET
 
+from ansible_collections.winkube.node.plugins.module_utils.redaction.names import is_open, is_secret_name
+from ansible_collections.winkube.node.plugins.module_utils.redaction.streams import LONGEST_LINE
+from ansible_collections.winkube.node.plugins.module_utils.redaction.texts import Redaction
 from ansible_collections.winkube.node.plugins.plugin_utils.values import shown, versions
-from ansible_collections.winkube.node.plugins.plugin_utils.values.named_secrets import is_open, is_secret_name
-from ansible_collections.winkube.node.plugins.plugin_utils.values.redaction import LONGEST_LINE, Redaction
 from ansible_collections.winkube.node.plugins.plugin_utils.values.shown import AsItIs
 from ansible_collections.winkube.node.plugins.plugin_utils.values.versions import Version
 

@@ -14,23 +14,11 @@ import re
 import typing as t
 import urllib.parse
 
-from .named_secrets import BLANK, VALUE_NAMES, is_open, is_secret_name, without_named
-
-__all__ = ["BLANK", "LONGEST_KEY", "LONGEST_LINE", "Redaction"]
-
-LONGEST_LINE = 1024 * 1024
-"""Maximum length of a line in bytes. Longer lines are left out, because a secret could be split at any cut."""
-LONGEST_KEY = 20_000
-"""Maximum length of a private key in PEM, in characters."""
-_BLOCK = 1024 * 1024
-_TAIL = 2048
-"""Characters at the end of a block that are checked again: a value may be a few lines below its name."""
-_HEAD = 4096
-"""Number of bytes that determine the encoding."""
-
-_KEY_BEGINS = re.compile(r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----")
-_KEY_ENDS = re.compile(r"-----END [A-Z ]{0,30}PRIVATE KEY-----")
-_LIKE_A_KEY = re.compile(r"[\sA-Za-z0-9+/=\\:,.|>-]*")
+from . import BLANK
+from .names import VALUE_NAMES, is_secret_name, without_named
+from .private_keys import redact_private_keys
+from .streams import redact_stream
+from .urls import USER_IN_TEXT, redact_queries, redact_users
 
 
 class _Form(t.NamedTuple):
@@ -49,20 +37,7 @@ class _Form(t.NamedTuple):
 _FORMS = (
     # Keys and certificates in kubeconfigs: PEM in base64.
     _Form(("ls0tls1crudjti",), re.compile(r"LS0tLS1CRUdJTi[A-Za-z0-9+/=_-]+")),
-    # https://user:pass/word@host, unless a port follows the colon and the path has an @ (as in credentials.py).
-    _Form(
-        ("@",),
-        re.compile(r"(?<=://)[^/?#\s\"'<>@:\[]{1,64}:(?!\d{1,5}(?:[/?#,\s]|\Z))[^\s\"'<>]{1,512}@(?!sha256:)"),
-        f"{BLANK}@",
-    ),
-    # https://user:password@host
-    _Form(("@",), re.compile(r"(?<=://)[^/\s\"'<>]{1,512}@"), f"{BLANK}@"),
-    # user:password@host:port, a proxy without a scheme.
-    _Form(
-        ("@",),
-        re.compile(r"(?<![^\s=\"';,(])[^\s:@/\"'=;,()]{1,64}:[^\s@/\"';,()]{1,256}@(?=[\w.-]{1,253}:\d)"),
-        f"{BLANK}@",
-    ),
+    _Form(("@",), USER_IN_TEXT, f"{BLANK}@"),
     _Form(
         ("authorization",),
         re.compile(
@@ -170,7 +145,7 @@ class Redaction:
             text = self._known.sub(BLANK, text)
         lower = text.lower()
         if "private key-----" in lower:
-            text = _without_keys(text)
+            text = redact_private_keys(text)
         for form in _FORMS:
             if any(hint in lower for hint in form.hints):
                 text = form.pattern.sub(form.blank, text)
@@ -216,108 +191,25 @@ class Redaction:
         return value
 
     def stream(self, source: t.BinaryIO, target: t.BinaryIO) -> bool:
-        """Copy a text without its secrets, in constant memory.
-
-        UTF-16, which Windows PowerShell writes, becomes UTF-8. Bytes that are not UTF-8 stay as they are.
+        """Copy a file without its secrets, see `redact_stream`.
 
         Args:
-            source: the text, read from its beginning.
+            source: the file, read from its beginning.
             target: receives the copy.
 
         Returns:
             Whether it is a text; otherwise nothing is written.
         """
-        head = source.read(min(_HEAD, _BLOCK))
-        encoding = _encoding(head)
-        if encoding is None:
-            return False
-        held = ""
-        for text in _blocks(source, encoding, head):
-            text, held = _settled(held + text)
-            target.write(self._encoded(text))
-        target.write(self._encoded(held))
-        return True
-
-    def _encoded(self, text: str) -> bytes:
-        return self.text(text).encode("utf-8", "surrogateescape")
+        return redact_stream(source, target, self.text)
 
 
-def _settled(text: str) -> tuple[str, str]:
-    """Split the text where a secret may begin that is not complete yet: a key, or a name's value."""
-    start = max((match.start() for match in _KEY_BEGINS.finditer(text)), default=-1)
-    if start >= 0 and len(text) - start <= LONGEST_KEY and not _KEY_ENDS.search(text, start):
-        return text[:start], text[start:]
-    cut = len(text)
-    while cut > 0 and is_open(text[max(0, cut - _TAIL) : cut]):
-        cut = text.rfind("\n", 0, cut - 1) + 1
-        if len(text) - cut > LONGEST_KEY:
-            return text, ""
-    return text[:cut], text[cut:]
+_NOTHING_KNOWN = Redaction()
 
 
-def _without_keys(text: str) -> str:
-    """Return the text without private keys in PEM, on one line (JSON) or many, including incomplete ones."""
-    parts: list[str] = []
-    last = 0
-    while begin := _KEY_BEGINS.search(text, last):
-        # The next key begins, so this one is incomplete.
-        following = _KEY_BEGINS.search(text, begin.end(), begin.end() + LONGEST_KEY)
-        limit = following.start() if following else begin.end() + LONGEST_KEY
-        end = _KEY_ENDS.search(text, begin.end(), limit) or _LIKE_A_KEY.match(text, begin.end(), limit)
-        parts += [text[last : begin.start()], BLANK]
-        last = end.end() if end else begin.end()
-    return "".join([*parts, text[last:]])
+def redact_value(text: str) -> str:
+    """Return a value of a user for a message: without users and queries of URLs and without any other secret.
 
-
-def _encoding(head: bytes) -> str | None:
-    """Return the encoding of a text, detected from its beginning; None if it is not a text."""
-    if head[:2] == b"\xff\xfe":
-        return "utf-16-le"
-    if head[:2] == b"\xfe\xff":
-        return "utf-16-be"
-    if b"\0" not in head:
-        return "utf-8"
-    # UTF-16 without a byte order mark, such as the end of a longer file: in English every second byte is zero.
-    odd, even = head[1::2], head[::2]
-    if odd.count(0) > 0.8 * len(odd) and even.count(0) < 0.2 * len(even):
-        return "utf-16-le"
-    return None
-
-
-def _blocks(source: t.BinaryIO, encoding: str, rest: bytes) -> t.Iterator[str]:
-    """Yield the text in blocks of whole lines; its beginning has been read already."""
-    newline = "\n".encode(encoding)
-    while data := source.read(_BLOCK):
-        data = rest + data
-        end = _after(data, newline, data.rfind)
-        if end == 0 and len(data) > LONGEST_LINE:
-            rest = _skip_line(source, newline)
-            yield f"[a line of more than {LONGEST_LINE} bytes was left out]\n"
-            continue
-        rest = data[end:]
-        yield _decode(data[:end], encoding)
-    yield _decode(rest, encoding)
-
-
-def _skip_line(source: t.BinaryIO, newline: bytes) -> bytes:
-    """Read to the end of a line, and return the part of the next line that was read."""
-    while data := source.read(_BLOCK):
-        end = _after(data, newline, data.find)
-        if end:
-            return data[end:]
-    return b""
-
-
-def _after(data: bytes, newline: bytes, find: t.Callable[..., int]) -> int:
-    """Return where the line after the first or last line end begins; 0 if there is none."""
-    width, position = len(newline), find(newline)
-    # In UTF-16, bytes of two adjacent characters may look like a line end.
-    while position >= 0 and position % width:
-        position = find(newline, position + 1) if find == data.find else find(newline, 0, position + width - 1)
-    return position + width if position >= 0 else 0
-
-
-def _decode(data: bytes, encoding: str) -> str:
-    if encoding == "utf-8":
-        return data.decode("utf-8", "surrogateescape")
-    return data.decode(encoding, "replace").removeprefix("\ufeff")
+    >>> redact_value("see https://me:x@example.org/a?b=c, password=x")
+    'see https://***@example.org/a?*** password=***'
+    """
+    return _NOTHING_KNOWN.text(redact_queries(redact_users(text)))

@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.winkube.node.plugins.plugin_utils.downloads import curl
-from ansible_collections.winkube.node.plugins.plugin_utils.preflight.variables import Problem
-from ansible_collections.winkube.node.plugins.plugin_utils.values.url_credentials import (
-    has_credentials,
-    without_credentials,
+from ansible_collections.winkube.node.plugins.module_utils.redaction.urls import (
+    carries_secret,
+    has_user,
+    redact_url,
+    redact_users,
 )
+from ansible_collections.winkube.node.plugins.plugin_utils.preflight.variables import Problem
 
 PASSWORD = st.text(st.characters(codec="ascii", min_codepoint=33, max_codepoint=126), min_size=1).map(
     lambda text: f"hunter{text}hunter"
@@ -23,9 +24,9 @@ PASSWORD = st.text(st.characters(codec="ascii", min_codepoint=33, max_codepoint=
 @given(PASSWORD)
 def test_whatever_is_in_a_password_no_part_of_it_is_shown(password: str) -> None:
     url = f"http://me:{password}@proxy.example:3128/x"
-    assert without_credentials(url) == "http://(hidden)@proxy.example:3128/x"
-    assert curl.redacted(url) == "http://proxy.example:3128/x"
-    assert curl.carries_secret(url)
+    assert redact_users(url) == "http://***@proxy.example:3128/x"
+    assert redact_url(url) == "http://proxy.example:3128/x"
+    assert carries_secret(url)
     for value in (url, [url], {"a": url}, {url: 1}):
         told = str(Problem("v", value, "expected another"))
         assert "hunter" not in told
@@ -35,14 +36,14 @@ def test_whatever_is_in_a_password_no_part_of_it_is_shown(password: str) -> None
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("http://u:p@ss@proxy", "http://(hidden)@proxy"),
+        ("http://u:p@ss@proxy", "http://***@proxy"),
         ("token@host:1", "token@host:1"),
-        ("u:p@ss@proxy:3128", "(hidden)@proxy:3128"),
-        ("from http://u:p@a to http://v:q/q@b", "from http://(hidden)@a to http://(hidden)@b"),
+        ("u:p@ss@proxy:3128", "***@proxy:3128"),
+        ("from http://u:p@a to http://v:q/q@b", "from http://***@a to http://***@b"),
     ],
 )
 def test_a_user_goes_up_to_the_last_sign(text: str, shown: str) -> None:
-    assert without_credentials(text) == shown
+    assert redact_users(text) == shown
 
 
 @pytest.mark.parametrize(
@@ -60,5 +61,5 @@ def test_a_user_goes_up_to_the_last_sign(text: str, shown: str) -> None:
     ],
 )
 def test_what_is_no_user_stays(text: str) -> None:
-    assert not has_credentials(text)
-    assert without_credentials(text) == text
+    assert not has_user(text)
+    assert redact_users(text) == text

@@ -7,7 +7,8 @@ from __future__ import annotations
 import re
 import typing as t
 
-BLANK = "***"
+from . import BLANK
+
 VALUE_NAMES = frozenset(
     {"value", "val", "values", "data", "stringdata", "content", "text", "plaintext", "raw", "string", "current"}
 )
@@ -20,6 +21,7 @@ _SECRET_WORDS = re.compile(
     r"|key-data|certificate-key|credentials?|(?<![a-z])auth(?![\w.-])|(?<![a-z])sig(?![\w.-])"
     r"|(?<![a-z])(?:db|user|admin|root|my|proxy)?pass(?![a-z])"
 )
+_LIKE_SECRET_WORDS = re.compile(r"pass|secret|token|key|credential", re.IGNORECASE)
 # Names that describe a secret but do not contain it: --token-file, tokenTTL, secretName, token-ca-cert-hash; a line of
 # source code in klog's header: token_manager.go:121].
 _HARMLESS = re.compile(
@@ -81,6 +83,11 @@ class _Span(t.NamedTuple):
 def is_secret_name(name: str) -> bool:
     """Return whether the value of this name is a secret."""
     return bool(_SECRET_WORDS.search(name.lower())) and _HARMLESS.fullmatch(name) is None
+
+
+def may_be_secret(name: str) -> bool:
+    """Return whether the value of a misspelt or unknown name should not be shown: part of a secret name is enough."""
+    return bool(_LIKE_SECRET_WORDS.search(name))
 
 
 def is_open(text: str) -> bool:

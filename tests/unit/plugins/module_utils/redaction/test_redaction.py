@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from unit.secret_forms import FORMS, SECRET
 from unit.secret_forms import HARMLESS as ORDINARY
 
-from ansible_collections.winkube.node.plugins.plugin_utils.values import redaction as logs_redaction
-from ansible_collections.winkube.node.plugins.plugin_utils.values.redaction import BLANK, Redaction
+from ansible_collections.winkube.node.plugins.module_utils.redaction import BLANK, streams
+from ansible_collections.winkube.node.plugins.module_utils.redaction.texts import Redaction
 
 TOKEN = "abcdef.0123456789abcdef"
 JWT = "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJrdWJlcm5ldGVzIn0.c2lnbmF0dXJl"
@@ -126,7 +126,7 @@ def test_the_border_of_blocks_cuts_no_name_off_its_value(form: str) -> None:
     data = f"{lines}\n{FORMS[form]}\n{lines}\n".encode()
     for size in range(30, 500, 3):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(logs_redaction, "_BLOCK", size)
+            patch.setattr(streams, "_BLOCK", size)
             clean = streamed(data) or b""
         assert b"Correct4711" not in clean, size
         assert len(clean) > len(data) - 100
@@ -220,7 +220,7 @@ def test_blocks_cut_no_secret(size: int, encoding: str) -> None:
     text = "\n".join([*lines, KEY, *lines, f"password={PASSWORD}", *lines, TOKEN, "end"])
     mark = b"\xff\xfe" if encoding == "utf-16-le" else b""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(logs_redaction, "_BLOCK", size)
+        patch.setattr(streams, "_BLOCK", size)
         clean = (streamed(mark + text.encode(encoding)) or b"").decode()
     assert clean == "\n".join([*lines, BLANK, *lines, f"password={BLANK}", *lines, BLANK, "end"])
 

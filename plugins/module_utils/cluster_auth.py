@@ -1,0 +1,250 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""How a module authenticates with a cluster: the options and environment variables of kubernetes.core's modules.
+
+The argument spec and its documentation fragment are kubernetes.core's own. An option that is not set comes from
+`K8S_AUTH_…` in the environment. As in kubernetes.core, `host` with a token, a user name and password, or a client
+certificate needs no kubeconfig. Otherwise `kubeconfig` or `context` choose one; without them it is the service account
+of the pod that this runs in, or `~/.kube/config`. Options override what the kubeconfig says.
+
+kubernetes.core's client is not used. `k8s.client.get_api_client`, its only public function for this, sends requests
+for the version and the APIs of the server before the first request of ours, and writes the result into the temporary
+folder. All functions that would only read the options are private.
+"""
+
+from __future__ import annotations
+
+import os
+import typing as t
+import urllib.parse
+
+from ansible.module_utils.common.text.converters import to_native
+from ansible.module_utils.common.validation import check_type_path
+from ansible_collections.kubernetes.core.plugins.module_utils.args_common import (
+    AUTH_ARG_MAP,
+    AUTH_ARG_SPEC,
+    AUTH_PROXY_HEADERS_SPEC,
+)
+
+from .redaction.names import is_secret_name
+from .redaction.urls import redact_users
+
+AUTH_OPTIONS: t.Mapping[str, t.Any] = AUTH_ARG_SPEC
+"""The argument spec of the options."""
+_FILES = ("ca_cert", "client_cert", "client_key")
+_HOST_SUFFICES = (("username", "password"), ("api_key",), ("client_cert", "client_key"))
+"""Options that authenticate without a kubeconfig if `host` is set, too."""
+_PROXY_SCHEMES = ("http", "https", "socks4", "socks4a", "socks5", "socks5h")
+_CONFIGURATION_NAMES = {option: name for name, option in AUTH_ARG_MAP.items()}
+_TAKEN_AS_THEY_ARE = ("host", "ca_cert", "client_cert", "client_key", "validate_certs", "proxy", "no_proxy")
+
+Options = t.Mapping[str, t.Any]
+
+
+class AuthError(Exception):
+    """An option cannot be used; the text says which one, what was expected, and what it is."""
+
+
+class RepeatedHeader(str):
+    """The name of a header that may be sent several times: as a key of a mapping, it only equals itself."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+def read_options(params: Options, environment: t.Mapping[str, str] | None = None) -> dict[str, t.Any]:
+    """Return the options that are set, in the module's parameters or in the environment.
+
+    Args:
+        params: the parameters of the module.
+        environment: the environment variables; by default those of this process.
+
+    Raises:
+        AuthError: an option cannot be used.
+    """
+    environment = os.environ if environment is None else environment
+    options = {name: params.get(name) for name in AUTH_OPTIONS}
+    for name, value in options.items():
+        if value is None:
+            options[name] = _from_environment(name, environment)
+    options = {name: value for name, value in options.items() if value is not None}
+    if isinstance(options.get("kubeconfig"), str):
+        options["kubeconfig"] = check_type_path(options["kubeconfig"])
+    _check(options)
+    return options
+
+
+def needs_kubeconfig(options: Options) -> bool:
+    """Return whether the options need a kubeconfig, because they have no host or no credentials."""
+    return not options.get("host") or not any(all(options.get(name) for name in names) for names in _HOST_SUFFICES)
+
+
+def configure(options: Options) -> t.Any:
+    """Return the configuration (`kubernetes.client.Configuration`) that follows from the options.
+
+    Nothing is kept for the process, so other clients are not affected.
+
+    Args:
+        options: result of `read_options`.
+
+    Raises:
+        AuthError: the kubeconfig cannot be used.
+    """
+    from kubernetes.client import Configuration
+
+    configuration = Configuration()
+    if needs_kubeconfig(options):
+        _load(options, configuration)
+    for name in _TAKEN_AS_THEY_ARE:
+        if name in options:
+            setattr(configuration, _CONFIGURATION_NAMES[name], options[name])
+    if options.get("username") and options.get("password"):
+        configuration.username, configuration.password = options["username"], options["password"]
+        configuration.api_key = {"authorization": configuration.get_basic_auth_token()}
+    if options.get("api_key"):
+        configuration.api_key = {"authorization": f"Bearer {options['api_key']}"}
+        configuration.refresh_api_key_hook = None
+    if options.get("proxy_headers"):
+        from urllib3.util import make_headers
+
+        configuration.proxy_headers = make_headers(**options["proxy_headers"])
+    return configuration
+
+
+def headers(options: Options) -> dict[str, str]:
+    """Return the headers of every request: those that impersonate (kubernetes.io: User impersonation)."""
+    user, groups = str(options.get("impersonate_user") or ""), options.get("impersonate_groups") or ()
+    found: dict[str, str] = {"Impersonate-User": user} if user else {}
+    return {**found, **{RepeatedHeader("Impersonate-Group"): group for group in groups}}
+
+
+def account(options: Options) -> str:
+    """Return whose permissions the requests have, as text for messages."""
+    kubeconfig = options.get("kubeconfig")
+    if not needs_kubeconfig(options):
+        names = next(names for names in _HOST_SUFFICES if all(options.get(name) for name in names))
+        who = f"the user of {' and '.join(names)}"
+    elif isinstance(kubeconfig, str):
+        who = f"the user of kubeconfig {kubeconfig}"
+    else:
+        who = "the user of the given kubeconfig" if kubeconfig else "the user of the default kubeconfig"
+    impersonated = [options["impersonate_user"]] if options.get("impersonate_user") else []
+    impersonated += options.get("impersonate_groups") or []
+    return f"{who} as {', '.join(impersonated)}" if impersonated else who
+
+
+def hidden_values(values: t.Iterable[str], params: Options, options: Options) -> set[str]:
+    """Return the values that Ansible should replace in the module's output.
+
+    kubernetes.core's spec has `no_log` for `kubeconfig`. So Ansible would replace the path of the kubeconfig in all
+    messages. Of a kubeconfig that is a mapping, it would replace every value, such as `v1` in the cluster's version.
+
+    Args:
+        values: the values that Ansible would replace (`AnsibleModule.no_log_values`).
+        params: the parameters of the module.
+        options: result of `read_options`.
+    """
+    kubeconfig = options.get("kubeconfig")
+    shown = {*_texts(params.get("kubeconfig")), *_texts(kubeconfig)}
+    secrets = [options.get(name) for name in ("api_key", "password", "proxy_headers")]
+    secrets.append(urllib.parse.urlsplit(options.get("proxy") or "").password)
+    return set(values) - shown | {*_secrets(kubeconfig), *_texts(secrets)}
+
+
+def _from_environment(name: str, environment: t.Mapping[str, str]) -> t.Any:
+    prefix = "K8S_AUTH_"
+    if name == "proxy_headers":
+        names = {key: f"{prefix}PROXY_HEADERS_{key.upper()}" for key in AUTH_PROXY_HEADERS_SPEC}
+        return {key: environment[variable] for key, variable in names.items() if variable in environment} or None
+    variables = (name, _CONFIGURATION_NAMES.get(name, name))
+    value = next(filter(None, (environment.get(f"{prefix}{variable.upper()}") for variable in variables)), None)
+    kind = AUTH_OPTIONS[name].get("type")
+    if value is None or kind not in ("bool", "list"):
+        return value
+    return value.lower() not in ("0", "false", "no") if kind == "bool" else [item for item in value.split(",") if item]
+
+
+def _check(options: Options) -> None:
+    host, proxy = options.get("host"), options.get("proxy")
+    if host and not _is_url(host, ("http", "https")):
+        raise AuthError(f"host: expected a URL such as https://k8s.example.com:6443, got {redact_users(host)!r}")
+    if proxy and not _is_url(proxy, _PROXY_SCHEMES):
+        raise AuthError(f"proxy: expected a URL such as http://proxy.example.com:3128, got {redact_users(proxy)!r}")
+    for name in _FILES:
+        path = options.get(name)
+        if path and not os.access(path, os.R_OK):
+            raise AuthError(f"{name}: expected the path of a file that can be read, got {path!r}")
+    if not needs_kubeconfig(options) or "kubeconfig" not in options:
+        return
+    kubeconfig = options["kubeconfig"]
+    if not kubeconfig or not isinstance(kubeconfig, (str, dict)):
+        given = "nothing" if not kubeconfig else f"a {type(kubeconfig).__name__}"
+        raise AuthError(f"kubeconfig: expected the path of a kubeconfig or its content as a mapping, got {given}")
+
+
+def _is_url(text: str, schemes: t.Collection[str]) -> bool:
+    try:
+        parts = urllib.parse.urlsplit(text)
+    except ValueError:
+        return False
+    return parts.scheme in schemes and bool(parts.hostname)
+
+
+def _load(options: Options, configuration: t.Any) -> None:
+    """Let a kubeconfig, or the pod's service account, set the configuration."""
+    import yaml
+    from kubernetes import config
+
+    kubeconfig, context = options.get("kubeconfig"), options.get("context") or None
+    common = {
+        "context": context,
+        "client_configuration": configuration,
+        "persist_config": bool(options.get("persist_config")),
+    }
+    if not kubeconfig and not context:
+        try:
+            config.load_incluster_config(client_configuration=configuration)
+        except config.ConfigException:
+            pass
+        else:
+            return
+    shown = "with this content" if isinstance(kubeconfig, dict) else repr(kubeconfig or "~/.kube/config")
+    try:
+        if isinstance(kubeconfig, dict):
+            config.load_kube_config_from_dict(kubeconfig, **common)
+        else:
+            config.load_kube_config(config_file=kubeconfig, **common)
+    except (config.ConfigException, OSError) as error:
+        raise AuthError(f"kubeconfig {shown} cannot be used: {to_native(error)}") from error
+    except (yaml.YAMLError, AttributeError, KeyError, TypeError, ValueError) as error:
+        # Their texts may quote the content.
+        text = f"kubeconfig {shown} cannot be used: expected a kubeconfig in YAML or JSON ({type(error).__name__})"
+        raise AuthError(text) from None
+
+
+def _texts(value: t.Any) -> t.Iterator[str]:
+    if isinstance(value, dict):
+        for item in value.values():
+            yield from _texts(item)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _texts(item)
+    elif value is not None and not isinstance(value, bool):
+        yield str(value)
+
+
+def _secrets(value: t.Any) -> t.Iterator[str]:
+    """Yield the secrets of a kubeconfig: all values with secret names, and all settings of an `auth-provider`."""
+    if isinstance(value, dict):
+        paired = is_secret_name(str(value.get("name") or ""))
+        for name, item in value.items():
+            secret = name == "auth-provider" or is_secret_name(str(name)) or (paired and name == "value")
+            yield from (_texts if secret else _secrets)(item)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _secrets(item)

@@ -1,0 +1,36 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The only place that removes secrets from what is shown, logged or collected (no I/O). Read urls.py first.
+
+| function | for | what it removes |
+|---|---|---|
+| `urls.redact_url` | one URL in a message | user, password, query, fragment, and the token of a served bundle |
+| `urls.redact_users` | a value that is otherwise shown as it is, such as before and after | users of URLs, passwords |
+| `texts.redact_value` | any value of a user in a message | the same, queries, and all that `Redaction` removes |
+| `texts.Redaction` | logs, and JSON documents about a node | secrets of every known form and name |
+| `names.is_secret_name` | names of settings | nothing: it returns whether the value is a secret |
+
+All of them put `***` in place of a secret, except `redact_url`, which leaves nothing behind. `hidden` is the text for a
+value that is not shown at all. If it is uncertain whether something is a secret, it is removed. Redacting twice gives
+the same text.
+
+It is part of module_utils because ansible-test does not let module_utils import plugin_utils, and both need it.
+"""
+
+from __future__ import annotations
+
+BLANK = "***"
+"""What replaces a secret within a text."""
+HIDDEN = "(hidden)"
+"""What is shown in place of a whole value."""
+HIDDEN_CHANGED = "(hidden, changed)"
+"""The same for a value that changes: before and after differ, and neither is shown."""
+
+
+def hidden(reason: str) -> str:
+    """Return what is shown in place of a whole value, with the reason.
+
+    >>> hidden("no_log")
+    '(hidden: no_log)'
+    """
+    return f"{HIDDEN[:-1]}: {reason})"

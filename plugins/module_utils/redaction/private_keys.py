@@ -1,0 +1,35 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Redact private keys in PEM (RFC 7468)."""
+
+from __future__ import annotations
+
+import re
+
+from . import BLANK
+
+LONGEST_KEY = 20_000
+"""Maximum length of a private key in PEM, in characters."""
+_BEGIN = re.compile(r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----")
+_END = re.compile(r"-----END [A-Z ]{0,30}PRIVATE KEY-----")
+_LIKE_A_KEY = re.compile(r"[\sA-Za-z0-9+/=\\:,.|>-]*")
+
+
+def redact_private_keys(text: str) -> str:
+    """Return the text without private keys in PEM, on one line (JSON) or many, including incomplete ones."""
+    parts: list[str] = []
+    last = 0
+    while begin := _BEGIN.search(text, last):
+        # The next key begins, so this one is incomplete.
+        following = _BEGIN.search(text, begin.end(), begin.end() + LONGEST_KEY)
+        limit = following.start() if following else begin.end() + LONGEST_KEY
+        end = _END.search(text, begin.end(), limit) or _LIKE_A_KEY.match(text, begin.end(), limit)
+        parts += [text[last : begin.start()], BLANK]
+        last = end.end() if end else begin.end()
+    return "".join([*parts, text[last:]])
+
+
+def open_key(text: str) -> int:
+    """Return where an incomplete private key begins that may continue beyond the text; -1 if there is none."""
+    start = max((match.start() for match in _BEGIN.finditer(text)), default=-1)
+    return start if start >= 0 and len(text) - start <= LONGEST_KEY and not _END.search(text, start) else -1

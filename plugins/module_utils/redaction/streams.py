@@ -1,0 +1,110 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Redact files of any size and encoding in constant memory."""
+
+from __future__ import annotations
+
+import typing as t
+
+from .names import is_open
+from .private_keys import LONGEST_KEY, open_key
+
+LONGEST_LINE = 1024 * 1024
+"""Maximum length of a line in bytes. Longer lines are left out, because a secret could be split at any cut."""
+_BLOCK = 1024 * 1024
+_TAIL = 2048
+"""Characters at the end of a block that are checked again: a value may be a few lines below its name."""
+_HEAD = 4096
+"""Number of bytes that determine the encoding."""
+
+
+def redact_stream(source: t.BinaryIO, target: t.BinaryIO, redact: t.Callable[[str], str]) -> bool:
+    """Copy a text without its secrets.
+
+    UTF-16, which Windows PowerShell writes, becomes UTF-8. Bytes that are not UTF-8 stay as they are.
+
+    Args:
+        source: the text, read from its beginning.
+        target: receives the copy.
+        redact: returns whole lines without their secrets.
+
+    Returns:
+        Whether it is a text; otherwise nothing is written.
+    """
+    head = source.read(min(_HEAD, _BLOCK))
+    encoding = _encoding(head)
+    if encoding is None:
+        return False
+    rest = ""
+    for text in _blocks(source, encoding, head):
+        text, rest = _settled(rest + text)
+        target.write(redact(text).encode("utf-8", "surrogateescape"))
+    target.write(redact(rest).encode("utf-8", "surrogateescape"))
+    return True
+
+
+def _settled(text: str) -> tuple[str, str]:
+    """Split the text where a secret may begin that is not complete yet: a key, or a name's value."""
+    start = open_key(text)
+    if start >= 0:
+        return text[:start], text[start:]
+    cut = len(text)
+    while cut > 0 and is_open(text[max(0, cut - _TAIL) : cut]):
+        cut = text.rfind("\n", 0, cut - 1) + 1
+        if len(text) - cut > LONGEST_KEY:
+            return text, ""
+    return text[:cut], text[cut:]
+
+
+def _encoding(head: bytes) -> str | None:
+    """Return the encoding of a text, detected from its beginning; None if it is not a text."""
+    if head[:2] == b"\xff\xfe":
+        return "utf-16-le"
+    if head[:2] == b"\xfe\xff":
+        return "utf-16-be"
+    if b"\0" not in head:
+        return "utf-8"
+    # UTF-16 without a byte order mark, such as the end of a longer file: in English every second byte is zero.
+    odd, even = head[1::2], head[::2]
+    if odd.count(0) > 0.8 * len(odd) and even.count(0) < 0.2 * len(even):
+        return "utf-16-le"
+    return None
+
+
+def _blocks(source: t.BinaryIO, encoding: str, rest: bytes) -> t.Iterator[str]:
+    """Yield the text in blocks of whole lines; its beginning has been read already."""
+    newline = "\n".encode(encoding)
+    while data := source.read(_BLOCK):
+        data = rest + data
+        end = _after(data, newline, data.rfind)
+        if end == 0 and len(data) > LONGEST_LINE:
+            rest = _skip_line(source, newline)
+            yield f"[a line of more than {LONGEST_LINE} bytes was left out]\n"
+            continue
+        rest = data[end:]
+        yield _decode(data[:end], encoding)
+    yield _decode(rest, encoding)
+
+
+def _skip_line(source: t.BinaryIO, newline: bytes) -> bytes:
+    """Read to the end of a line, and return the part of the next line that was read."""
+    while data := source.read(_BLOCK):
+        end = _after(data, newline, data.find)
+        if end:
+            return data[end:]
+    return b""
+
+
+def _after(data: bytes, newline: bytes, find: t.Callable[..., int]) -> int:
+    """Return where the line after the first or last line end begins; 0 if there is none."""
+    width, position = len(newline), find(newline)
+    # In UTF-16, bytes of two adjacent characters may look like a line end.
+    while position >= 0 and position % width:
+        position = find(newline, position + 1) if find == data.find else find(newline, 0, position + width - 1)
+    return position + width if position >= 0 else 0
+
+
+def _decode(data: bytes, encoding: str) -> str:
+    if encoding == "utf-8":
+        return data.decode("utf-8", "surrogateescape")
+    return data.decode(encoding, "replace").removeprefix("\ufeff")

@@ -1,0 +1,23 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Change all texts of a JSON value (no I/O)."""
+
+from __future__ import annotations
+
+import typing as t
+
+
+def each_text(value: t.Any, change: t.Callable[[str], str]) -> t.Any:
+    """Return a JSON value with all of its texts changed, including keys.
+
+    Args:
+        value: a JSON value.
+        change: returns the new text for an old one.
+    """
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, (list, tuple)):
+        return [each_text(item, change) for item in value]
+    if isinstance(value, t.Mapping):
+        return {each_text(key, change): each_text(item, change) for key, item in value.items()}
+    return value
