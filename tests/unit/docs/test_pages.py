@@ -43,12 +43,14 @@ UNCOMMON = re.compile(
 """Words and phrases for which a reader stops."""
 GENERATED = "docs/resources.md"
 """Its texts are those of the resource types, which tests/unit/test_messages.py checks."""
-READ_BY_USERS = [
-    *(page for page in PAGES if not page.startswith("tests/") and page != GENERATED),
-    *(path.relative_to(ROOT).as_posix() for path in ROOT.glob("roles/*/defaults/main.yml")),
-    *(path.relative_to(ROOT).as_posix() for path in ROOT.glob("inventories/**/*.*")),
-    *DESCRIBED,
-]
+READ_BY_USERS = sorted(
+    {
+        *(page for page in PAGES if not page.startswith("tests/") and page != GENERATED),
+        *(path.relative_to(ROOT).as_posix() for path in ROOT.glob("roles/*/defaults/main.yml")),
+        *(path.relative_to(ROOT).as_posix() for path in ROOT.glob("inventories/**/*.*")),
+        *DESCRIBED,
+    }
+)
 _DEFAULT = re.compile(r"^\s*default: ")
 
 
