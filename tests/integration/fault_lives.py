@@ -314,7 +314,11 @@ class PlaybookSweep:
     per_life: int = 8
 
     def run(self, sample: int) -> None:
-        """Inject faults at all points, or at a sample of this size, and report. Raises AssertionError."""
+        """Inject faults at all points, or at a sample of this size, and report.
+
+        Raises:
+            AssertionError: there are problems.
+        """
         name = f"{self.subject.playbook}:{self.connection}"
         requests = self._count() if is_full() else self.about
         points = all_hits(requests, POWER_EVERY)

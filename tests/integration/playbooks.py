@@ -113,7 +113,11 @@ class PlayRun:
         return list(self.report.get("nodes", {}).get(host, ()))
 
     def expect(self, exit_code: int = 0) -> PlayRun:
-        """Return itself. Raises AssertionError with the output if the exit code differs."""
+        """Return itself.
+
+        Raises:
+            AssertionError: the exit code differs. The message contains the output.
+        """
         assert self.exit_code == exit_code, f"exit {self.exit_code}, not {exit_code}:\n{self.output[-20000:]}"
         return self
 

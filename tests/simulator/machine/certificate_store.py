@@ -140,7 +140,11 @@ def pem(machine: Machine, store: str) -> list[str]:
 
 
 def load(data: bytes) -> list[x509.Certificate]:
-    """Parse the certificates of a file in PEM or DER. Raises ValueError."""
+    """Parse the certificates of a file in PEM or DER.
+
+    Raises:
+        ValueError: the file contains no valid certificate.
+    """
     return x509.load_pem_x509_certificates(data) if b"-----BEGIN" in data else [x509.load_der_x509_certificate(data)]
 
 

@@ -58,7 +58,11 @@ class Buildkitd:
 
 
 def _start(machine: Machine, argv: list[str], environment: Mapping[str, str]) -> Buildkitd:
-    """Parse the command line and the configuration. Raises ServiceError."""
+    """Parse the command line and the configuration.
+
+    Raises:
+        ServiceError: 1053 if buildkitd rejects them.
+    """
     given: dict[str, str] = {}
     words = list(argv)
     while words:

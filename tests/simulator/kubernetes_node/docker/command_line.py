@@ -113,10 +113,13 @@ def flags_of(name: str) -> dict[str, bool]:
 def parse(
     words: list[str], known: Mapping[str, bool], *, anywhere: bool = True
 ) -> tuple[dict[str, list[str]], list[str]]:
-    """Parse options and arguments like pflag. Raises UsageError.
+    """Parse options and arguments like pflag.
 
     Args:
         anywhere: whether options may follow arguments. Otherwise, the rest is returned unparsed.
+
+    Raises:
+        UsageError: the command line is invalid.
     """
     options: dict[str, list[str]] = {}
     arguments: list[str] = []

@@ -89,7 +89,11 @@ class DockerImages:
         return sorted(found.values(), key=lambda image: image.created, reverse=True)
 
     def find(self, name: str) -> DockerImage:
-        """Return an image by a name, its id, or the first digits of its id. Raises DockerError."""
+        """Return an image by a name, its id, or the first digits of its id.
+
+        Raises:
+            DockerError: it does not exist.
+        """
         whole = normal(name)
         images = self.all()
         bare = name.removeprefix("sha256:")
@@ -135,7 +139,11 @@ class DockerImages:
         return self.store.read(image.id)
 
     def tag(self, source: str, name: str) -> None:
-        """Add a name to an image. Raises DockerError."""
+        """Add a name to an image.
+
+        Raises:
+            DockerError: dockerd rejects the request.
+        """
         image = self.find(source)
         whole = normal(name)
         if not whole or "@" in whole:

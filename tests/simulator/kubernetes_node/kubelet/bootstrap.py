@@ -140,7 +140,12 @@ def _wait(client: Client, key: ec.EllipticCurvePrivateKey, node: str, alive: Cal
 
 
 def ask(client: Client, key: ec.EllipticCurvePrivateKey, node: str) -> str:
-    """Request a node's client certificate, and return the name of the request. Raises ApiError, OSError."""
+    """Request a node's client certificate, and return the name of the request.
+
+    Raises:
+        ApiError: the API server rejects the request.
+        OSError: the API server is not reachable.
+    """
     subject = x509.Name([
         x509.NameAttribute(NameOID.ORGANIZATION_NAME, "system:nodes"),
         x509.NameAttribute(NameOID.COMMON_NAME, f"system:node:{node}"),
@@ -159,7 +164,13 @@ def ask(client: Client, key: ec.EllipticCurvePrivateKey, node: str) -> str:
 
 
 def signed(client: Client, name: str) -> str | None:
-    """Return the certificate of a request if it is ready. Raises BootstrapError (denied), ApiError, OSError."""
+    """Return the certificate of a request if it is ready.
+
+    Raises:
+        BootstrapError: the request was denied.
+        ApiError: the API server rejects the request.
+        OSError: the API server is not reachable.
+    """
     found = client.get(f"{_CSRS}/{name}").get("status") or {}
     if found.get("certificate"):
         return base64.b64decode(found["certificate"]).decode()

@@ -15,7 +15,11 @@ _UNKNOWN = "Some or all identity references could not be translated."
 
 
 def sid_of(session: Session, name: str) -> str:
-    """Return the security identifier of an account like Ansible.ModuleUtils.SID. Raises ArgumentError."""
+    """Return the security identifier of an account like Ansible.ModuleUtils.SID.
+
+    Raises:
+        ArgumentError: the account does not exist.
+    """
     found = accounts.resolve(session.machine, name)
     if found is None:
         why = f'Exception calling "Translate" with "1" argument(s): "{_UNKNOWN}"'

@@ -57,7 +57,11 @@ class _Nssm:
         return not self._arguments.check_mode
 
     def run(self, failed: str, *words: str) -> str:
-        """Run nssm.exe and return its output. Raises _Failed."""
+        """Run nssm.exe and return its output.
+
+        Raises:
+            _Failed: nssm.exe fails.
+        """
         line = command_line.join([self._program, *words])
         try:
             result = self._session.run_program(self._program, list(words))

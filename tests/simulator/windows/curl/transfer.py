@@ -69,7 +69,12 @@ class Transfer:
         self._heads = ""
 
     def perform(self) -> Outcome:
-        """Run the transfer, with the retries of --retry. Raises UsageError, ProcessEndedError."""
+        """Run the transfer, with the retries of --retry.
+
+        Raises:
+            UsageError: no file name can be derived from the URL.
+            ProcessEndedError: the process must end.
+        """
         try:
             url = _split(self._url, self._config)
             if self._config.flag("get") and self._config.data:
@@ -292,9 +297,12 @@ _REDIRECTED: Protocols = {**_GIVEN, "proto-redir": "http,https"}
 
 
 def _split(url: str, config: Config, protocols: Protocols = _GIVEN) -> SplitResult:
-    """Parse a URL. One without a scheme is HTTP. Raises CurlError: 1, 3.
+    """Parse a URL. One without a scheme is HTTP.
 
     Both options must allow a redirect: lib/url.c (findprotocol).
+
+    Raises:
+        CurlError: exit code 1 or 3.
     """
     if not config.flag("globoff") and any(char in url for char in "{}[]"):
         raise CurlError(errors.URL_MALFORMAT, "the simulator does not model patterns in URLs (give --globoff)")

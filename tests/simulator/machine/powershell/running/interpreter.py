@@ -81,7 +81,13 @@ class Interpreter:
             self.variables.scope, self.sinks = kept
 
     def run(self, statements: Sequence[Node], emit: Emit) -> None:
-        """Run statements, with their output going to `emit`. Raises CmdletError, FlowControl, ProcessEndedError."""
+        """Run statements, with their output going to `emit`.
+
+        Raises:
+            CmdletError: a terminating error.
+            FlowControl: a statement such as `return` or `break` leaves the block.
+            ProcessEndedError: the process must end.
+        """
         traps = [node for node in statements if isinstance(node, Trap)]
         for node in statements:
             if isinstance(node, Function):
