@@ -223,7 +223,7 @@ class Round:
         return outcome
 
     def _finish(self, first: PlayRun, unfinished: set[str]) -> dict[str, list[str]]:
-        """Run once or twice more. Returns the problems by host."""
+        """Run once or twice more, and return the problems by host."""
         problems: dict[str, list[str]] = {host: [] for host in self._hosts}
         second = run_playbook(self._site, self._subject.playbook)
         for host in sorted(self._subject.gave_up(self._site, second)):

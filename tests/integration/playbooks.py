@@ -254,7 +254,7 @@ class Site:
         return PlayRun(exit_code, output, document, recap)
 
     def plan(self) -> tuple[PlayRun, dict[str, Any]]:
-        """Run the drift check. Returns it and the nodes in build/plan.json."""
+        """Run the drift check, and return the run and the nodes in build/plan.json."""
         run = self.run("plan.yml")
         document = json.loads((self.folder / "build" / "plan.json").read_text(encoding="utf-8"))
         return run, dict(document["nodes"])

@@ -39,7 +39,7 @@ class Disk:
 
 
 def set_fault(machine: Machine, fault: Mapping[str, object]) -> Callable[[], None] | None:
-    """Inject a fault. Returns an action to run after the response.
+    """Inject a fault, and return an action to run after the response.
 
     Raises:
         ValueError: the kind is unknown.

@@ -88,7 +88,7 @@ class Power:
         self._schedule(self.power_off, delay, reason)
 
     def abort(self) -> bool:
-        """Cancel a scheduled shutdown. Returns whether there was one."""
+        """Cancel a scheduled shutdown, and return whether there was one."""
         with self._lock:
             timer, self._timer = self._timer, None
         if timer:

@@ -140,7 +140,7 @@ class Registry:
             return made
 
     def delete_key(self, path: str) -> bool:
-        """Delete a key and everything below it. Returns whether it existed."""
+        """Delete a key and everything below it, and return whether it existed."""
         with self._lock:
             names = split(path)
             self._require_write(names)
@@ -177,7 +177,7 @@ class Registry:
             key.values[name.casefold()] = (old[0] if old else name, Value(data, kind))
 
     def delete(self, path: str, name: str) -> bool:
-        """Delete a value. Returns whether it existed.
+        """Delete a value, and return whether it existed.
 
         Raises:
             RegistryDeniedError: the caller may not write the key.

@@ -170,7 +170,7 @@ def _build(server: Buildkitd, invocation: Invocation, options: Mapping[str, Mapp
 
 
 def _keep(store: Any, namespace: str, name: str, built: Built) -> str:
-    """Write a build's result to containerd's store, and unpack it. Returns its digest."""
+    """Write a build's result to containerd's store, unpack it, and return its digest."""
 
     def put(media_type: str, data: bytes) -> dict[str, Any]:
         described = oci.descriptor(media_type, data)

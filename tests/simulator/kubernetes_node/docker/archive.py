@@ -71,7 +71,7 @@ def _tar(members: Mapping[str, bytes]) -> bytes:
 
 
 def load(images: DockerImages, archive: tarfile.TarFile) -> list[str]:
-    """Add an archive's images to the store. Returns docker's output.
+    """Add an archive's images to the store, and return docker's output.
 
     Raises:
         DockerError: the archive does not exist or is invalid.

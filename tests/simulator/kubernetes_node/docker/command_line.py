@@ -79,7 +79,7 @@ class DockerRun:
         return text if ":" in text or text.startswith("\\") else f"{self.invocation.directory.rstrip(chr(92))}\\{text}"
 
     def each(self, act: Callable[[DockerContainer], None]) -> list[str]:
-        """Apply a function to all named containers. Returns the names for which it succeeded."""
+        """Apply a function to all named containers, and return the names for which it succeeded."""
         done: list[str] = []
         for name in self.arguments:
             try:

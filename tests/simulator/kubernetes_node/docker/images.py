@@ -111,7 +111,7 @@ class DockerImages:
             self.store.put(Image(name, dict(target)))
 
     def write(self, config: bytes, layers: Iterable[bytes], names: Iterable[str]) -> str:
-        """Add an image that was loaded or built, from its configuration and layers. Returns its id.
+        """Add an image that was loaded or built, from its configuration and layers, and return its id.
 
         Raises:
             DiskFullError: the drive is full.
@@ -191,7 +191,7 @@ class DockerImages:
         return message
 
     def prune(self, *, everything: bool, used: Iterable[str]) -> tuple[list[str], int]:
-        """Remove dangling images, or all unused ones. Returns the output, and the number of bytes freed."""
+        """Remove dangling or all unused images, and return the output and the number of bytes freed."""
         message: list[str] = []
         won = 0
         for image in self.all():

@@ -177,7 +177,7 @@ class RegistryClient:
     # -- authentication
 
     def _answer_challenge(self, place: Endpoint, url: str, answer: Answer) -> bool:
-        """Get the token for a 401 response. Returns False if there are no credentials.
+        """Get the token for a 401 response. Return False if there are no credentials.
 
         Raises:
             PullError: the token cannot be obtained.

@@ -170,7 +170,7 @@ class ImageStore:
                 self._save(data)
 
     def remove_namespace(self, name: str) -> bool:
-        """Remove a namespace. Returns whether it existed.
+        """Remove a namespace, and return whether it existed.
 
         Raises:
             ValueError: it still has images.
@@ -204,7 +204,7 @@ class ImageStore:
             self._save(data)
 
     def delete(self, name: str, namespace: str = K8S, *, collect: bool = True) -> bool:
-        """Remove a name. Returns whether it existed.
+        """Remove a name, and return whether it existed.
 
         Args:
             collect: whether to delete unreferenced content (including ingests) at once. Otherwise a later collection

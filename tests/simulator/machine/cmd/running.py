@@ -157,7 +157,7 @@ class Shell:
         return self.session.machine.files.read_bytes(self.session.absolute(target))
 
     def _opened(self, item: Redirection, target: str) -> str:
-        """Open the file of a redirection, emptied unless it is appended to. Returns an error message, or nothing."""
+        """Open the file of a redirection, emptied unless it is appended to, and return an error message or nothing."""
         if target.startswith("&") or target.casefold() == "nul":
             return ""
         path, files = self.session.absolute(target), self.session.machine.files

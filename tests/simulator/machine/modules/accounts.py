@@ -53,7 +53,7 @@ def group(session: Session, arguments: Arguments) -> dict[str, Any]:
 
 
 def _members(session: Session, arguments: Arguments, found: Account) -> bool:
-    """Add and remove members as the option `members` requests. Returns whether anything differs."""
+    """Add and remove members as the option `members` requests, and return whether anything differs."""
     wanted = arguments.raw("members", {})
     now = accounts.member_sids(session.machine, found)
     if wanted.get("set") is not None and (wanted.get("add") or wanted.get("remove")):

@@ -124,7 +124,7 @@ def _tunnel(stream: Stream, request: Request, proxy: Proxy, config: Config, vers
 def open_stream(
     machine: Machine, run: Invocation, request: Request, config: Config, limits: Limits, version: Version
 ) -> tuple[Stream, Proxy | None]:
-    """Connect to the server of a request. Returns the connection, and the proxy if requests go through it."""
+    """Connect to the server of a request, and return the connection and the proxy if requests go through it."""
     url = request.url
     modern = version >= (7, 86)
     proxy = proxies.choose(url, config, run, version)

@@ -202,7 +202,7 @@ class Transfer:
             request = Request(following, request.method if keep else "GET", request.body if keep else b"", offset, same)
 
     def _one(self, request: Request, output: Output, limits: Limits, outcome: Outcome) -> SplitResult | None:
-        """Send one request and read the response. Returns the target of a redirect that has to be followed."""
+        """Send one request, read the response, and return the target of a redirect that has to be followed."""
         stream, proxy = open_stream(self._machine, self._run, request, self._config, limits, self._version)
         try:
             lines = headers(request, self._config, self._version, proxy, self._etag())

@@ -132,7 +132,7 @@ class Interpreter:
             self.runspace.errors.insert(0, record)
 
     def _trapped(self, traps: Sequence[Trap], error: CmdletError, emit: Emit) -> bool:
-        """Run the trap that catches an error. Returns whether the script continues with the next statement."""
+        """Run the trap that catches an error, and return whether the script continues with the next statement."""
         found = next((trap for trap in traps if not trap.kind or errors.catches(trap.kind, error)), None)
         if found is None:
             return False
