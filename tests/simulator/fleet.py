@@ -90,7 +90,7 @@ def _memory() -> Path | None:
     The disks of nodes are many small files. On a real file system, half of the kernel's work for a fleet would be the
     journal.
     """
-    memory = Path("/dev/shm")  # mkdtemp creates a folder of its own in it
+    memory = Path("/dev/shm")  # mkdtemp creates a new folder in it
     with contextlib.suppress(OSError):
         if "TMPDIR" not in os.environ and shutil.disk_usage(memory).free >= _PLENTY:
             return memory
