@@ -325,7 +325,7 @@ class PlaybookSweep:
         hits = self.sweep.choose(name, points, sample, by=lambda hit: hit.kind)
         found = self._hit(pack(hits, self.per_life))
         if is_full():
-            # Missed faults came after one that ended the run. Now each gets a server of its own.
+            # Missed faults came after one that ended the run. Now each gets its own server.
             found.add(self._hit([(hit,) for hit in found.missed]))
             for number in range(1, KILLS + 1):
                 with self._site(KILLED) as site:
