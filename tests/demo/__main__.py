@@ -61,7 +61,7 @@ def run() -> int:
 
 
 def play(world: World, controller: Controller) -> bool:
-    """Run all playbooks in order. Returns whether all results are as expected."""
+    """Run all playbooks in order, and return whether all results are as expected."""
     runs = {
         "first": controller.play("first", "site.yml"),
         "second": controller.play("second", "site.yml"),

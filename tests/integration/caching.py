@@ -73,7 +73,7 @@ def cache(node: DirectNode, lists: dict[str, t.Any], server: ArtifactServer | No
 
 
 def offer(server: ArtifactServer, version: str, content: bytes, kind: str = "tool") -> str:
-    """Add a version of the custom kind to the server. Returns its path."""
+    """Add a version of the custom kind to the server, and return its path."""
     path = f"files.example/{kind}/{version}/{kind}.tar.gz"
     server.put(path, content)
     server.put(f"{path}.sha256", hashlib.sha256(content).hexdigest().encode())

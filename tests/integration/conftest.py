@@ -25,7 +25,7 @@ SiteFactory = Callable[..., Site]
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run tests with a cluster on a real control plane if there is one, else on the one in memory.
 
-    If there is a real one, the other one is a variant. Each kind is a group of its own, so that two workers share the
+    If there is a real one, the other one is a variant. Each kind is a separate group, so that two workers share the
     work.
     """
     if "cluster_kind" not in metafunc.fixturenames:

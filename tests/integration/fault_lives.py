@@ -223,7 +223,7 @@ class Round:
         return outcome
 
     def _finish(self, first: PlayRun, unfinished: set[str]) -> dict[str, list[str]]:
-        """Run once or twice more. Returns the problems by host."""
+        """Run once or twice more, and return the problems by host."""
         problems: dict[str, list[str]] = {host: [] for host in self._hosts}
         second = run_playbook(self._site, self._subject.playbook)
         for host in sorted(self._subject.gave_up(self._site, second)):
@@ -314,14 +314,18 @@ class PlaybookSweep:
     per_life: int = 8
 
     def run(self, sample: int) -> None:
-        """Inject faults at all points, or at a sample of this size, and report. Raises AssertionError."""
+        """Inject faults at all points, or at a sample of this size, and report.
+
+        Raises:
+            AssertionError: there are problems.
+        """
         name = f"{self.subject.playbook}:{self.connection}"
         requests = self._count() if is_full() else self.about
         points = all_hits(requests, POWER_EVERY)
         hits = self.sweep.choose(name, points, sample, by=lambda hit: hit.kind)
         found = self._hit(pack(hits, self.per_life))
         if is_full():
-            # Missed faults came after one that ended the run. Now each gets a server of its own.
+            # Missed faults came after one that ended the run. Now each gets its own server.
             found.add(self._hit([(hit,) for hit in found.missed]))
             for number in range(1, KILLS + 1):
                 with self._site(KILLED) as site:

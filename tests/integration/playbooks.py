@@ -113,7 +113,11 @@ class PlayRun:
         return list(self.report.get("nodes", {}).get(host, ()))
 
     def expect(self, exit_code: int = 0) -> PlayRun:
-        """Return itself. Raises AssertionError with the output if the exit code differs."""
+        """Return itself.
+
+        Raises:
+            AssertionError: the exit code differs. The message contains the output.
+        """
         assert self.exit_code == exit_code, f"exit {self.exit_code}, not {exit_code}:\n{self.output[-20000:]}"
         return self
 
@@ -250,7 +254,7 @@ class Site:
         return PlayRun(exit_code, output, document, recap)
 
     def plan(self) -> tuple[PlayRun, dict[str, Any]]:
-        """Run the drift check. Returns it and the nodes in build/plan.json."""
+        """Run the drift check, and return the run and the nodes in build/plan.json."""
         run = self.run("plan.yml")
         document = json.loads((self.folder / "build" / "plan.json").read_text(encoding="utf-8"))
         return run, dict(document["nodes"])

@@ -62,7 +62,7 @@ def store_of(machine: Machine) -> list[str]:
 
 
 def trouble(machine: Machine, blobs: Blobs, point: Point, wanted: list[str]) -> tuple[bool, str]:
-    """Inject a fault into a pull. Returns whether the run failed, and why the store did not converge."""
+    """Inject a fault into a pull, and return whether the run failed and why the store did not converge."""
     with Registry(images=blobs) as registry:
         given: dict[str, Any] = {"registries": mirrors(registry, "r.example"), "retries": 1}
         registry.fault(point.kind, f"*/{point.part}/*", times=point.times, **point.options)

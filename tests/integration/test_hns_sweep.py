@@ -140,7 +140,7 @@ def differences(actual: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
 
 
 def trouble(cleanups: Cleanups, fleet: Fleet, name: str, point: Point, wanted: Mapping[str, Any]) -> str:
-    """Inject one fault into one run. Returns why the node did not converge; empty if it did."""
+    """Inject one fault into one run, and return why the node did not converge; empty if it did."""
     machine, server = fleet.machine(name), fleet.nodes[name].server
     scene = populate(machine)
     reboot = Fault("call", point.request, callback=machine.power.reboot)

@@ -63,7 +63,7 @@ def kubeconfig(cluster: Cluster, folder: Path) -> Path:
 
 
 def play(playbook: str, folder: Path, *options: str) -> str:
-    """Run a playbook on the implicit localhost with this environment's interpreter. Returns its output."""
+    """Run a playbook on the implicit localhost with this environment's interpreter, and return its output."""
     command = [str(Path(sys.executable).with_name("ansible-playbook")), playbook, *options]
     environment = {**os.environ, "LC_ALL": "C.UTF-8", "ANSIBLE_HOME": str(folder / "ansible")}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
@@ -94,7 +94,7 @@ def run(tmp_path: Path, kubeconfig: Path) -> Run:
 
 
 def ask(cluster: Cluster, token: str, name: str) -> str:
-    """Request a node's certificate. Returns the path of the request."""
+    """Request a node's certificate, and return the path of the request."""
     client = Client(cluster, token=token)
 
     def accepted() -> str | None:

@@ -59,7 +59,7 @@ def simulated_kubeadm(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(site: Site, host: str, connection: str, token: str) -> dict[str, Any]:
-    """Join like the role. Returns the changes and the failures."""
+    """Join like the role, and return the changes and the failures."""
     steps = {
         "kubeadm_join": {"configuration": joined_nodes.join_configuration(site, host, token), "kubeadm": KUBEADM},
         "node_state": {"resources": LEFTOVERS},
@@ -91,7 +91,7 @@ def watch_files(machine: Machine, wrote: Callable[[int], None]) -> None:
 
 
 def set_fault(site: Site, host: str, point: Point) -> threading.Event:
-    """Set the fault for a server. Returns an event that is set when the fault has occurred."""
+    """Set the fault for a server, and return an event that is set when the fault has occurred."""
     machine, hit = site.machine(host), threading.Event()
 
     def press() -> None:
@@ -109,7 +109,7 @@ def set_fault(site: Site, host: str, point: Point) -> threading.Event:
 
 
 def trouble(site: Site, host: str, point: Point, token: str, unhurt: str) -> str:
-    """Inject a fault into one join. Returns why the node did not converge; empty if it did."""
+    """Inject a fault into one join, and return why the node did not converge; empty if it did."""
     machine, server = site.machine(host), site.node(host).server
     hit = set_fault(site, host, point)
     first = run(site, host, point.connection, token)
@@ -151,7 +151,7 @@ def prepared(folder: Path, count: int) -> Iterator[tuple[Site, str]]:
 
 
 def count(folder: Path) -> tuple[dict[str, int], int]:
-    """Join without faults. Returns the requests by connection, and the number of files that kubeadm writes."""
+    """Join without faults, and return the requests by connection and the number of files that kubeadm writes."""
     requests, written = {}, [0]
     with prepared(folder, len(CONNECTIONS)) as (site, token):
         for host, connection in zip(site.hosts(), CONNECTIONS, strict=True):

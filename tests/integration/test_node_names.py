@@ -47,7 +47,7 @@ HOSTS = {
 
 
 def failures(folder: Path, *parts: tuple[str, str], limit: str = "all") -> dict[str, str]:
-    """Run parts of roles on hosts without a connection. Returns the message with which each host failed."""
+    """Run parts of roles on hosts without a connection, and return the message with which each host failed."""
     imports = [{"name": part, "ansible.builtin.import_role": {"name": f"winkube.node.{role}", "tasks_from": part}}
                for role, part in (("node_join", "resources"), *parts)]  # fmt: skip
     play = {"hosts": "all", "gather_facts": False, "tasks": imports}

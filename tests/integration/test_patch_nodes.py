@@ -114,7 +114,7 @@ def deploy(site: Site) -> None:
 
 
 def leave_stale_endpoint(site: Site, host: str) -> str:
-    """Create an endpoint of a pod whose end was not noticed (microsoft/Windows-Containers#631). Returns its id."""
+    """Create an endpoint of a pod whose end was not noticed (microsoft/Windows-Containers#631), and return its id."""
     store, container = Store(site.machine(host)), shims.new_id()
     network = next(item for item in store.networks() if item.name == "cbr0")
     address = f"{network.subnet.rpartition('.')[0]}.250"

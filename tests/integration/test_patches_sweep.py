@@ -116,7 +116,7 @@ def test_every_cut_is_survived(start: Callable[[int], Fleet], tmp_path: Path, sw
     planned = sweep.choose("patch_install", possible, SAMPLE, by=lambda cut: (cut.connection, cut.kind))
 
     def hurt(cut: Cut, place: tuple[Fleet, str]) -> str:
-        """Run with a fault, and run again. Returns the problems, or nothing."""
+        """Run with a fault and then again, and return the problems."""
         fleet, name = place
         machine, server = make(fleet, name), fleet.nodes[name].server
         server.set_fault(cut.fault(machine))

@@ -110,7 +110,7 @@ ARCHIVE = r"C:\ProgramData\winkube\cache\cni-plugins\1.9.0\cni-plugins-windows-a
 
 @pytest.fixture(scope="module")
 def before(site: Site, run: PlayRun) -> dict[str, Any]:
-    """Remove the proxy from the inventory. Returns the counters of the artifact server up to then."""
+    """Remove the proxy from the inventory, and return the counters of the artifact server up to then."""
     assert site.world.artifacts is not None
     # This makes the next run download something.
     site.machine(HOST).files.delete(ARCHIVE)

@@ -50,7 +50,12 @@ class FleetFile:
 
 
 def read_fleet(path: Path) -> FleetFile:
-    """Read a fleet file. Raises OSError, or ValueError with the reason."""
+    """Read a fleet file.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: the contents are invalid. The message contains the reason.
+    """
     try:
         document = yaml.safe_load(path.read_text(encoding="utf-8"))
     except yaml.YAMLError as error:
@@ -85,7 +90,7 @@ def _memory() -> Path | None:
     The disks of nodes are many small files. On a real file system, half of the kernel's work for a fleet would be the
     journal.
     """
-    memory = Path("/dev/shm")  # mkdtemp creates a folder of its own in it
+    memory = Path("/dev/shm")  # mkdtemp creates a new folder in it
     with contextlib.suppress(OSError):
         if "TMPDIR" not in os.environ and shutil.disk_usage(memory).free >= _PLENTY:
             return memory
@@ -120,7 +125,11 @@ class Fleet:
         self.certificate: FleetCertificate | None = None
 
     def start(self) -> None:
-        """Set up and boot the machines, and open their ports. Raises OSError if an address or port is taken."""
+        """Set up and boot the machines, and open their ports.
+
+        Raises:
+            OSError: an address or port is taken.
+        """
         addresses = [settings.address for settings in self._settings]
         names = [settings.name for settings in self._settings]
         self.certificate = make_fleet_certificate(self.state / "certificate", addresses, names)
@@ -150,7 +159,11 @@ class Fleet:
         return node
 
     def machine(self, name: str) -> Machine:
-        """Return the machine with this name in the fleet file. Raises KeyError."""
+        """Return the machine with this name in the fleet file.
+
+        Raises:
+            KeyError: there is no such machine.
+        """
         return self.nodes[name].machine
 
     def deploy_image(self, from_node: str, name: str, address: str, **changes: object) -> Node:

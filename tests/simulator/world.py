@@ -70,7 +70,11 @@ class World:
 
 
 def _options(entry: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    """Return a server's address and its other options. Raises ValueError for unknown keys."""
+    """Return a server's address and its other options.
+
+    Raises:
+        ValueError: a key is unknown.
+    """
     if unknown := entry.keys() - {"address", "port", *names}:
         raise ValueError(f"unknown keys of a server: {', '.join(sorted(unknown))}")
     return {"address": "127.0.0.1", "port": 0, **entry}

@@ -45,7 +45,7 @@ class FakeCluster:
         self.types: set[str] = set()
         """The content types of patches."""
         self.denied: t.Callable[[Document], bool] = lambda _spec: False
-        """Returns whether a review of access is answered with no."""
+        """Returns whether an access review is denied."""
         self.failures: dict[tuple[str, str], list[tuple[int, t.Any]]] = {}
         """Responses that replace the usual ones, by method and path."""
         self.authorization = "Bearer s3cret"

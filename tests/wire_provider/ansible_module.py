@@ -13,7 +13,11 @@ from wire_provider.module import run as run_batch
 
 
 def run(session: Session, arguments: Arguments) -> dict[str, Any]:
-    """Run the batch. Raises ArgumentError if Ansible did not send the script, which a real node needs."""
+    """Run the batch.
+
+    Raises:
+        ArgumentError: Ansible did not send the script, which a real node needs.
+    """
     if not arguments.script.lstrip("\ufeff").startswith("#!powershell"):
         raise ArgumentError("invoke_calls.ps1 was not sent: its text has to begin with #!powershell")
     return run_batch(session.machine, arguments.raw("batch"), session.process, session.user, session.environment)

@@ -144,7 +144,11 @@ _INPUT_TYPES: Mapping[str, tuple[str, ...]] = {
 
 
 def parse(text: str) -> Batch:
-    """Parse a batch from a JSON document. Raises BatchError."""
+    """Parse a batch from a JSON document.
+
+    Raises:
+        BatchError: the document violates docs/wire.md.
+    """
     if (size := len(text.encode(errors="surrogatepass"))) > LIMIT:
         raise BatchError(f"a batch has to be below 1 MB, this one has {size} bytes")
     try:

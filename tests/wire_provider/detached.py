@@ -84,7 +84,12 @@ def _measured(machine: Machine, progress: dict[str, Any]) -> dict[str, Any]:
 
 
 def keep(machine: Machine, key: str, observation: dict[str, Any], process: Process) -> None:
-    """Store the result in a temporary file and move it, like `@write-file`. Raises CmdletError, DiskFullError."""
+    """Store the result in a temporary file and move it, like `@write-file`.
+
+    Raises:
+        CmdletError: the file cannot be written.
+        DiskFullError: the drive is full.
+    """
     path = _path(key, "json")
     machine.files.write_text(f"{path}.part", json.dumps(observation))
     persist(machine, process, lambda: net_files.move_over(machine, f"{path}.part", path), path)

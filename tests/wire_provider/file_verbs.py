@@ -98,7 +98,11 @@ def _content(machine: Machine, entry: Entry, parameters: Mapping[str, Any]) -> s
 
 
 def digest(machine: Machine, path: str, algorithm: str = "sha256") -> str:
-    """Return the hash of a file in lower-case hexadecimal, even while it is being written. Raises CmdletError."""
+    """Return the hash of a file in lower-case hexadecimal, even while it is being written.
+
+    Raises:
+        CmdletError: the file cannot be read.
+    """
     with net_files.open_to_read(machine, path).open("rb") as file:
         return hashlib.file_digest(file, algorithm).hexdigest()
 

@@ -70,7 +70,11 @@ class Runner:
         self._imported_aside = Imported(self.machine)
 
     def run(self, calls: list[Call]) -> None:
-        """Run the calls. Sets `results`, and `stopped` to the reason for an early stop. Raises ProcessEndedError."""
+        """Run the calls. Sets `results`, and `stopped` to the reason for an early stop.
+
+        Raises:
+            ProcessEndedError: the process must end.
+        """
         done = 0
         try:
             for group in groups.split(calls):
@@ -215,7 +219,12 @@ class Runner:
         self.environment = {**others, **machine}
 
     def _cmdlet(self, call: Call, parameters: Mapping[str, object], pipeline: list[object] | None) -> commands.Output:
-        """Run a cmdlet. With a time limit, it gets its own runspace. Raises CmdletError, LateError."""
+        """Run a cmdlet. With a time limit, it gets its own runspace.
+
+        Raises:
+            CmdletError: the cmdlet's error.
+            LateError: the time limit was exceeded.
+        """
 
         def run(stop: threading.Event) -> commands.Output:
             module_imports.wait(self.machine, cost, stop)

@@ -56,7 +56,12 @@ class Runspaces:
         self._abandoned: list[threading.Event] = []
 
     def run(self, work: Callable[[threading.Event], Result], seconds: float) -> Result:
-        """Run `work(stop)` with a time limit. Raises LateError, ProcessEndedError, and the exceptions of `work`."""
+        """Run `work(stop)` with a time limit. The exceptions of `work` pass through.
+
+        Raises:
+            LateError: the time limit was exceeded.
+            ProcessEndedError: the process must end.
+        """
         stop = StopSignal(self._process.stop)
         runspace = _Runspace(work, stop)
         end = time.monotonic() + seconds

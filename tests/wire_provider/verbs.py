@@ -84,7 +84,11 @@ def _kind(given: str) -> str | None:
 
 
 def _data(value: str, kind: str) -> object:
-    """Convert text to data of a registry type, as RegistryKey.SetValue does. Raises CmdletError."""
+    """Convert text to data of a registry type, as RegistryKey.SetValue does.
+
+    Raises:
+        CmdletError: the text cannot be converted.
+    """
     low = {"DWord": 2**31, "QWord": 2**63}.get(kind)
     if low is None and kind in ("String", "ExpandString", "Unknown"):
         return value

@@ -13,7 +13,7 @@ import re
 import types
 import typing as t
 
-from ...module_utils.redaction import HIDDEN
+from ...module_utils.redaction import HIDDEN, hidden
 from ..values.errors import ResourceError
 from ..values.shown import AsItIs, kind, shown
 from .describe import describe, has_default, is_mapping, is_secret, members, one_of, properties, property_types
@@ -148,7 +148,7 @@ def _mapping(value: t.Any, inner: t.Any, where: str) -> dict[str, t.Any]:
 
 def _other_kind(value: t.Any) -> t.Any:
     """Return a value in place of a mapping, for a message; a text may contain any secret and is not shown."""
-    return AsItIs(f"(hidden: a {kind(value)})") if isinstance(value, str) and value else short(value)
+    return AsItIs(hidden(f"a {kind(value)}")) if isinstance(value, str) and value else short(value)
 
 
 def is_true(value: t.Any) -> bool:

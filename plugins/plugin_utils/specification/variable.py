@@ -8,6 +8,7 @@ import dataclasses
 import types
 import typing as t
 
+from ...module_utils.redaction import hidden
 from ..values.errors import ResourceError
 from ..values.shown import AsItIs, kind
 from .convert import convert, short_text
@@ -76,7 +77,7 @@ class Variable:
     def _refused(self, value: t.Any, error: ResourceError) -> ResourceError:
         given, hint = error.value, error.hint or self.hint
         if self.secret and isinstance(given, str) and not isinstance(given, AsItIs):
-            given = AsItIs(f"(hidden: a {kind(given)})")
+            given = AsItIs(hidden(f"a {kind(given)}"))
         if isinstance(value, str) and not hint and _is_list_of_mappings(self.annotation):
             hint = f"Extra variables need JSON for that, such as -e '{{\"{self.name}\": [{{…}}]}}'."
         return ResourceError(error.where, given, error.expected, hint)

@@ -57,7 +57,11 @@ class Fault:
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Fault:
-        """Read a fault from JSON data. Raises ValueError for an unknown key or kind."""
+        """Read a fault from JSON data.
+
+        Raises:
+            ValueError: a key or the kind is unknown.
+        """
         unknown = set(data) - {field.name for field in fields(cls)}
         if unknown:
             raise ValueError(f"unknown keys of a fault: {', '.join(sorted(unknown))}")

@@ -64,7 +64,7 @@ class Handler(BaseHTTPRequestHandler):
         self.rfile, self.wfile = self.connection.makefile("rb"), self.connection.makefile("wb", buffering=0)
 
     def _admitted(self) -> bool:
-        """Count a proxy request. Returns False after an error response, if the credentials are missing."""
+        """Count a proxy request. Return False after an error response if the credentials are missing."""
         self.server.owner.count_proxied()
         user = self.server.owner.proxy_user
         wanted = "Basic " + base64.b64encode(user.encode()).decode()
@@ -129,7 +129,7 @@ class Handler(BaseHTTPRequestHandler):
         return parts.path.lstrip("/") if own or not parts.netloc else parts.netloc + parts.path
 
     def _refuse(self, fault: Fault) -> bool:
-        """Apply a fault that replaces the response. Returns False if the file must be sent, perhaps damaged."""
+        """Apply a fault that replaces the response, and return False if the file must be sent, perhaps damaged."""
         headers: dict[str, str] = {}
         if fault.kind == "status":
             if fault.retry_after is not None:

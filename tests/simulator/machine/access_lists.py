@@ -92,7 +92,11 @@ class Descriptor:
 
 
 def parse(sddl: str) -> Descriptor:
-    """Parse SDDL. Raises ValueError."""
+    """Parse SDDL.
+
+    Raises:
+        ValueError: the SDDL is invalid.
+    """
     found = re.fullmatch(
         r"(?:O:([A-Z]{2}|S-[\d-]+))?(?:G:([A-Z]{2}|S-[\d-]+))?(?:D:(P?(?:A[IR])*)((?:\([^()]*\))*))?", sddl
     )
@@ -218,10 +222,13 @@ class AccessLists:
         return known[1]
 
     def set(self, path: str, sddl: str) -> None:
-        """Set the parts that the SDDL contains. Raises ValueError.
+        """Set the parts that the SDDL contains.
 
         Everything below inherits the change immediately, as with SetNamedSecurityInfo:
         https://learn.microsoft.com/windows/win32/secauthz/automatic-propagation-of-inheritable-aces
+
+        Raises:
+            ValueError: the SDDL is invalid.
         """
         given, old = parse(sddl), self._base(path) or _PLAIN
         owner, group = given.owner or old.owner, given.group or old.group

@@ -59,7 +59,11 @@ def is_bootstrap(script: str) -> bool:
 
 
 def read(lines: list[str]) -> Manifest:
-    """Parse the wrapper's input lines. Raises ManifestError."""
+    """Parse the wrapper's input lines.
+
+    Raises:
+        ManifestError: the input is not what Ansible sends.
+    """
     parts: list[list[str]] = [[]]
     for line in lines:
         text = line.rstrip("\r\n")

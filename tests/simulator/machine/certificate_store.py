@@ -69,7 +69,7 @@ def with_key(machine: Machine, mark: str) -> bytes:
 
 
 def remove(machine: Machine, store: str, mark: str, *, delete_key: bool = False) -> bool:
-    """Remove a certificate from a store. Returns whether it was there."""
+    """Remove a certificate from a store, and return whether it was there."""
     if delete_key and machine.files.is_file(f"{_KEYS}\\{mark}"):
         machine.files.delete(f"{_KEYS}\\{mark}")
     removed = machine.registry.delete_key(f"{_ROOT}\\{store.upper()}\\Certificates\\{mark}")
@@ -154,7 +154,11 @@ def pem(machine: Machine, store: str) -> list[str]:
 
 
 def load(data: bytes) -> list[x509.Certificate]:
-    """Parse the certificates of a file in PEM or DER. Raises ValueError."""
+    """Parse the certificates of a file in PEM or DER.
+
+    Raises:
+        ValueError: the file contains no valid certificate.
+    """
     return x509.load_pem_x509_certificates(data) if b"-----BEGIN" in data else [x509.load_der_x509_certificate(data)]
 
 

@@ -39,7 +39,11 @@ class Disk:
 
 
 def set_fault(machine: Machine, fault: Mapping[str, object]) -> Callable[[], None] | None:
-    """Inject a fault. Returns an action to run after the response. Raises ValueError for an unknown kind."""
+    """Inject a fault, and return an action to run after the response.
+
+    Raises:
+        ValueError: the kind is unknown.
+    """
     kind = str(fault["kind"])
     if kind == "reboot":
         return lambda: machine.power.reboot()

@@ -24,7 +24,11 @@ _PROGRAMS = {"sc", "netsh", "w32tm", "bcdedit", "reg", "net"}
 
 
 def set_language(machine: Machine, name: str) -> None:
-    """Set the language of a machine. Raises ValueError."""
+    """Set the language of a machine.
+
+    Raises:
+        ValueError: the language is unknown.
+    """
     if name not in _OEM:
         raise ValueError(f"expected one of the languages {', '.join(_OEM)}, got {name}")
     machine.registry.set(CODE_PAGES, "OEMCP", _OEM[name])

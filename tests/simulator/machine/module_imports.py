@@ -35,7 +35,11 @@ class ColdImports:
 
 
 def set_cold(machine: Machine, fault: Mapping[str, object], seconds: float) -> None:
-    """Inject the fault. Raises ValueError."""
+    """Inject the fault.
+
+    Raises:
+        ValueError: the fault is invalid.
+    """
     modules = fault.get("modules", "*")
     if modules != "*" and not isinstance(modules, list):
         raise ValueError(f'expected "*" or a list of names as the modules of a fault, got {modules!r}')
@@ -65,7 +69,11 @@ class Imported:
 
 
 def wait(machine: Machine, seconds: float, stop: threading.Event) -> None:
-    """Wait a number of seconds of Windows' time. Raises ProcessEndedError."""
+    """Wait a number of seconds of Windows' time.
+
+    Raises:
+        ProcessEndedError: the process must end.
+    """
     end = time.monotonic() + seconds * machine.settings.time_scale
     if stop.wait(max(0.0, end - time.monotonic())):
         raise ProcessEndedError

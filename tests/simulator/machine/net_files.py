@@ -108,7 +108,11 @@ def _is_too_long(machine: Machine, path: str) -> bool:
 
 
 def require_legal(machine: Machine, path: str) -> None:
-    """Reject paths that are invalid on Windows. Raises CmdletError."""
+    """Reject paths that are invalid on Windows.
+
+    Raises:
+        CmdletError: the path is invalid.
+    """
     _require_drive(path)
     if not path or "\0" in path:
         raise exception(ARGUMENT, "The path is not of a legal form.")
@@ -141,7 +145,11 @@ def open_to_read(machine: Machine, path: str, share: str = "rwd") -> Path:
 
 
 def write(machine: Machine, path: str, data: bytes) -> None:
-    """Write a whole file with FileMode.Create and no sharing. Raises CmdletError."""
+    """Write a whole file with FileMode.Create and no sharing.
+
+    Raises:
+        CmdletError: the error of the .NET method.
+    """
     require_legal(machine, path)
     if machine.files.is_directory(path):
         raise denied(path)
@@ -156,7 +164,11 @@ def write(machine: Machine, path: str, data: bytes) -> None:
 
 
 def create_directory(machine: Machine, path: str, sddl: str | None = None) -> None:
-    """Simulate Directory.CreateDirectory: create a folder and its parents. Raises CmdletError."""
+    """Simulate Directory.CreateDirectory: create a folder and its parents.
+
+    Raises:
+        CmdletError: the error of the .NET method.
+    """
     require_legal(machine, path)
     if not machine.files.drive_exists(path):
         raise exception(NO_FOLDER, f"Could not find a part of the path '{path}'.")
@@ -170,21 +182,33 @@ def create_directory(machine: Machine, path: str, sddl: str | None = None) -> No
 
 
 def _require_folder(machine: Machine, *paths: str) -> None:
-    """Reject paths that are too long for .NET Framework's methods on folders. Raises CmdletError."""
+    """Reject paths that are too long for .NET Framework's methods on folders.
+
+    Raises:
+        CmdletError: the path is too long.
+    """
     for path in paths:
         if not machine.windows.is_core and not path.startswith(LONG) and len(path) >= MAX_FOLDER:
             raise too_long()
 
 
 def add_parent(machine: Machine, path: str) -> None:
-    """Create the parent folder of a path. Raises CmdletError."""
+    """Create the parent folder of a path.
+
+    Raises:
+        CmdletError: the error of the .NET method.
+    """
     if not path or not is_rooted(path):
         raise exception(ARGUMENT, "The path is not of a legal form.")
     create_directory(machine, parent(path))
 
 
 def delete(machine: Machine, path: str) -> None:
-    """Simulate File.Delete, which ignores a missing file. Raises CmdletError."""
+    """Simulate File.Delete, which ignores a missing file.
+
+    Raises:
+        CmdletError: the error of the .NET method.
+    """
     require_legal(machine, path)
     if machine.files.is_directory(path):
         raise denied(path)
@@ -201,7 +225,11 @@ def delete(machine: Machine, path: str) -> None:
 
 
 def remove(machine: Machine, path: str) -> None:
-    """Simulate Remove-Item -Recurse -Force on an existing item. Raises CmdletError."""
+    """Simulate Remove-Item -Recurse -Force on an existing item.
+
+    Raises:
+        CmdletError: the error of the .NET method.
+    """
     if machine.processes.executing(path):
         raise denied(path)
     if machine.files.open.blocks_removal(path):
@@ -211,9 +239,12 @@ def remove(machine: Machine, path: str) -> None:
 
 
 def move_over(machine: Machine, path: str, destination: str) -> None:
-    """Simulate File.Replace for an existing file (which keeps owner and list), else File.Move. Raises CmdletError.
+    """Simulate File.Replace for an existing file (which keeps owner and list), else File.Move.
 
     https://learn.microsoft.com/windows/win32/api/winbase/nf-winbase-replacefilew
+
+    Raises:
+        CmdletError: the error of the .NET method.
     """
     require_legal(machine, destination)
     replaces = machine.files.is_file(destination)
@@ -249,7 +280,11 @@ def _missing(path: str) -> CmdletError:
 
 
 def move(machine: Machine, path: str, destination: str) -> None:
-    """Move a file or folder to a path that does not exist, like Directory.Move. Raises CmdletError."""
+    """Move a file or folder to a path that does not exist, like Directory.Move.
+
+    Raises:
+        CmdletError: the error of the .NET method.
+    """
     files = machine.files
     require_legal(machine, destination)
     _require_folder(machine, path, destination)

@@ -281,7 +281,11 @@ class ServiceProgram(Protocol):
     """A program that can run as a service."""
 
     def start(self, machine: Machine, service: Service) -> RunningService:
-        """Start the process. Raises ServiceError if it does not start."""
+        """Start the process.
+
+        Raises:
+            ServiceError: it does not start.
+        """
 
 
 Cmdlet = Callable[["Machine", Bound], Iterable[object]]

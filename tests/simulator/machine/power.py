@@ -72,15 +72,23 @@ class Power:
         return [reason for reason, holds in reasons.items() if holds]
 
     def reboot(self, delay: float = 0.0, reason: str = "") -> None:
-        """Schedule a reboot in `delay` seconds of Windows' time. Raises RuntimeError if a shutdown is scheduled."""
+        """Schedule a reboot in `delay` seconds of Windows' time.
+
+        Raises:
+            RuntimeError: a shutdown is scheduled.
+        """
         self._schedule(self._reboot, delay, reason)
 
     def shutdown(self, delay: float = 0.0, reason: str = "") -> None:
-        """Schedule a power-off in `delay` seconds of Windows' time. Raises RuntimeError if a shutdown is scheduled."""
+        """Schedule a power-off in `delay` seconds of Windows' time.
+
+        Raises:
+            RuntimeError: a shutdown is scheduled.
+        """
         self._schedule(self.power_off, delay, reason)
 
     def abort(self) -> bool:
-        """Cancel a scheduled shutdown. Returns whether there was one."""
+        """Cancel a scheduled shutdown, and return whether there was one."""
         with self._lock:
             timer, self._timer = self._timer, None
         if timer:

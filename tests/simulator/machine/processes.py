@@ -62,7 +62,11 @@ class Process:
             raise ProcessEndedError
 
     def sleep(self, seconds: float) -> None:
-        """Wait. Raises ProcessEndedError if the process must end in the meantime."""
+        """Wait.
+
+        Raises:
+            ProcessEndedError: the process has to end in the meantime.
+        """
         if self.stop.wait(max(0.0, seconds)):
             raise ProcessEndedError
 

@@ -58,7 +58,8 @@ class _Key:
 def split(path: str) -> list[str]:
     r"""Split a registry path, root first (`HKLM`). Accepts `HKLM:\`, `HKEY_LOCAL_MACHINE\` and `Registry::`.
 
-    Raises KeyError if the root does not exist.
+    Raises:
+        KeyError: the root does not exist.
     """
     text = re.sub(r"^(Microsoft\.PowerShell\.Core\\)?Registry::", "", path.strip(), flags=re.IGNORECASE).replace(
         "/", "\\"
@@ -139,7 +140,7 @@ class Registry:
             return made
 
     def delete_key(self, path: str) -> bool:
-        """Delete a key and everything below it. Returns whether it existed."""
+        """Delete a key and everything below it, and return whether it existed."""
         with self._lock:
             names = split(path)
             self._require_write(names)
@@ -159,7 +160,12 @@ class Registry:
         return default if value is None else value.data
 
     def set(self, path: str, name: str, data: object, kind: str = "String") -> None:
-        """Write a value, creating its key if needed. Raises ValueError for an unknown kind, RegistryDeniedError."""
+        """Write a value, creating its key if needed.
+
+        Raises:
+            ValueError: the kind is unknown.
+            RegistryDeniedError: the caller may not write the key.
+        """
         if kind not in KINDS:
             raise ValueError(f"unknown kind of registry value: {kind}")
         with self._lock:
@@ -171,7 +177,11 @@ class Registry:
             key.values[name.casefold()] = (old[0] if old else name, Value(data, kind))
 
     def delete(self, path: str, name: str) -> bool:
-        """Delete a value. Returns whether it existed. Raises RegistryDeniedError."""
+        """Delete a value, and return whether it existed.
+
+        Raises:
+            RegistryDeniedError: the caller may not write the key.
+        """
         with self._lock:
             self._require_write(split(path))
             key = self._find(path)

@@ -126,7 +126,8 @@ class Services:
     def create(self, name: str, image_path: str, **entries: object) -> None:
         """Create a service. `entries` are registry values (`Start`, `DisplayName`, `DependOnService`, `ObjectName` …).
 
-        Raises ServiceError: 5, 1073 if it exists, or an error of `service_rules`.
+        Raises:
+            ServiceError: 5, 1073 if it exists, or an error of `service_rules`.
         """
         with self._changing():
             if self.exists(name):
@@ -148,7 +149,8 @@ class Services:
     def configure(self, name: str, **entries: object) -> None:
         """Change values of a configuration; None removes a value.
 
-        Raises ServiceError: 5, 87, 1057, 1059, 1060, 1072.
+        Raises:
+            ServiceError: 5, 87, 1057, 1059, 1060, 1072.
         """
         with self._changing():
             self._require(name)
@@ -172,7 +174,8 @@ class Services:
     def start(self, name: str, *, arguments: list[str] | None = None) -> None:
         """Start a service after its dependencies, and return when it is running.
 
-        Raises ServiceError: 5, 1060, 1056, 1058, 1075, 1068, 2, 193, 1053, or an error of its program.
+        Raises:
+            ServiceError: 5, 1060, 1056, 1058, 1075, 1068, 2, 193, 1053, or an error of its program.
         """
         with self._changing():
             self._require(name)
@@ -181,7 +184,8 @@ class Services:
     def stop(self, name: str, *, force: bool = False) -> None:
         """Stop a service. `force` first stops the services that depend on it.
 
-        Raises ServiceError: 5, 1060, 1062, 1051, or 1053 if it does not respond.
+        Raises:
+            ServiceError: 5, 1060, 1062, 1051, or 1053 if it does not respond.
         """
         with self._changing():
             self._require(name)

@@ -42,7 +42,11 @@ class Settings:
 
     @classmethod
     def read(cls, entry: Mapping[str, object]) -> Settings:
-        """Read an entry of a fleet file. Unknown keys become options. Raises ValueError for a wrong type."""
+        """Read an entry of a fleet file. Unknown keys become options.
+
+        Raises:
+            ValueError: a value has a wrong type.
+        """
         known: dict[str, object] = {}
         options: dict[str, object] = {}
         kinds = {name: kind for name, kind in cls.__annotations__.items() if name != "options"}

@@ -66,7 +66,11 @@ class Access:
 
 
 def read_kubeconfig(machine: Machine, path: str) -> Access:
-    """Parse a kubeconfig of the node, whose paths are relative to its folder. Raises KubeconfigError."""
+    """Parse a kubeconfig of the node, whose paths are relative to its folder.
+
+    Raises:
+        KubeconfigError: the file is missing or invalid.
+    """
     if not machine.files.is_file(path):
         raise KubeconfigError(f"stat {path}: The system cannot find the file specified.")
     try:
@@ -162,7 +166,12 @@ class Client:
 
     def call(self, method: str, path: str, document: Mapping[str, Any] | None = None, *,
              query: Mapping[str, str] | None = None, content_type: str = JSON) -> dict[str, Any]:  # fmt: skip
-        """Send a request. Raises ApiError, or OSError if the server cannot be reached."""
+        """Send a request.
+
+        Raises:
+            ApiError: the API server rejects the request.
+            OSError: the server cannot be reached.
+        """
         url = quote(path) + (f"?{urlencode(query)}" if query else "")
         body = None if document is None else json.dumps(document).encode()
         headers = {"Accept": JSON, "User-Agent": "simulated-node", **self._authorization()}

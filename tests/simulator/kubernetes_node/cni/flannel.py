@@ -152,7 +152,11 @@ def _node(client: Client, invocation: Invocation) -> dict[str, Any]:
 
 
 def network_settings(machine: Machine, flags: Mapping[str, str]) -> dict[str, Any]:
-    """Return the contents of net-conf.json. Raises FlannelError."""
+    """Return the contents of net-conf.json.
+
+    Raises:
+        FlannelError: they are missing or invalid.
+    """
     path = drive(flags.get("net-config-path") or "/etc/kube-flannel/net-conf.json")
     if not machine.files.is_file(path):
         message = f"failed to read net conf: open {path}: The system cannot find the file specified."
@@ -166,7 +170,11 @@ def network_settings(machine: Machine, flags: Mapping[str, str]) -> dict[str, An
 
 
 def backend_of(settings: Mapping[str, Any]) -> Backend:
-    """Return the network that is configured in net-conf.json. Raises FlannelError."""
+    """Return the network that is configured in net-conf.json.
+
+    Raises:
+        FlannelError: flannel does not support it on Windows.
+    """
     about = settings.get("Backend") or {}
     kind = str(about.get("Type") or "udp").lower()
     if kind == "host-gw":

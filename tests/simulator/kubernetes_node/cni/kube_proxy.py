@@ -83,7 +83,11 @@ class ProxySettings:
 
 
 def read(machine: Machine, argv: Sequence[str], version: str) -> ProxySettings:
-    """Read the command line and the configuration file in it. Raises ProxyError."""
+    """Read the command line and the configuration file in it.
+
+    Raises:
+        ProxyError: kube-proxy rejects the configuration.
+    """
     try:
         flags, rest = parse(argv, contracts.flags("kube-proxy", version))
     except FlagError as error:

@@ -41,7 +41,11 @@ class NetworkConfig:
 
 
 def load(machine: Machine, conf_dir: str, bin_dirs: list[str]) -> NetworkConfig:
-    """Return the configuration that containerd loads. Raises CniError."""
+    """Return the configuration that containerd loads.
+
+    Raises:
+        CniError: there is no valid configuration.
+    """
     if not machine.files.is_directory(conf_dir):
         raise CniError(f"no network config found in {conf_dir}: cni plugin not initialized")
     problem = ""
@@ -78,7 +82,11 @@ def _read(machine: Machine, path: str, bin_dirs: list[str]) -> NetworkConfig:
 
 
 def plugin_path(machine: Machine, name: str, bin_dirs: list[str]) -> str:
-    """Return the path of a plugin's executable. Raises CniError."""
+    """Return the path of a plugin's executable.
+
+    Raises:
+        CniError: the executable does not exist.
+    """
     for folder in bin_dirs:
         for path in (f"{folder}\\{name}.exe", f"{folder}\\{name}"):
             if machine.files.is_file(path):
@@ -87,7 +95,11 @@ def plugin_path(machine: Machine, name: str, bin_dirs: list[str]) -> str:
 
 
 def ready(machine: Machine, conf_dir: str, bin_dirs: list[str]) -> NetworkConfig:
-    """Return the configuration if the network is ready. Raises CniError with the message of NetworkReady=false."""
+    """Return the configuration if the network is ready.
+
+    Raises:
+        CniError: it is not ready. The text is the message of NetworkReady=false.
+    """
     try:
         config = load(machine, conf_dir, bin_dirs)
     except CniError as error:
@@ -106,7 +118,11 @@ class Attachment:
 
 
 def add(machine: Machine, config: NetworkConfig, sandbox: str, namespace: str) -> Attachment:
-    """Add a pod to the network. Raises CniError, which may contain the text of an hns.HnsError."""
+    """Add a pod to the network.
+
+    Raises:
+        CniError: a plugin fails. The text may contain that of an hns.HnsError.
+    """
     plugin = config.plugins[0]
     plugin_path(machine, str(plugin["type"]), config.bin_dirs)
     if plugin["type"] == "flannel":
@@ -163,7 +179,11 @@ def endpoint_name(plugin: str, network: str, sandbox: str) -> str:
 
 
 def remove(machine: Machine, config_name: str, sandbox: str) -> None:
-    """Remove a pod from the network: its HNS endpoint, namespace and address. Raises CniError."""
+    """Remove a pod from the network: its HNS endpoint, namespace and address.
+
+    Raises:
+        CniError: a plugin fails.
+    """
     store = hns.store(machine)
     for endpoint in store.endpoints_of(sandbox):
         try:

@@ -58,7 +58,11 @@ class Buildkitd:
 
 
 def _start(machine: Machine, argv: list[str], environment: Mapping[str, str]) -> Buildkitd:
-    """Parse the command line and the configuration. Raises ServiceError."""
+    """Parse the command line and the configuration.
+
+    Raises:
+        ServiceError: 1053 if buildkitd rejects them.
+    """
     given: dict[str, str] = {}
     words = list(argv)
     while words:
@@ -166,7 +170,7 @@ def _build(server: Buildkitd, invocation: Invocation, options: Mapping[str, Mapp
 
 
 def _keep(store: Any, namespace: str, name: str, built: Built) -> str:
-    """Write a build's result to containerd's store, and unpack it. Returns its digest."""
+    """Write a build's result to containerd's store, unpack it, and return its digest."""
 
     def put(media_type: str, data: bytes) -> dict[str, Any]:
         described = oci.descriptor(media_type, data)

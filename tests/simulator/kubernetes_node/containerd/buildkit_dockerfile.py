@@ -52,7 +52,11 @@ class Sources:
 
 
 def build(text: str, given: Mapping[str, str], sources: Sources) -> Built:
-    """Build the last stage of a Dockerfile. Raises BuildError."""
+    """Build the last stage of a Dockerfile.
+
+    Raises:
+        BuildError: the build fails.
+    """
     stages: list[Built] = []
     values: dict[str, str] = {}
     for word, rest in instructions(text):

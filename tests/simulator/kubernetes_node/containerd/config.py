@@ -176,7 +176,7 @@ def _parse(text: str, path: str, minor: str) -> Table:
 
 
 def _apply(config: Config, document: Table, path: str) -> int:
-    """Apply a file's settings to a configuration. Returns the file's version."""
+    """Apply a file's settings to a configuration, and return the file's version."""
     newest = int(tomllib.loads(default_text(f"{config.minor}.0"))["version"])
     version = int(document.get("version", 1))
     if version > newest:

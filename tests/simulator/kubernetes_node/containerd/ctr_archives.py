@@ -143,7 +143,11 @@ def _pieces(content: IO[bytes]) -> Iterator[bytes]:
 
 
 def _named(run: Run, documents: Mapping[str, bytes]) -> list[Image]:
-    """Return the images in an archive. Raises CtrError."""
+    """Return the images in an archive.
+
+    Raises:
+        CtrError: the archive is invalid.
+    """
     labels = {name: value for name, _, value in (item.partition("=") for item in run.line.flags.get("label", []))}
     try:
         entries: list[dict[str, Any]] = json.loads(documents.get("index.json", b"{}")).get("manifests", [])
@@ -169,7 +173,12 @@ def _today() -> str:
 
 
 def _unpacked(run: Run, image: Image) -> str:
-    """Unpack an imported image. Raises CtrError, PullError."""
+    """Unpack an imported image.
+
+    Raises:
+        CtrError: the image does not fit the platform.
+        PullError: unpacking fails.
+    """
     store = run.server.store
     found = store.manifest(image, build_of(run), run.server.exact)
     if run.line.on("no-unpack"):

@@ -67,7 +67,8 @@ def _pull(run: Run) -> str:
 def build_of(run: Run) -> int:
     """Return the requested Windows build: --platform's (`windows(10.0.17763)/amd64` since 2.0), or this machine's.
 
-    Raises CtrError.
+    Raises:
+        CtrError: --platform is invalid.
     """
     wanted = run.line.text("platform")
     found = re.fullmatch(r"windows(?:\(10\.0\.(\d+)(?:\.\d+)?\))?(?:/amd64)?", wanted)

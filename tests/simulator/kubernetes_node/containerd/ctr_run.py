@@ -41,7 +41,11 @@ class Run:
         return self.line.arguments[index]
 
     def image(self, name: str) -> Image:
-        """Return an image. Raises CtrError if it does not exist."""
+        """Return an image.
+
+        Raises:
+            CtrError: it does not exist.
+        """
         found = self.server.store.get(name, self.namespace)
         if found is None:
             raise CtrError(f'image "{name}": not found')
@@ -83,7 +87,11 @@ Command = Callable[[Run], str]
 
 
 def parse(name: str) -> oci.Reference:
-    """Parse a reference as ctr does. Raises CtrError."""
+    """Parse a reference as ctr does.
+
+    Raises:
+        CtrError: the reference is invalid.
+    """
     try:
         return oci.parse(name)
     except oci.ReferenceFormatError as error:

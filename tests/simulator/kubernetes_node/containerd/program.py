@@ -34,7 +34,11 @@ _HIDDEN = {"run-service": False, "service-name": True, "no-console": False}
 
 
 def load_config(machine: Machine, line: cli.CommandLine, version: str) -> Config:
-    """Read the configuration for a command line. A missing file is not an error. Raises ConfigError."""
+    """Read the configuration for a command line. A missing file is not an error.
+
+    Raises:
+        ConfigError: containerd rejects the configuration.
+    """
     path = line.text("config", DEFAULT_CONFIG)
     named = "config" in line.flags
     text = machine.files.read_text(path) if machine.files.is_file(path) else None

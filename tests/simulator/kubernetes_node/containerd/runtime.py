@@ -80,11 +80,14 @@ class Containerd(Runtime):
     # -- images
 
     def pull(self, name: str, credentials: str = "") -> Image:
-        """Pull an image as CRI does, with the mirrors of config_path and the service's proxies. Raises PullError.
+        """Pull an image as CRI does, with the mirrors of config_path and the service's proxies.
 
         Args:
             credentials: `user:password` of the client (a pull secret, `crictl --creds`); by default those in the
             configuration.
+
+        Raises:
+            PullError: a registry rejects a request, or the download fails.
         """
         reference = oci.parse(name, familiar=True)
         config = self.config
@@ -124,11 +127,19 @@ class Containerd(Runtime):
     # -- pods
 
     def network(self) -> cni.NetworkConfig:
-        """Return the CNI configuration. Raises cni.CniError with the reason for NetworkReady=false."""
+        """Return the CNI configuration.
+
+        Raises:
+            cni.CniError: the network is not ready. The text is the reason for NetworkReady=false.
+        """
         return cni.ready(self._machine, self.config.cni_conf_dir, self.config.cni_bin_dirs)
 
     def run_sandbox(self, pod: PodConfig) -> Sandbox:
-        """Create the sandbox of a pod. Raises RuntimeFailure."""
+        """Create the sandbox of a pod.
+
+        Raises:
+            RuntimeFailure: the runtime rejects the call.
+        """
         if pod.host_process and not contracts.at_least(self.version, "1.6"):
             raise RuntimeFailure("HostProcess containers need containerd 1.6")
         image = self.config.sandbox_image
@@ -159,14 +170,22 @@ class Containerd(Runtime):
         return sandbox
 
     def _join_network(self, sandbox: Sandbox) -> None:
-        """Create the namespace and the endpoint of a sandbox. Raises cni.CniError."""
+        """Create the namespace and the endpoint of a sandbox.
+
+        Raises:
+            cni.CniError: a plugin fails.
+        """
         network = self.network()
         netns = hns.new_id()
         sandbox.address = cni.add(self._machine, network, sandbox.id, netns).address
         sandbox.network, sandbox.netns = network.name, netns
 
     def stop_sandbox(self, sandbox: Sandbox) -> None:
-        """Stop a sandbox, its containers and its network. Raises RuntimeFailure if CNI cannot remove the network."""
+        """Stop a sandbox, its containers and its network.
+
+        Raises:
+            RuntimeFailure: CNI cannot remove the network.
+        """
         for container in self.containers(sandbox.id):
             shims.stop(self._machine, container)
         if sandbox.network:
@@ -179,7 +198,11 @@ class Containerd(Runtime):
         shims.stop_shim(self._machine, sandbox)
 
     def remove_sandbox(self, sandbox: Sandbox) -> None:
-        """Stop and remove a sandbox and its containers. Raises RuntimeFailure."""
+        """Stop and remove a sandbox and its containers.
+
+        Raises:
+            RuntimeFailure: the runtime rejects the call.
+        """
         self.stop_sandbox(sandbox)
         found = self._machine.part(shims.Shims)
         for container in self.containers(sandbox.id):

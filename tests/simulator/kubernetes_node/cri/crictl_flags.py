@@ -43,7 +43,11 @@ class CrictlError(Exception):
 
 
 def take(words: list[str], known: Mapping[str, bool], anywhere: bool = False) -> tuple[dict[str, str], list[str]]:
-    """Return the flags and the arguments of a command line. Raises CrictlError for unknown flags."""
+    """Return the flags and the arguments of a command line.
+
+    Raises:
+        CrictlError: a flag is unknown.
+    """
     found: dict[str, str] = {}
     rest: list[str] = []
     while words:

@@ -80,11 +80,19 @@ class Runtime(ABC):
 
     @abstractmethod
     def network(self) -> cni.NetworkConfig:
-        """Return the CNI configuration. Raises cni.CniError with the reason for NetworkReady=false."""
+        """Return the CNI configuration.
+
+        Raises:
+            cni.CniError: the network is not ready. The text is the reason for NetworkReady=false.
+        """
 
     @abstractmethod
     def pull(self, name: str, credentials: str = "") -> Image:
-        """Pull an image. `credentials` are `user:password`. Raises PullError."""
+        """Pull an image. `credentials` are `user:password`.
+
+        Raises:
+            PullError: a registry rejects a request, or the download fails.
+        """
 
     @abstractmethod
     def image(self, name: str) -> Image | None:
@@ -104,20 +112,36 @@ class Runtime(ABC):
         """The folder with unpacked images."""
 
     def remove_image(self, name: str) -> None:
-        """Remove one name of an image. Raises RuntimeFailure."""
+        """Remove one name of an image.
+
+        Raises:
+            RuntimeFailure: the runtime rejects the call.
+        """
         self.store.delete(name)
 
     @abstractmethod
     def run_sandbox(self, pod: PodConfig) -> Sandbox:
-        """Create the sandbox of a pod. Raises RuntimeFailure."""
+        """Create the sandbox of a pod.
+
+        Raises:
+            RuntimeFailure: the runtime rejects the call.
+        """
 
     @abstractmethod
     def stop_sandbox(self, sandbox: Sandbox) -> None:
-        """Stop a sandbox with its containers and its network. Raises RuntimeFailure."""
+        """Stop a sandbox with its containers and its network.
+
+        Raises:
+            RuntimeFailure: the runtime rejects the call.
+        """
 
     @abstractmethod
     def remove_sandbox(self, sandbox: Sandbox) -> None:
-        """Stop and remove a sandbox and its containers. Raises RuntimeFailure."""
+        """Stop and remove a sandbox and its containers.
+
+        Raises:
+            RuntimeFailure: the runtime rejects the call.
+        """
 
     @abstractmethod
     def sandboxes(self) -> list[Sandbox]:
@@ -131,7 +155,11 @@ class Runtime(ABC):
     def run_container(
         self, sandbox: Sandbox, name: str, image: Image, command: Command, *, attempt: int, log: str
     ) -> Container:
-        """Create and start a container. Raises RuntimeFailure."""
+        """Create and start a container.
+
+        Raises:
+            RuntimeFailure: the runtime rejects the call.
+        """
 
     @abstractmethod
     def stop_container(self, container: Container) -> None:

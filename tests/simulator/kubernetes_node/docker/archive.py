@@ -71,7 +71,12 @@ def _tar(members: Mapping[str, bytes]) -> bytes:
 
 
 def load(images: DockerImages, archive: tarfile.TarFile) -> list[str]:
-    """Add an archive's images to the store. Returns docker's output. Raises DockerError, tarfile.TarError."""
+    """Add an archive's images to the store, and return docker's output.
+
+    Raises:
+        DockerError: the archive does not exist or is invalid.
+        tarfile.TarError: the file is not an archive.
+    """
     known = {member.name.removeprefix("./"): member for member in archive if member.isfile()}
 
     def member(name: str) -> bytes:

@@ -37,7 +37,7 @@ class _Stage:
 
 
 def instructions(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the instructions of a Dockerfile as (name in upper case, arguments). Raises UsageError."""
+    """Yield the instructions of a Dockerfile as (name in upper case, arguments)."""
     escape = "\\"
     match = re.match(r"\s*#\s*escape\s*=\s*(\S)", text)
     if match:
@@ -61,7 +61,13 @@ def instructions(text: str) -> Iterator[tuple[str, str]]:
 
 
 def build(run: DockerRun) -> str:
-    """Build an image, and return docker's output. Raises DockerError, UsageError, DiskFullError."""
+    """Build an image, and return docker's output.
+
+    Raises:
+        DockerError: an instruction is invalid or fails.
+        UsageError: the command line is invalid, or a file in it does not exist.
+        DiskFullError: the drive is full.
+    """
     if len(run.arguments) != 1:
         raise UsageError('"docker build" requires exactly 1 argument.')
     context = run.path(run.arguments[0]).rstrip("\\")

@@ -79,7 +79,7 @@ class DockerRun:
         return text if ":" in text or text.startswith("\\") else f"{self.invocation.directory.rstrip(chr(92))}\\{text}"
 
     def each(self, act: Callable[[DockerContainer], None]) -> list[str]:
-        """Apply a function to all named containers. Returns the names for which it succeeded."""
+        """Apply a function to all named containers, and return the names for which it succeeded."""
         done: list[str] = []
         for name in self.arguments:
             try:
@@ -113,10 +113,13 @@ def flags_of(name: str) -> dict[str, bool]:
 def parse(
     words: list[str], known: Mapping[str, bool], *, anywhere: bool = True
 ) -> tuple[dict[str, list[str]], list[str]]:
-    """Parse options and arguments like pflag. Raises UsageError.
+    """Parse options and arguments like pflag.
 
     Args:
         anywhere: whether options may follow arguments. Otherwise, the rest is returned unparsed.
+
+    Raises:
+        UsageError: the command line is invalid.
     """
     options: dict[str, list[str]] = {}
     arguments: list[str] = []

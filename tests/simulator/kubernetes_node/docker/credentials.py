@@ -22,7 +22,11 @@ def _key(host: str) -> str:
 
 
 def read(run: DockerRun) -> dict[str, Any]:
-    """Return the client's configuration. Raises UsageError."""
+    """Return the client's configuration.
+
+    Raises:
+        UsageError: the file is invalid.
+    """
     path = f"{run.configuration}\\config.json"
     if not run.machine.files.is_file(path):
         return {}
@@ -34,7 +38,11 @@ def read(run: DockerRun) -> dict[str, Any]:
 
 
 def of(run: DockerRun, host: str) -> str:
-    """Return the `user:password` for a registry; empty if there is none. Raises UsageError."""
+    """Return the `user:password` for a registry; empty if there is none.
+
+    Raises:
+        UsageError: the file is invalid.
+    """
     document = read(run)
     helper = (document.get("credHelpers") or {}).get(host) or document.get("credsStore")
     if helper:

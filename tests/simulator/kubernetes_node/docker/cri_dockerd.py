@@ -72,7 +72,11 @@ class CriDockerd(Runtime):
         return self._settings
 
     def docker(self) -> Dockerd:
-        """Return the dockerd that it uses. Raises RuntimeFailure."""
+        """Return the dockerd that it uses.
+
+        Raises:
+            RuntimeFailure: dockerd does not run.
+        """
         found = listeners.behind(self._machine, self.endpoint)
         if not isinstance(found, Dockerd):
             raise RuntimeFailure(
@@ -109,13 +113,13 @@ class CriDockerd(Runtime):
         return f"docker: network plugin is not ready: {message}"
 
     def network(self) -> cni.NetworkConfig:
-        """Return the CNI configuration. Raises cni.CniError."""
+        """Return the CNI configuration."""
         return cni.ready(self._machine, self._settings.cni_conf_dir, list(self._settings.cni_bin_dirs))
 
     # -- container images
 
     def pull(self, name: str, credentials: str = "") -> Image:
-        """Pull an image. Raises PullError."""
+        """Pull an image."""
         try:
             pulled = self.docker().pull(oci.parse(name, familiar=True), credentials)
             return self._image(self.docker().images.find(pulled.id))
@@ -143,7 +147,7 @@ class CriDockerd(Runtime):
         return next((item.size for item in self.docker().images.all() if item.id == self.image_id(image)), 0)
 
     def remove_image(self, name: str) -> None:
-        """Remove one name of an image. Raises RuntimeFailure."""
+        """Remove one name of an image."""
         server = self.docker()
         try:
             if server.images.store.get(name) is not None:
@@ -154,7 +158,7 @@ class CriDockerd(Runtime):
     # -- pods
 
     def run_sandbox(self, pod: PodConfig) -> Sandbox:
-        """Create the sandbox of a pod, which is a container of the pause image. Raises RuntimeFailure."""
+        """Create the sandbox of a pod, which is a container of the pause image."""
         server = self.docker()
         image = self._settings.sandbox_image
         if self.image(image) is None:
@@ -201,7 +205,7 @@ class CriDockerd(Runtime):
             ) from error
 
     def stop_sandbox(self, sandbox: Sandbox) -> None:
-        """Stop a sandbox with its containers and its network. Raises RuntimeFailure."""
+        """Stop a sandbox with its containers and its network."""
         server = self.docker()
         for container in self.containers(sandbox.id):
             self.stop_container(container)
@@ -218,7 +222,7 @@ class CriDockerd(Runtime):
             server.stop(item)
 
     def remove_sandbox(self, sandbox: Sandbox) -> None:
-        """Stop and remove a sandbox and its containers. Raises RuntimeFailure."""
+        """Stop and remove a sandbox and its containers."""
         server = self.docker()
         self.stop_sandbox(sandbox)
         for item in server.containers():
@@ -270,7 +274,7 @@ class CriDockerd(Runtime):
     def run_container(
         self, sandbox: Sandbox, name: str, image: Image, command: Command, *, attempt: int, log: str
     ) -> Container:
-        """Create and start a container in its sandbox's network. Raises RuntimeFailure."""
+        """Create and start a container in its sandbox's network."""
         server = self.docker()
         labels = {_POD: sandbox.pod, _NAMESPACE: sandbox.namespace, _UID: sandbox.uid, _KIND: "container", _NAME: name,
                   _SANDBOX: sandbox.id, _ATTEMPT: str(attempt), _LOG: log}  # fmt: skip

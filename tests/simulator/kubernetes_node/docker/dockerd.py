@@ -122,7 +122,11 @@ class Dockerd:
         return Transfer(self.machine, self.version, self.config, self._environment, credentials, stop)
 
     def pull(self, reference: oci.Reference, credentials: str = "", stop: threading.Event | None = None) -> Pulled:
-        """Pull an image. Raises DockerError."""
+        """Pull an image.
+
+        Raises:
+            DockerError: the pull fails.
+        """
         return self.transfer(credentials, stop).pull(self.images, reference)
 
     def users(self) -> dict[str, str]:
@@ -134,7 +138,11 @@ class Dockerd:
         return sorted(self._state.containers.values(), key=lambda item: item.created, reverse=True)
 
     def find(self, name: str) -> DockerContainer:
-        """Return a container by its name or the first digits of its id. Raises DockerError."""
+        """Return a container by its name or the first digits of its id.
+
+        Raises:
+            DockerError: it does not exist.
+        """
         found = [item for item in self.containers() if item.name == name or item.id.startswith(name)]
         if not found:
             raise DockerError(f"No such container: {name}")
@@ -150,7 +158,11 @@ class Dockerd:
         program: str = "container.exe",
         labels: Mapping[str, str] | None = None,
     ) -> DockerContainer:
-        """Create a container without starting it. In tests, its image may be missing. Raises DockerError."""
+        """Create a container without starting it. In tests, its image may be missing.
+
+        Raises:
+            DockerError: dockerd rejects the request.
+        """
         other = next((item for item in self.containers() if item.name == name), None)
         if other:
             raise DockerError(
@@ -170,7 +182,11 @@ class Dockerd:
             return None
 
     def start(self, item: DockerContainer) -> None:
-        """Start a container. Raises DockerError."""
+        """Start a container.
+
+        Raises:
+            DockerError: dockerd rejects the request.
+        """
         if item.state == "running":
             return
         found = self._image(item.image_id) if item.image_id else None
@@ -222,7 +238,11 @@ class Dockerd:
         item.endpoint = ""
 
     def remove(self, item: DockerContainer, *, force: bool) -> None:
-        """Remove a container. Raises DockerError if it is running, unless `force` is set."""
+        """Remove a container.
+
+        Raises:
+            DockerError: it is running, and `force` is not set.
+        """
         if item.state == "running" and not force:
             raise DockerError(
                 f'cannot remove container "/{item.name}": container is running: stop the container before removing or '

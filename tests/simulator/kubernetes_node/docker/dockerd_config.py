@@ -76,7 +76,11 @@ def at_least(version: str, other: str) -> bool:
 
 
 def read_flags(argv: Sequence[str], version: str) -> Flags:
-    """Parse dockerd's command line. Raises DockerdError."""
+    """Parse dockerd's command line.
+
+    Raises:
+        DockerdError: dockerd rejects the configuration.
+    """
     try:
         flags, rest = parse(argv, table(version))
     except FlagError as error:
@@ -87,7 +91,11 @@ def read_flags(argv: Sequence[str], version: str) -> Flags:
 
 
 def read(machine: Machine, flags: Flags, version: str) -> DaemonConfig:
-    """Read daemon.json and merge the command line into it. Raises DockerdError."""
+    """Read daemon.json and merge the command line into it.
+
+    Raises:
+        DockerdError: dockerd rejects the configuration.
+    """
     named = flags.text("config-file")
     path = named or f"{flags.text('data-root', PROGRAM_DATA)}\\config\\daemon.json"
     document: dict[str, Any] = {}
@@ -164,7 +172,11 @@ _MAPS = ("log-opts", "default-network-opts", "features", "builder")
 
 
 def _check_type(key: str, value: Any, about: Mapping[str, Any]) -> None:
-    """Reject a value that Go cannot unmarshal into its field. Null is valid for all fields. Raises DockerdError."""
+    """Reject a value that Go cannot unmarshal into its field. Null is valid for all fields.
+
+    Raises:
+        DockerdError: the type is wrong.
+    """
     if value is None:
         return
     kind, name = _TYPES.get("map" if key in _MAPS else str(about.get("type")), (object, ""))

@@ -38,7 +38,11 @@ _INFO, _FATAL = (4, 1), (2, 4)  # level and id of the event: cmd/dockerd/winreso
 
 
 def start(machine: Machine, config: DaemonConfig, version: str, environment: Mapping[str, str]) -> Dockerd:
-    """Start dockerd. Raises DockerdError."""
+    """Start dockerd.
+
+    Raises:
+        DockerdError: dockerd does not start. The text is the reason.
+    """
     if not machine.services.exists(HNS):
         raise DockerdError("failed to load vmcompute.dll, ensure that the Containers feature is installed")
     for host in config.hosts:

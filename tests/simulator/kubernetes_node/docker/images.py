@@ -89,7 +89,11 @@ class DockerImages:
         return sorted(found.values(), key=lambda image: image.created, reverse=True)
 
     def find(self, name: str) -> DockerImage:
-        """Return an image by a name, its id, or the first digits of its id. Raises DockerError."""
+        """Return an image by a name, its id, or the first digits of its id.
+
+        Raises:
+            DockerError: it does not exist.
+        """
         whole = normal(name)
         images = self.all()
         bare = name.removeprefix("sha256:")
@@ -107,7 +111,7 @@ class DockerImages:
             self.store.put(Image(name, dict(target)))
 
     def write(self, config: bytes, layers: Iterable[bytes], names: Iterable[str]) -> str:
-        """Add an image that was loaded or built, from its configuration and layers. Returns its id.
+        """Add an image that was loaded or built, from its configuration and layers, and return its id.
 
         Raises:
             DiskFullError: the drive is full.
@@ -135,7 +139,11 @@ class DockerImages:
         return self.store.read(image.id)
 
     def tag(self, source: str, name: str) -> None:
-        """Add a name to an image. Raises DockerError."""
+        """Add a name to an image.
+
+        Raises:
+            DockerError: dockerd rejects the request.
+        """
         image = self.find(source)
         whole = normal(name)
         if not whole or "@" in whole:
@@ -183,7 +191,7 @@ class DockerImages:
         return message
 
     def prune(self, *, everything: bool, used: Iterable[str]) -> tuple[list[str], int]:
-        """Remove dangling images, or all unused ones. Returns the output, and the number of bytes freed."""
+        """Remove dangling or all unused images, and return the output and the number of bytes freed."""
         message: list[str] = []
         won = 0
         for image in self.all():

@@ -123,7 +123,11 @@ class Transfer:
         return RegistryClient(self._machine, self._environment, Access(self._credentials), self._stop)
 
     def answering(self, host: str) -> list[Endpoint]:
-        """Return a registry's endpoints; for an insecure registry, only one that responds. Raises PullError."""
+        """Return a registry's endpoints; for an insecure registry, only one that responds.
+
+        Raises:
+            PullError: no endpoint responds.
+        """
         found = places(self._machine, self._config, host)
         if not insecure(self._config, host):
             return found
@@ -139,7 +143,11 @@ class Transfer:
         raise problem
 
     def login(self, host: str) -> None:
-        """Check the credentials with a registry. Raises DockerError."""
+        """Check the credentials with a registry.
+
+        Raises:
+            DockerError: the registry rejects the credentials.
+        """
         try:
             place = self.answering(host)[-1]
             answer = self._client().ask(place, "GET", "", last=True)
@@ -150,7 +158,11 @@ class Transfer:
             raise DockerError(f'Get "{place.url}/v2/": unauthorized: authentication required')
 
     def push(self, images: DockerImages, image: DockerImage, reference: oci.Reference) -> None:
-        """Push an image. Raises DockerError."""
+        """Push an image.
+
+        Raises:
+            DockerError: the push fails.
+        """
         try:
             own = self.answering(reference.host)[-1:]
             pusher.push(images.store, self._client(), own, reference, image.target)
@@ -158,7 +170,11 @@ class Transfer:
             raise _failure(error, reference) from error
 
     def pull(self, images: DockerImages, reference: oci.Reference) -> Pulled:
-        """Pull an image. Raises DockerError."""
+        """Pull an image.
+
+        Raises:
+            DockerError: the pull fails.
+        """
         tag = "" if reference.digest else reference.tag
         name = oci.Reference(reference.host, reference.path, tag, reference.digest)
         try:
@@ -174,7 +190,11 @@ class Transfer:
             raise _failure(error, name) from error
 
     def manifests(self, reference: oci.Reference) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-        """Return the document for a name in the registry, and all its manifests by digest. Raises DockerError."""
+        """Return the document for a name in the registry, and all its manifests by digest.
+
+        Raises:
+            DockerError: the registry does not provide them.
+        """
         try:
             place = self.answering(reference.host)[-1:]
             _, digest = self._puller.resolve(place, reference)
@@ -223,7 +243,12 @@ class Transfer:
             raise DockerError("context canceled")
 
     def _fits(self, place: Endpoint, name: oci.Reference, document: dict[str, Any]) -> int:
-        """Return the build of an image that is not part of an image list. Raises DockerError, PullError."""
+        """Return the build of an image that is not part of an image list.
+
+        Raises:
+            DockerError: it does not fit this machine.
+            PullError: its configuration cannot be downloaded.
+        """
         _, data = self._puller.fetch([place], name, "blobs", str(document["config"]["digest"]))
         platform = _document(data)
         if platform.get("os") != "windows":

@@ -39,7 +39,11 @@ def _failure(error: HnsError) -> CmdletError:
 
 
 def _guard(machine: Machine, bound: Bound) -> Store:
-    """Return the HNS store when HNS responds. Raises CmdletError."""
+    """Return the HNS store when HNS responds.
+
+    Raises:
+        CmdletError: HNS is not installed or not running.
+    """
     if machine.services.get(SERVICE) is None:
         # Like the service, the module is part of the feature Containers (or Hyper-V).
         raise CmdletError(
@@ -130,7 +134,11 @@ class _Running(IdleService):
     machine: Machine | None = None
 
     def stop(self) -> None:
-        """End the process. Unless the machine goes down, the objects of pods are lost. Raises ServiceError."""
+        """End the process. Unless the machine goes down, the objects of pods are lost.
+
+        Raises:
+            ServiceError: 1053 if the service does not stop.
+        """
         machine = self.machine
         if machine is not None and machine.power.state != "going-down":
             if not hang.service_may_stop(machine):

@@ -80,7 +80,12 @@ def hangs(machine: Machine) -> bool:
 
 
 def wait(machine: Machine, command: str, stop: threading.Event) -> None:
-    """Return when HNS responds to a cmdlet. Raises HnsError if the service ends in the meantime, ProcessEndedError."""
+    """Return when HNS responds to a cmdlet.
+
+    Raises:
+        HnsError: the service ends in the meantime.
+        ProcessEndedError: the cmdlet's process must end.
+    """
     hang = machine.part(Hang)
     if not hang.takes(command):
         return
@@ -99,7 +104,11 @@ def wait(machine: Machine, command: str, stop: threading.Event) -> None:
 
 
 def set_fault(machine: Machine, fault: Mapping[str, object]) -> None:
-    """Start or end a hang of HNS. Raises ValueError."""
+    """Start or end a hang of HNS.
+
+    Raises:
+        ValueError: the fault is invalid.
+    """
     hang = machine.part(Hang)
     if fault.get("value", True) is False:
         hang.over(broken=False)

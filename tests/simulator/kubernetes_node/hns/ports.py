@@ -37,7 +37,11 @@ class Pools:
 
 
 def reserve(machine: Machine, owner: str) -> None:
-    """Reserve a pool for a network or load balancer, unless it already has one. Raises HnsError."""
+    """Reserve a pool for a network or load balancer, unless it already has one.
+
+    Raises:
+        HnsError: no ephemeral ports are left.
+    """
     reservations = machine.part(PortRanges).held()
     if owner in reservations:
         reservations[owner].until = None

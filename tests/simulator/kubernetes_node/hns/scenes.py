@@ -24,7 +24,11 @@ TYPES = ("NAT", "L2Bridge", "Overlay", "Transparent", "L2Tunnel")
 
 
 def set_scene(machine: Machine, fault: Mapping[str, object]) -> None:
-    """Create a scene on a machine. Raises ValueError with the reason."""
+    """Create a scene on a machine.
+
+    Raises:
+        ValueError: the scene is invalid. The message contains the reason.
+    """
     if machine.services.get("hns") is None:
         raise ValueError("HNS does not exist: install the feature Containers on the node")
     given = {name: value for name, value in fault.items() if name not in ("kind", "machine", "scene")}

@@ -100,7 +100,11 @@ class Store:
     def create_network(
         self, name: str, kind: str, subnet: str = "", gateway: str = "", vni: int = 0, *, type_text: str = ""
     ) -> Network:
-        """Create a network. Raises HnsError."""
+        """Create a network.
+
+        Raises:
+            HnsError: HNS rejects the call.
+        """
         self.require()
         if self.network_named(name):
             raise HnsError("CreateNetwork", NETWORK_ALREADY_EXISTS)
@@ -112,7 +116,11 @@ class Store:
         return network
 
     def remove_network(self, network_id: str) -> None:
-        """Remove a network. Raises HnsError if it still has endpoints."""
+        """Remove a network.
+
+        Raises:
+            HnsError: it still has endpoints.
+        """
         self.require()
         network = self._state.networks.get(network_id.upper())
         if network is None:
@@ -126,10 +134,13 @@ class Store:
     def add_endpoint(
         self, name: str, network: str, address: str, *, container: str = "", namespace: str = "", remote: bool = False
     ) -> Endpoint:
-        """Create an endpoint. Raises HnsError.
+        """Create an endpoint.
 
         On Windows Server 2019, two endpoints may have the same address (kubernetes pkg/proxy/winkernel/hns.go); on
         later versions they may not. All versions allow the address of a remote endpoint.
+
+        Raises:
+            HnsError: HNS rejects the call.
         """
         self.require()
         if network not in self._state.networks:
@@ -155,7 +166,11 @@ class Store:
         return endpoint
 
     def remove_endpoint(self, endpoint_id: str) -> None:
-        """Remove an endpoint. Policy lists keep their references to it. Raises HnsError."""
+        """Remove an endpoint. Policy lists keep their references to it.
+
+        Raises:
+            HnsError: HNS rejects the call.
+        """
         self.require()
         endpoint = self._state.endpoints.pop(endpoint_id.upper(), None)
         if endpoint is None:
@@ -166,7 +181,11 @@ class Store:
         switch.host_endpoint(self._machine, endpoint, present=False)
 
     def put_policy(self, policy: PolicyList) -> None:
-        """Create or replace a policy list. Raises HnsError."""
+        """Create or replace a policy list.
+
+        Raises:
+            HnsError: HNS rejects the call.
+        """
         self.require()
         self._state.policies[policy.id] = policy
         if not policy.dsr:
@@ -174,14 +193,22 @@ class Store:
             ports.reserve(self._machine, policy.id)
 
     def remove_policy(self, policy_id: str) -> None:
-        """Remove a policy list. Raises HnsError."""
+        """Remove a policy list.
+
+        Raises:
+            HnsError: HNS rejects the call.
+        """
         self.require()
         if self._state.policies.pop(policy_id.upper(), None) is None:
             raise HnsError("DeleteLoadBalancer", ELEMENT_NOT_FOUND)
         ports.release(self._machine, policy_id.upper())
 
     def remove_namespace(self, namespace_id: str) -> None:
-        """Remove a namespace. Raises HnsError while a container runs in it (microsoft/Windows-Containers#485)."""
+        """Remove a namespace.
+
+        Raises:
+            HnsError: a container runs in it (microsoft/Windows-Containers#485).
+        """
         self.require()
         namespace = self._state.namespaces.get(namespace_id.upper())
         if namespace is None:

@@ -86,7 +86,11 @@ class Refusals:
 
 
 def refuse(machine: Machine, fault: Mapping[str, object]) -> None:
-    """Set the objects that cannot be removed. Raises ValueError."""
+    """Set the objects that cannot be removed.
+
+    Raises:
+        ValueError: the data is invalid.
+    """
     ids = fault.get("ids")
     if not isinstance(ids, list):
         raise ValueError("expected a list as the ids of hns_refuses")
@@ -94,7 +98,11 @@ def refuse(machine: Machine, fault: Mapping[str, object]) -> None:
 
 
 def lose_pods(machine: Machine, fault: Mapping[str, object]) -> None:
-    """Remove pods without notice to HNS or CNI. Raises ValueError."""
+    """Remove pods without notice to HNS or CNI.
+
+    Raises:
+        ValueError: the data is invalid.
+    """
     found = shims.settle(machine)
     chosen = [item for item in found.sandboxes.values() if item.network]
     count = fault.get("count")

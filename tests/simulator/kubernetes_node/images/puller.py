@@ -47,7 +47,11 @@ class Puller:
         self.bytes = 0
 
     def resolve(self, places: Sequence[Endpoint], reference: oci.Reference) -> tuple[str, str]:
-        """Return (media type, digest) of a reference. Raises PullError."""
+        """Return (media type, digest) of a reference.
+
+        Raises:
+            PullError: a registry rejects a request, or the download fails.
+        """
         wanted = ("pull",) if reference.digest else ("pull", "resolve")
         asked = [place for place in places if set(wanted) <= set(place.capabilities)]
         if not asked:
@@ -79,7 +83,11 @@ class Puller:
         return media_type, reference.digest or digest
 
     def fetch(self, places: Sequence[Endpoint], reference: oci.Reference, kind: str, wanted: str) -> tuple[str, bytes]:
-        """Return (media type, content) of a manifest or a small blob. Raises PullError."""
+        """Return (media type, content) of a manifest or a small blob.
+
+        Raises:
+            PullError: a registry rejects a request, or the download fails.
+        """
         answer = self._open(places, reference, kind, wanted, 0)
         data = answer.read()
         self.bytes += len(data)
@@ -87,7 +95,11 @@ class Puller:
 
     def transfer(self, store: ImageStore, places: Sequence[Endpoint], reference: oci.Reference, kind: str, digest: str,
                  alive: Callable[[], None]) -> None:  # fmt: skip
-        """Download content to the store, continuing an earlier download. Raises PullError."""
+        """Download content to the store, continuing an earlier download.
+
+        Raises:
+            PullError: a registry rejects a request, or the download fails.
+        """
         with store.writing(digest):
             if store.has(digest):
                 return
@@ -237,7 +249,11 @@ def pull(store: ImageStore, puller: Puller, places: Sequence[Endpoint], referenc
 
 
 def _build(fetch: _Fetch, document: dict[str, Any], digest: str, options: PullOptions) -> dict[str, Any]:
-    """Download the parts of an image for a build, and return the manifest. Raises PullError."""
+    """Download the parts of an image for a build, and return the manifest.
+
+    Raises:
+        PullError: a registry rejects a request, or the download fails.
+    """
     store = fetch.store
     if "manifests" in document:
         entry = oci.best(list(document["manifests"]), options.build, options.exact)
@@ -255,7 +271,11 @@ def _build(fetch: _Fetch, document: dict[str, Any], digest: str, options: PullOp
 
 
 def unpack(store: ImageStore, document: Mapping[str, Any], discard_layers: bool) -> None:
-    """Unpack an image's layers. Raises PullError."""
+    """Unpack an image's layers.
+
+    Raises:
+        PullError: a layer is invalid, or the drive is full.
+    """
     try:
         store.unpack(document, discard_layers)
     except DiskFullError as error:
@@ -277,7 +297,11 @@ class _Fetch:
     alive: Callable[[], None]
 
     def manifest(self, digest: str) -> dict[str, Any]:
-        """Return a manifest or index. Raises PullError."""
+        """Return a manifest or index.
+
+        Raises:
+            PullError: a registry rejects a request, or the download fails.
+        """
         self.puller.transfer(self.store, self.places, self.reference, "manifests", digest, self.alive)
         try:
             return self.store.document(digest)
@@ -285,11 +309,19 @@ class _Fetch:
             raise PullError(f"failed to unmarshal manifest: {error}") from error
 
     def blob(self, digest: str) -> None:
-        """Download a configuration or a layer. Raises PullError."""
+        """Download a configuration or a layer.
+
+        Raises:
+            PullError: a registry rejects a request, or the download fails.
+        """
         self.puller.transfer(self.store, self.places, self.reference, "blobs", digest, self.alive)
 
     def metadata(self, document: Mapping[str, Any]) -> None:
-        """Download all manifests and configurations, without layers. Raises PullError."""
+        """Download all manifests and configurations, without layers.
+
+        Raises:
+            PullError: a registry rejects a request, or the download fails.
+        """
         for entry in document.get("manifests", []):
             self.metadata(self.manifest(entry["digest"]))
         if "config" in document:

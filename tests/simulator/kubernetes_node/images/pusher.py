@@ -19,7 +19,11 @@ from simulator.kubernetes_node.images.store import ImageStore
 
 def push(store: ImageStore, client: RegistryClient, places: list[Endpoint], reference: oci.Reference,
          target: Mapping[str, Any]) -> None:  # fmt: skip
-    """Push the document of a descriptor and everything that it refers to, and tag it. Raises PullError."""
+    """Push the document of a descriptor and everything that it refers to, and tag it.
+
+    Raises:
+        PullError: the registry rejects a request, or content is missing.
+    """
     place = next((place for place in places if "push" in place.capabilities), None)
     if place is None:
         raise PullError("no push hosts: not found")

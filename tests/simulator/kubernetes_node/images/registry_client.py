@@ -55,7 +55,11 @@ class Answer:
     method: str
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield the body, and close the connection at the end. Raises CutError if the body ends early."""
+        """Yield the body, and close the connection at the end.
+
+        Raises:
+            CutError: the body ends early.
+        """
         try:
             yield from http.body(self.stream, self.head, self.method)
         except CurlError as error:
@@ -64,7 +68,11 @@ class Answer:
             self.stream.close()
 
     def read(self) -> bytes:
-        """Return the whole body. Raises CutError."""
+        """Return the whole body.
+
+        Raises:
+            CutError: the body ends early.
+        """
         return b"".join(self.pieces())
 
     def status_text(self) -> str:
@@ -169,7 +177,11 @@ class RegistryClient:
     # -- authentication
 
     def _answer_challenge(self, place: Endpoint, url: str, answer: Answer) -> bool:
-        """Get the token for a 401 response. Returns False if there are no credentials. Raises PullError."""
+        """Get the token for a 401 response. Return False if there are no credentials.
+
+        Raises:
+            PullError: the token cannot be obtained.
+        """
         challenge = answer.headers.get("www-authenticate", "")
         scheme, _, rest = challenge.partition(" ")
         host = urlsplit(url).netloc
@@ -239,7 +251,11 @@ class RegistryClient:
         return Answer(head.status, {name.casefold(): value for name, value in head.headers}, stream, head, method)
 
     def _open(self, place: Endpoint, parts: SplitResult, limits: Limits) -> tuple[Stream, str]:
-        """Return a connection and the target for the request line. Raises CurlError, PullError."""
+        """Return a connection and the target for the request line.
+
+        Raises:
+            CurlError: the connection, its proxy or TLS fails.
+        """
         host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         proxy = self._proxy(parts.scheme, host)

@@ -109,7 +109,11 @@ def _read(document: Mapping[str, Any], folder: str, own: Endpoint) -> list[Endpo
 
 
 def _endpoint(url: str, about: Mapping[str, Any], folder: str, own: Endpoint) -> Endpoint:
-    """Return the endpoint that a table describes. Raises ValueError if containerd rejects the table."""
+    """Return the endpoint that a table describes.
+
+    Raises:
+        ValueError: containerd rejects the table.
+    """
     capabilities = tuple(str(item).lower() for item in about.get("capabilities", [])) or _ALL
     if unknown := [item for item in capabilities if item not in _ALL]:
         raise ValueError(f"unknown capability {unknown[0]}")

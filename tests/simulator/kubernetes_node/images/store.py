@@ -102,7 +102,11 @@ class ImageStore:
         return self._files.real(path).stat().st_size if self._files.is_file(path) else 0
 
     def append(self, digest: str, pieces: Iterator[bytes]) -> None:
-        """Append pieces to a blob's ingest. Raises DiskFullError, after which the written pieces remain."""
+        """Append pieces to a blob's ingest.
+
+        Raises:
+            DiskFullError: the drive is full. The written pieces remain.
+        """
         path = self.ingest_path(digest)
         self._files.make_directory(path.rpartition("\\")[0])
         with self._files.real(path).open("ab") as file:
@@ -129,11 +133,20 @@ class ImageStore:
         return self._files.is_file(self.blob_path(digest))
 
     def read(self, digest: str) -> bytes:
-        """Return a blob. Raises FileNotFoundError."""
+        """Return a blob.
+
+        Raises:
+            FileNotFoundError: the store does not contain it.
+        """
         return self._files.read_bytes(self.blob_path(digest))
 
     def write(self, digest: str, data: bytes) -> None:
-        """Write a blob. Raises ValueError if its digest is wrong, and DiskFullError."""
+        """Write a blob.
+
+        Raises:
+            ValueError: its digest is wrong.
+            DiskFullError: the drive is full.
+        """
         found = oci.digest_of(data)
         if found != digest:
             raise ValueError(f"unexpected commit digest {found}, expected {digest}: failed precondition")
@@ -157,7 +170,11 @@ class ImageStore:
                 self._save(data)
 
     def remove_namespace(self, name: str) -> bool:
-        """Remove a namespace. Returns whether it existed. Raises ValueError if it still has images."""
+        """Remove a namespace, and return whether it existed.
+
+        Raises:
+            ValueError: it still has images.
+        """
         with self._lock:
             data = self._load()
             if name not in data:
@@ -187,7 +204,7 @@ class ImageStore:
             self._save(data)
 
     def delete(self, name: str, namespace: str = K8S, *, collect: bool = True) -> bool:
-        """Remove a name. Returns whether it existed.
+        """Remove a name, and return whether it existed.
 
         Args:
             collect: whether to delete unreferenced content (including ingests) at once. Otherwise a later collection

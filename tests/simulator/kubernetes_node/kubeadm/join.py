@@ -61,7 +61,11 @@ class Joiner:
     complained: list[str] = field(default_factory=list)
 
     def run(self) -> None:
-        """Run the join. Raises JoinError."""
+        """Run the join.
+
+        Raises:
+            JoinError: a phase of the join fails.
+        """
         self._say("[preflight] Running pre-flight checks")
         warnings, errors = preflight.check(self.machine, self.join, self.version, self.invocation.environment)
         self.complained += warnings

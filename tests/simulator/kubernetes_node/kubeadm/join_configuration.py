@@ -39,7 +39,11 @@ class Join:
 
 
 def documents(text: str) -> list[dict[str, Any]]:
-    """Split a configuration file into documents. Raises ConfigurationError."""
+    """Split a configuration file into documents.
+
+    Raises:
+        ConfigurationError: the configuration is invalid.
+    """
     try:
         found = [item for item in yaml.safe_load_all(text) if item is not None]
     except yaml.YAMLError as error:

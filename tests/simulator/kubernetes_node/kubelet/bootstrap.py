@@ -137,7 +137,12 @@ def _wait(client: Client, key: ec.EllipticCurvePrivateKey, node: str, alive: Cal
 
 
 def ask(client: Client, key: ec.EllipticCurvePrivateKey, node: str) -> str:
-    """Request a node's client certificate, and return the name of the request. Raises ApiError, OSError."""
+    """Request a node's client certificate, and return the name of the request.
+
+    Raises:
+        ApiError: the API server rejects the request.
+        OSError: the API server is not reachable.
+    """
     request = request_pem(named(f"system:node:{node}", ["system:nodes"]), key)
     return _create(client, {
         "apiVersion": "certificates.k8s.io/v1",
@@ -152,7 +157,13 @@ def ask(client: Client, key: ec.EllipticCurvePrivateKey, node: str) -> str:
 
 
 def signed(client: Client, name: str) -> str | None:
-    """Return the certificate of a request if it is ready. Raises BootstrapError (denied), ApiError, OSError."""
+    """Return the certificate of a request if it is ready.
+
+    Raises:
+        BootstrapError: the request was denied.
+        ApiError: the API server rejects the request.
+        OSError: the API server is not reachable.
+    """
     found = client.get(f"{_CSRS}/{name}").get("status") or {}
     if found.get("certificate"):
         return base64.b64decode(found["certificate"]).decode()

@@ -33,7 +33,12 @@ class Volumes:
 
 
 def prepare(machine: Machine, client: Client, pod: Mapping[str, Any], root: str, known: Volumes) -> None:
-    """Write a pod's volumes once, and renew its tokens before they expire. Raises VolumeError, OSError."""
+    """Write a pod's volumes once, and renew its tokens before they expire.
+
+    Raises:
+        VolumeError: a volume cannot be prepared.
+        OSError: the API server is not reachable.
+    """
     if known.written and time.monotonic() - known.written < _REFRESH:
         return
     uid, namespace = pod["metadata"]["uid"], pod["metadata"]["namespace"]

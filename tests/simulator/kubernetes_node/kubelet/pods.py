@@ -75,7 +75,7 @@ class Pods:
         self._service_variables: dict[str, str] = {}
 
     def sync(self, pods: list[dict[str, Any]], runtime: Runtime | None) -> bool:
-        """Advance the pods of the node. Returns whether any of them is still changing."""
+        """Advance the pods of the node, and return whether any of them is still changing."""
         busy = False
         present = {pod["metadata"]["uid"] for pod in pods}
         if runtime:
@@ -177,7 +177,7 @@ class Pods:
     def _container(
         self, pod: dict[str, Any], worker: Worker, runtime: Runtime, container: dict[str, Any], initial: bool
     ) -> bool:
-        """Advance one container. Returns whether the next one may start (after an init container that succeeded)."""
+        """Advance one container, and return whether the next one may start (after an init container that succeeded)."""
         turn = worker.turn(container["name"])
         if worker.sandbox is not None and turn.current is None and turn.last is None:
             # After a restart, the kubelet finds the containers that it created before.
@@ -308,7 +308,7 @@ class Pods:
             return {}
 
     def _report(self, pod: dict[str, Any], worker: Worker, runtime: Runtime | None) -> bool:
-        """Send the status if it has changed. Returns whether the pod is still changing."""
+        """Send the status if it has changed, and return whether the pod is still changing."""
         address = self._settings.node_ip or self._machine.address
         known = {name: pod_status.Known(turn.current, turn.last, turn.restarts, turn.waiting, turn.message)
                  for name, turn in worker.turns.items()}  # fmt: skip
@@ -337,7 +337,7 @@ def _end_dead(runtime: Runtime, uid: str) -> None:
 
 
 def _removed(runtime: Runtime, sandbox: Sandbox) -> bool:
-    """Remove a sandbox. Returns whether that succeeded."""
+    """Remove a sandbox, and return whether that succeeded."""
     try:
         runtime.remove_sandbox(sandbox)
     except RuntimeFailure:

@@ -150,7 +150,11 @@ def drive(path: str) -> str:
 
 
 def read(machine: Machine, argv: Sequence[str], version: str) -> KubeletSettings:
-    """Read a kubelet's command line and the files that it names. Raises KubeletError."""
+    """Read a kubelet's command line and the files that it names.
+
+    Raises:
+        KubeletError: kubelet rejects the configuration.
+    """
     try:
         found, rest = parse(argv, contracts.flags("kubelet", version))
     except FlagError as error:

@@ -75,7 +75,11 @@ def _install(machine: Machine, invocation: Invocation, words: list[str]) -> str:
 
 
 def _known(name: str) -> tuple[str, str, bool]:
-    """Return a parameter's own spelling, its type, and whether it belongs to the service itself. Raises _NssmError."""
+    """Return a parameter's own spelling, its type, and whether it belongs to the service itself.
+
+    Raises:
+        _NssmError: the parameter does not exist.
+    """
     table = contracts.load("docker")["nssm"]
     for group in ("parameters", "native"):
         for known, kind in table[group].items():

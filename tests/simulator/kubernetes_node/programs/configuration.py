@@ -40,7 +40,11 @@ def strict_error(unknown: list[str]) -> str:
 
 
 def gates(wanted: Mapping[str, object], version: str) -> dict[str, bool]:
-    """Return the given feature gates on top of the defaults. Raises ConfigurationError as in component-base."""
+    """Return the given feature gates on top of the defaults.
+
+    Raises:
+        ConfigurationError: a gate is unknown or locked. The message is that of component-base.
+    """
     known = contracts.feature_gates(version)
     found = {name: default for name, (default, _) in known.items()}
     for name, value in wanted.items():

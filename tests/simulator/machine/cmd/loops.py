@@ -68,7 +68,11 @@ class Fields:
 
 
 def fields(options: str) -> Fields:
-    """Parse the options of `/f`. Raises CmdNotModelledError."""
+    """Parse the options of `/f`.
+
+    Raises:
+        CmdNotModelledError: the simulator does not model the syntax.
+    """
     found = re.fullmatch(
         r"\s*(?:(?:skip=(?P<skip>\d+)|eol=(?P<eol>\S)|tokens=(?P<tokens>[\d,\-*]+)|delims=(?P<delims>.*$|\S*))\s*)*",
         options,

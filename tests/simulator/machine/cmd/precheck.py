@@ -14,7 +14,11 @@ _FILES = (".bat", ".cmd", ".exe")
 
 
 def check(blocks: Iterable[str]) -> None:
-    """Check the commands of a batch file before their percent signs are replaced. Raises CmdNotModelledError."""
+    """Check the commands of a batch file before their percent signs are replaced.
+
+    Raises:
+        CmdNotModelledError: the simulator does not model the syntax.
+    """
     for block in blocks:
         try:
             steps = parse(block)

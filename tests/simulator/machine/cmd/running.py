@@ -52,7 +52,11 @@ class Shell:
         self._kept: list[tuple[str, dict[str, str]]] = []
 
     def line(self, text: str, output: Output) -> int:
-        """Run a line or a block of lines, and return its exit code. Raises ExitSignal."""
+        """Run a line or a block of lines, and return its exit code.
+
+        Raises:
+            ExitSignal: `exit` was run.
+        """
         variables = {"CD": self.session.directory, "ERRORLEVEL": str(self.level), **self.session.environment}
         steps = parse(expand(text, variables, self.arguments))
         if self.arguments is not None and self.echo and steps and not steps[0].node.quiet:
@@ -153,7 +157,7 @@ class Shell:
         return self.session.machine.files.read_bytes(self.session.absolute(target))
 
     def _opened(self, item: Redirection, target: str) -> str:
-        """Open the file of a redirection, emptied unless it is appended to. Returns an error message, or nothing."""
+        """Open the file of a redirection, emptied unless it is appended to, and return an error message or nothing."""
         if target.startswith("&") or target.casefold() == "nul":
             return ""
         path, files = self.session.absolute(target), self.session.machine.files
@@ -326,7 +330,11 @@ def batch_file(session: Session, program: str) -> str | None:
 
 
 def run_batch(session: Session, path: str, arguments: Sequence[str], stdin: Input, output: Output) -> int:
-    """Run a batch file, and return its exit code. Raises ExitSignal for an `exit` that also ends its cmd.exe."""
+    """Run a batch file, and return its exit code.
+
+    Raises:
+        ExitSignal: an `exit` also ends the cmd.exe that runs the file.
+    """
     shell = Shell(session, stdin, [path, *arguments])
     try:
         blocks = _blocks(session.machine.files.read_text(path))

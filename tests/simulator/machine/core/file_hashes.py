@@ -48,7 +48,11 @@ def get_file_hash(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def hash_file(machine: Machine, path: str, algorithm: str = "SHA256") -> str:
-    """Return the hash of a file in lower case. Raises CmdletError."""
+    """Return the hash of a file in lower case.
+
+    Raises:
+        CmdletError: the file cannot be read.
+    """
     suffix = "Microsoft.PowerShell.Commands.GetFileHashCommand" if machine.windows.is_core else "Get-FileHash"
     try:
         place = net_files.open_to_read(machine, path, "r")

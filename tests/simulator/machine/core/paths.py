@@ -109,7 +109,11 @@ def drive_not_found(drive: str) -> CmdletError:
 
 
 def parse(machine: Machine, bound: Bound, text: str) -> Place:
-    """Return the absolute place that a path refers to. Raises CmdletError if the drive does not exist."""
+    """Return the absolute place that a path refers to.
+
+    Raises:
+        CmdletError: the drive does not exist.
+    """
     bare = re.sub(r"^(Microsoft\.PowerShell\.Core\\)?FileSystem::", "", text.strip(), flags=re.IGNORECASE)
     if registry.is_registry_path(bare) or re.match(r"HKEY_\w+(\\|$)", bare, re.IGNORECASE):
         try:

@@ -91,7 +91,11 @@ def get_item_property_value(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def _to_kind(value: object, kind: str) -> object:
-    """Convert a value to a registry type. Raises ConversionError."""
+    """Convert a value to a registry type.
+
+    Raises:
+        ConversionError: PowerShell cannot convert the value.
+    """
     if kind in ("String", "ExpandString"):
         return to_text(value)
     if kind == "MultiString":

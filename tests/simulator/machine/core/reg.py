@@ -130,7 +130,11 @@ def _add(machine: Machine, key: str, options: _Options) -> ProgramResult:
 
 
 def _number(text: str, bits: int) -> int:
-    """Parse a decimal or hexadecimal number as reg.exe does. Raises ValueError if it exceeds the type's range."""
+    """Parse a decimal or hexadecimal number as reg.exe does.
+
+    Raises:
+        ValueError: it exceeds the type's range.
+    """
     if not re.fullmatch(r"[0-9]+|0[xX][0-9a-fA-F]+", text):
         raise ValueError(text)
     number = int(text, 16 if text[:2].casefold() == "0x" else 10)

@@ -68,7 +68,11 @@ def controller(machine: Machine, service: Service, deep: bool = True) -> PSObjec
 
 
 def _wait_for(machine: Machine, name: str, wanted: object, limit: object = None) -> None:
-    """Simulate ServiceController.WaitForStatus. Raises CmdletError at the time limit."""
+    """Simulate ServiceController.WaitForStatus.
+
+    Raises:
+        CmdletError: the time limit was exceeded.
+    """
     end = time.monotonic() + (limit.total_seconds() if isinstance(limit, timedelta) else 600.0)
     while (service := machine.services.get(name)) and service.state.casefold() != to_text(wanted).casefold():
         if time.monotonic() >= end:

@@ -82,7 +82,7 @@ def start_process(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def _ended(process: Process, bound: Bound, milliseconds: object) -> bool:
-    """Wait until a process has ended or the time is up. Returns whether it has ended."""
+    """Wait until a process has ended or the time is up, and return whether it has ended."""
     end = time.monotonic() + (milliseconds / 1000 if isinstance(milliseconds, (int, float)) else float("inf"))
     while process.alive and time.monotonic() < end and not bound.stop.is_set():
         process.ended.wait(0.05)

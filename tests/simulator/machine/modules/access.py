@@ -49,7 +49,11 @@ class _Rule:
 
 
 def _words(text: str, known: Mapping[str, Any], kind: str) -> list[str]:
-    """Return the names in a comma-separated list of enumeration members. Raises ArgumentError."""
+    """Return the names in a comma-separated list of enumeration members.
+
+    Raises:
+        ArgumentError: a name is unknown.
+    """
     found = []
     for word in text.split(","):
         name = next((name for name in known if name.casefold() == word.strip().casefold()), None)

@@ -15,7 +15,11 @@ _UNKNOWN = "Some or all identity references could not be translated."
 
 
 def sid_of(session: Session, name: str) -> str:
-    """Return the security identifier of an account like Ansible.ModuleUtils.SID. Raises ArgumentError."""
+    """Return the security identifier of an account like Ansible.ModuleUtils.SID.
+
+    Raises:
+        ArgumentError: the account does not exist.
+    """
     found = accounts.resolve(session.machine, name)
     if found is None:
         why = f'Exception calling "Translate" with "1" argument(s): "{_UNKNOWN}"'
@@ -49,7 +53,7 @@ def group(session: Session, arguments: Arguments) -> dict[str, Any]:
 
 
 def _members(session: Session, arguments: Arguments, found: Account) -> bool:
-    """Add and remove members as the option `members` requests. Returns whether anything differs."""
+    """Add and remove members as the option `members` requests, and return whether anything differs."""
     wanted = arguments.raw("members", {})
     now = accounts.member_sids(session.machine, found)
     if wanted.get("set") is not None and (wanted.get("add") or wanted.get("remove")):

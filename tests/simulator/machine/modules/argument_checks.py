@@ -137,7 +137,12 @@ class Checks:
     _context: list[str] = field(default_factory=list)
 
     def run(self, rules: Rules, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the checked parameters of a module. Raises ArgumentError, NoCheckModeError."""
+        """Return the checked parameters of a module.
+
+        Raises:
+            ArgumentError: an argument is invalid.
+            NoCheckModeError: check mode is requested, and the module does not support it.
+        """
         given = {name: value for name, value in values.items() if not name.startswith(INTERNAL)}
         return self._arguments(rules, given, check_mode=bool(values.get(f"{INTERNAL}check_mode")))
 

@@ -42,7 +42,11 @@ class Arguments:
         return int(self._values.get(f"{INTERNAL}verbosity") or 0)
 
     def modelled(self, *names: str) -> None:
-        """Reject options that are set and not modelled. Raises ArgumentError."""
+        """Reject options that are set and not modelled.
+
+        Raises:
+            ArgumentError: such an option is set.
+        """
         for name, value in self._given.items():
             if name not in names and not name.startswith("_") and value is not None:
                 raise ArgumentError(f"the simulator does not model {self.name}'s option {name}")
@@ -53,7 +57,11 @@ class Arguments:
         return default if value is None else value
 
     def text(self, *names: str, default: str | None = None) -> str:
-        """Return the first of the names that is set, as text. Raises ArgumentError without a value and default."""
+        """Return the first of the names that is set, as text.
+
+        Raises:
+            ArgumentError: none is set, and there is no default.
+        """
         for name in names:
             if self._values.get(name) is not None:
                 return str(self._values[name])
@@ -66,7 +74,11 @@ class Arguments:
         return session.expand(self.text(*names, default=default)).replace("/", "\\")
 
     def flag(self, name: str, *, default: bool = False) -> bool:
-        """Return a boolean. Raises ArgumentError."""
+        """Return a boolean.
+
+        Raises:
+            ArgumentError: the value is not a boolean.
+        """
         value = self._values.get(name)
         try:
             return default if value is None else to_bool(value)

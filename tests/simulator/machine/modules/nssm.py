@@ -52,12 +52,16 @@ class _Nssm:
         return self._session.machine.services.exists(self.name)
 
     def change(self, what: str) -> bool:
-        """Record a change. Returns whether to make it."""
+        """Record a change, and return whether to make it."""
         self.answer |= {"changed": True, "changed_by": what}
         return not self._arguments.check_mode
 
     def run(self, failed: str, *words: str) -> str:
-        """Run nssm.exe and return its output. Raises _Failed."""
+        """Run nssm.exe and return its output.
+
+        Raises:
+            _Failed: nssm.exe fails.
+        """
         line = command_line.join([self._program, *words])
         try:
             result = self._session.run_program(self._program, list(words))

@@ -124,7 +124,12 @@ def _data(data: Any, kind: str) -> object:
 
 
 def _number(data: Any, kind: str) -> int:
-    """Return a number as the registry stores it, which is unsigned. Raises ArgumentError, ValueError."""
+    """Return a number as the registry stores it, which is unsigned.
+
+    Raises:
+        ArgumentError: it has a remainder, or is too large.
+        ValueError: it is not a number, or is too small.
+    """
     if isinstance(data, float) and data % 1:
         raise ArgumentError(
             f"data '{data}' cannot be a decimal or float value with a remainder when type is dword or qword"

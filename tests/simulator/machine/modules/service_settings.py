@@ -46,7 +46,11 @@ _ACCOUNTS: Mapping[str, str] = {
 
 
 def account(machine: Machine, name: str, service: str) -> str:
-    """Return an account as Windows spells it. Raises ArgumentError if it does not exist."""
+    """Return an account as Windows spells it.
+
+    Raises:
+        ArgumentError: it does not exist.
+    """
     known = _ACCOUNTS.get(name.casefold())
     if known:
         return known
@@ -70,7 +74,11 @@ class Settings:
     arguments: Arguments
 
     def changes(self) -> dict[str, object]:
-        """Return the registry values to write; None removes a value. Raises ArgumentError."""
+        """Return the registry values to write; None removes a value.
+
+        Raises:
+            ArgumentError: an option is invalid.
+        """
         found: dict[str, object] = {}
         for part in (self._account, self._texts, self._numbers, self._lists, self._failures, self._start, self._type):
             found.update(part())

@@ -65,7 +65,11 @@ def _needs_service(arguments: Arguments) -> bool:
 
 
 def _cmdlet(machine: Machine, name: str, **values: object) -> None:
-    """Run a cmdlet like the module, which its first error ends. Raises ArgumentError."""
+    """Run a cmdlet like the module, which its first error ends.
+
+    Raises:
+        ArgumentError: the cmdlet fails.
+    """
     bound = Bound(name, values)
     try:
         for _ in _objects(CMDLETS[name](machine, bound)):
@@ -85,7 +89,11 @@ def _unhandled(message: str) -> ArgumentError:
 
 
 def _changed_config(work: Callable[[], None], what: str) -> None:
-    """Run an operation that the module does with SCManager.cs. Raises ArgumentError."""
+    """Run an operation that the module does with SCManager.cs.
+
+    Raises:
+        ArgumentError: the operation fails.
+    """
     try:
         work()
     except ServiceError as error:

@@ -181,7 +181,11 @@ def _error(error: CmdletError) -> dict[str, Any]:
 
 
 def converted(value: object, depth: int) -> Any:
-    """Convert a value as Convert-OutputObject does. Raises NotModelled."""
+    """Convert a value as Convert-OutputObject does.
+
+    Raises:
+        NotModelled: the conversion of its type is not modelled.
+    """
     from simulator.machine.powershell.members.objects import ScriptMember
     from simulator.machine.powershell.types.kinds import SwitchValue, TypeValue
     from simulator.machine.powershell.types.plain_text import to_text

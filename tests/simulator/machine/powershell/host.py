@@ -47,7 +47,11 @@ class Outcome:
     console: list[object] = field(default_factory=list)
 
     def serializable(self) -> list[object]:
-        """Return the output as psrpcore serializes it: objects with types and properties. Raises NotModelled."""
+        """Return the output as psrpcore serializes it: objects with types and properties.
+
+        Raises:
+            NotModelled: a type is not modelled.
+        """
         return [to_wire(item) for item in self.output]
 
 

@@ -41,7 +41,11 @@ def send(stream: Stream, method: str, target: str, headers: Sequence[tuple[str, 
 
 
 def read_head(stream: Stream) -> Head:
-    """Read the head of the response, skipping 1xx responses. Raises CurlError: 52, 56, 1."""
+    """Read the head of the response, skipping 1xx responses.
+
+    Raises:
+        CurlError: exit code 52, 56 or 1.
+    """
     while True:
         raw = b""
         while b"\r\n\r\n" not in raw:
@@ -72,7 +76,11 @@ def _parse(text: str) -> Head:
 
 
 def body(stream: Stream, head: Head, method: str) -> Iterator[bytes]:
-    """Yield the pieces of the body. Raises CurlError: 18 if it ends early, 56."""
+    """Yield the pieces of the body.
+
+    Raises:
+        CurlError: exit code 18 if it ends early, or 56.
+    """
     if method == "HEAD" or head.status in (204, 304):
         return
     if "chunked" in head.get("Transfer-Encoding").casefold():

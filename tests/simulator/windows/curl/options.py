@@ -117,7 +117,11 @@ class CommandLine:
         return any(config.flag(name) for config in self.operations)
 
     def parse(self, argv: Sequence[str]) -> CommandLine:
-        """Parse the arguments. Raises UsageError."""
+        """Parse the arguments.
+
+        Raises:
+            UsageError: the command line is invalid.
+        """
         rest = list(argv)
         while rest:
             argument = rest.pop(0)

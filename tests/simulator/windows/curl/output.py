@@ -23,7 +23,11 @@ SHARED = "rw"
 
 
 def path_of(config: Config, output: str | None, url: SplitResult, directory: str) -> str | None:
-    """Return the file that a transfer writes; None for standard output, empty for none. Raises UsageError."""
+    """Return the file that a transfer writes; None for standard output, empty for none.
+
+    Raises:
+        UsageError: no file name can be derived from the URL.
+    """
     if output is None and not config.flag("remote-name-all"):
         return None
     name = output or url.path.rpartition("/")[2]
@@ -64,7 +68,11 @@ class Output:
         return self._machine.files.real(self.path).stat().st_size
 
     def write(self, data: bytes) -> None:
-        """Write some bytes. Raises CurlError 23 if this fails."""
+        """Write some bytes.
+
+        Raises:
+            CurlError: exit code 23 if this fails.
+        """
         if self.path is None:
             self.printed += data
         elif self.path:
@@ -107,7 +115,11 @@ class Output:
         self.written = 0
 
     def finish(self) -> None:
-        """Complete a successful transfer. Without data, this creates an empty file. Raises CurlError 23."""
+        """Complete a successful transfer. Without data, this creates an empty file.
+
+        Raises:
+            CurlError: exit code 23 if this fails.
+        """
         if self.path and self._file is None:
             self._file = self._open(0)
         self.close()

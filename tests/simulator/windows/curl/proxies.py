@@ -30,7 +30,11 @@ def basic(user: str) -> str:
 
 
 def choose(url: SplitResult, config: Config, run: Invocation, version: Version) -> Proxy | None:
-    """Return the proxy for a URL, or None. Raises CurlError for other kinds of proxies."""
+    """Return the proxy for a URL, or None.
+
+    Raises:
+        CurlError: the kind of the proxy is not modelled.
+    """
     given = config.values.get("proxy")
     # Windows' environment variables are case-insensitive, so http_proxy may be HTTP_PROXY there.
     text = given if given is not None else run.variable(f"{url.scheme}_proxy") or run.variable("ALL_PROXY")

@@ -38,7 +38,11 @@ class Request:
 
 
 def port_of(url: SplitResult) -> int:
-    """Return the port in a URL. Raises CurlError 3."""
+    """Return the port in a URL.
+
+    Raises:
+        CurlError: exit code 3 if it is invalid.
+    """
     try:
         return url.port or {"http": 80, "https": 443}[url.scheme]
     except ValueError as error:
@@ -95,7 +99,11 @@ def _url_user(url: SplitResult) -> str:
 
 
 def _tunnel(stream: Stream, request: Request, proxy: Proxy, config: Config, version: Version) -> None:
-    """Open a tunnel through a proxy. Raises CurlError 56."""
+    """Open a tunnel through a proxy.
+
+    Raises:
+        CurlError: exit code 56 if the proxy refuses.
+    """
     target = f"{request.url.hostname}:{port_of(request.url)}"
     lines = [
         ("Host", target),
@@ -116,7 +124,7 @@ def _tunnel(stream: Stream, request: Request, proxy: Proxy, config: Config, vers
 def open_stream(
     machine: Machine, run: Invocation, request: Request, config: Config, limits: Limits, version: Version
 ) -> tuple[Stream, Proxy | None]:
-    """Connect to the server of a request. Returns the connection, and the proxy if requests go through it."""
+    """Connect to the server of a request, and return the connection and the proxy if requests go through it."""
     url = request.url
     modern = version >= (7, 86)
     proxy = proxies.choose(url, config, run, version)

@@ -44,7 +44,11 @@ _EXPIRED = "SEC_E_CERT_EXPIRED (0x80090328) - The received certificate has expir
 
 
 def secure(machine: Machine, stream: Stream, host: str, config: Config, version: Version) -> Stream:
-    """Start TLS on a connection. Raises CurlError: 35, 51, 60, 28."""
+    """Start TLS on a connection.
+
+    Raises:
+        CurlError: exit code 35, 51, 60 or 28.
+    """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

@@ -69,7 +69,12 @@ class Transfer:
         self._heads = ""
 
     def perform(self) -> Outcome:
-        """Run the transfer, with the retries of --retry. Raises UsageError, ProcessEndedError."""
+        """Run the transfer, with the retries of --retry.
+
+        Raises:
+            UsageError: no file name can be derived from the URL.
+            ProcessEndedError: the process must end.
+        """
         try:
             url = _split(self._url, self._config)
             if self._config.flag("get") and self._config.data:
@@ -197,7 +202,7 @@ class Transfer:
             request = Request(following, request.method if keep else "GET", request.body if keep else b"", offset, same)
 
     def _one(self, request: Request, output: Output, limits: Limits, outcome: Outcome) -> SplitResult | None:
-        """Send one request and read the response. Returns the target of a redirect that has to be followed."""
+        """Send one request, read the response, and return the target of a redirect that has to be followed."""
         stream, proxy = open_stream(self._machine, self._run, request, self._config, limits, self._version)
         try:
             lines = headers(request, self._config, self._version, proxy, self._etag())
@@ -292,9 +297,12 @@ _REDIRECTED: Protocols = {**_GIVEN, "proto-redir": "http,https"}
 
 
 def _split(url: str, config: Config, protocols: Protocols = _GIVEN) -> SplitResult:
-    """Parse a URL. One without a scheme is HTTP. Raises CurlError: 1, 3.
+    """Parse a URL. One without a scheme is HTTP.
 
     Both options must allow a redirect: lib/url.c (findprotocol).
+
+    Raises:
+        CurlError: exit code 1 or 3.
     """
     if not config.flag("globoff") and any(char in url for char in "{}[]"):
         raise CurlError(errors.URL_MALFORMAT, "the simulator does not model patterns in URLs (give --globoff)")

@@ -53,7 +53,11 @@ def options(arguments: Arguments) -> Options:
 
 
 def download(session: Session, url: str, how: Options, answer: dict[str, Any], failed: str) -> Answer:
-    """Request a URL and add the response's status to the module's result. Raises DownloadError."""
+    """Request a URL and add the response's status to the module's result.
+
+    Raises:
+        DownloadError: the request fails.
+    """
     started = time.monotonic()
     try:
         found = fetch(session.machine, url, how, session.process.stop)

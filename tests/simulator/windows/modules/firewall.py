@@ -157,7 +157,11 @@ def _protocol(text: str) -> str:
 
 
 def _checked(rule: Rule) -> Rule:
-    """Return the rule if the firewall accepts it. Raises ArgumentError."""
+    """Return the rule if the firewall accepts it.
+
+    Raises:
+        ArgumentError: the firewall rejects it.
+    """
     ports = rule.local_port != ("Any",) or rule.remote_port != ("Any",)
     bad = [
         port

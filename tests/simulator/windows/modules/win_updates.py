@@ -81,7 +81,12 @@ def _start(session: Session, arguments: Arguments, options: dict[str, Any]) -> d
 
 
 def _next(session: Session, updates: UpdateSession, timeout: float | None) -> dict[str, Any] | None:
-    """Return the next line, or None after `timeout` real seconds. Raises ProcessEndedError, ArgumentError."""
+    """Return the next line, or None after `timeout` real seconds.
+
+    Raises:
+        ProcessEndedError: the process must end.
+        ArgumentError: the session ended without a result.
+    """
     left = float("inf") if timeout is None else timeout
     while True:
         line = updates.pipe.read(min(_LOOK, left))

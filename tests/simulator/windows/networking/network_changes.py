@@ -37,7 +37,11 @@ def _refused(message: str, number: int, category: str = "InvalidArgument") -> Cm
 
 
 def _interface(machine: Machine, bound: Bound, class_name: str) -> Interface:
-    """Return the interface that -InterfaceAlias or -InterfaceIndex selects. Raises CmdletError."""
+    """Return the interface that -InterfaceAlias or -InterfaceIndex selects.
+
+    Raises:
+        CmdletError: it does not exist.
+    """
     for item in interfaces(machine):
         if "InterfaceAlias" in bound and item.alias.casefold() == bound.text("InterfaceAlias").casefold():
             return item
@@ -48,7 +52,11 @@ def _interface(machine: Machine, bound: Bound, class_name: str) -> Interface:
 
 
 def _chosen_interfaces(machine: Machine, bound: Bound, class_name: str) -> list[Interface]:
-    """Return the interfaces of the input objects, or of the given names and indexes. Raises CmdletError."""
+    """Return the interfaces of the input objects, or of the given names and indexes.
+
+    Raises:
+        CmdletError: one does not exist.
+    """
     given = objects(bound, "InputObject")
     known = interfaces(machine)
     if given:

@@ -122,7 +122,11 @@ class NetworkState:
 
 
 def uplink_settings(machine: Machine) -> Mapping[str, object]:
-    """Return `uplink` from the node's entry. Raises ValueError if it is not a mapping."""
+    """Return `uplink` from the node's entry.
+
+    Raises:
+        ValueError: it is not a mapping.
+    """
     found = machine.settings.option("uplink", {})
     if not isinstance(found, Mapping):
         raise ValueError(f"expected a mapping as the uplink of {machine.settings.name}, got {found!r}")

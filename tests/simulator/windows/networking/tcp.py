@@ -74,7 +74,11 @@ def get_tcp_connection(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def _chosen(found: list[PSObject], bound: Bound) -> list[PSObject]:
-    """Return the objects that match the parameters. Raises CmdletError if a parameter has no match."""
+    """Return the objects that match the parameters.
+
+    Raises:
+        CmdletError: a parameter has no match.
+    """
     for key in _KEYS:
         if key not in bound:
             continue

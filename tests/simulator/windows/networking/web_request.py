@@ -78,7 +78,12 @@ class Answer:
 
 
 def fetch(machine: Machine, url: str, options: Options, stop: threading.Event) -> Answer:
-    """Request a URL. Raises WebError, ProcessEndedError."""
+    """Request a URL.
+
+    Raises:
+        WebError: the request fails.
+        ProcessEndedError: the process must end.
+    """
     authorized = bool(options.user) and options.force_basic
     first = urlsplit(url)
     current = first

@@ -98,7 +98,11 @@ def new_self_signed(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def _alternative_names(extension: str) -> list[x509.GeneralName]:
-    """Return the names in a text extension; none for an extended key usage. Raises NotModelled for others."""
+    """Return the names in a text extension; none for an extended key usage.
+
+    Raises:
+        NotModelled: it is another extension.
+    """
     oid, _, text = extension.partition("={text}")
     if oid == "2.5.29.37":
         return []

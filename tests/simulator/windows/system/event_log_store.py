@@ -130,7 +130,11 @@ def exported(found: list[Event]) -> bytes:
 
 
 def select(found: list[Event], query: str, moment: datetime) -> list[Event]:
-    """Return the events that match a query such as `*[System[EventRecordID > 7]]` at a time. Raises QueryError."""
+    """Return the events that match a query such as `*[System[EventRecordID > 7]]` at a time.
+
+    Raises:
+        QueryError: the query is invalid or not modelled.
+    """
     if query.strip() in ("", "*"):
         return found
     whole = re.fullmatch(r"\s*\*\[System\[(.*)\]\]\s*", query, re.DOTALL)

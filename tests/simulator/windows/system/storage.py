@@ -43,7 +43,11 @@ def _letters(machine: Machine) -> list[str]:
 
 
 def _wanted(machine: Machine, bound: Bound, command: str) -> list[str]:
-    """Return the drive letters that a call selects. Raises CmdletError if there are none."""
+    """Return the drive letters that a call selects.
+
+    Raises:
+        CmdletError: there are none.
+    """
     given = [str(item.get("DriveLetter")) for item in objects(bound, "InputObject", "Partition", "Volume")]
     names = given or bound.texts("DriveLetter")
     found = [letter for letter in _letters(machine) if not names or any_match(names, letter)]

@@ -49,7 +49,11 @@ def _texts(value: object) -> dict[str, str]:
 
 
 def _transport(machine: Machine, bound: Bound) -> str:
-    """Return the listener that a selector names. Raises CmdletError if it does not exist."""
+    """Return the listener that a selector names.
+
+    Raises:
+        CmdletError: it does not exist.
+    """
     selectors = {key.casefold(): value for key, value in _texts(bound.get("SelectorSet")).items()}
     transport = selectors.get("transport", "").upper()
     if selectors.get("address") != "*" or transport not in _PORTS:

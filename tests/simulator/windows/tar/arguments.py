@@ -46,7 +46,11 @@ class Arguments:
 
 
 def parse(argv: Sequence[str]) -> Arguments:
-    """Parse the arguments. Raises UsageError."""
+    """Parse the arguments.
+
+    Raises:
+        UsageError: the command line is invalid.
+    """
     arguments = Arguments()
     rest = list(argv)
     if rest and not rest[0].startswith("-"):

@@ -40,7 +40,11 @@ class Extractor:
         self.printed = b""
 
     def place(self, name: str) -> str | None:
-        """Return the path for an entry, or None if --strip-components removes the whole name. Raises Refused."""
+        """Return the path for an entry, or None if --strip-components removes the whole name.
+
+        Raises:
+            Refused: the name contains `..`.
+        """
         text = _stripped(name.replace("\\", "/"), self._arguments.strip)
         if text is None:
             return None
@@ -57,7 +61,11 @@ class Extractor:
         return "\\".join(_FORBIDDEN.sub("_", part) for part in parts)
 
     def extract(self, entry: Entry, content: IO[bytes] | None) -> None:
-        """Write one entry. Raises Refused."""
+        """Write one entry.
+
+        Raises:
+            Refused: the path or the access list of its folder does not allow it.
+        """
         if self._run.stop.is_set():
             raise ProcessEndedError
         if "O" in self._arguments.flags:

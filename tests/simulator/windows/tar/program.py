@@ -68,7 +68,11 @@ def _absolute(directory: str, path: str) -> str:
 
 
 def _folder(machine: Machine, invocation: Invocation, directories: tuple[str, ...]) -> str:
-    """Return the folder that results from all `-C` options, each relative to the previous one. Raises _FatalError."""
+    """Return the folder that results from all `-C` options, each relative to the previous one.
+
+    Raises:
+        _FatalError: a folder does not exist.
+    """
     folder = normalise(invocation.directory)
     for directory in directories:
         folder = _absolute(folder, directory)

@@ -40,7 +40,11 @@ Item = tuple[Entry, IO[bytes] | None]
 
 @contextmanager
 def opened(path: Path) -> Iterator[Iterator[Item]]:
-    """Open an archive, and yield its entries with their contents. Raises ArchiveError."""
+    """Open an archive, and yield its entries with their contents.
+
+    Raises:
+        ArchiveError: the file is not a valid archive.
+    """
     try:
         if zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as archive:

@@ -81,7 +81,11 @@ def trusts(machine: Machine, signer: Signer) -> bool:
 
 
 def add(machine: Machine, path: str, client: Client, stop: threading.Event) -> Outcome:
-    """Install the package in a file. Raises ProcessEndedError if `stop` is set in the meantime."""
+    """Install the package in a file.
+
+    Raises:
+        ProcessEndedError: `stop` is set in the meantime.
+    """
     found = read_package(machine, path)
     if isinstance(found, int):
         return Outcome(found)

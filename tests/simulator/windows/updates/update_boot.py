@@ -61,7 +61,7 @@ def _before_shutdown(machine: Machine) -> float:
 
 
 def _go_on(machine: Machine, store: ComponentStore) -> bool:
-    """Undo interrupted and complete pending updates. Returns whether there were any."""
+    """Undo interrupted and complete pending updates, and return whether there were any."""
     waiting, cut_off = component_store.pending(machine), store.working
     if cut_off:
         component_store.roll_back(machine, cut_off, "the power was cut while it was installed")
@@ -73,7 +73,7 @@ def _go_on(machine: Machine, store: ComponentStore) -> bool:
 
 
 def _complete(machine: Machine, store: ComponentStore, entry: Entry) -> bool:
-    """Do this boot's part of a pending update. Returns False if the machine goes down again before that."""
+    """Do this boot's part of a pending update, and return False if the machine goes down again before that."""
     kb = entry.update.kb
     if store.committing == kb:
         component_store.roll_back(machine, kb, "the power was cut while the boot completed it")

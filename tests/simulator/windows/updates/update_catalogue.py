@@ -101,7 +101,11 @@ class Update:
 
 
 def read(document: Mapping[str, Any]) -> Update:
-    """Read an update from JSON data, e.g. of a fleet file. Raises ValueError for unknown or missing keys."""
+    """Read an update from JSON data, e.g. of a fleet file.
+
+    Raises:
+        ValueError: a key is unknown or missing.
+    """
     known = {field.name for field in fields(Update)}
     if unknown := document.keys() - known:
         raise ValueError(f"unknown keys: {', '.join(sorted(unknown))}; keys of an update: {', '.join(sorted(known))}")

@@ -68,7 +68,11 @@ def faults_of(machine: Machine) -> UpdateFaults:
 
 
 def read(document: Mapping[str, Any]) -> Fault:
-    """Read a fault from JSON data. Raises ValueError with the reason."""
+    """Read a fault from JSON data.
+
+    Raises:
+        ValueError: the data is invalid. The message contains the reason.
+    """
     kind = str(document.get("kind"))
     if kind not in _KEYS:
         raise ValueError(f"expected one of the kinds of faults {', '.join(_KEYS)}, got {kind}")

@@ -120,7 +120,7 @@ def install(
 
 
 def start_service(machine: Machine, name: str) -> int:
-    """Start a service. Returns OK, or the HRESULT if it cannot run."""
+    """Start a service, and return OK, or the HRESULT if it cannot run."""
     try:
         machine.services.start(name)
     except ServiceError as error:
@@ -153,7 +153,7 @@ def _work(machine: Machine, update: Update, client: Client, process: Process, jo
 
 
 def _stage(machine: Machine, update: Update, process: Process, job: Job) -> int:
-    """Wait for the duration of the installation. Returns OK or an error."""
+    """Wait for the duration of the installation, and return OK or an error."""
     try:
         machine.files.check_space(update.disk_mb * _MEGABYTE)
     except DiskFullError:

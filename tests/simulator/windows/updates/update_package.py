@@ -117,7 +117,12 @@ def _head(update: Update, container: Container, version: str) -> bytes:
 
 
 def parse(data: bytes) -> Package:
-    """Parse the contents of a file. Raises NotAPackageError, CorruptPackageError."""
+    """Parse the contents of a file.
+
+    Raises:
+        NotAPackageError: the file is not an update.
+        CorruptPackageError: the contents were changed.
+    """
     head = next((mark for mark in (_CABINET, _IMAGE, b"MZ") if data.startswith(mark)), None)
     # A truncated file begins like a package, too.
     start = data.find(_MARK, 0, executables.HEAD_SIZE)

@@ -120,7 +120,11 @@ def find(machine: Machine, name: str) -> UpdateSession | None:
 
 
 def reasons(wish: Wish, update: Update) -> list[str]:
-    """Return the reasons why an update is filtered out. Raises re.error for an invalid pattern."""
+    """Return the reasons why an update is filtered out.
+
+    Raises:
+        re.error: a pattern is invalid.
+    """
     text = update.title + update.kb
     own = {update.category.casefold(), update.product.casefold()}
     categories = {_CATEGORIES.get(name, name).casefold() for name in wish.categories}

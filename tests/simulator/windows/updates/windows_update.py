@@ -60,7 +60,11 @@ def reboot_required(machine: Machine) -> bool:
 
 
 def search(machine: Machine, selection: Selection = "default") -> list[Update]:
-    """Return the updates that are offered, not installed and not superseded. Raises AgentError."""
+    """Return the updates that are offered, not installed and not superseded.
+
+    Raises:
+        AgentError: the search fails.
+    """
     _start(machine)
     if _policy(machine, "DisableWindowsUpdateAccess") == 1:
         raise AgentError(DISABLED_BY_POLICY)

@@ -45,7 +45,11 @@ class Query:
 
 
 def parse(text: str) -> Query:
-    """Parse a query. Raises WqlError."""
+    """Parse a query.
+
+    Raises:
+        WqlError: the query is invalid or not modelled.
+    """
     found = _SELECT.match(text)
     if not found:
         raise WqlError(text)
@@ -54,7 +58,11 @@ def parse(text: str) -> Query:
 
 
 def parse_condition(text: str) -> list[list[Term]]:
-    """Parse a condition: alternatives (OR) of terms that must all be true (AND). Raises WqlError."""
+    """Parse a condition: alternatives (OR) of terms that must all be true (AND).
+
+    Raises:
+        WqlError: the query is invalid or not modelled.
+    """
     if not text.strip():
         return []
     alternatives = []

@@ -20,7 +20,7 @@ from simulator.machine import certificate_store, winrm_settings
 
 
 def listener(node: Node, days: int) -> str:
-    """Set a certificate with this validity for the HTTPS listener. Returns its thumbprint."""
+    """Set a certificate with this validity for the HTTPS listener, and return its thumbprint."""
     until = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=days, hours=1)
     names = [x509.DNSName("win.example")]
     own, key = certificate_store.self_signed(x509.Name.from_rfc4514_string("CN=win.example"), names, until)

@@ -52,7 +52,7 @@ def certificate() -> x509.Certificate:
 
 
 def discoverable(cluster: FakeCluster) -> str:
-    """Publish the address of the control plane in the cluster. Returns the CA."""
+    """Publish the address of the control plane in the cluster, and return the CA."""
     pem = certificate().public_bytes(cluster_info.Encoding.PEM)
     entry = {"server": "https://k8s.example:6443", "certificate-authority-data": base64.b64encode(pem).decode()}
     text = f"clusters:\n- cluster: {entry}\n"

@@ -22,7 +22,11 @@ def in_script(bound: Bound) -> bool:
 
 
 def host(bound: Bound) -> Interpreter:
-    """Return the interpreter of the script that calls a cmdlet. Raises NotModelled outside of a script."""
+    """Return the interpreter of the script that calls a cmdlet.
+
+    Raises:
+        NotModelled: it is called outside of a script.
+    """
     if not in_script(bound):
         raise NotModelled(f"{bound.command} outside a script")
     return cast("Interpreter", bound.session)

@@ -17,7 +17,11 @@ _DRIVES = ("function", "variable", "alias")
 
 
 def answer(run: Interpreter, bound: Bound) -> list[object] | None:
-    """Return the result of a cmdlet for a path on one of these drives, None for other paths. Raises NotModelled."""
+    """Return the result of a cmdlet for a path on one of these drives, None for other paths.
+
+    Raises:
+        NotModelled: the cmdlet is not modelled for this drive.
+    """
     found: list[object] = []
     paths = [text for key in ("Path", "LiteralPath") if key in bound for text in bound.texts(key)]
     drives = [text.partition(":")[0].casefold() for text in paths if ":" in text]

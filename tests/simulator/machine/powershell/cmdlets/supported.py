@@ -86,7 +86,11 @@ _OFF = frozenset(("confirm", "verbose", "debug", "force", "whatif"))
 
 
 def check(command: str, values: Mapping[str, object]) -> None:
-    """Reject a parameter that is not modelled. Raises NotModelled."""
+    """Reject a parameter that is not modelled.
+
+    Raises:
+        NotModelled: the parameter is not modelled.
+    """
     known = MODELLED.get(command)
     for name, value in values.items():
         lower = name.casefold()

@@ -103,7 +103,11 @@ _SENTENCES: dict[str, Callable[[Interpreter, Bound], Sentences]] = {
 
 
 def show(run: Interpreter, bound: Bound) -> None:
-    """Print what a cmdlet would do. Raises NotModelled for a cmdlet whose messages are not known."""
+    """Print what a cmdlet would do.
+
+    Raises:
+        NotModelled: the cmdlet's messages are not known.
+    """
     sentences = _SENTENCES.get(bound.command)
     if sentences is None:
         raise NotModelled(f"-WhatIf of {bound.command}")

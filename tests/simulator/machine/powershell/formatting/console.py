@@ -57,7 +57,11 @@ TABLE_COLUMNS = 4
 
 
 def lines(objects: Sequence[object]) -> list[str]:
-    """Return the lines that a console would show. Raises NotModelled for types with a view that is not modelled."""
+    """Return the lines that a console would show.
+
+    Raises:
+        NotModelled: the view of a type is not modelled.
+    """
     found: list[str] = []
     flat = list(_flattened(objects))
     position, groups, ended = 0, 0, False

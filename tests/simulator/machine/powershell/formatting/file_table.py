@@ -28,7 +28,11 @@ class FileItem(PSObject):
 
 
 def file_table(rows: Sequence[FileItem]) -> list[str]:
-    """Return the lines for files and folders. Raises NotModelled for long names."""
+    """Return the lines for files and folders.
+
+    Raises:
+        NotModelled: a name is too long.
+    """
     width = rows[0].time_width
     heads = ("Mode", "LastWriteTime", "Length", "Name")
     head = [_line(heads, width), _line(["-" * len(text) for text in heads], width)]

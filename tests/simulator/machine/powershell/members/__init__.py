@@ -34,7 +34,12 @@ __all__ = ["call", "find_key", "index", "read", "store", "write"]
 
 
 def read(value: object, name: str, *, strict: bool = False) -> object:
-    """Return a property, or None if it does not exist. Raises CmdletError in strict mode, and NotModelled."""
+    """Return a property, or None if it does not exist.
+
+    Raises:
+        CmdletError: it does not exist, in strict mode.
+        NotModelled: .NET has the property, but the simulator does not model it.
+    """
     lower = name.casefold()
     if isinstance(value, dict):
         return _of_table(value, name, strict=strict)
@@ -121,7 +126,11 @@ def _has(item: object, name: str) -> bool:
 
 
 def write(value: object, name: str, new: object) -> None:
-    """Set a property. Raises CmdletError if it does not exist."""
+    """Set a property.
+
+    Raises:
+        CmdletError: it does not exist.
+    """
     if isinstance(value, dict):
         collections.store(value, name, new)
         return
@@ -163,7 +172,11 @@ def _members(value: object) -> Members | None:
 
 
 def call(value: object, name: str, arguments: list[object]) -> object:
-    """Call a method. Raises CmdletError."""
+    """Call a method.
+
+    Raises:
+        CmdletError: the method does not exist, or fails.
+    """
     lower = name.casefold()
     if value is None:
         raise null_method()
@@ -249,7 +262,11 @@ def index(value: object, at: object) -> object:
 
 
 def store(container: object, at: object, value: object) -> None:
-    """Set `container[at]`. Raises CmdletError."""
+    """Set `container[at]`.
+
+    Raises:
+        CmdletError: the item cannot be set.
+    """
     if container is None:
         raise failure("Cannot index into a null array.", "NullArray")
     if isinstance(container, OrderedDictionary) and isinstance(at, int) and not isinstance(at, bool):

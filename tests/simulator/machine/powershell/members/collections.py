@@ -252,7 +252,11 @@ DICTIONARY = Members(
 
 
 def index(found: Items | str, at: object) -> object:
-    """Return an item of a list or a character of a text; null if it is out of range. Raises CmdletError."""
+    """Return an item of a list or a character of a text; null if it is out of range.
+
+    Raises:
+        CmdletError: the index is null or not a number.
+    """
     if at is None:
         raise CmdletError(
             "InvalidOperation", "NullArrayIndex", "Index operation failed; the array index evaluated to null."

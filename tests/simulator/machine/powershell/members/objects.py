@@ -138,7 +138,11 @@ class _Names(list[object]):
 
 
 def ps_object(value: object) -> object:
-    """Return `.psobject`. Raises NotModelled."""
+    """Return `.psobject`.
+
+    Raises:
+        NotModelled: the type of the object is not modelled.
+    """
     if not isinstance(value, PSObject):
         raise NotModelled(".psobject of a value that is not an object")
     return PSObject(
@@ -186,7 +190,11 @@ def missing_property(name: str) -> CmdletError:
 
 
 def write(value: object, name: str, new: object) -> None:
-    """Set a property. Raises CmdletError if the object does not have it."""
+    """Set a property.
+
+    Raises:
+        CmdletError: the object does not have it.
+    """
     message = f"The property '{name}' cannot be found on this object. Verify that the property exists and can be set."
     if isinstance(value, PropertyInfo):
         if name.casefold() != "value":

@@ -45,7 +45,11 @@ class Parser:
         self._blocks = Blocks(self)
 
     def script(self, text: str) -> Block:
-        """Parse a script. Raises ParseError."""
+        """Parse a script.
+
+        Raises:
+            ParseError: the script is invalid or not modelled.
+        """
         scanner = Scanner(text.removeprefix("\ufeff"))
         block = self._blocks.contents(scanner)
         scanner.separators()

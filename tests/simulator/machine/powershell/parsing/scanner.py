@@ -116,7 +116,7 @@ class Scanner:
         return None
 
     def number(self) -> tuple[int | float, str] | None:
-        """Consume a number that ends like a name. Returns its value and its text."""
+        """Consume a number that ends like a name, and return its value and its text."""
         found = _NUMBER.match(self.text, self.position)
         if not found or not _BOUNDARY.match(self.text, found.end()):
             return None

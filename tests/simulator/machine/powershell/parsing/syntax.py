@@ -92,7 +92,11 @@ class Attribute(Node):
     named: Mapping[str, Node] = field(default_factory=dict)
 
     def constants(self) -> list[object]:
-        """Return the values of the arguments. Raises NotModelled for an argument that is not a constant."""
+        """Return the values of the arguments.
+
+        Raises:
+            NotModelled: an argument is not a constant.
+        """
         return [item for node in self.arguments for item in _constants(node)]
 
     def flag(self, name: str) -> bool:

@@ -151,7 +151,11 @@ def _error(
 
 
 def converted(name: str, parameter: Parameter, value: object) -> object:
-    """Convert an argument to its parameter's type. Raises CmdletError."""
+    """Convert an argument to its parameter's type.
+
+    Raises:
+        CmdletError: the argument cannot be converted.
+    """
     if not parameter.type:
         return value
     kind = full_type(parameter)
@@ -191,7 +195,11 @@ def _default(run: Interpreter, name: str, parameter: Parameter) -> object:
 
 
 def bind(run: Interpreter, block: Block, name: str, given: Arguments, *, piped: bool) -> Binding:
-    """Bind a call's arguments in the current scope, which belongs to the call. Raises CmdletError."""
+    """Bind a call's arguments in the current scope, which belongs to the call.
+
+    Raises:
+        CmdletError: the arguments do not match the parameters.
+    """
     binding = Binding(block, name)
     for parameter in block.parameters:
         unknown = [item.name for item in parameter.attributes if item.name not in _KNOWN]

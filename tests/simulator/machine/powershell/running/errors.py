@@ -141,7 +141,11 @@ def bad_cast(message: str, error_id: str = "InvalidCastFromStringToInteger") -> 
 
 
 def catches(wanted: str, error: CmdletError) -> bool:
-    """Return whether `catch [wanted]` catches an error. Raises NotModelled for an unknown type."""
+    """Return whether `catch [wanted]` catches an error.
+
+    Raises:
+        NotModelled: the type is unknown.
+    """
     full = full_exception_name(wanted)
     actual = [error.exception_type]
     if isinstance(error.inner, PSObject):

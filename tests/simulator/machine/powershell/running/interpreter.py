@@ -81,7 +81,13 @@ class Interpreter:
             self.variables.scope, self.sinks = kept
 
     def run(self, statements: Sequence[Node], emit: Emit) -> None:
-        """Run statements, with their output going to `emit`. Raises CmdletError, FlowControl, ProcessEndedError."""
+        """Run statements, with their output going to `emit`.
+
+        Raises:
+            CmdletError: a terminating error.
+            FlowControl: a statement such as `return` or `break` leaves the block.
+            ProcessEndedError: the process must end.
+        """
         traps = [node for node in statements if isinstance(node, Trap)]
         for node in statements:
             if isinstance(node, Function):
@@ -126,7 +132,7 @@ class Interpreter:
             self.runspace.errors.insert(0, record)
 
     def _trapped(self, traps: Sequence[Trap], error: CmdletError, emit: Emit) -> bool:
-        """Run the trap that catches an error. Returns whether the script continues with the next statement."""
+        """Run the trap that catches an error, and return whether the script continues with the next statement."""
         found = next((trap for trap in traps if not trap.kind or errors.catches(trap.kind, error)), None)
         if found is None:
             return False

@@ -53,7 +53,7 @@ class Loops:
                 value(node.step)
 
     def _once(self, node: ForEach | Loop, body: Sequence[Node], emit: Emit) -> bool:
-        """Run a loop's body once. Returns whether the loop continues."""
+        """Run a loop's body once, and return whether the loop continues."""
         try:
             self._run.run(body, emit)
         except LoopFlow as flow:

@@ -119,7 +119,11 @@ class Pipelines:
             self._progress[-1].failed = True
 
     def run(self, node: Pipeline, emit: Emit) -> None:
-        """Run a pipeline. Raises CmdletError."""
+        """Run a pipeline.
+
+        Raises:
+            CmdletError: a terminating error.
+        """
         run = self._run
         first = node.elements[0]
         progress = Progress()

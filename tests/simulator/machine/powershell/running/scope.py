@@ -198,7 +198,7 @@ class Variables:
             raise metadata_error(error) from None
 
     def remove(self, name: str) -> bool:
-        """Remove a variable from the current scope or an outer one. Returns whether it existed."""
+        """Remove a variable from the current scope or an outer one, and return whether it existed."""
         space, lower = self._place(name)
         for scope in self._chain(space):
             if lower in scope.variables:

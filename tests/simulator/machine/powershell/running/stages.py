@@ -75,7 +75,12 @@ class CmdletStage:
             raise NotModelled(f"the cmdlet {known}")
 
     def bind(self) -> None:
-        """Bind the parameters. Raises CmdletError, and NotModelled for a parameter that is not modelled."""
+        """Bind the parameters.
+
+        Raises:
+            CmdletError: the arguments do not match the parameters.
+            NotModelled: a parameter is not modelled.
+        """
         named, positional = self._step.for_cmdlet(self.run, self._name)
         named, positional = self._arranged(named, positional)
         self.values = bind(self.description, named, positional, has_pipeline=self._piped)

@@ -175,7 +175,11 @@ def _words(node: Node, value: object) -> list[str]:
 
 
 def is_function(name: str) -> bool:
-    """Return whether a name is a built-in function of PowerShell. Raises NotModelled for most of them."""
+    """Return whether a name is a built-in function of PowerShell.
+
+    Raises:
+        NotModelled: the simulator does not know, which is the case for most of them.
+    """
     if name.casefold() in _NOT_MODELLED:
         raise NotModelled(f"the function {name}")
     return name.casefold() in _FUNCTIONS

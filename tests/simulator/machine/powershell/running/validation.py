@@ -29,7 +29,11 @@ def _invalid(name: str, kind: str, message: str) -> CmdletError:
 
 
 def validate(run: Interpreter, name: str, parameter: Parameter, value: object) -> None:
-    """Check a converted argument. Raises CmdletError."""
+    """Check a converted argument.
+
+    Raises:
+        CmdletError: the argument is invalid.
+    """
     attributes = {attribute.name: attribute for attribute in parameter.attributes}
     mandatory = "parameter" in attributes and attributes["parameter"].flag("mandatory")
     if mandatory:

@@ -41,7 +41,11 @@ def _full(type_name: str) -> str:
 
 
 def read(session: Session, type_name: str, name: str) -> object:
-    """Return a static property. Raises NotModelled."""
+    """Return a static property.
+
+    Raises:
+        NotModelled: the property is not modelled.
+    """
     full, lower = _full(type_name), name.casefold()
     if full in names.ENUMERATIONS:
         found = names.member(full, name)
@@ -61,7 +65,11 @@ def read(session: Session, type_name: str, name: str) -> object:
 
 
 def call(session: Session, type_name: str, name: str, given: list[object]) -> object:
-    """Call a static method. Raises NotModelled."""
+    """Call a static method.
+
+    Raises:
+        NotModelled: the method is not modelled.
+    """
     if name.casefold() == "new":
         return create(session, type_name, given)
     full, lower = _full(type_name), name.casefold()
@@ -129,7 +137,11 @@ def _array(element: str, given: list[object]) -> object:
 
 
 def create(session: Session, type_name: str, given: list[object]) -> object:
-    """Return a new object (New-Object, `::new`). Raises NotModelled."""
+    """Return a new object (New-Object, `::new`).
+
+    Raises:
+        NotModelled: the type is not modelled.
+    """
     lower = type_name.casefold().removeprefix("system.")
     if lower.endswith(("cryptoserviceprovider", "managed")):
         name = lower.rsplit(".", 1)[-1].removesuffix("cryptoserviceprovider").removesuffix("managed")

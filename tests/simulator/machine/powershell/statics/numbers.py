@@ -141,7 +141,11 @@ def _from_base64(text: object) -> object:
 
 
 def octets(value: object) -> bytes:
-    """Return a value as bytes. Raises NotModelled for values of other types."""
+    """Return a value as bytes.
+
+    Raises:
+        NotModelled: the value has another type.
+    """
     found = to_bytes(value)
     if found is None:
         raise NotModelled(f"{net_type(value)} as bytes")

@@ -296,7 +296,11 @@ def _os_version(session: Session) -> object:
 
 
 def encoding(name: str) -> PSObject:
-    """Return an encoding by its name in System.Text.Encoding. Raises NotModelled."""
+    """Return an encoding by its name in System.Text.Encoding.
+
+    Raises:
+        NotModelled: the encoding is not modelled.
+    """
     codec = {"utf8": "utf-8", "unicode": "utf-16-le", "ascii": "ascii", "default": "cp1252"}.get(name.casefold())
     if codec is None:
         raise NotModelled(f"[Text.Encoding]::{name}")

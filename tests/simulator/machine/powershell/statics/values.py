@@ -81,7 +81,11 @@ ARRAY: Mapping[str, Static] = {
 
 
 def _flags(options: tuple[object, ...]) -> bool:
-    """Return whether the options make a pattern case-insensitive. Raises NotModelled for other options."""
+    """Return whether the options make a pattern case-insensitive.
+
+    Raises:
+        NotModelled: there are other options.
+    """
     wanted = {name.strip().casefold() for option in options for name in to_text(option).split(",")}
     if wanted - {"ignorecase", "none"}:
         raise NotModelled(f"the options {', '.join(sorted(wanted))} of a regular expression")

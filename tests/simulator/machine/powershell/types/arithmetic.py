@@ -36,7 +36,11 @@ _SUFFIXED = re.compile(r"[+-]?[\d.]+(e[+-]?\d+)?[a-z]{1,3}", re.IGNORECASE)
 
 
 def parse(text: str, kind: str = "System.Int32") -> Number:
-    """Parse a text as a number. Raises CmdletError, which contains the type's name."""
+    """Parse a text as a number.
+
+    Raises:
+        CmdletError: the text is not a number. The message contains the type's name.
+    """
     stripped = text.strip()
     if not stripped:
         return 0
@@ -60,7 +64,11 @@ def whole(number: int) -> int | float:
 
 
 def number(value: object) -> Number:
-    """Return an operand as a number. Raises CmdletError."""
+    """Return an operand as a number.
+
+    Raises:
+        CmdletError: it cannot be converted.
+    """
     if value is None:
         return 0
     if isinstance(value, bool):
@@ -79,7 +87,11 @@ def number(value: object) -> Number:
 
 
 def integer(value: object) -> int:
-    """Return an operand as an integer, rounded half to even. Raises CmdletError."""
+    """Return an operand as an integer, rounded half to even.
+
+    Raises:
+        CmdletError: it cannot be converted.
+    """
     found = number(value)
     return int(found) if isinstance(found, int) else round(found)
 

@@ -36,7 +36,8 @@ def _letters(text: str) -> tuple[int, str]:
 def compare_texts(left: str, right: str, *, sensitive: bool = False) -> int:
     """Return -1, 0 or 1 in the order of en-US: punctuation, digits, letters; `a` before `A` before `b`.
 
-    Raises NotModelled if the order depends on the culture library (NLS or ICU).
+    Raises:
+        NotModelled: the order depends on the culture library (NLS or ICU).
     """
     first, second = left.casefold(), right.casefold()
     if first == second:
@@ -66,7 +67,11 @@ def _plain(value: object) -> object:
 
 
 def compare(left: object, right: object, *, sensitive: bool = False) -> int:
-    """Return -1, 0 or 1, after converting the right value to the type of the left one. Raises CmdletError."""
+    """Return -1, 0 or 1, after converting the right value to the type of the left one.
+
+    Raises:
+        CmdletError: the right value cannot be converted.
+    """
     left, right = _plain(left), _plain(right)
     if isinstance(left, PSObject) and left.type_name == VERSION:
         other = right if isinstance(right, PSObject) else version(to_text(right))

@@ -296,7 +296,11 @@ _MAKERS: Mapping[str, Callable[[object, str], object]] = {
 
 
 def cast(name: str, value: object) -> object:
-    """Return `[name]value`. Raises CmdletError."""
+    """Return `[name]value`.
+
+    Raises:
+        CmdletError: the value cannot be converted.
+    """
     kind = names.resolve(name)
     if kind.endswith("[]"):
         return _array(kind[:-2], value)

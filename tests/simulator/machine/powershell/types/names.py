@@ -233,7 +233,11 @@ _FLAGS = ("System.Reflection.BindingFlags",)
 
 
 def resolve(name: str) -> str:
-    """Return a type's full name with its own capitalization. Raises NotModelled for an unknown type."""
+    """Return a type's full name with its own capitalization.
+
+    Raises:
+        NotModelled: the type is unknown.
+    """
     text = name.strip().replace(" ", "")
     if text.endswith("[]"):
         return f"{resolve(text[:-2])}[]"

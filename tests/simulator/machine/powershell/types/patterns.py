@@ -16,7 +16,11 @@ _FOREIGN = re.compile(r"\\[pPGzK]|\(\?<-|\(\?>|\(\?\(|\[[^\]]*-\[|\(\?[a-z]*[nx-
 
 
 def translate(pattern: object) -> str:
-    """Convert a .NET pattern to a Python pattern. Raises NotModelled for syntax that differs in Python."""
+    """Convert a .NET pattern to a Python pattern.
+
+    Raises:
+        NotModelled: the pattern has syntax that differs in Python.
+    """
     text = to_text(pattern)
     bare = re.sub(r"\\\\", "", text)
     if _FOREIGN.search(bare):
@@ -26,7 +30,11 @@ def translate(pattern: object) -> str:
 
 
 def compiled(pattern: object, *, sensitive: bool = False) -> re.Pattern[str]:
-    """Return a compiled pattern. Raises NotModelled."""
+    """Return a compiled pattern.
+
+    Raises:
+        NotModelled: the pattern has syntax that differs in Python.
+    """
     if isinstance(pattern, Regex):
         return pattern.compiled
     try:

@@ -78,7 +78,11 @@ def method_text(value: object) -> str:
 
 
 def shaped(value: object, form: str) -> str:
-    """Format a value with a .NET format string. Raises NotModelled for an unknown format."""
+    """Format a value with a .NET format string.
+
+    Raises:
+        NotModelled: the format is unknown.
+    """
     if not form:
         return method_text(value)
     if isinstance(value, datetime):

@@ -34,7 +34,7 @@ class Registry(dict[str, bytes]):
         self.asked: list[str] = []
 
     def push(self, *builds: str, tag: str = "3", content: str = "") -> str:
-        """Push an image for these builds of Windows. Returns the digest of its index."""
+        """Push an image for these builds of Windows, and return the digest of its index."""
         entries = []
         for build in builds:
             config = self._blob({"os.version": build, "content": content})
@@ -78,7 +78,7 @@ def registry() -> Registry:
 def build(
     folder: Path, registry: Registry, windows: t.Sequence[str], digest: str = "", **options: t.Any
 ) -> tuple[BuildResult, list[str]]:
-    """Build the bundle. Returns the result, and the lines that were printed."""
+    """Build the bundle, and return the result and the lines that were printed."""
     said: list[str] = []
     image = content.BundleImage(name=NAME, windows=tuple(windows), digest=digest)
     wanted = content.BundleContent(files={}, images={NAME: image})
