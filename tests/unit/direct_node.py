@@ -42,7 +42,9 @@ class DirectNode:
     def answered(self, batch: Batch, observation: dict[str, t.Any]) -> None:
         """Called with each response of the module, for tests that alter it."""
 
-    def reboot(self, *, step: str = "") -> None:
+    def reboot(self, *, step: str = "", ordered: bool | None = False, boot: str = "") -> None:
         self.reboots += 1
+        # It may have gone down by itself, if a batch ordered that.
+        self.machine.power.abort()
         self.machine.power.power_off()
         self.machine.power_on()

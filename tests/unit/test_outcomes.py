@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import dataclasses
+import fnmatch
 import re
 from pathlib import Path
 
@@ -12,7 +13,8 @@ import pytest
 from golden import comparison
 from unit import outcomes
 
-CHECKED = re.compile(r"""outcomes\.check\(\s*"([^"]+)\"""")
+CHECKED = re.compile(r"""outcomes\.check\(\s*f?"([^"]+)\"""")
+_VARIABLE = re.compile(r"\{[^}]*\}")
 
 
 @dataclasses.dataclass
@@ -25,9 +27,12 @@ class Shape:
 
 def test_every_golden_file_has_a_test(repository: Path) -> None:
     files = (repository / "tests/unit").rglob("*.py")
-    checked = {name for file in files for name in CHECKED.findall(file.read_text(encoding="utf-8"))}
+    named = {name for file in files for name in CHECKED.findall(file.read_text(encoding="utf-8"))}
+    patterns = {_VARIABLE.sub("*", name) for name in named}
     folder = comparison.path(outcomes.FOLDER)
-    assert {str(file.relative_to(folder).with_suffix("")) for file in folder.rglob("*.yaml")} == checked
+    golden = {str(file.relative_to(folder).with_suffix("")) for file in folder.rglob("*.yaml")}
+    assert {name for name in golden if not any(fnmatch.fnmatch(name, pattern) for pattern in patterns)} == set()
+    assert {pattern for pattern in patterns if not fnmatch.filter(golden, pattern)} == set()
 
 
 def test_fields_that_are_empty_are_left_out() -> None:

@@ -89,4 +89,6 @@ def redact_url(url: str) -> str:
     scheme, separator, rest = bare.partition("://") if "://" in bare else ("", "", bare)
     authority, slash, path = rest.partition("/")
     token = _BUNDLE_TOKEN.match(path)
-    return f"{scheme}{separator}{authority.rpartition('@')[2]}{slash}{'~' + path[token.end() :] if token else path}"
+    left = f"{scheme}{separator}{authority.rpartition('@')[2]}{slash}{'~' + path[token.end() :] if token else path}"
+    # What is left of an odd URL may look like a URL with a user again.
+    return left if left == url else redact_url(left)
