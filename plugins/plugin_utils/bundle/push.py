@@ -15,6 +15,7 @@ from ..remote.session import NodeSession
 from ..resources.artifact import Artifact
 from ..resources.container_image import ContainerImage
 from ..windows.path_calls import make_directory
+from ..wire.calls import query
 from ..wire.messages import Batch, Call, Json, Observation
 from . import use
 from .index import BundleError, IndexEntry, mirror_path
@@ -114,15 +115,9 @@ class Push:
         pieces = f"{self._folder}\\{_PIECES}"
         return (
             make_directory(pieces, "folder"),
-            Call(id="there", command="@read-file", parameters={"paths": paths, "hash": True}, on_error="continue"),
-            Call(
-                id="pieces",
-                command="Get-ChildItem",
-                parameters={"LiteralPath": pieces, "File": True},
-                select=("FullName", "Length"),
-                on_error="continue",
-            ),
-            Call(id="room", command="@free-space", parameters={"path": self._folder}, on_error="continue"),
+            query("there", "@read-file", {"paths": paths, "hash": True}),
+            query("pieces", "Get-ChildItem", {"LiteralPath": pieces, "File": True}, select=("FullName", "Length")),
+            query("room", "@free-space", {"path": self._folder}),
         )
 
     def _check_room(self, missing: t.Sequence[IndexEntry], seen: Observation) -> None:

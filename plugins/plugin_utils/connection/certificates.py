@@ -10,6 +10,7 @@ import ipaddress
 import re
 import typing as t
 
+from ..wire.calls import action, query
 from ..wire.messages import Call, CallResult
 
 try:
@@ -62,17 +63,19 @@ class HttpsListener:
 def questions() -> tuple[Call, ...]:
     """Return the calls that read the listeners and the certificates that they may use."""
     return (
-        Call(
-            id="listeners",
-            command="Get-WSManInstance",
-            parameters={"ResourceURI": LISTENER, "Enumerate": True},
+        query(
+            "listeners",
+            "Get-WSManInstance",
+            {"ResourceURI": LISTENER, "Enumerate": True},
             select=("Address", "Transport", "CertificateThumbprint"),
+            on_error="stop",
         ),
-        Call(
-            id="certificates",
-            command="Get-ChildItem",
-            parameters={"Path": STORE},
+        query(
+            "certificates",
+            "Get-ChildItem",
+            {"Path": STORE},
             select=("Thumbprint", "FriendlyName", "RawData"),
+            on_error="stop",
         ),
     )
 
@@ -165,10 +168,10 @@ def creation(names: t.Sequence[str], expires: datetime.datetime, unique: str) ->
             first match, so a certificate and its successor need different subjects while both are trusted.
     """
     parts = [f"{'IPAddress' if _is_address(name) else 'DNS'}={name}" for name in names]
-    return Call(
-        id="create",
-        command="New-SelfSignedCertificate",
-        parameters={
+    return action(
+        "create",
+        "New-SelfSignedCertificate",
+        {
             "Subject": f"CN={names[0]},OU=winkube.node {unique}",
             "FriendlyName": FRIENDLY_NAME,
             "CertStoreLocation": STORE,
@@ -197,27 +200,25 @@ def created(result: CallResult) -> Certificate:
 
 def binding(listener: HttpsListener, thumbprint: str) -> Call:
     """Return the call that assigns a certificate to the listener; open connections stay."""
-    return Call(
-        id="bind",
-        command="Set-WSManInstance",
-        parameters={
+    return action(
+        "bind",
+        "Set-WSManInstance",
+        {
             "ResourceURI": LISTENER,
             "SelectorSet": {"Address": listener.address, "Transport": "HTTPS"},
             "ValueSet": {"CertificateThumbprint": thumbprint},
         },
-        select=(),
     )
 
 
 def removal(thumbprints: t.Iterable[str]) -> tuple[Call, ...]:
     """Return the calls that delete certificates with their private keys."""
     return tuple(
-        Call(
-            id=f"remove.{number}",
-            command="Remove-Item",
-            parameters={"LiteralPath": f"{STORE}\\{mark}", "DeleteKey": True, "Force": True},
+        action(
+            f"remove.{number}",
+            "Remove-Item",
+            {"LiteralPath": f"{STORE}\\{mark}", "DeleteKey": True, "Force": True},
             on_error="continue",
-            select=(),
         )
         for number, mark in enumerate(thumbprints)
     )

@@ -8,6 +8,7 @@ those of libarchive/archive_pathmatch.c (`*` matches slashes too, a leading `/` 
 
 from __future__ import annotations
 
+from ..wire.calls import query
 from ..wire.messages import Call, CallResult
 from ..wire.scopes import Scope
 
@@ -25,13 +26,14 @@ def calls(path: str, scope: Scope = INSIDE) -> tuple[Call, ...]:
         scope: the scope of their ids.
     """
     return tuple(
-        Call(
-            id=scope.id(str(index)),
-            command="tar.exe",
+        query(
+            scope.id(str(index)),
+            "tar.exe",
             arguments=("-tf", path, "--", pattern),
             success_codes=(1,),
             output_limit=300,
             long=True,
+            on_error="stop",
         )
         for index, pattern in enumerate(_OUTSIDE)
     )
@@ -39,7 +41,7 @@ def calls(path: str, scope: Scope = INSIDE) -> tuple[Call, ...]:
 
 def readable(path: str, call_id: str) -> Call:
     """Return the call that fails if an archive is incomplete."""
-    return Call(id=call_id, command="tar.exe", arguments=("-tf", path), output_limit=300, long=True)
+    return query(call_id, "tar.exe", arguments=("-tf", path), output_limit=300, long=True, on_error="stop")
 
 
 def describe_failure(result: CallResult) -> str:

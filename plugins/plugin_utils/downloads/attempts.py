@@ -9,6 +9,7 @@ import typing as t
 
 from ..engine.resource import SizeProbe, SpaceRequirement
 from ..windows.path_calls import discard
+from ..wire.calls import action, query
 from ..wire.messages import Call, CallResult, Json, Results
 from ..wire.scopes import Scope
 from . import archive_members, curl
@@ -82,7 +83,7 @@ def calls(wanted: Download, *, broken: bool) -> t.Iterator[Call]:
         yield from _attempt(wanted, place, str(index), done)
         done = (*done, f"verify-{index}")
     left: dict[str, Json] = {"paths": [wanted.part]}
-    probe = Call(id="left", command="@read-file", parameters=left, until={"exists": True}, select=("exists",))
+    probe = query("left", "@read-file", left, until={"exists": True}, select=("exists",), on_error="stop")
     yield dataclasses.replace(probe, unless=done, on_error="continue")
     yield dataclasses.replace(discard(wanted.part, "discard-again", ("left",)), unless=done)
     yield from (
@@ -146,15 +147,14 @@ def _attempt(wanted: Download, place: DownloadSource, label: str, done: tuple[st
     size, magic = next((value for end, value in _MAGIC.items() if wanted.path.lower().endswith(end)), (0, ""))
     if size:
         look: dict[str, Json] = {"paths": [wanted.part], "content": True, "encoding": "base64", "limit": size}
-        yield Call(
-            id=f"form-{label}",
-            command="@read-file",
-            parameters=look,
+        yield query(
+            f"form-{label}",
+            "@read-file",
+            look,
             select=("size", "content"),
             until={"content": magic},
             needs=needs,
             unless=done,
-            on_error="continue",
         )
         if not wanted.verified:
             needs = (f"form-{label}",)
@@ -216,10 +216,10 @@ def _download(
 
 
 def _commit(call_id: str, parameters: dict[str, Json], needs: tuple[str, ...], done: tuple[str, ...]) -> Call:
-    return Call(
-        id=call_id,
-        command="@commit-file",
-        parameters=parameters,
+    return action(
+        call_id,
+        "@commit-file",
+        parameters,
         select=("sha256", "size", "expected"),
         needs=needs,
         unless=done,

@@ -14,12 +14,13 @@ import typing as t
 import urllib.parse
 
 from ..values.url_credentials import has_credentials, without_credentials
+from ..wire.calls import action, query
 from ..wire.messages import Call, CallResult
 
 SCHEMES = ("http", "https", "file")
 PARALLEL = 8
 """Default number of parallel downloads."""
-VERSION_CALL = Call(id="curl", command="curl.exe", arguments=("--version",), on_error="continue", output_limit=2000)
+VERSION_CALL = query("curl", "curl.exe", arguments=("--version",), output_limit=2000)
 """Prints curl's version in its first line (a limit keeps the end); resources share one call."""
 _REPLACED = {"\\": "\\\\", '"': '\\"', "\t": "\\t", "\n": "\\n", "\r": "\\r"}
 _TOKEN = re.compile(r"~[A-Za-z0-9_-]{32,}(?=/|$)")
@@ -118,9 +119,9 @@ def download(
         resume: whether an unfinished file at `output` is continued.
         version: curl's version, if it is known.
     """
-    return Call(
-        id=call_id,
-        command="curl.exe",
+    return action(
+        call_id,
+        "curl.exe",
         # Ignore the account's .curlrc; this option must be the first one.
         arguments=("--disable", "--config", "-"),
         stdin="".join(f"{line(*option)}\n" for option in _fetching(url, output, route, resume, version)),
@@ -197,15 +198,14 @@ def ask(call_id: str, url: str, route: DownloadRoute, *, version: Version = ()) 
         ("max-time", "20"),
         *route.options(url, version),
     ]
-    return Call(
-        id=call_id,
-        command="curl.exe",
+    return query(
+        call_id,
+        "curl.exe",
         arguments=("--disable", "--config", "-"),
         stdin="".join(f"{line(name, value)}\n" for name, value in options),
         # 63: the file is larger than 1 byte; the headers have still been received.
         success_codes=(0, 63),
         timeout=30,
-        on_error="continue",
     )
 
 

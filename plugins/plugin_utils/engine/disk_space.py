@@ -12,6 +12,7 @@ import dataclasses
 import typing as t
 
 from ..values.text_table import text_table
+from ..wire.calls import query
 from ..wire.interleave import woven
 from ..wire.messages import Call, CallResult
 from ..wire.scopes import Scope
@@ -81,10 +82,7 @@ def questions(changes: t.Sequence[Planned]) -> tuple[Call, ...]:
                 # The question contains the credentials of the download, too.
                 secret = any(call.secret or call.private for call in planned.change.calls)
                 lanes.append([_side_question(planned.scope.call(call), secret) for call in required.probe.calls])
-    free = [
-        Call(id=_FREE.id(name), command="@free-space", parameters={"path": path}, on_error="continue")
-        for name, path in paths.items()
-    ]
+    free = [query(_FREE.id(name), "@free-space", {"path": path}) for name, path in paths.items()]
     return (*free, *woven(lanes))
 
 

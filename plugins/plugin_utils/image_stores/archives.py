@@ -16,6 +16,7 @@ from ..values.errors import ResourceError
 from ..windows.node_paths import TRUSTED_FOLDER
 from ..windows.path_calls import discard
 from ..windows.windows_info import WindowsInfo
+from ..wire.calls import action
 from ..wire.messages import Call
 from .store import Store, TransferOptions
 
@@ -60,7 +61,7 @@ def fetched(archive: ImageArchive, store: Store, how: TransferOptions, name: str
     commit = {"path": f"{path}.part", "destination": path, "sha256": archive.sha256.lower()}
     return (
         dataclasses.replace(download, parallel=how.parallel),
-        Call(id="verify", command="@commit-file", parameters=dict(commit), select=()),
+        action("verify", "@commit-file", dict(commit)),
         *store.load(path, how),
         dataclasses.replace(discard(path, "discard"), always=True),
     )

@@ -16,6 +16,7 @@ import re
 import typing as t
 
 from ..values.image_reference import DIGEST
+from ..wire.calls import action, query
 from ..wire.messages import Call, CallResult, Results
 from .store import LISTING, Store, StoredImage, TransferOptions, size_of
 
@@ -129,13 +130,12 @@ class ContainerdStore(Store):
             ("forget", ("images", "remove", reference), ("size",)),
         )
         return tuple(
-            Call(
-                id=name,
-                command=self.ctr,
+            query(
+                name,
+                self.ctr,
                 arguments=("-n", SIZES, *arguments),
                 environment=dict(self.environment),
                 timeout=60,
-                on_error="continue",
                 needs=needs,
             )
             for name, arguments, needs in asked
@@ -155,15 +155,14 @@ class ContainerdStore(Store):
         return manifests[0] if manifests else {}
 
     def _question(self, call_id: str, *arguments: str) -> Call:
-        call = self._ctr(call_id, *arguments)
-        return dataclasses.replace(call, output_limit=LISTING, timeout=60, on_error="continue")
+        return query(call_id, self.ctr, arguments=("-n", _NAMESPACE, *arguments), output_limit=LISTING, timeout=60)
 
     def _ctr(self, call_id: str, *arguments: str) -> Call:
-        return Call(id=call_id, command=self.ctr, arguments=("-n", _NAMESPACE, *arguments), timeout=300)
+        return action(call_id, self.ctr, arguments=("-n", _NAMESPACE, *arguments), timeout=300)
 
     def _cri(self, call_id: str, *arguments: str) -> Call:
         endpoints = ("--runtime-endpoint", self.endpoint, "--image-endpoint", self.endpoint)
-        return Call(id=call_id, command=self.crictl, arguments=(*endpoints, *arguments), output_limit=LISTING)
+        return query(call_id, self.crictl, arguments=(*endpoints, *arguments), output_limit=LISTING, on_error="stop")
 
 
 def _patient(call: Call, how: TransferOptions) -> Call:

@@ -14,6 +14,7 @@ import re
 import typing as t
 
 from ..values.image_reference import DIGEST, with_registry
+from ..wire.calls import action, query
 from ..wire.messages import Call, CallResult, Results
 from .store import LISTING, Store, StoredImage, TransferOptions, size_of
 
@@ -122,11 +123,10 @@ class DockerStore(Store):
         return ("--config", self.config_dir) if self.config_dir else ()
 
     def _question(self, call_id: str, *arguments: str) -> Call:
-        call = self._docker(call_id, *arguments)
-        return dataclasses.replace(call, output_limit=LISTING, timeout=60, on_error="continue")
+        return query(call_id, self.docker, arguments=arguments, output_limit=LISTING, timeout=60)
 
     def _docker(self, call_id: str, *arguments: str) -> Call:
-        return Call(id=call_id, command=self.docker, arguments=arguments, timeout=300)
+        return action(call_id, self.docker, arguments=arguments, timeout=300)
 
     def _patient(self, call_id: str, how: TransferOptions, *arguments: str) -> Call:
         return dataclasses.replace(

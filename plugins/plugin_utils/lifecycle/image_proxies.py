@@ -14,6 +14,7 @@ import typing as t
 from ..engine import managed_marks
 from ..values.url_credentials import has_credentials
 from ..windows.registry_calls import remove_value, set_value
+from ..wire.calls import action, query
 from ..wire.messages import Call, Json, Observation
 
 DOCKER_CONFIGURATION = "C:\\ProgramData\\docker\\config\\daemon.json"
@@ -40,8 +41,8 @@ def calls(docker_configuration: str = DOCKER_CONFIGURATION) -> tuple[Call, ...]:
     values += [{"path": _service_key(name), "name": "Environment"} for name in _SERVICES]
     docker: dict[str, Json] = {"paths": [docker_configuration], "content": True}
     return (
-        Call(id="proxies", command="@read-registry", parameters={"values": values}),
-        Call(id="docker-proxies", command="@read-file", parameters=docker),
+        query("proxies", "@read-registry", {"values": values}, on_error="stop"),
+        query("docker-proxies", "@read-file", docker, on_error="stop"),
     )
 
 
@@ -68,7 +69,7 @@ def _machine(entry: t.Mapping[str, t.Any]) -> t.Iterator[PasswordFinding]:
     for number, (name, value) in enumerate((entry.get("values") or {}).items()):
         if _is_secret(name, value.get("value")):
             parameters: dict[str, Json] = {"name": name, "value": None, "kind": "String"}
-            call = Call(id=f"proxy-machine-{number}", command="@set-environment", parameters=parameters, select=())
+            call = action(f"proxy-machine-{number}", "@set-environment", parameters)
             yield PasswordFinding(f"the machine's environment variable {name}", _private(call))
 
 
@@ -106,7 +107,7 @@ def _docker(file: t.Mapping[str, t.Any]) -> t.Iterator[PasswordFinding]:
     if len(kept) < len(proxies):
         path = str(file["path"])
         content = json.dumps({**settings, "proxies": kept}, indent=2) + "\n"
-        call = Call(id="proxy-docker", command="@write-file", parameters={"path": path, "content": content}, select=())
+        call = action("proxy-docker", "@write-file", {"path": path, "content": content})
         yield PasswordFinding(f"proxies in {path}", _private(call))
 
 

@@ -13,6 +13,7 @@ import dataclasses
 import typing as t
 
 from ..remote.node import FOLDER
+from ..wire.calls import action, query
 from ..wire.messages import Call, Json, Observation
 from . import catalogue
 from .selection import Selection
@@ -70,9 +71,9 @@ def calls(selection: Selection, survey: Survey, place: WorkFolder) -> tuple[Call
         for number, file in enumerate(selection.files)
     ]
     exports = [
-        Call(
-            id=f"{_EXPORT}{number}",
-            command="wevtutil.exe",
+        action(
+            f"{_EXPORT}{number}",
+            "wevtutil.exe",
             arguments=(
                 "epl",
                 export.channel,
@@ -87,47 +88,34 @@ def calls(selection: Selection, survey: Survey, place: WorkFolder) -> tuple[Call
     ]
     return (
         remove(),
-        Call(
-            id="folder",
-            command="New-Item",
-            parameters={"Path": place.content, "ItemType": "Directory", "Force": True},
-            select=(),
-            long=True,
-        ),
-        *([Call(id="copies", command="@copy-file", parameters={"files": copies})] if copies else []),
+        action("folder", "New-Item", {"Path": place.content, "ItemType": "Directory", "Force": True}, long=True),
+        *([action("copies", "@copy-file", {"files": copies}, select=None)] if copies else []),
         *exports,
         *_versions(survey),
-        Call(
-            id="pack",
-            command="tar.exe",
-            arguments=("-czf", place.archive, "-C", place.content, "."),
-            timeout=_PACK_TIMEOUT,
-        ),
+        action("pack", "tar.exe", arguments=("-czf", place.archive, "-C", place.content, "."), timeout=_PACK_TIMEOUT),
         # The copies are no longer needed.
-        Call(
-            id="copies-removed",
-            command="Remove-Item",
-            parameters={"LiteralPath": place.content, "Recurse": True, "Force": True},
-            select=(),
+        action(
+            "copies-removed",
+            "Remove-Item",
+            {"LiteralPath": place.content, "Recurse": True, "Force": True},
             on_error="continue",
             always=True,
         ),
-        Call(id="archive", command="@read-file", parameters={"paths": [place.archive], "hash": True}),
+        query("archive", "@read-file", {"paths": [place.archive], "hash": True}, on_error="stop"),
     )
 
 
 def remove() -> Call:
     """Return the call that removes everything that any run gathered."""
-    return Call(
-        id="remove",
-        command="Remove-Item",
-        parameters={
+    return action(
+        "remove",
+        "Remove-Item",
+        {
             "Path": f"{FOLDER}\\{_PREFIX}*",
             "Recurse": True,
             "Force": True,
             "ErrorAction": "SilentlyContinue",
         },
-        select=(),
         on_error="continue",
     )
 
@@ -136,12 +124,8 @@ def _versions(survey: Survey) -> t.Iterator[Call]:
     for entry in catalogue.sources().services:
         service = survey.service(entry.name)
         if entry.version and service and service.program.lower().endswith(".exe"):
-            yield Call(
-                id=f"{_VERSION}{entry.name}",
-                command=service.program,
-                arguments=(entry.version,),
-                timeout=_VERSION_TIMEOUT,
-                on_error="continue",
+            yield query(
+                f"{_VERSION}{entry.name}", service.program, arguments=(entry.version,), timeout=_VERSION_TIMEOUT
             )
 
 

@@ -8,6 +8,7 @@ import dataclasses
 import typing as t
 
 from ..hns.facts import node_facts as hns_facts
+from ..wire.calls import query
 from ..wire.messages import Call, CallResult, Observation
 from ..wire.scopes import Scope
 from . import catalogue
@@ -38,26 +39,18 @@ def calls(wanted: catalogue.RequestedLogs) -> tuple[Call, ...]:
     asked: list[Call] = []
     if catalogue.COMMANDS in wanted.chosen:
         asked += [
-            Call(
-                id=_COMMANDS.id(entry.name),
-                command=entry.command,
+            query(
+                _COMMANDS.id(entry.name),
+                entry.command,
                 arguments=entry.arguments,
                 timeout=_TIMEOUT,
                 output_limit=_OUTPUT,
-                on_error="continue",
             )
             for entry in catalogue.sources().commands
         ]
     if catalogue.FACTS in wanted.chosen:
         asked += [
-            Call(
-                id=_FACTS.id(entry.name),
-                command=entry.command,
-                parameters=entry.parameters,
-                select=entry.select,
-                timeout=_TIMEOUT,
-                on_error="continue",
-            )
+            query(_FACTS.id(entry.name), entry.command, entry.parameters, select=entry.select, timeout=_TIMEOUT)
             for entry in catalogue.sources().facts
         ]
     if catalogue.HNS in wanted.chosen:

@@ -15,6 +15,7 @@ from ..downloads.curl_errors import describe_curl_error
 from ..remote.upload import join_calls, join_scope
 from ..resources.artifact import Artifact
 from ..windows.signatures import SIGNATURE, is_thumbprint, signed_by, signer
+from ..wire.calls import action, query
 from ..wire.messages import EXISTS, MISSING, Call, CallResult, Json
 from ..wire.scopes import Scope
 from .codes import describe, hresult, meaning, unsigned
@@ -81,20 +82,14 @@ def file_calls(
         needs = (*needs, "testsigning")
     found.append(_install(patch, rules, needs))
     gone: dict[str, Json] = {"LiteralPath": folder(patch), "Recurse": True, "Force": True}
-    remove = Call(id="remove", command="Remove-Item", parameters=gone, select=(), needs=("install",))
+    remove = action("remove", "Remove-Item", gone, needs=("install",))
     found.append(dataclasses.replace(remove, on_error="continue"))
     return tuple(call.prefixed(prefix) for call in found)
 
 
 def sweep_call() -> Call:
     """Return the calls that remove the folder of patch files if it is empty."""
-    return Call(
-        id="sweep",
-        command="Remove-Item",
-        parameters={"LiteralPath": CACHE, "Confirm": False},
-        select=(),
-        on_error="continue",
-    )
+    return action("sweep", "Remove-Item", {"LiteralPath": CACHE, "Confirm": False}, on_error="continue")
 
 
 def _bring(
@@ -120,13 +115,12 @@ def _bring(
         scope = _download_scope(index)
         brought = tuple(scope.call(call) for call in (change.calls if change else ()))
     yield from (dataclasses.replace(call, on_error="continue") for call in brought)
-    yield Call(
-        id=f"have-{index}",
-        command="@read-file",
-        parameters={"paths": [target], "hash": True},
+    yield query(
+        f"have-{index}",
+        "@read-file",
+        {"paths": [target], "hash": True},
         select=("exists", "sha256"),
         until={"sha256": file.sha256},
-        on_error="continue",
     )
 
 
@@ -148,14 +142,13 @@ def _signature(patch: Patch, node: NodePatches, rules: FileRules) -> t.Iterator[
             name: signers,
         }
     target = path(patch, patch.files[0])
-    look = Call(
-        id="signature",
-        command="Get-AuthenticodeSignature",
-        parameters={"LiteralPath": target},
+    look = query(
+        "signature",
+        "Get-AuthenticodeSignature",
+        {"LiteralPath": target},
         select=SIGNATURE,
         until=allowed,
         needs=("have-0",),
-        on_error="continue",
     )
     yield look
     if not may_test and not rules.allowed_signers:
@@ -174,19 +167,15 @@ def _signature(patch: Patch, node: NodePatches, rules: FileRules) -> t.Iterator[
 
 
 def _test_signing(needs: tuple[str, ...]) -> Call:
-    return Call(
-        id="testsigning",
-        command="bcdedit.exe",
-        arguments=("/set", "testsigning", "on"),
-        needs=needs,
-        on_error="continue",
+    return action(
+        "testsigning", "bcdedit.exe", arguments=("/set", "testsigning", "on"), needs=needs, on_error="continue"
     )
 
 
 def _install(patch: Patch, rules: FileRules, needs: tuple[str, ...]) -> Call:
     file = patch.files[0]
     target = path(patch, file)
-    call = Call(id="install", command=target, needs=needs, on_error="continue", timeout=rules.timeout, long=True)
+    call = action("install", target, needs=needs, on_error="continue", timeout=rules.timeout, long=True, select=None)
     if file.extension == ".exe":
         return dataclasses.replace(call, arguments=patch.arguments, success_codes=_DONE)
     if file.extension == ".msu" and not patch.requires:

@@ -13,6 +13,7 @@ from ..remote.node import FOLDER
 from ..windows import windows_info as node_header
 from ..windows.node_paths import TRUSTED_FOLDER
 from ..windows.registry_calls import make_key, remove_value, set_value
+from ..wire.calls import action, query
 from ..wire.messages import Call, CallResult, Json, Observation
 from .patch import HotFix, NodePatches, Package, Patch, PatchFile
 
@@ -122,7 +123,7 @@ _PACKAGE = ("PackageName", "PackageState", "ReleaseType", "InstallTime")
 
 
 def _ask(call_id: str, command: str, parameters: t.Mapping[str, Json], select: tuple[str, ...] | None) -> Call:
-    return Call(id=call_id, command=command, parameters=parameters, select=select, on_error="continue")
+    return query(call_id, command, parameters, select=select)
 
 
 def settle_calls(seconds: float) -> tuple[Call, ...]:
@@ -133,36 +134,27 @@ def settle_calls(seconds: float) -> tuple[Call, ...]:
     delay = max(0.1, min(5.0, seconds / 40))
     short = max(1, int(seconds / 5 / delay))
     wait: dict[str, Json] = {"Name": "TiWorker", "Timeout": max(1, int(seconds))}
-    worker = Call(
-        id="settle.worker",
-        command="Wait-Process",
-        parameters=wait,
-        select=(),
-        on_error="continue",
-        timeout=seconds + 60,
-    )
+    worker = query("settle.worker", "Wait-Process", wait, select=(), timeout=seconds + 60)
     return (
         worker,
-        Call(
-            id="settle.installer",
-            command="Get-Service",
-            parameters={"Name": "TrustedInstaller"},
+        query(
+            "settle.installer",
+            "Get-Service",
+            {"Name": "TrustedInstaller"},
             select=("Status",),
             until={"Status": "Stopped"},
             retries=short,
             delay=delay,
-            on_error="continue",
         ),
         dataclasses.replace(worker, id="settle.again"),
-        Call(
-            id="settle.pending",
-            command="@read-registry",
-            parameters={"values": [{"path": _SERVICING}]},
+        query(
+            "settle.pending",
+            "@read-registry",
+            {"values": [{"path": _SERVICING}]},
             select=("key_exists",),
             until={"key_exists": False},
             retries=min(short, 3),
             delay=delay,
-            on_error="continue",
         ),
     )
 
@@ -173,7 +165,7 @@ def enable_calls(services: t.Sequence[str]) -> tuple[Call, ...]:
     for name in services:
         parameters: dict[str, Json] = {"Name": name, "StartupType": "Manual"}
         found.append(set_value(f"enable.{name}.mark", MARKER, name, "String", "Disabled"))
-        enable = Call(id=f"enable.{name}", command="Set-Service", parameters=parameters, select=())
+        enable = action(f"enable.{name}", "Set-Service", parameters)
         # Only recorded services are changed; an installer that misses a service reports it.
         found.append(dataclasses.replace(enable, needs=(f"enable.{name}.mark",)))
     return tuple(dataclasses.replace(call, on_error="continue") for call in found)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import typing as t
 
 from ..remote.node import FOLDER
+from ..wire.calls import query
 from ..wire.messages import Call, CallResult, Json
 from ..wire.scopes import Scope
 from .codes import describe, meaning, unsigned
@@ -45,17 +46,7 @@ def arguments(patches: t.Sequence[Patch], server: str) -> dict[str, t.Any]:
 def find_calls(key: str) -> tuple[Call, ...]:
     """Return the calls that look for the job in a key's folder, after a connection failure at its start."""
     parameters: dict[str, Json] = {"Path": f"{FOLDER}\\{key}\\j*", "Pattern": PID}
-    return (
-        Call(
-            id=JOB,
-            command="Select-String",
-            parameters=parameters,
-            select=("Line",),
-            until={"LineNumber": 1},
-            retries=5,
-            on_error="continue",
-        ),
-    )
+    return (query(JOB, "Select-String", parameters, select=("Line",), until={"LineNumber": 1}, retries=5),)
 
 
 def wait_calls(key: str, pid: int, timeout: float) -> tuple[Call, ...]:
@@ -70,37 +61,32 @@ def wait_calls(key: str, pid: int, timeout: float) -> tuple[Call, ...]:
     calls: list[Call] = []
     if pid:
         # After a reboot another process may have that id.
-        alive = Call(
-            id=UPDATE.id("alive"),
-            command="Get-Process",
-            parameters={"Id": pid},
-            select=(),
-            until={"ProcessName": ["powershell", "pwsh"]},
-            on_error="continue",
+        alive = query(
+            UPDATE.id("alive"), "Get-Process", {"Id": pid}, select=(), until={"ProcessName": ["powershell", "pwsh"]}
         )
-        wait = Call(
-            id=WAITED,
-            command="Wait-Process",
-            parameters={"Id": pid, "Timeout": max(1, int(timeout))},
+        wait = query(
+            WAITED,
+            "Wait-Process",
+            {"Id": pid, "Timeout": max(1, int(timeout))},
             select=(),
             needs=(alive.id,),
             timeout=timeout + 60,
-            on_error="continue",
             long=True,
         )
         calls = [alive, wait]
     return (
         *calls,
-        Call(
-            id=ENDED,
-            command="Select-String",
-            parameters={"Path": job, "Pattern": '"finished":\\s*(true|1)\\b'},
+        query(
+            ENDED,
+            "Select-String",
+            {"Path": job, "Pattern": '"finished":\\s*(true|1)\\b'},
             select=(),
             until={"LineNumber": 1},
             retries=3,
             delay=_DELAY,
+            on_error="stop",
         ),
-        Call(id=ANSWER, command="Get-Content", parameters={"Path": job, "Raw": True}, on_error="continue"),
+        query(ANSWER, "Get-Content", {"Path": job, "Raw": True}),
     )
 
 

@@ -14,6 +14,7 @@ import binascii
 import hashlib
 import typing as t
 
+from ..wire.calls import query
 from ..wire.messages import Call, Json, Observation
 from .errors import NodeError
 from .protocol import RemoteNode
@@ -66,7 +67,7 @@ def _piece(path: str, offset: int) -> Call:
         "offset": offset,
         "limit": PIECE,
     }
-    return Call(id="piece", command="@read-file", parameters=parameters)
+    return query("piece", "@read-file", parameters, on_error="stop")
 
 
 def _data(seen: Observation, name: str, step: str) -> bytes:

@@ -15,6 +15,7 @@ import time
 import typing as t
 import uuid
 
+from ..wire.calls import action, query
 from ..wire.messages import Batch, Call, Observation
 
 LOGON_KEY = "HKLM:\\SOFTWARE\\Microsoft\\Windows NT\\CurrentVersion\\Winlogon\\AutoLogonChecked"
@@ -49,36 +50,23 @@ def order(message: str) -> tuple[Call, ...]:
     """
     arguments = ("/r", "/t", "2", "/c", message)
     return (
-        Call(
-            id="logon",
-            command="Remove-Item",
-            parameters={"LiteralPath": LOGON_KEY, "Force": True},
-            select=(),
-            on_error="continue",
-        ),
-        Call(
-            id="order",
-            command="shutdown.exe",
-            arguments=arguments,
-            success_codes=(0, _IN_PROGRESS),
-            on_error="continue",
-        ),
-        Call(id="cancel", command="shutdown.exe", arguments=("/a",), unless=("order",), on_error="continue"),
-        Call(id="again", command="shutdown.exe", arguments=arguments, unless=("order",), on_error="continue"),
+        action("logon", "Remove-Item", {"LiteralPath": LOGON_KEY, "Force": True}, on_error="continue"),
+        action("order", "shutdown.exe", arguments=arguments, success_codes=(0, _IN_PROGRESS), on_error="continue"),
+        action("cancel", "shutdown.exe", arguments=("/a",), unless=("order",), on_error="continue"),
+        action("again", "shutdown.exe", arguments=arguments, unless=("order",), on_error="continue"),
     )
 
 
 def question() -> tuple[Call, ...]:
     """Return the calls that wait on the node until its logon screen is up; every observation has the boot time."""
     return (
-        Call(
-            id="logon",
-            command="@read-registry",
-            parameters={"values": [{"path": LOGON_KEY}]},
+        query(
+            "logon",
+            "@read-registry",
+            {"values": [{"path": LOGON_KEY}]},
             select=("key_exists",),
             until={"key_exists": True},
             retries=_LONGEST_QUESTION,
-            on_error="continue",
         ),
     )
 

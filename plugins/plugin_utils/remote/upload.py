@@ -10,6 +10,7 @@ import pathlib
 import tempfile
 import typing as t
 
+from ..wire.calls import action
 from ..wire.messages import Call, Json
 from ..wire.scopes import Scope
 from .protocol import RemoteNode
@@ -118,13 +119,11 @@ def join_calls(target: str, digest: str, count: int, index: int, destination: st
     if count > 1:
         whole = f"{target}.part"
         words = ("/d", "/c", "copy", "/b", "/y", "+".join(names), whole)
-        found.append(Call(id=scope.id("copy"), command="cmd.exe", arguments=words, timeout=1800, long=True))
+        found.append(action(scope.id("copy"), "cmd.exe", arguments=words, timeout=1800, long=True))
         needs = (scope.id("copy"),)
     commit: dict[str, Json] = {"path": whole, "destination": destination or target, "sha256": digest}
-    found.append(
-        Call(id=scope.id("commit"), command="@commit-file", parameters=commit, select=("sha256",), needs=needs)
-    )
+    found.append(action(scope.id("commit"), "@commit-file", commit, select=("sha256",), needs=needs))
     # Wrong pieces are useless to a later attempt.
     drop: dict[str, Json] = {"Path": f"{target}.piece-*", "Force": True, "ErrorAction": "SilentlyContinue"}
-    found.append(Call(id=scope.id("drop"), command="Remove-Item", parameters=drop, select=()))
+    found.append(action(scope.id("drop"), "Remove-Item", drop))
     return tuple(found)

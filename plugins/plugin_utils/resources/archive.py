@@ -16,6 +16,7 @@ from ..values.errors import ResourceError
 from ..windows import replaced_files, signatures
 from ..windows.path_calls import make_directory, move_path, remove_path
 from ..windows.windows_info import WindowsInfo
+from ..wire.calls import action, query
 from ..wire.messages import Call, CallResult, Input, Json, Results
 from ..wire.scopes import Scope
 from .service import running
@@ -165,10 +166,8 @@ class Archive(Resource):
         files: list[Json] = [*recorded]
         records: list[Json] = [f"{self.record}\\archive.json", *recorded.values(), self._staging]
         return (
-            Call(id="files", command="@read-file", parameters={"paths": files, "hash": True}, on_error="continue"),
-            Call(
-                id="record", command="@read-file", parameters={"paths": records, "content": True}, on_error="continue"
-            ),
+            query("files", "@read-file", {"paths": files, "hash": True}),
+            query("record", "@read-file", {"paths": records, "content": True}),
             *replaced_files.questions(self._replaces),
         )
 
@@ -244,9 +243,9 @@ class Archive(Resource):
         yield (
             self._copy()
             if self._is_program
-            else Call(
-                id="unpack",
-                command="tar.exe",
+            else action(
+                "unpack",
+                "tar.exe",
                 arguments=("-xf", self.path, "-C", target, *self._selection()),
                 timeout=self.timeout,
                 long=True,
@@ -275,7 +274,7 @@ class Archive(Resource):
     def _copy(self) -> Call:
         target = f"{self._staging}\\{self._unpacked(self.members[0])}"
         parameters: dict[str, Json] = {"LiteralPath": self.path, "Destination": target}
-        return Call(id="unpack", command="Copy-Item", parameters=parameters, select=())
+        return action("unpack", "Copy-Item", parameters)
 
     def _selection(self) -> list[str]:
         strip = [f"--strip-components={self.strip_components}"] if self.strip_components else []
@@ -286,32 +285,14 @@ class Archive(Resource):
         if had_record:
             yield remove_path(self.record, "forget")
         for index, service in enumerate(self.stops):
-            yield Call(
-                id=f"service-{index}",
-                command="Get-Service",
-                parameters={"Name": [service]},
-                select=("Name", "Status"),
-                on_error="continue",
-            )
+            yield query(f"service-{index}", "Get-Service", {"Name": [service]}, select=("Name", "Status"))
         for index in range(len(self.stops)):
-            yield Call(
-                id=f"stop-{index}",
-                command="Stop-Service",
-                parameters={"Force": True},
-                input=running((f"service-{index}",)),
-                select=(),
-            )
+            yield action(f"stop-{index}", "Stop-Service", {"Force": True}, input=running((f"service-{index}",)))
 
     def _start(self) -> t.Iterator[Call]:
         for index in reversed(range(len(self.stops))):
-            yield Call(
-                id=f"start-{index}",
-                command="Start-Service",
-                input=running((f"service-{index}",)),
-                select=(),
-                retries=1,
-                delay=3,
-                always=True,
+            yield action(
+                f"start-{index}", "Start-Service", input=running((f"service-{index}",)), retries=1, delay=3, always=True
             )
 
     def _write_record(self) -> t.Iterator[Call]:
@@ -319,20 +300,19 @@ class Archive(Resource):
         for index, (path, record) in enumerate(self._records().items()):
             # The id names the file of `check` that the archive lacks.
             look = f"hash-{index}-{re.sub(r'[^A-Za-z0-9.-]+', '_', _parts(path)[-1])}"
-            yield Call(
-                id=look,
-                command="@read-file",
-                parameters={"paths": [path], "hash": True},
+            yield query(
+                look,
+                "@read-file",
+                {"paths": [path], "hash": True},
                 until={"type": "file"},
                 select=("path", "sha256"),
+                on_error="stop",
             )
             sha256 = Input(calls=(look,), parameter="content", property="sha256")
-            yield Call(
-                id=f"record-{index}", command="@write-file", parameters={"path": record}, input=sha256, select=()
-            )
+            yield action(f"record-{index}", "@write-file", {"path": record}, input=sha256)
         description = json.dumps(self._wanted(), indent=1) + "\n"
         parameters: dict[str, Json] = {"path": f"{self.record}\\archive.json", "content": description}
-        yield Call(id="record", command="@write-file", parameters=parameters, select=())
+        yield action("record", "@write-file", parameters)
 
 
 def _parts(name: str) -> list[str]:

@@ -16,6 +16,7 @@ from ..engine.resource import Change, Resource, SpaceRequirement
 from ..values.errors import ResourceError
 from ..windows.path_calls import discard, move_path, remove_path
 from ..windows.windows_info import WindowsInfo
+from ..wire.calls import action, query
 from ..wire.messages import Call, Json, Results
 from .directory import Directory
 
@@ -205,20 +206,18 @@ class Artifact(Resource):
     def observe(self) -> tuple[Call, ...]:
         paths: list[Json] = [self.path, f"{self.path}.part", self._unverified]
         # Files of interrupted runs are hashed as well, which costs little.
-        calls = [Call(id="file", command="@read-file", parameters={"paths": paths, "hash": True}, on_error="continue")]
+        calls = [query("file", "@read-file", {"paths": paths, "hash": True})]
         for wanted, call_id, path in (
             (self._summed, "checksum", self.kept_checksum),
             (self.kind, "manifest", self.manifest),
         ):
             if wanted:
                 kept: dict[str, Json] = {"paths": [path], "content": True}
-                calls.append(Call(id=call_id, command="@read-file", parameters=kept, on_error="continue"))
+                calls.append(query(call_id, "@read-file", kept))
         if self.algorithm == "SHA512":  # @read-file supports only SHA-256
             for call_id, path in (("sha512", self.path), ("sha512-aside", self._unverified)):
                 look: dict[str, Json] = {"LiteralPath": path, "Algorithm": "SHA512"}
-                calls.append(
-                    Call(id=call_id, command="Get-FileHash", parameters=look, select=("Hash",), on_error="continue")
-                )
+                calls.append(query(call_id, "Get-FileHash", look, select=("Hash",)))
         if self.kind:
             calls.append(curl.VERSION_CALL)
         if self._asks:
@@ -323,7 +322,7 @@ class Artifact(Resource):
         facts = {key: here.get(key) for key in ("sha256", "size")} | {"time": here.get("modified")}
         described = {**self._facts(), "source": None, **facts}  # The source of this file is unknown.
         content: dict[str, Json] = {"path": self.manifest, "content": json.dumps(described, indent=1) + "\n"}
-        write = Call(id="manifest", command="@write-file", parameters=content, select=())
+        write = action("manifest", "@write-file", content)
         return update(self, {"manifest": "missing or of another file"}, {"manifest": self.manifest}, [write])
 
     def _noted(self, seen: Results) -> t.Mapping[str, t.Any]:
@@ -364,7 +363,7 @@ class Artifact(Resource):
         known = self.sha512 or (self.sha256 if self.upstream_checksum and self.checksum_algorithm == "SHA256" else None)
         if known:
             checksum: dict[str, Json] = {"path": self.kept_checksum, "content": f"{known}\n"}
-            yield Call(id="keep-checksum", command="@write-file", parameters=checksum, select=())
+            yield action("keep-checksum", "@write-file", checksum)
 
     def _set_aside(self) -> Call:
         """Return the call that moves an unverified file aside: it must not be used, but it may be the only copy."""

@@ -27,6 +27,7 @@ from ..windows.node_paths import TRUSTED_FOLDER
 from ..windows.path_calls import remove_path
 from ..windows.registry_calls import make_key, remove_value, set_value
 from ..windows.windows_info import WindowsInfo
+from ..wire.calls import action, query
 from ..wire.messages import Call, Results
 from .container_image import InStore
 
@@ -94,7 +95,7 @@ class BuiltContainerImage(InStore):
             looks += (dataclasses.replace(listing, id="marked", arguments=arguments),)
         if self.push:
             values = [{"path": PUSHED, "name": self._note}]
-            looks += (Call(id="pushed", command="@read-registry", parameters={"values": values}, on_error="continue"),)
+            looks += (query("pushed", "@read-registry", {"values": values}),)
         return looks
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
@@ -134,11 +135,11 @@ class BuiltContainerImage(InStore):
             yield remove_value("forget", PUSHED, self._note)
         folder = f"{FOLDER}\\{hashlib.sha256(self.name.encode()).hexdigest()[:24]}"
         file = {"path": f"{folder}\\Dockerfile", "content": self.dockerfile}
-        yield Call(id="dockerfile", command="@write-file", parameters=dict(file), select=())
+        yield action("dockerfile", "@write-file", dict(file))
         yield self._build(folder, self.context or folder)
         if self.runtime == "containerd":
             label = ("-n", "k8s.io", "images", "label", self.name, self._mark)
-            yield Call(id="mark", command=self.ctr, arguments=label, timeout=300)
+            yield action("mark", self.ctr, arguments=label, timeout=300)
         yield dataclasses.replace(remove_path(folder, "discard"), always=True, on_error="continue")
 
     def _kept(self) -> t.Iterator[Call]:
@@ -167,9 +168,9 @@ class BuiltContainerImage(InStore):
                 "--local", f"context={context}", "--local", f"dockerfile={folder}", *given,
                 "--output", f"type=image,name={self.name},unpack=true",
             )  # fmt: skip
-        return Call(
-            id="build",
-            command=command,
+        return action(
+            "build",
+            command,
             arguments=arguments,
             # buildctl has no option for that.
             environment={"DOCKER_CONFIG": self.docker_config} if self.docker_config else {},

@@ -17,6 +17,7 @@ from ..values.errors import ResourceError
 from ..windows import sddl
 from ..windows.node_paths import TRUSTED_FOLDER
 from ..windows.windows_info import WindowsInfo
+from ..wire.calls import action, query
 from ..wire.messages import Call, Json, Results
 
 _PEM = re.compile(r"-----BEGIN CERTIFICATE-----(.+?)-----END CERTIFICATE-----", re.DOTALL)
@@ -74,7 +75,7 @@ class CertificateImport(Resource):
         ]
         parameters: dict[str, Json] = {"values": values}
         select = ("path", "exists")
-        return (Call(id="store", command="@read-registry", parameters=parameters, select=select, on_error="continue"),)
+        return (query("store", "@read-registry", parameters, select=select),)
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         there = {
@@ -96,13 +97,6 @@ class CertificateImport(Resource):
         write: dict[str, Json] = {"path": path, "content": self._blocks[mark], "sddl": sddl.ADMINISTRATORS_ONLY_FILE}
         take: dict[str, Json] = {"FilePath": path, "CertStoreLocation": f"Cert:\\LocalMachine\\{self.store}"}
         gone: dict[str, Json] = {"LiteralPath": path, "Force": True}
-        yield Call(id=f"write-{label}", command="@write-file", parameters=write, select=())
-        yield Call(id=f"import-{label}", command="Import-Certificate", parameters=take, select=("Thumbprint",))
-        yield Call(
-            id=f"clean-{label}",
-            command="Remove-Item",
-            parameters=gone,
-            select=(),
-            needs=(f"write-{label}",),
-            always=True,
-        )
+        yield action(f"write-{label}", "@write-file", write)
+        yield action(f"import-{label}", "Import-Certificate", take, select=("Thumbprint",))
+        yield action(f"clean-{label}", "Remove-Item", gone, needs=(f"write-{label}",), always=True)

@@ -11,6 +11,7 @@ from ..engine.changes import no_command, only, update
 from ..engine.resource import Change, Resource
 from ..values.errors import ResourceError
 from ..windows.windows_info import WindowsInfo
+from ..wire.calls import action, query
 from ..wire.messages import Call, Results
 
 _PROPERTIES = {"paths": "ExclusionPath", "processes": "ExclusionProcess", "extensions": "ExclusionExtension"}
@@ -36,9 +37,7 @@ class DefenderExclusion(Resource):
             raise ResourceError("paths", [], "expected paths, processes or extensions")
 
     def observe(self) -> tuple[Call, ...]:
-        return (
-            Call(id="preference", command="Get-MpPreference", select=tuple(_PROPERTIES.values()), on_error="continue"),
-        )
+        return (query("preference", "Get-MpPreference", select=tuple(_PROPERTIES.values())),)
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         result = seen.get("preference")
@@ -60,7 +59,12 @@ class DefenderExclusion(Resource):
             elif self.state == "present" and len(present) < len(wanted):
                 differing[word] = [item for item in wanted if item not in present]
         command = "Add-MpPreference" if self.state == "present" else "Remove-MpPreference"
-        return update(self, before, after, [Call(id="change", command=command, parameters=differing, select=())])
+        return update(
+            self,
+            before,
+            after,
+            [action("change", command, differing)],
+        )
 
 
 def _same(key: str, item: str) -> str:

@@ -15,6 +15,7 @@ from ..windows import node_paths, sddl, untrusted_files
 from ..windows.path_calls import ancestors, make_closed, make_directory, remove_path, set_acl
 from ..windows.sddl import ADMINISTRATORS_ONLY, READABLE, SHARED
 from ..windows.windows_info import WindowsInfo
+from ..wire.calls import query
 from ..wire.messages import Call, CallResult, Json, Results
 from .file import check_acl, refuse_link
 
@@ -102,7 +103,7 @@ class Directory(Resource):
     def observe(self) -> tuple[Call, ...]:
         above: list[Json] = [*ancestors(self.name)] if self.guard_parents else []
         parameters: dict[str, Json] = {"paths": [self.name, *above, *self._open]} | ({"acl": True} if self.acl else {})
-        look = Call(id="directory", command="@read-file", parameters=parameters, on_error="continue")
+        look = query("directory", "@read-file", parameters)
         if self.move_aside == "nothing":
             return (look,)
         return (look, *untrusted_files.questions(self.path, shallow=self.shallow))

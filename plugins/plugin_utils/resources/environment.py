@@ -13,6 +13,7 @@ from ..engine.changes import create, objects, only, remove, update
 from ..engine.resource import Change, Resource
 from ..values.errors import ResourceError
 from ..windows.windows_info import WindowsInfo
+from ..wire.calls import action, query
 from ..wire.messages import Call, Json, Results
 
 KEY = r"HKLM:\SYSTEM\CurrentControlSet\Control\Session Manager\Environment"
@@ -71,7 +72,7 @@ class Environment(Resource):
         # A value that is removed because of a record need not be read; it may be a secret of other software.
         value: list[Json] = [] if self.managed and self.state == "absent" else [{"path": KEY, "name": self.name}]
         values: list[Json] = [*value, *note]
-        return (Call(id="value", command="@read-registry", parameters={"values": values}, on_error="continue"),)
+        return (query("value", "@read-registry", {"values": values}),)
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         if not self.managed:
@@ -98,7 +99,7 @@ class Environment(Resource):
 
     def _write(self, value: str | None, kind: str) -> Call:
         parameters = {"name": self.name, "value": value, "kind": kind}
-        return Call(id="set", command="@set-environment", parameters=parameters, select=())
+        return action("set", "@set-environment", parameters)
 
 
 def with_entries(value: str | None, entries: t.Iterable[str]) -> str | None:

@@ -18,6 +18,7 @@ from ..values.shown import AsItIs
 from ..windows import sddl
 from ..windows.path_calls import remove_path, set_acl
 from ..windows.windows_info import WindowsInfo
+from ..wire.calls import action, query
 from ..wire.messages import Call, Json, Results
 
 MAX_BYTES = 512 * 1024
@@ -85,7 +86,7 @@ class File(Resource):
         parameters: dict[str, Json] = {"paths": [self.name], "hash": True}
         parameters |= {"content": True} if show else {}
         parameters |= {"acl": True} if self.acl else {}
-        return (Call(id="file", command="@read-file", parameters=parameters, on_error="continue"),)
+        return (query("file", "@read-file", parameters),)
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         found = only(self, seen, "file")
@@ -131,7 +132,7 @@ class File(Resource):
             parameters["content"] = data.decode("utf-8")
         if self.acl:
             parameters["sddl"] = self.acl
-        return Call(id="write", command="@write-file", parameters=parameters, select=("sha256",))
+        return action("write", "@write-file", parameters, select=("sha256",))
 
 
 def same_hash(sha256: t.Any, data: bytes) -> bool:

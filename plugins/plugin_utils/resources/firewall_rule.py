@@ -11,6 +11,7 @@ from ..engine.changes import create, is_missing, only, remove, update
 from ..engine.resource import Change, Resource
 from ..values.errors import ResourceError
 from ..windows.windows_info import WindowsInfo
+from ..wire.calls import action, query
 from ..wire.messages import Call, Input, Json, Results
 
 # property → its name in Get- and New-NetFirewallRule and the filters
@@ -89,22 +90,21 @@ class FirewallRule(Resource):
         if self.program:
             filters["program"] = ("Get-NetFirewallApplicationFilter", ("Program",))
         return (
-            Call(
-                id="rule",
-                command="Get-NetFirewallRule",
-                parameters={"Name": [self.name]},
+            query(
+                "rule",
+                "Get-NetFirewallRule",
+                {"Name": [self.name]},
                 select=("DisplayName", "Description", "Group", "Direction", "Action", "Profile", "Enabled"),
-                on_error="continue",
             ),
             *(
-                Call(id=call_id, command=command, input=rule, select=select, needs=("rule",), on_error="continue")
+                query(call_id, command, input=rule, select=select, needs=("rule",))
                 for call_id, (command, select) in filters.items()
             ),
         )
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         exists = not is_missing(seen.get("rule"))
-        delete = Call(id="remove", command="Remove-NetFirewallRule", parameters={"Name": [self.name]}, select=())
+        delete = action("remove", "Remove-NetFirewallRule", {"Name": [self.name]})
         if self.state == "absent":
             if not exists:
                 return None
@@ -143,7 +143,7 @@ class FirewallRule(Resource):
             parameters[word] = ("True" if value else "False") if key == "enabled" else value
         if values.get("protocol") not in (None, "TCP", "UDP"):
             parameters = {key: value for key, value in parameters.items() if key not in ("LocalPort", "RemotePort")}
-        return Call(id="rule", command=command, parameters=parameters, select=())
+        return action("rule", command, parameters)
 
 
 def _seen(key: str, value: t.Any, wanted: t.Any) -> t.Any:

@@ -13,6 +13,7 @@ from ..engine.resource import Change, Resource
 from ..values.errors import ResourceError
 from ..windows import command_line, node_paths
 from ..windows.windows_info import WindowsInfo
+from ..wire.calls import query
 from ..wire.messages import Call, Json, Results
 
 _SERVICE = "HKLM:\\SYSTEM\\CurrentControlSet\\Services\\kubelet"
@@ -42,26 +43,13 @@ class NodeRuntime(Resource):
         paths: list[Json] = [node_paths.KUBELET_CONF]
         settings: list[Json] = [node_paths.KUBELET_DROPIN, node_paths.KUBELET_CONFIG]
         return (
-            Call(
-                id="joined",
-                command="@read-file",
-                parameters={"paths": paths},
-                select=("path", "exists"),
-                on_error="continue",
-            ),
-            Call(
-                id="settings",
-                command="@read-file",
-                parameters={"paths": settings, "content": True},
-                select=("path", "content"),
-                on_error="continue",
-            ),
-            Call(
-                id="service",
-                command="@read-registry",
-                parameters={"values": [{"path": _SERVICE, "name": "ImagePath"}]},
+            query("joined", "@read-file", {"paths": paths}, select=("path", "exists")),
+            query("settings", "@read-file", {"paths": settings, "content": True}, select=("path", "content")),
+            query(
+                "service",
+                "@read-registry",
+                {"values": [{"path": _SERVICE, "name": "ImagePath"}]},
                 select=("exists", "value"),
-                on_error="continue",
             ),
         )
 

@@ -13,6 +13,7 @@ from ..values.errors import ResourceError
 from ..windows.path_calls import remove_path
 from ..windows.registry_calls import Kind, make_key, normal_key, normal_value, remove_value, seen_value, set_value
 from ..windows.windows_info import WindowsInfo
+from ..wire.calls import query
 from ..wire.messages import Call, Results
 
 
@@ -51,15 +52,7 @@ class Registry(Resource):
         wanted = {"path": self.key} | ({} if self.value_name is None else {"name": self.value_name})
         # For a key, read only whether it exists, because it may have many values.
         select = ("key_exists",) if self.value_name is None else ("exists", "key_exists", "value", "kind")
-        return (
-            Call(
-                id="value",
-                command="@read-registry",
-                parameters={"values": [wanted]},
-                select=select,
-                on_error="continue",
-            ),
-        )
+        return (query("value", "@read-registry", {"values": [wanted]}, select=select),)
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         found = only(self, seen, "value")

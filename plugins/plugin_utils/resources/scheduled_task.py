@@ -12,6 +12,7 @@ from ..engine.changes import create, is_missing, objects, remove, update
 from ..engine.resource import Change, Resource
 from ..values.errors import ResourceError
 from ..windows.windows_info import WindowsInfo
+from ..wire.calls import action, query
 from ..wire.messages import Call, Input, Json, Results
 
 _CLASSES = {
@@ -131,15 +132,13 @@ class ScheduledTask(Resource):
             "Triggers.DaysOfWeek",
         )
         parameters: dict[str, Json] = {"TaskName": [self.task_name], "TaskPath": [self.task_path]}
-        return (
-            Call(id="task", command="Get-ScheduledTask", parameters=parameters, select=select, on_error="continue"),
-        )
+        return (query("task", "Get-ScheduledTask", parameters, select=select),)
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         found = () if is_missing(seen.get("task")) else objects(self, seen, "task")
         if self.state == "absent":
             gone: dict[str, Json] = {"TaskName": [self.task_name], "TaskPath": [self.task_path], "Confirm": False}
-            calls = [Call(id="remove", command="Unregister-ScheduledTask", parameters=gone, select=())]
+            calls = [action("remove", "Unregister-ScheduledTask", gone)]
             return remove(self, {"execute": _one(found[0].get("Actions.Execute"))}, calls) if found else None
         wanted = {
             "execute": self.execute,
@@ -178,13 +177,13 @@ class ScheduledTask(Resource):
 
     def _register(self) -> t.Iterator[Call]:
         """Yield the calls. Triggers and settings come after the registration: a call takes one kind of object."""
-        action: dict[str, Json] = {"Execute": self.execute}
-        action |= {"Argument": self.arguments} if self.arguments else {}
-        action |= {"WorkingDirectory": self.working_directory} if self.working_directory else {}
-        yield Call(id="action", command="New-ScheduledTaskAction", parameters=action, select=())
+        program: dict[str, Json] = {"Execute": self.execute}
+        program |= {"Argument": self.arguments} if self.arguments else {}
+        program |= {"WorkingDirectory": self.working_directory} if self.working_directory else {}
+        yield action("action", "New-ScheduledTaskAction", program)
         for index, trigger in enumerate(self.triggers):
             parameters = trigger.parameters()
-            yield Call(id=f"trigger-{index}", command="New-ScheduledTaskTrigger", parameters=parameters, select=())
+            yield action(f"trigger-{index}", "New-ScheduledTaskTrigger", parameters)
         settings: dict[str, Json] = {
             "ExecutionTimeLimit": _limit(self.execution_time_limit_minutes),
             "MultipleInstances": self.multiple_instances,
@@ -192,18 +191,18 @@ class ScheduledTask(Resource):
             "DontStopIfGoingOnBatteries": True,
         }
         settings |= {} if self.enabled else {"Disable": True}
-        yield Call(id="settings", command="New-ScheduledTaskSettingsSet", parameters=settings, select=())
+        yield action("settings", "New-ScheduledTaskSettingsSet", settings)
         register: dict[str, Json] = {**self._named, "User": self.user, "RunLevel": self.run_level, "Force": True}
         register |= {"Description": self.description} if self.description else {}
         made = Input(calls=("action",), parameter="Action")
-        yield Call(id="register", command="Register-ScheduledTask", parameters=register, input=made, select=())
+        yield action("register", "Register-ScheduledTask", register, input=made)
         if self.triggers:
             triggers = Input(
                 calls=tuple(f"trigger-{index}" for index in range(len(self.triggers))), parameter="Trigger"
             )
-            yield Call(id="triggers", command="Set-ScheduledTask", parameters=self._named, input=triggers, select=())
+            yield action("triggers", "Set-ScheduledTask", self._named, input=triggers)
         kept = Input(calls=("settings",), parameter="Settings")
-        yield Call(id="set-settings", command="Set-ScheduledTask", parameters=self._named, input=kept, select=())
+        yield action("set-settings", "Set-ScheduledTask", self._named, input=kept)
 
 
 def _one(value: t.Any) -> t.Any:

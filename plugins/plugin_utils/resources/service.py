@@ -18,6 +18,7 @@ from ..windows import service_recovery
 from ..windows.command_line import flags_of, join, merge_flags, quote, split
 from ..windows.registry_calls import remove_value, set_value
 from ..windows.windows_info import WindowsInfo
+from ..wire.calls import action, query
 from ..wire.messages import Call, Input, Json, Results
 
 _SERVICES = "HKLM:\\SYSTEM\\CurrentControlSet\\Services\\"
@@ -130,24 +131,12 @@ class Service(Resource):
 
     def observe(self) -> tuple[Call, ...]:
         calls = [
-            Call(
-                id="service",
-                command="Get-Service",
-                parameters={"Name": [self.name]},
-                select=("Name", "Status"),
-                on_error="continue",
-            ),
-            Call(
-                id="definition",
-                command="@read-registry",
-                parameters={"values": [{"path": self.key}]},
-                select=("key_exists", "values"),
-                on_error="continue",
-            ),
+            query("service", "Get-Service", {"Name": [self.name]}, select=("Name", "Status")),
+            query("definition", "@read-registry", {"values": [{"path": self.key}]}, select=("key_exists", "values")),
         ]
         if self.arguments_from_file:
             parameters: dict[str, Json] = {"paths": [self.arguments_from_file], "content": True}
-            calls.append(Call(id="flags", command="@read-file", parameters=parameters, on_error="continue"))
+            calls.append(query("flags", "@read-file", parameters))
         return tuple(calls)
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
@@ -268,8 +257,8 @@ class Service(Resource):
         return create(self, {**after, **({"state": self.state} if self.state else {})}, calls)
 
     def _plan_remove(self, status: str) -> Change:
-        stop = Call(id="stop", command="Stop-Service", parameters={"Name": [self.name], "Force": True}, select=())
-        delete = Call(id="delete", command="sc.exe", arguments=("delete", self.name))
+        stop = action("stop", "Stop-Service", {"Name": [self.name], "Force": True})
+        delete = action("delete", "sc.exe", arguments=("delete", self.name))
         state = "running" if status in _RUNS else "stopped"
         return remove(self, {"state": state}, [*([stop] if state == "running" else []), delete])
 
@@ -282,16 +271,16 @@ class Service(Resource):
             # 1072: a service of this name was deleted but is still open, which is temporary.
             retries = 5 if verb == "create" else 0
             arguments = (verb, self.name, *options)
-            yield Call(id=verb, command="sc.exe", arguments=arguments, retries=retries, delay=2, secret=self.no_log)
+            yield action(verb, "sc.exe", arguments=arguments, retries=retries, delay=2, secret=self.no_log)
         if "description" in changed:
-            yield Call(id="description", command="sc.exe", arguments=("description", self.name, after["description"]))
+            yield action("description", "sc.exe", arguments=("description", self.name, after["description"]))
         if "recovery" in changed and self.recovery:
             reset = str(self.recovery.reset_seconds)
             arguments = ("failure", self.name, "reset=", reset, "actions=", self.recovery.sc_actions)
-            yield Call(id="recovery", command="sc.exe", arguments=arguments)
+            yield action("recovery", "sc.exe", arguments=arguments)
         if "recovery_on_error_exit" in changed:
             flag = "1" if after["recovery_on_error_exit"] else "0"
-            yield Call(id="failureflag", command="sc.exe", arguments=("failureflag", self.name, flag))
+            yield action("failureflag", "sc.exe", arguments=("failureflag", self.name, flag))
         if "environment" in changed:
             pairs: list[Json] = [f"{name}={value}" for name, value in after["environment"].items()]
             if pairs:
@@ -316,37 +305,23 @@ class Service(Resource):
         named: dict[str, Json] = {"Name": [self.name]}
         if self.state == "stopped":
             if runs:
-                yield Call(id="stop", command="Stop-Service", parameters={**named, "Force": True}, select=())
+                yield action("stop", "Stop-Service", {**named, "Force": True})
         elif runs and (restart or (self.state == "running" and status == "Paused")):
-            yield Call(
-                id="restart",
-                command="Restart-Service",
-                parameters={**named, "Force": True},
-                select=(),
-                retries=1,
-                long=self.cuts_connection,
-            )
+            yield action("restart", "Restart-Service", {**named, "Force": True}, retries=1, long=self.cuts_connection)
         elif not runs and self.state == "running":
             if status == "StopPending":
                 # Start-Service fails while the service is stopping.
-                yield Call(
-                    id="stopped",
-                    command="Get-Service",
-                    parameters=named,
+                yield query(
+                    "stopped",
+                    "Get-Service",
+                    named,
                     select=("Status",),
                     until={"Status": "Stopped"},
                     retries=30,
                     delay=2,
+                    on_error="stop",
                 )
-            yield Call(
-                id="start",
-                command="Start-Service",
-                parameters=named,
-                select=(),
-                retries=1,
-                delay=3,
-                long=self.cuts_connection,
-            )
+            yield action("start", "Start-Service", named, retries=1, delay=3, long=self.cuts_connection)
 
 
 def _shown(word: str) -> str:

@@ -14,9 +14,10 @@ from ..engine.changes import answered, only, update
 from ..engine.resource import Change, Resource
 from ..values.errors import ResourceError
 from ..windows.windows_info import WindowsInfo
+from ..wire.calls import action, query
 from ..wire.messages import Call, Results
 
-_RESET = Call(id="reset", command="netsh.exe", arguments=("winhttp", "reset", "proxy"))
+_RESET = action("reset", "netsh.exe", arguments=("winhttp", "reset", "proxy"))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -61,10 +62,10 @@ class WinHttpProxy(Resource):
         self._set(bypass=tuple(dict.fromkeys(item for entry in entries if entry for item in patterns(entry))))
 
     def observe(self) -> tuple[Call, ...]:
-        calls = [Call(id="proxy", command="netsh.exe", arguments=("winhttp", "show", "proxy"), on_error="continue")]
+        calls = [query("proxy", "netsh.exe", arguments=("winhttp", "show", "proxy"))]
         if self.managed:
             values = {"values": [managed_marks.question(self)]}
-            note = Call(id="note", command="@read-registry", parameters=values, on_error="continue")
+            note = query("note", "@read-registry", values)
             calls = [note] if self.state == "absent" else [*calls, note]
         return tuple(calls)
 
@@ -86,7 +87,7 @@ class WinHttpProxy(Resource):
             before["bypass"] = after["bypass"]
         arguments = ["winhttp", "set", "proxy", f"proxy-server={self.proxy}"]
         arguments += [f"bypass-list={';'.join(self.bypass)}"] if self.bypass else []
-        return update(self, before, after, [Call(id="set", command="netsh.exe", arguments=tuple(arguments))])
+        return update(self, before, after, [action("set", "netsh.exe", arguments=tuple(arguments))])
 
 
 def server(proxy: str) -> str:

@@ -11,6 +11,7 @@ from ..engine.changes import create, is_missing, objects, remove
 from ..engine.resource import Change, Resource
 from ..values.errors import ResourceError
 from ..windows.windows_info import WindowsInfo
+from ..wire.calls import action, query
 from ..wire.messages import Call, Json, Results
 
 
@@ -35,13 +36,7 @@ class WindowsFeature(Resource):
 
     def observe(self) -> tuple[Call, ...]:
         return (
-            Call(
-                id="feature",
-                command="Get-WindowsFeature",
-                parameters={"Name": [self.name]},
-                select=("Name", "InstallState", "Installed"),
-                on_error="continue",
-            ),
+            query("feature", "Get-WindowsFeature", {"Name": [self.name]}, select=("Name", "InstallState", "Installed")),
         )
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
@@ -72,10 +67,10 @@ class WindowsFeature(Resource):
                 parameters["IncludeAllSubFeature"] = True
             if self.source:
                 parameters["Source"] = list(self.source)
-        return Call(
-            id="feature",
-            command=command,
-            parameters=parameters,
+        return action(
+            "feature",
+            command,
+            parameters,
             select=("Success", "RestartNeeded", "ExitCode"),
             until={"Success": True},
             long=True,

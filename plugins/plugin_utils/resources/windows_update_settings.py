@@ -12,6 +12,7 @@ from ..engine.resource import Change, Resource
 from ..values.errors import ResourceError
 from ..windows.registry_calls import make_key, remove_value, set_value
 from ..windows.windows_info import WindowsInfo
+from ..wire.calls import query
 from ..wire.messages import Call, Json, Results
 
 KEY = r"HKLM:\SOFTWARE\Policies\Microsoft\Windows\WindowsUpdate"
@@ -73,15 +74,7 @@ class WindowsUpdateSettings(Resource):
 
     def observe(self) -> tuple[Call, ...]:
         wanted: list[Json] = [{"path": AU}, {"path": KEY}]
-        return (
-            Call(
-                id="policy",
-                command="@read-registry",
-                parameters={"values": wanted},
-                select=("path", "key_exists", "values"),
-                on_error="continue",
-            ),
-        )
+        return (query("policy", "@read-registry", {"values": wanted}, select=("path", "key_exists", "values")),)
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         keys = {str(item.get("path")).casefold(): item for item in objects(self, seen, "policy")}

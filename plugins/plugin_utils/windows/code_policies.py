@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 import typing as t
 
+from ..wire.calls import query
 from ..wire.messages import Call, CallResult, Json
 
 APPLOCKER, WDAC = "applocker", "wdac"
@@ -65,8 +66,8 @@ def calls() -> tuple[Call, ...]:
     }
     select = ("UsermodeCodeIntegrityPolicyEnforcementStatus",)
     return (
-        Call(id=_REGISTRY, command="@read-registry", parameters={"values": values}, on_error="continue"),
-        Call(id=_DEVICE_GUARD, command="Get-CimInstance", parameters=guard, select=select, on_error="continue"),
+        query(_REGISTRY, "@read-registry", {"values": values}),
+        query(_DEVICE_GUARD, "Get-CimInstance", guard, select=select),
     )
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import typing as t
 
+from ..wire.calls import query
 from ..wire.messages import Call, Json, Results
 from .path_calls import discard
 
@@ -25,22 +26,14 @@ def questions(targets: t.Sequence[str]) -> tuple[Call, ...]:
     """
     folders = list(dict.fromkeys(target.rpartition("\\")[0] for target in targets))
     calls = [
-        Call(
-            id=f"aside-{index}",
-            command="Get-ChildItem",
-            parameters={"LiteralPath": folder, "Filter": "*.old"},
-            select=("FullName",),
-            on_error="continue",
-        )
+        query(f"aside-{index}", "Get-ChildItem", {"LiteralPath": folder, "Filter": "*.old"}, select=("FullName",))
         for index, folder in enumerate(folders)
     ]
     names: list[Json] = [stem for target in targets if (stem := _stem(target))]
     if names:
         parameters: dict[str, Json] = {"Name": names, "ErrorAction": "SilentlyContinue"}
         select = ("ProcessName", "StartTime")
-        calls.append(
-            Call(id="running", command="Get-Process", parameters=parameters, select=select, on_error="continue")
-        )
+        calls.append(query("running", "Get-Process", parameters, select=select))
     return tuple(calls)
 
 

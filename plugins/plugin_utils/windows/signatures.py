@@ -8,6 +8,7 @@ import re
 import typing as t
 
 from ..values.errors import ResourceError
+from ..wire.calls import query
 from ..wire.messages import Call, CallResult, Json
 
 SIGNATURE = (
@@ -66,12 +67,13 @@ def call(call_id: str, path: str, signers: t.Sequence[str]) -> Call:
         signers: at least one.
     """
     name, allowed = signer(signers)
-    return Call(
-        id=call_id,
-        command="Get-AuthenticodeSignature",
-        parameters={"LiteralPath": path},
+    return query(
+        call_id,
+        "Get-AuthenticodeSignature",
+        {"LiteralPath": path},
         select=SIGNATURE,
         until={"Status": ["Valid"], name: allowed},
+        on_error="stop",
     )
 
 

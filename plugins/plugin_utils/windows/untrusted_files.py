@@ -14,6 +14,7 @@ import dataclasses
 import re
 import typing as t
 
+from ..wire.calls import query
 from ..wire.messages import Call, Input, Json, Results
 from ..wire.scopes import Scope
 from . import sddl as descriptors
@@ -52,24 +53,17 @@ def questions(folder: str, *, shallow: bool = False) -> tuple[Call, ...]:
     if not shallow:
         parameters["Depth"] = _DEPTH
     return (
-        Call(
-            id="within",
-            command="Get-ChildItem",
-            parameters=parameters,
-            select=("FullName", "Attributes", "PSIsContainer"),
-            on_error="continue",
-        ),
-        Call(
-            id="owners",
-            command="Get-Acl",
-            parameters={"ErrorAction": "SilentlyContinue"},
+        query("within", "Get-ChildItem", parameters, select=("FullName", "Attributes", "PSIsContainer")),
+        query(
+            "owners",
+            "Get-Acl",
+            {"ErrorAction": "SilentlyContinue"},
             input=Input(calls=("within",), parameter="LiteralPath", property="FullName"),
             select=("Path", "Sddl"),
-            on_error="continue",
         ),
         # A file that no longer exists was temporary; an existing one without an access list cannot be checked.
-        Call(id="still", command="Get-ChildItem", parameters=parameters, select=("FullName",), on_error="continue"),
-        Call(id="now", command="Get-Date", on_error="continue"),
+        query("still", "Get-ChildItem", parameters, select=("FullName",)),
+        query("now", "Get-Date"),
     )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ..wire.calls import query
 from ..wire.messages import Call, CallResult, Json
 from . import windows_versions
 
@@ -81,7 +82,7 @@ class WindowsInfo:
 def call() -> Call:
     """Return the call that reads these facts."""
     values: list[Json] = [{"path": path} if name is None else {"path": path, "name": name} for path, name in _VALUES]
-    return Call(id=CALL_ID, command="@read-registry", parameters={"values": values}, on_error="continue")
+    return query(CALL_ID, "@read-registry", {"values": values})
 
 
 def read(result: CallResult) -> WindowsInfo:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ...wire.calls import query
 from ...wire.messages import Call, CallResult, Observation
 from . import cni as hns_cni
 from . import runtime as hns_runtime
@@ -90,14 +91,13 @@ def facts_calls(options: FactsOptions) -> tuple[Call, ...]:
     once = (*listing_calls("1.", options.hns_timeout), *hns_runtime.calls("1.", options.programs))
     again: tuple[Call, ...] = ()
     if options.grace > 0:
-        pause = Call(
-            id="grace",
-            command="Start-Sleep",
-            parameters={"Milliseconds": int(options.grace * 1000)},
+        pause = query(
+            "grace",
+            "Start-Sleep",
+            {"Milliseconds": int(options.grace * 1000)},
             select=(),
             # If HNS does not respond, a second observation is useless.
             needs=("1.networks",),
-            on_error="continue",
         )
         second = (*listing_calls("2.", options.hns_timeout), *hns_runtime.calls("2.", options.programs))
         again = (pause, *(dataclasses.replace(call, needs=(*call.needs, "grace")) for call in second))
@@ -105,9 +105,9 @@ def facts_calls(options: FactsOptions) -> tuple[Call, ...]:
     return (
         *hns_services.calls(),
         *hns_cni.calls(options.conf_dirs),
-        Call(id="files", command="@read-file", parameters={"paths": list(files), "content": True}, on_error="continue"),
+        query("files", "@read-file", {"paths": list(files), "content": True}),
         *hns_uplink.calls(),
-        Call(id="port-pools", command="@port-pools", on_error="continue"),
+        query("port-pools", "@port-pools"),
         *once,
         *again,
     )

@@ -12,6 +12,7 @@ import dataclasses
 import functools
 import typing as t
 
+from ...wire.calls import query
 from ...wire.messages import Call
 from ...wire.scopes import Scope
 
@@ -150,14 +151,7 @@ def listing_calls(prefix: str, timeout: float, kinds: t.Sequence[str] = tuple(LI
     for kind in kinds:
         command, select = LISTINGS[kind]
         calls.append(
-            Call(
-                id=prefix + kind,
-                command=command,
-                select=select,
-                timeout=timeout,
-                on_error="continue",
-                needs=(calls[-1].id,) if calls else (),
-            )
+            query(prefix + kind, command, select=select, timeout=timeout, needs=(calls[-1].id,) if calls else ())
         )
     return tuple(calls)
 

@@ -17,6 +17,7 @@ import typing as t
 
 from ...image_stores.containerd import SIZES
 from ...windows.node_paths import CONTAINERD_PIPE
+from ...wire.calls import query
 from ...wire.messages import Call, CallResult
 from ...wire.scopes import Scope
 
@@ -107,13 +108,12 @@ def calls(prefix: str, programs: Programs) -> tuple[Call, ...]:
         "docker": (programs.docker, ("ps", "--all", "--no-trunc", "--format", "{{json .}}")),
     }
     return tuple(
-        Call(
-            id=prefix + name,
-            command=command,
+        query(
+            prefix + name,
+            command,
             arguments=arguments,
             timeout=_TIMEOUT,
             output_limit=_OUTPUT,
-            on_error="continue",
             # If containerd hangs, wait only once, not for each namespace.
             needs=(f"{prefix}ctr-namespaces",) if name in _OTHER else (),
         )

@@ -13,6 +13,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ...wire.calls import action, query
 from ...wire.messages import Call, CallResult, Input, Json
 from ...wire.scopes import Scope
 
@@ -87,7 +88,7 @@ def calls() -> tuple[Call, ...]:
     """Return the calls that read adapters, addresses, routes and name servers."""
 
     def ask(call_id: str, command: str, select: tuple[str, ...], **parameters: Json) -> Call:
-        return Call(id=call_id, command=command, parameters=parameters, select=select, on_error="continue")
+        return query(call_id, command, parameters, select=select)
 
     return (
         ask("adapters", "Get-NetAdapter", ("Name", "ifIndex", "MacAddress", "HardwareInterface", "Status")),
@@ -191,10 +192,8 @@ def restore_calls(uplink: Uplink, prefix: str, *, patience: int = 30) -> tuple[C
     on_interface = _on_interface(prefix)
 
     def step(call_id: str, command: str, parameters: t.Mapping[str, Json], **more: t.Any) -> Call:
-        given: dict[str, t.Any] = {"input": on_interface, "needs": (f"{prefix}interface",), "select": (), **more}
-        return Call(
-            id=prefix + call_id, command=command, parameters=parameters, on_error="continue", always=True, **given
-        )
+        options: dict[str, t.Any] = {"input": on_interface, "needs": (f"{prefix}interface",), **more}
+        return action(prefix + call_id, command, parameters, on_error="continue", always=True, **options)
 
     found = list(_card_calls(step, uplink, prefix, patience))
     for number, (address, length) in enumerate(uplink.addresses):
