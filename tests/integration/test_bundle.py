@@ -218,7 +218,7 @@ def test_a_long_download_tells_how_far_it_is(controller: Controller, tmp_path: P
     ticks = itertools.count(step=6)
     controller.server.put("files.example/long.zip", b"x" * 3_000_000)
     source = FetchSource(url=f"{controller.server.url}/files.example/long.zip?sig=s3cret")
-    Fetcher(say=said.append, clock=lambda: float(next(ticks))).file(source, tmp_path / "long.zip")
+    Fetcher(notify=said.append, clock=lambda: float(next(ticks))).file(source, tmp_path / "long.zip")
     bare = f"bundle: {controller.server.url}/files.example/long.zip"
     assert said
     assert set(said) <= {f"{bare}: {number} of 3 MB" for number in range(4)}

@@ -103,7 +103,7 @@ def linked(fleet: Fleet, name: str, kind: str) -> t.Iterator[Node]:
     action = Probe(task, connection, context, loader, Templar(loader=loader), plugin_loader)
     fleet.nodes[name].server.faults.clear()
     yield Node(
-        t.cast("t.Any", action), {"inventory_hostname": "link"}, patience=Timeouts(reconnect=30, first_contact=10)
+        t.cast("t.Any", action), {"inventory_hostname": "link"}, timeouts=Timeouts(reconnect=30, first_contact=10)
     )
     fleet.nodes[name].server.faults.clear()
     connection.close()

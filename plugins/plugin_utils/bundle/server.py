@@ -64,7 +64,7 @@ def revoke(path: str, tokens: t.Iterable[str]) -> None:
     """Record revoked tokens.
 
     Args:
-        path: `Served.revoked`.
+        path: `ServedBundle.revoked`.
         tokens: the tokens.
     """
     with pathlib.Path(path).open("a", encoding="ascii") as file:
@@ -92,7 +92,7 @@ def start(
     Raises:
         BundleError: the bundle cannot be served with these options.
     """
-    # Whatever shows a URL leaves out a part of this form (resources/_curl.redacted).
+    # Messages leave out a part of a URL that has this form (downloads/curl.py: redacted).
     tokens, parent = {node: f"~{secrets.token_urlsafe(24)}" for node in nodes}, _play()
     revoked = pathlib.Path(tempfile.mkdtemp(prefix="winkube-bundle-")) / "revoked"
     settings = {
@@ -181,8 +181,8 @@ def own_address(node: str) -> str:
             return str(probe.getsockname()[0]).partition("%")[0]
     except OSError as error:
         raise BundleError(
-            f"the controller's address towards {node} is not known ({error.strerror or error}); "
-            "bundle_address names it, or bundle_push: true pushes the files"
+            f"the controller's address for {node} could not be determined ({error.strerror or error}): set "
+            "bundle_address, or bundle_push: true to upload the files over Ansible's connection"
         ) from error
 
 

@@ -86,19 +86,21 @@ def read_listener(answers: t.Mapping[str, CallResult]) -> HttpsListener:
     Raises:
         CertificateError: there is no HTTPS listener with a certificate.
     """
-    found = {each.thumbprint: each for each in map(_certificate, answers["certificates"].output) if each is not None}
+    by_thumbprint = {
+        each.thumbprint: each for each in map(_certificate, answers["certificates"].output) if each is not None
+    }
     listeners = [item for item in answers["listeners"].output if str(item.get("Transport")).upper() == "HTTPS"]
     used = {_thumbprint(item.get("CertificateThumbprint")): str(item.get("Address") or "*") for item in listeners}
-    mark = next((mark for mark in used if mark in found), None)
-    if mark is None:
+    thumbprint = next((thumbprint for thumbprint in used if thumbprint in by_thumbprint), None)
+    if thumbprint is None:
         raise CertificateError(
-            "expected an HTTPS listener of WinRM with a certificate of the store LocalMachine\\My, found none; "
-            "scripts/Enable-WinRMOverHttps.ps1 makes one"
+            "expected an HTTPS listener of WinRM with a certificate of the store LocalMachine\\My, got none. "
+            "Run scripts/Enable-WinRMOverHttps.ps1 on the server to create one"
         )
     others = tuple(
-        each for each in found.values() if each.friendly_name == FRIENDLY_NAME and each.thumbprint not in used
+        each for each in by_thumbprint.values() if each.friendly_name == FRIENDLY_NAME and each.thumbprint not in used
     )
-    return HttpsListener(address=used[mark], certificate=found[mark], others=others)
+    return HttpsListener(address=used[thumbprint], certificate=by_thumbprint[thumbprint], others=others)
 
 
 def _certificate(item: t.Mapping[str, t.Any]) -> Certificate | None:
@@ -192,10 +194,10 @@ def created(result: CallResult) -> Certificate:
     Raises:
         CertificateError: the result contains no certificate.
     """
-    found = _certificate(result.first) if result.output else None
-    if found is None:
+    certificate = _certificate(result.first) if result.output else None
+    if certificate is None:
         raise CertificateError("New-SelfSignedCertificate returned no certificate")
-    return found
+    return certificate
 
 
 def binding(listener: HttpsListener, thumbprint: str) -> Call:

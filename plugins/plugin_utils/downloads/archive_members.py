@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 r"""Check with tar.exe, before unpacking, that all names in an archive stay inside the target folder.
 
-`tar -t` with a pattern ends with 1 where no name matches ("Not found in archive"), with 0 where one does; patterns are
+`tar -t` with a pattern ends with 1 if no name matches ("Not found in archive"), with 0 if one does; patterns are
 those of libarchive/archive_pathmatch.c (`*` matches slashes too, a leading `/` only absolute names).
 """
 
@@ -49,4 +49,4 @@ def describe_failure(result: CallResult) -> str:
     if result.exit_code != 0:
         return ""
     names = ", ".join(line.strip() for line in result.stdout.splitlines()[:3])
-    return f"the archive holds names that lead out of its folder: {names}"
+    return f"the archive contains names that lead outside its target folder: {names}"

@@ -29,7 +29,7 @@ class Planned:
     @property
     def action(self) -> str:
         """`create`, `update` or `remove`, derived from the state before and after."""
-        before, after = _there(self.change.before), _there(self.change.after)
+        before, after = _exists(self.change.before), _exists(self.change.after)
         if before == after:
             return "update"
         return "create" if after else "remove"
@@ -73,7 +73,7 @@ def scope(position: int) -> Scope:
     return Scope(f"r{position}.")
 
 
-def _there(state: t.Mapping[str, t.Any]) -> bool:
+def _exists(state: t.Mapping[str, t.Any]) -> bool:
     if not state:
         return False
     for key in ("state", "ensure"):

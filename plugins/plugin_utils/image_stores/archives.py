@@ -27,11 +27,11 @@ FOLDER = f"{TRUSTED_FOLDER}\\images"
 class ImageArchive:
     """A downloadable archive."""
 
-    url: str = dataclasses.field(metadata={"help": "Where it is; `file:` URLs are files on the node.", "secret": True})
+    url: str = dataclasses.field(metadata={"help": "Its URL; a `file:` URL names a file on the node.", "secret": True})
     sha256: str = dataclasses.field(metadata={"help": "Its SHA-256."})
-    size: int | None = dataclasses.field(default=None, metadata={"help": "Its bytes."})
+    size: int | None = dataclasses.field(default=None, metadata={"help": "Its size in bytes."})
     windows: tuple[str, ...] = dataclasses.field(
-        default=(), metadata={"help": "Versions of Windows Server whose build is in it; empty: any."}
+        default=(), metadata={"help": "Versions of Windows Server that can run its image; empty: any."}
     )
     ignore_revocation: bool = dataclasses.field(
         default=False, metadata={"help": "Do not ask whether the server's certificate was revoked."}

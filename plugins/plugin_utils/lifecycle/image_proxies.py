@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Find and remove proxies with credentials in places that all users of a machine can read (no I/O).
 
-Other people than those of the machine may get its image.
+An image may reach others than the users of the machine from which it is built.
 """
 
 from __future__ import annotations
@@ -49,19 +49,19 @@ def calls(docker_configuration: str = DOCKER_CONFIGURATION) -> tuple[Call, ...]:
 def findings(seen: Observation) -> list[PasswordFinding]:
     """Read the results of `calls`."""
     machine, notes, *services = seen["proxies"].output
-    found = [*_machine(machine), *_notes_kept(notes)]
+    results = [*_machine(machine), *_notes_kept(notes)]
     for name, entry in zip(_SERVICES, services, strict=True):
-        found += _service(name, entry)
-    return found + [finding for file in seen["docker-proxies"].output for finding in _docker(file)]
+        results += _service(name, entry)
+    return results + [finding for file in seen["docker-proxies"].output for finding in _docker(file)]
 
 
-def refusal(found: t.Sequence[PasswordFinding]) -> str:
+def refusal(passwords: t.Sequence[PasswordFinding]) -> str:
     """Return why such a machine must not become an image, and the remedy."""
-    places = ", ".join(finding.place for finding in found)
+    places = ", ".join(finding.place for finding in passwords)
     return (
         f"the image would carry a proxy's password, which every user of its machines can read: {places}. "
         "Set sysprep_proxy_credentials: remove (these settings leave the image, and machines get them when they are "
-        "prepared), or keep, or build with a proxy that wants no password"
+        "prepared), or keep, or build with a proxy that needs no password"
     )
 
 
@@ -74,7 +74,7 @@ def _machine(entry: t.Mapping[str, t.Any]) -> t.Iterator[PasswordFinding]:
 
 
 def _notes_kept(entry: t.Mapping[str, t.Any]) -> t.Iterator[PasswordFinding]:
-    """Return the value before the collection changed it."""
+    """Yield the findings in the collection's marks, whose data may be a former value."""
     for number, (name, value) in enumerate((entry.get("values") or {}).items()):
         if _is_secret("", value.get("value")):
             yield PasswordFinding(

@@ -83,7 +83,7 @@ def inspection_calls() -> tuple[Call, ...]:
 
 def read_machine(seen: Observation) -> PreparedMachine:
     """Read the results of the observing calls."""
-    there = [str(item["path"]) for item in seen["cloudbase-files"].output if item["exists"]]
+    existing = [str(item["path"]) for item in seen["cloudbase-files"].output if item["exists"]]
     return PreparedMachine(
         listeners=tuple(
             WinRmListener(str(item["Address"]), str(item["CertificateThumbprint"] or "").replace(" ", ""))
@@ -91,7 +91,7 @@ def read_machine(seen: Observation) -> PreparedMachine:
             if str(item["Transport"]).upper() == "HTTPS"
         ),
         cloudbase_init=seen["cloudbase"].ok,
-        cloudbase_unattend="".join(there[:1]),
+        cloudbase_unattend="".join(existing[:1]),
         cloudbase_start_mode=str(seen["cloudbase-note"].first.get("value") or ""),
     )
 
@@ -142,7 +142,7 @@ def _image_state(call_id: str) -> Call:
     return query(call_id, "@read-registry", {"values": values}, on_error="stop")
 
 
-def _set_back(start_mode: str) -> t.Iterator[Call]:
+def _restore_start_mode(start_mode: str) -> t.Iterator[Call]:
     """Return the calls that restore the start mode of cloudbase-init."""
     if start_mode:
         arguments = ("config", CLOUDBASE, "start=", start_mode)
@@ -209,7 +209,7 @@ def sysprep_calls(
         *clean,
         *(remove_path(path, f"secret-{number}") for number, path in enumerate(secrets)),
         *removals,
-        *_set_back(cloudbase_start_mode),
+        *_restore_start_mode(cloudbase_start_mode),
         action(
             "sysprep",
             _SYSPREP,

@@ -83,8 +83,8 @@ class Survey:
         return next((service for service in self.services if service.name.casefold() == name.casefold()), None)
 
 
-def calls(wanted: catalogue.RequestedLogs) -> tuple[Call, ...]:
-    """Return the calls; the batch goes on if one fails."""
+def calls(requested: catalogue.RequestedLogs) -> tuple[Call, ...]:
+    """Return the calls; the batch continues if one fails."""
     asked = [
         windows_info.call(),
         query("free", "@free-space", {"path": _VOLUME}),
@@ -96,7 +96,7 @@ def calls(wanted: catalogue.RequestedLogs) -> tuple[Call, ...]:
         ),
         query("programs", "@read-registry", {"values": [{"path": path, "name": name} for path, name in _values()]}),
     ]
-    for name, paths in wanted.files().items():
+    for name, paths in requested.files().items():
         asked.append(
             query(
                 _FILES.id(name),
@@ -105,7 +105,7 @@ def calls(wanted: catalogue.RequestedLogs) -> tuple[Call, ...]:
                 select=("FullName", "Length", "LastWriteTimeUtc"),
             )
         )
-    if catalogue.EVENT_LOGS in wanted.chosen:
+    if catalogue.EVENT_LOGS in requested.chosen:
         # A missing file without wildcards in its name would be an error.
         asked.append(
             query(
@@ -150,7 +150,7 @@ def read(seen: Observation) -> Survey:
 
 
 def _is_ours(call_id: str) -> bool:
-    """Return only the results of these calls: calls about HNS share the batch and have their own reader."""
+    """Return whether a call is one of these; calls about HNS share the batch and have their own reader."""
     return call_id in _FILES or call_id in ("free", "services", "programs", "event-logs")
 
 

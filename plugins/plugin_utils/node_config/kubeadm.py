@@ -213,5 +213,5 @@ def join_problem(seen: Observation) -> str | None:
     result = seen.calls.get(seen.stopped.id)
     if result is None or result.error is None:
         return f"stopped at {seen.stopped.id}"
-    words = result.stderr.strip() or result.stdout.strip() or str(result.error)
-    return f"{seen.stopped.id}: exit code {result.exit_code}: {words[-2000:]}" if result.exit_code else words
+    output = result.stderr.strip() or result.stdout.strip() or str(result.error)
+    return f"{seen.stopped.id}: exit code {result.exit_code}: {output[-2000:]}" if result.exit_code else output

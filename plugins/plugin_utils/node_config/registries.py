@@ -64,7 +64,7 @@ class RegistryConfig:
     @property
     def secret(self) -> bool:
         """Whether headers are sent, which contain credentials."""
-        return any(place.headers for place in (self.server, *self.mirrors))
+        return any(server.headers for server in (self.server, *self.mirrors))
 
 
 def read(registries: t.Mapping[str, t.Any]) -> list[RegistryConfig]:
@@ -95,7 +95,7 @@ def hosts_toml(registry: RegistryConfig) -> str:
             mirrors=registry.mirrors,
             any_registry=_ANY,
             # Next to hosts.toml, or at the given path on the node.
-            ca_paths=lambda place: [_ca_name(text) if _PEM in text else text for text in place.ca],
+            ca_paths=lambda server: [_ca_name(text) if _PEM in text else text for text in server.ca],
         )
     except ValueError:
         # Without its cause, which contains the value: ansible-core 2.19 appends causes to messages.
@@ -106,11 +106,11 @@ def containerd_files(registries: t.Sequence[RegistryConfig], folder: str) -> Fil
     """Return the File resources below containerd's `config_path`."""
     files: Files = []
     for registry in registries:
-        place = f"{folder}\\{_folder(registry.host)}"
-        for text in dict.fromkeys(text for found in (registry.server, *registry.mirrors) for text in found.ca):
+        host_folder = f"{folder}\\{_folder(registry.host)}"
+        for text in dict.fromkeys(text for server in (registry.server, *registry.mirrors) for text in server.ca):
             if _PEM in text:
-                files.append({"type": "File", "name": f"{place}\\{_ca_name(text)}", "content": text})
-        hosts = {"type": "File", "name": f"{place}\\hosts.toml", "content": hosts_toml(registry)}
+                files.append({"type": "File", "name": f"{host_folder}\\{_ca_name(text)}", "content": text})
+        hosts = {"type": "File", "name": f"{host_folder}\\hosts.toml", "content": hosts_toml(registry)}
         files.append({**hosts, "acl": ADMINISTRATORS_ONLY_FILE, "no_log": True} if registry.secret else hosts)
     return files
 
@@ -185,11 +185,11 @@ def _buildkit_registries(registries: t.Sequence[RegistryConfig], folder: str) ->
         base = f"{folder}\\{_folder(registry.host)}"
         mirrors = [(_bare(mirror.url), mirror) for mirror in registry.mirrors]
         tables.setdefault(registry.host, _BuildkitRegistry()).mirrors += [name for name, dummy in mirrors]
-        for name, place in ((registry.host, registry.server), *mirrors):
+        for name, server in ((registry.host, registry.server), *mirrors):
             table = tables.setdefault(name.partition("/")[0], _BuildkitRegistry())
-            table.http |= place.url.startswith("http://")
-            table.insecure |= place.skip_verify
-            paths = (f"{base}\\{_ca_name(text)}" if _PEM in text else text for text in place.ca)
+            table.http |= server.url.startswith("http://")
+            table.insecure |= server.skip_verify
+            paths = (f"{base}\\{_ca_name(text)}" if _PEM in text else text for text in server.ca)
             table.ca += [path for path in paths if path not in table.ca]
     return {name: table for name, table in tables.items() if table != _BuildkitRegistry()}
 
@@ -248,8 +248,8 @@ def docker_settings(registries: t.Sequence[RegistryConfig]) -> dict[str, list[st
         for registry in registries
         if registry.server.skip_verify or registry.server.url.startswith("http://")
     ]
-    found = {"registry-mirrors": mirrors, "insecure-registries": insecure}
-    return {key: value for key, value in found.items() if value}
+    settings = {"registry-mirrors": mirrors, "insecure-registries": insecure}
+    return {key: value for key, value in settings.items() if value}
 
 
 def _is_rich(mirror: RegistryServer) -> bool:
@@ -268,12 +268,12 @@ def _registry(host: str, given: t.Any) -> RegistryConfig:
         raise ResourceError(where, given, "expected server or mirrors", "_default stands for all other registries.")
     if host == "_default" and not given.get("server") and any(given.get(key) for key in ("username", "headers")):
         raise ResourceError(where, given, "expected server", "All registries would be sent these credentials.")
-    server = _place(where, {**settings, "url": given.get("server") or default}, "server")
+    server = _server(where, {**settings, "url": given.get("server") or default}, "server")
     mirrors = given.get("mirrors") or []
     if isinstance(mirrors, (str, t.Mapping)) or not isinstance(mirrors, t.Sequence):
         raise ResourceError(f"{where}.mirrors", _kind(mirrors), "expected a list of URLs, or of mappings with url")
-    found = tuple(
-        _place(f"{where}.mirrors[{number}]", {"url": mirror} if isinstance(mirror, str) else mirror, "url")
+    servers = tuple(
+        _server(f"{where}.mirrors[{number}]", {"url": mirror} if isinstance(mirror, str) else mirror, "url")
         for number, mirror in enumerate(mirrors)
     )
     return RegistryConfig(
@@ -281,12 +281,12 @@ def _registry(host: str, given: t.Any) -> RegistryConfig:
         server=server,
         # Mirrors never receive pushes, and are trusted to resolve names only because the user lists them here.
         mirrors=tuple(
-            dataclasses.replace(mirror, capabilities=mirror.capabilities or ("pull", "resolve")) for mirror in found
+            dataclasses.replace(mirror, capabilities=mirror.capabilities or ("pull", "resolve")) for mirror in servers
         ),
     )
 
 
-def _place(where: str, given: t.Any, url_key: str) -> RegistryServer:
+def _server(where: str, given: t.Any, url_key: str) -> RegistryServer:
     if not isinstance(given, t.Mapping):
         raise ResourceError(where, _kind(given), "expected a URL, or a mapping with url")
     known = ("url", "ca", "username", "password", "headers", "capabilities", "skip_verify", "override_path")
@@ -336,15 +336,15 @@ def _all_headers(where: str, given: t.Mapping[str, t.Any]) -> dict[str, str]:
     headers = given.get("headers") or {}
     if not isinstance(headers, t.Mapping) or not all(_HEADER.fullmatch(str(name)) for name in headers):
         raise ResourceError(f"{where}.headers", _HIDDEN, "expected a mapping of HTTP headers to their values")
-    found = {str(name): str(value) for name, value in headers.items()}
+    texts = {str(name): str(value) for name, value in headers.items()}
     username, password = given.get("username"), given.get("password")
     if username is None and password is None:
-        return found
+        return texts
     if not username or password is None or ":" in str(username):
         raise ResourceError(where, _HIDDEN, "expected both username (without a colon) and password")
-    if any(name.casefold() == "authorization" for name in found):
+    if any(name.casefold() == "authorization" for name in texts):
         raise ResourceError(where, AsItIs("both"), "expected either username and password, or a header Authorization")
-    return {**found, "Authorization": "Basic " + base64.b64encode(f"{username}:{password}".encode()).decode()}
+    return {**texts, "Authorization": "Basic " + base64.b64encode(f"{username}:{password}".encode()).decode()}
 
 
 def _capabilities(where: str, given: t.Any) -> tuple[str, ...]:

@@ -104,7 +104,7 @@ def read(answer: CallResult | None, patches: t.Sequence[Patch], boots: int) -> d
     result = _result(answer)
     if not result.get("finished"):
         why = "Windows Update did not answer in time" if result else "Windows Update's answer was lost"
-        return {patch.name: Attempt(outcome="passing", why=why, boots=boots) for patch in patches}
+        return {patch.name: Attempt(outcome="temporary", why=why, boots=boots) for patch in patches}
     return {patch.name: _attempt(patch, result, boots) for patch in patches}
 
 
@@ -127,12 +127,12 @@ def _attempt(patch: Patch, result: t.Mapping[str, t.Any], boots: int) -> Attempt
     if mine:
         # Another update's download failed, or a reboot was pending: then none is installed.
         return Attempt(
-            outcome="passing", why=f"Windows Update did not install {title}: {_message(result)}", boots=boots
+            outcome="temporary", why=f"Windows Update did not install {title}: {_message(result)}", boots=boots
         )
     if result.get("failed") and not result.get("updates"):
         code = int(result.get("hresult") or 0)
         kind = meaning(code) if unsigned(code) else "failed"
-        return Attempt(outcome="passing" if kind == "passing" else "failed", why=_message(result), boots=boots)
+        return Attempt(outcome="temporary" if kind == "temporary" else "failed", why=_message(result), boots=boots)
     filtered = _of(patch, result.get("filtered_updates"))
     if filtered and "hidden" in (filtered[0].get("filtered_reasons") or ()):
         return Attempt(outcome="not_offered", why=f"{filtered[0].get('title')} is hidden on this machine", boots=boots)
@@ -142,17 +142,17 @@ def _attempt(patch: Patch, result: t.Mapping[str, t.Any], boots: int) -> Attempt
 
 def _of(patch: Patch, updates: t.Any) -> list[t.Mapping[str, t.Any]]:
     number = patch.kb.removeprefix("KB")
-    found = []
+    matching = []
     for update in (updates or {}).values() if isinstance(updates, t.Mapping) else ():
         kbs = update.get("kb")
         if number in [str(kb).removeprefix("KB") for kb in (kbs if isinstance(kbs, list) else [kbs])]:
-            found.append(update)
-    return found
+            matching.append(update)
+    return matching
 
 
 def _message(result: t.Mapping[str, t.Any]) -> str:
     """Return the message of win_updates, with its HRESULT in words."""
     # "Searching for updates:", for example.
-    message = str(result.get("msg") or "it did not say why").strip().removesuffix(":")
+    message = str(result.get("msg") or "no reason was reported").strip().removesuffix(":")
     code = int(result.get("hresult") or 0)
     return f"{message}: {describe(code)}" if unsigned(code) else message

@@ -53,13 +53,13 @@ class Node:
         action: AnsibleAction,
         task_vars: t.Mapping[str, t.Any],
         *,
-        patience: Timeouts | None = None,
+        timeouts: Timeouts | None = None,
         on_progress: t.Callable[[Progress], None] | None = None,
         clock: t.Callable[[], float] = time.monotonic,
         sleep: t.Callable[[float], None] = time.sleep,
     ) -> None:
         self.name = str(task_vars.get("inventory_hostname") or "node")
-        self.patience = patience or Timeouts()
+        self.timeouts = timeouts or Timeouts()
         self.on_progress = on_progress
         self._runner = ModuleRunner(action, task_vars)
         self._clock, self._sleep = clock, sleep
@@ -122,7 +122,7 @@ class Node:
         batch = dataclasses.replace(batch, key=key, forget=self._forget)
         self._asked[key] = batch.calls
         private = private or batch.secret
-        deadline = self._clock() + self.patience.batch
+        deadline = self._clock() + self.timeouts.batch
         for dummy in range(_SENDS):
             started = False
             try:
@@ -132,7 +132,7 @@ class Node:
                 self._recover(error, step)
                 answer = None
             if answer is None or answer.state == "known":
-                poll = min(self.patience.poll, self.patience.watched_poll) if batch.watched else self.patience.poll
+                poll = min(self.timeouts.poll, self.timeouts.watched_poll) if batch.watched else self.timeouts.poll
                 answer = self._collect(key, step, deadline, private=private, started=started, poll=poll)
             if answer.state == "unknown":
                 continue
@@ -140,7 +140,7 @@ class Node:
             self._runner.close_abandoned()
             if answer.state == "lost":
                 where = f" at {answer.progress.id}" if answer.progress else ""
-                raise BatchLost(f"{self.name}: {step}: the node lost the work{where}", answer.progress)
+                raise BatchLost(f"{self.name}: {step}: the node lost the batch{where}", answer.progress)
             return answer
         raise NodeError(f"{self.name}: {step}: the batch did not arrive in {_SENDS} attempts")
 
@@ -154,8 +154,8 @@ class Node:
             NodeError: as in `run`.
             AnsibleConnectionFailure: as in `run`.
         """
-        end = self._clock() + self.patience.batch
-        answer = self._collect(key, step, end, private=True, started=False, poll=self.patience.poll)
+        end = self._clock() + self.timeouts.batch
+        answer = self._collect(key, step, end, private=True, started=False, poll=self.timeouts.poll)
         self._forget = (*self._forget, key)
         return answer
 
@@ -202,7 +202,7 @@ class Node:
         """
         self._asked[key] = asked
         deadline = self._clock() + seconds
-        answer = self._poll(key, step, deadline, private=True, started=False, poll=self.patience.poll)
+        answer = self._poll(key, step, deadline, private=True, started=False, poll=self.timeouts.poll)
         if answer.state != "running":
             self._forget = (*self._forget, key)
         return answer
@@ -231,7 +231,7 @@ class Node:
             AnsibleConnectionFailure: the node cannot be reached.
         """
         try:
-            job = (int(self.patience.batch) + 600, f"{FOLDER}\\{key}")
+            job = (int(self.timeouts.batch) + 600, f"{FOLDER}\\{key}")
             result = self._runner.start_job(name, arguments, detach=job)
             if result.get("unreachable"):
                 raise ConnectionLost(str(result.get("msg")))
@@ -277,7 +277,7 @@ class Node:
             send=lambda batch: self._send_reboot(batch, step),
             reconnect=self._runner.reset,
             away=(ConnectionLost, NodeError),
-            timeout=self.patience.reboot,
+            timeout=self.timeouts.reboot,
             clock=self._clock,
             sleep=self._sleep,
         )
@@ -303,8 +303,8 @@ class Node:
         if answer.state == "running":
             where = f", now at {answer.progress.id}" if answer.progress else ""
             raise NodeError(
-                f"{self.name}: {step}: not finished after {self.patience.batch:.0f} seconds (timeout){where}; "
-                "the node goes on with it"
+                f"{self.name}: {step}: not finished after {self.timeouts.batch:.0f} seconds (timeout){where}; "
+                "the batch keeps running on the node"
             )
         return answer
 
@@ -330,7 +330,7 @@ class Node:
                 return answer
             if answer.progress and self.on_progress:
                 self.on_progress(answer.progress)
-            poll = max(poll, min(poll * 4, self.patience.longest_poll))
+            poll = max(poll, min(poll * 4, self.timeouts.longest_poll))
             if self._clock() >= deadline:
                 return answer
 
@@ -342,10 +342,10 @@ class Node:
             raise NodeError(f"{self.name}: {step}: {KEEPS_FILES}")
         wire = json.dumps(batch.to_wire(), separators=(",", ":"))
         if len(wire) > MAX_BATCH_BYTES:
-            accepted = f"at most {MAX_BATCH_BYTES} are accepted"
-            raise NodeError(f"{self.name}: {step}: {len(wire)} bytes in one batch; {accepted}")
+            expected = f"expected at most {MAX_BATCH_BYTES} bytes in one batch"
+            raise NodeError(f"{self.name}: {step}: {expected}, got {len(wire)}")
         # The watchdog ends the batch at its limit, so it gets more time than ours.
-        job = (int(self.patience.batch) + 600, f"{FOLDER}\\{batch.key}") if detach else None
+        job = (int(self.timeouts.batch) + 600, f"{FOLDER}\\{batch.key}") if detach else None
         collects = batch.mode == "collect"
         result = self._runner.execute(wire, private=private, detach=job, system=system, collects=collects)
         observation = result.get("observation")
@@ -379,8 +379,8 @@ class Node:
         error: Exception = lost
         while True:
             self._refusals += _REFUSED.search(str(error)) is not None
-            patience = self.patience.reconnect if self._reached else self.patience.first_contact
-            if self._clock() - self._outage + self._delay > patience or self._refusals >= self._logons():
+            limit = self.timeouts.reconnect if self._reached else self.timeouts.first_contact
+            if self._clock() - self._outage + self._delay > limit or self._refusals >= self._logons():
                 raise AnsibleConnectionFailure(printable(f"{self.name}: {step}: {error}")) from error
             self._sleep(self._delay)
             self._delay = min(self._delay * 2, 15.0)

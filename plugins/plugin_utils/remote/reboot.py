@@ -131,11 +131,11 @@ class Reboot:
             if seen is not None and is_another_boot(boot, seen.boot):
                 if seen["logon"].ok:
                     return
-                error = "it has booted, and its logon screen is not up yet"
+                error = "it has booted, but its logon screen is not up yet"
             elif seen is not None and not ordered:
                 ordered, error = self._order(message, deadline)
             elif seen is not None:
-                error = "a reboot was ordered, but it still runs"
+                error = "a reboot was ordered, but it has not shut down yet"
             self.sleep(_PAUSE)
         raise NotRebooted(f"expected the node to be back within {self.timeout:.0f} seconds; last seen: {error}")
 
@@ -150,15 +150,15 @@ class Reboot:
             self._reconnect(deadline)
             return False, str(lost) or type(lost).__name__
         if seen is None or seen.state in ("unknown", "running"):
-            return False, "the order was not answered"
+            return False, "it did not answer the order to reboot"
         if seen.state == "lost":
             # The session was ended while it sent the order. A second order is harmless: it ends with 1115.
             self.keys.append(str(uuid.uuid4()))
-            return False, "the order was interrupted"
+            return False, "the order to reboot was interrupted"
         refused = [seen[name] for name in ("order", "again")]
         if not any(result.ok for result in refused):
-            said = " ".join(f"{refused[-1].stderr} {refused[-1].stdout}".split())
-            raise NotRebooted(f"shutdown.exe ended with {refused[-1].exit_code}: {said}")
+            output = " ".join(f"{refused[-1].stderr} {refused[-1].stdout}".split())
+            raise NotRebooted(f"shutdown.exe ended with {refused[-1].exit_code}: {output}")
         return True, ""
 
     def _reconnect(self, deadline: float) -> None:

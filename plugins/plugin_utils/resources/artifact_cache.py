@@ -28,7 +28,7 @@ class ArtifactCache(Resource):
     type: t.ClassVar[str] = "ArtifactCache"
     name: str = dataclasses.field(metadata={"help": "The cache folder."})
     keep: tuple[str, ...] = dataclasses.field(
-        metadata={"help": "Files of the cache: the folders in which they lie stay, all other versions go."}
+        metadata={"help": "Files of the cache whose folders are kept; all other versions are removed."}
     )
 
     def __post_init__(self) -> None:

@@ -36,12 +36,13 @@ class CertificateImport(Resource):
     name: str = dataclasses.field(metadata={"help": "A label."})
     content: str = dataclasses.field(metadata={"help": "The certificates in PEM, one or more; no private key."})
     store: t.Literal["Root", "CA", "TrustedPublisher", "TrustedPeople"] = dataclasses.field(
-        default="Root", metadata={"help": "The store: `Root` holds trusted authorities, `CA` those between."}
+        default="Root",
+        metadata={"help": "The store: `Root` contains trusted root authorities, `CA` intermediate ones."},
     )
 
     def __post_init__(self) -> None:
         if "PRIVATE KEY" in self.content:
-            raise ResourceError("content", "(hidden)", "expected certificates only: a private key has no business here")
+            raise ResourceError("content", "(hidden)", "expected certificates only, without a private key")
         if not self.thumbprints:
             raise ResourceError(
                 "content", self.content[:60], "expected a certificate in PEM (-----BEGIN CERTIFICATE-----)"
@@ -55,7 +56,7 @@ class CertificateImport(Resource):
     @property
     def _blocks(self) -> dict[str, str]:
         """Return the certificates (PEM) by thumbprint; empty if one of them is malformed."""
-        found = {}
+        blocks = {}
         for body in _PEM.findall(self.content):
             try:
                 der = base64.b64decode("".join(body.split()), validate=True)
@@ -65,8 +66,8 @@ class CertificateImport(Resource):
             if not der.startswith(b"0"):
                 return {}
             mark = hashlib.sha1(der, usedforsecurity=False).hexdigest().upper()
-            found[mark] = f"-----BEGIN CERTIFICATE-----{body}-----END CERTIFICATE-----\n"
-        return found
+            blocks[mark] = f"-----BEGIN CERTIFICATE-----{body}-----END CERTIFICATE-----\n"
+        return blocks
 
     def observe(self) -> tuple[Call, ...]:
         values: list[Json] = [
@@ -78,10 +79,10 @@ class CertificateImport(Resource):
         return (query("store", "@read-registry", parameters, select=select),)
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
-        there = {
+        present = {
             str(item.get("path")).rpartition("\\")[2] for item in objects(self, seen, "store") if item.get("exists")
         }
-        missing = [mark for mark in self.thumbprints if mark not in there]
+        missing = [mark for mark in self.thumbprints if mark not in present]
         calls = [call for index, mark in enumerate(missing) for call in self._import(mark, str(index))]
         return update(
             self, {"missing": missing}, {"missing": []}, calls, why=f"not in {self.store}: {', '.join(missing)}"

@@ -48,15 +48,15 @@ class HostsFile(Resource):
         return (query("hosts", "@read-file", parameters),)
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
-        found = only(self, seen, "hosts")
-        text = str(found.get("content") or "").replace("\r\n", "\n")
+        observed = only(self, seen, "hosts")
+        text = str(observed.get("content") or "").replace("\r\n", "\n")
         match = _BLOCK.search(text)
         before = _entries(match[0] if match else "")
         if before == self.entries:
             return None
         # Longer text would be truncated, and other characters replaced, when the file is written back.
-        if int(found.get("size") or 0) > READ:
-            raise ResourceError(PATH, f"{found['size']} bytes", f"expected a hosts file of at most {READ} bytes")
+        if int(observed.get("size") or 0) > READ:
+            raise ResourceError(PATH, f"{observed['size']} bytes", f"expected a hosts file of at most {READ} bytes")
         if "\N{REPLACEMENT CHARACTER}" in text:
             raise ResourceError(PATH, "a file that is not UTF-8", "expected a hosts file in ASCII or UTF-8")
         # At the beginning, because Windows uses the first line with a name.

@@ -300,7 +300,7 @@ def _short(value: t.Any) -> t.Any:
 
 
 def _short_text(text: str) -> str:
-    """Return a name as a part of a place, on one line."""
+    """Return a name for the part of a message that names the place, on one line."""
     return "".join(letter if letter.isprintable() else "?" for letter in text[:60])
 
 

@@ -30,9 +30,9 @@ class TimeZone(Resource):
         return (query("zone", "Get-TimeZone", select=("Id",)),)
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
-        wanted = self.id or self.name
-        found = str(only(self, seen, "zone").get("Id"))
-        if found.casefold() == wanted.casefold():
+        desired = self.id or self.name
+        current = str(only(self, seen, "zone").get("Id"))
+        if current.casefold() == desired.casefold():
             return None
-        calls = [action("set", "Set-TimeZone", {"Id": wanted})]
-        return update(self, {"time_zone": found}, {"time_zone": wanted}, calls)
+        calls = [action("set", "Set-TimeZone", {"Id": desired})]
+        return update(self, {"time_zone": current}, {"time_zone": desired}, calls)

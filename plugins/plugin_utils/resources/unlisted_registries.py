@@ -31,7 +31,7 @@ class UnlistedRegistries(Resource):
 
     type: t.ClassVar[str] = "UnlistedRegistries"
     name: str = dataclasses.field(
-        metadata={"help": "The folder that holds one for each registry, such as containerd's `config_path`."}
+        metadata={"help": "The folder with a subfolder for each registry, such as containerd's `config_path`."}
     )
     keep: tuple[str, ...] = dataclasses.field(metadata={"help": "Names of the folders below it that are listed now."})
 
@@ -52,11 +52,11 @@ class UnlistedRegistries(Resource):
         return (query("noted", "@read-registry", {"values": values}),)
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
-        told = only(self, seen, "noted").get("value")
+        recorded = only(self, seen, "noted").get("value")
         # Only names of folders are removed, whatever else the record contains.
         noted = {
             name
-            for name in (told if isinstance(told, list) else [told])
+            for name in (recorded if isinstance(recorded, list) else [recorded])
             if isinstance(name, str) and _NAME.fullmatch(name)
         }
         kept = {name.casefold() for name in self.keep}

@@ -31,7 +31,7 @@ class W32Time(Resource):
         default=(), metadata={"help": "Time servers; flags may follow (`host,0x9`); the default is `0x8` (client)."}
     )
     sync_type: t.Literal["manual", "domain", "all"] = dataclasses.field(
-        default="manual", metadata={"help": "From the peers, from the domain, or both."}
+        default="manual", metadata={"help": "Whether the time comes from the peers, from the domain, or from both."}
     )
 
     def __post_init__(self) -> None:
@@ -47,12 +47,14 @@ class W32Time(Resource):
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         only(self, seen, "parameters")
-        found = {item.get("name"): str(item.get("value") or "") for item in seen["parameters"].output}
+        parameters = {item.get("name"): str(item.get("value") or "") for item in seen["parameters"].output}
         kinds = {kind: word for word, kind in _TYPES.items()}
-        before: dict[str, t.Any] = {"sync_type": kinds.get(found.get("Type", ""), found.get("Type") or "none")}
+        before: dict[str, t.Any] = {
+            "sync_type": kinds.get(parameters.get("Type", ""), parameters.get("Type") or "none")
+        }
         after: dict[str, t.Any] = {"sync_type": self.sync_type}
         if self.peers:
-            before["peers"], after["peers"] = _peers(found.get("NtpServer", "").split()), _peers(self.peers)
+            before["peers"], after["peers"] = _peers(parameters.get("NtpServer", "").split()), _peers(self.peers)
         return update(self, before, after, self._configure())
 
     def _configure(self) -> t.Iterator[Call]:

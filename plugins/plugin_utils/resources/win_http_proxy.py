@@ -29,15 +29,15 @@ class WinHttpProxy(Resource):
     proxy: str | None = dataclasses.field(
         default=None,
         metadata={
-            "help": "`host:port`, or a URL: its scheme and credentials are dropped, WinHTTP cannot use them.",
+            "help": "`host:port`, or a URL, whose scheme and credentials are dropped, because WinHTTP cannot use them.",
             "secret": True,
         },
     )
     bypass: tuple[str, ...] = dataclasses.field(
         default=(),
         metadata={
-            "help": "What is reached without it. As in `no_proxy`, `.example.org` is a domain and a CIDR a network;"
-            " networks of IPv6 cannot be written there and are left out."
+            "help": "Hosts that are reached without it. As in `no_proxy`, `.example.org` is a domain and a CIDR a"
+            " network; WinHTTP supports no IPv6 networks, so they are left out."
         },
     )
     state: t.Literal["present", "absent"] = dataclasses.field(
@@ -46,8 +46,8 @@ class WinHttpProxy(Resource):
     managed: bool = dataclasses.field(
         default=False,
         metadata={
-            "help": "Note on the node that the proxy is managed while it is `present`; `absent` then removes it"
-            " only where there is such a note: a proxy that others set stays."
+            "help": "Record on the node that the proxy is managed while it is `present`; `absent` then removes it"
+            " only if there is such a record, so that a proxy that others set stays."
         },
     )
 

@@ -49,7 +49,7 @@ class _Form(t.NamedTuple):
 _FORMS = (
     # Keys and certificates in kubeconfigs: PEM in base64.
     _Form(("ls0tls1crudjti",), re.compile(r"LS0tLS1CRUdJTi[A-Za-z0-9+/=_-]+")),
-    # https://user:pass/word@host, unless a port follows the colon and the path has an @ (as in credentials.py).
+    # https://user:pass/word@host, unless a port follows the colon and the path has an @ (as in url_credentials.py).
     _Form(
         ("@",),
         re.compile(r"(?<=://)[^/?#\s\"'<>@:\[]{1,64}:(?!\d{1,5}(?:[/?#,\s]|\Z))[^\s\"'<>]{1,512}@(?!sha256:)"),
@@ -160,9 +160,9 @@ class Redaction:
 
     def __init__(self, known: t.Iterable[str] = ()) -> None:
         # Short secrets would match parts of too many words.
-        words = {form for word in known if len(word) >= 6 for form in (word, urllib.parse.quote(word, safe=""))}
-        longest_first = sorted(words, key=len, reverse=True)
-        self._known = re.compile("|".join(map(re.escape, longest_first))) if words else None
+        texts = {form for word in known if len(word) >= 6 for form in (word, urllib.parse.quote(word, safe=""))}
+        longest_first = sorted(texts, key=len, reverse=True)
+        self._known = re.compile("|".join(map(re.escape, longest_first))) if texts else None
 
     def text(self, text: str) -> str:
         """Return the text without secrets."""
@@ -231,11 +231,11 @@ class Redaction:
         encoding = _encoding(head)
         if encoding is None:
             return False
-        held = ""
+        pending = ""
         for text in _blocks(source, encoding, head):
-            text, held = _settled(held + text)
+            text, pending = _settled(pending + text)
             target.write(self._encoded(text))
-        target.write(self._encoded(held))
+        target.write(self._encoded(pending))
         return True
 
     def _encoded(self, text: str) -> bytes:

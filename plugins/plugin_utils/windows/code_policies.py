@@ -91,13 +91,13 @@ def enforced(results: t.Mapping[str, CallResult], allowed: t.Collection[str] = (
         results: results of `calls`, by id.
         allowed: the values of CHOICES that the site has prepared.
     """
-    found = []
+    policies = []
     rules = [name for name in _COLLECTIONS if _value(results, (f"{_APPLOCKER}\\{name}", "EnforcementMode")) == 1]
     if rules and APPLOCKER not in allowed:
-        found.append(f"AppLocker enforces its rules for {', '.join(rules)}: {_advice(APPLOCKER)}")
+        policies.append(f"AppLocker enforces its rules for {', '.join(rules)}: {_advice(APPLOCKER)}")
     if _guarded(results) == _ENFORCED and WDAC not in allowed:
-        found.append(f"App Control for Business (WDAC) is enforced: {_advice(WDAC)}")
-    return found
+        policies.append(f"App Control for Business (WDAC) is enforced: {_advice(WDAC)}")
+    return policies
 
 
 def notes(results: t.Mapping[str, CallResult]) -> list[str]:
@@ -127,11 +127,11 @@ def _advice(name: str) -> str:
     return f"allow {_ALLOW} there, then set allowed_code_policies: [{name}]"
 
 
-def _value(results: t.Mapping[str, CallResult], wanted: tuple[str, str]) -> t.Any:
+def _value(results: t.Mapping[str, CallResult], key: tuple[str, str]) -> t.Any:
     result = results.get(_REGISTRY)
     if result is None or not result.ok or len(result.output) != len(_VALUES):
         return None
-    answer = result.output[_VALUES.index(wanted)]
+    answer = result.output[_VALUES.index(key)]
     return answer.get("value") if isinstance(answer, dict) else None
 
 

@@ -101,14 +101,14 @@ def make_key(key: str, prefix: str = "") -> tuple[Call, ...]:
     `New-Item -Force` empties an existing key, and another resource of the same batch may have created it in the
     meantime, so the calls check again on the node.
     """
-    look, make = f"{prefix}key", f"{prefix}make-key"
+    check, make = f"{prefix}key", f"{prefix}make-key"
     return (
-        query(look, "@read-registry", {"values": [{"path": key}]}, select=("path", "key_exists"), on_error="stop"),
+        query(check, "@read-registry", {"values": [{"path": key}]}, select=("path", "key_exists"), on_error="stop"),
         action(
             make,
             "New-Item",
             {"Force": True},
-            input=Input(calls=(look,), where={"key_exists": False}, parameter="Path", property="path"),
+            input=Input(calls=(check,), where={"key_exists": False}, parameter="Path", property="path"),
         ),
     )
 

@@ -48,16 +48,16 @@ def removable(targets: t.Sequence[str], seen: Results) -> list[str]:
     for process in _objects(seen, "running"):
         # The start time of this process is unknown.
         began.setdefault(str(process.get("ProcessName")).casefold(), []).append(_stamp(process.get("StartTime")))
-    wanted = {target.casefold(): _stem(target).casefold() for target in targets}
-    found: list[str] = []
+    stems = {target.casefold(): _stem(target).casefold() for target in targets}
+    deletable: list[str] = []
     for call in sorted(name for name in seen if name.startswith("aside-")):
         for item in _objects(seen, call):
             path = str(item.get("FullName"))
-            aside = _MOVED_NAME.fullmatch(path)
-            if aside and aside[1].casefold() in wanted:
-                held = any(start <= aside[2] for start in began.get(wanted[aside[1].casefold()], ()))
-                found += [] if held else [path]
-    return found
+            match = _MOVED_NAME.fullmatch(path)
+            if match and match[1].casefold() in stems:
+                in_use = any(start <= match[2] for start in began.get(stems[match[1].casefold()], ()))
+                deletable += [] if in_use else [path]
+    return deletable
 
 
 def removals(paths: t.Iterable[str]) -> tuple[Call, ...]:

@@ -81,21 +81,21 @@ def find(folder: str, which: Which, seen: Results) -> list[UntrustedItem]:
     if within is None or not within.ok:
         return []
     still = seen.get("still")
-    there = {str(item.get("FullName")).casefold() for item in (still.output if still else ())}
+    remaining = {str(item.get("FullName")).casefold() for item in (still.output if still else ())}
     lists = {_path(item).casefold(): str(item.get("Sddl") or "") for item in (owners.output if owners else ())}
     theirs: list[UntrustedItem] = []
-    behind: list[str] = []
+    covered: list[str] = []
     for item in sorted(within.output, key=lambda item: str(item.get("FullName"))):
         path = str(item.get("FullName"))
         below = path.casefold()
-        gone = below not in lists and below not in there
-        if gone or any(below.startswith(f"{outer}\\") for outer in behind) or _is_aside(folder, path):
+        gone = below not in lists and below not in remaining
+        if gone or any(below.startswith(f"{outer}\\") for outer in covered) or _is_moved(folder, path):
             continue
         who = _who(lists.get(below, ""), which, folder=bool(item.get("PSIsContainer")))
         if who:
             theirs.append(UntrustedItem(path=path, who=who))
         if who or "ReparsePoint" in str(item.get("Attributes")):
-            behind.append(below)
+            covered.append(below)
     return theirs
 
 
@@ -113,7 +113,7 @@ def _path(item: t.Mapping[str, t.Any]) -> str:
     return str(item.get("Path") or "").rpartition("::")[2]
 
 
-def _is_aside(folder: str, path: str) -> bool:
+def _is_moved(folder: str, path: str) -> bool:
     return path.casefold().startswith(f"{folder.casefold()}\\{MOVED_PREFIX}")
 
 
@@ -129,7 +129,7 @@ def moves(folder: str, items: t.Sequence[UntrustedItem], target: str, sddl: str)
     Args:
         folder: the folder of the items.
         items: the items to move.
-        target: result of `aside`.
+        target: result of `quarantine_folder`.
         sddl: owner and access list of the target.
     """
     yield make_closed(target, sddl, _FOLDER, existing="empty")
@@ -147,6 +147,6 @@ def warning(items: t.Sequence[UntrustedItem], target: str) -> str:
     who = ", ".join(sorted({sid for item in items for sid in item.who}))
     listed = ", ".join(item.path for item in items[:5]) + (f" and {len(items) - 5} more" if len(items) > 5 else "")
     return (
-        f"not trusted, since others than administrators ({who}) own or can change it: {listed}. "
-        f"It counts as not there and is moved to {target}; look at it, and remove it"
+        f"users other than administrators ({who}) own or can change this content, so it is not trusted: {listed}. "
+        f"It is treated as missing and moved to {target}; inspect it there, then delete it"
     )

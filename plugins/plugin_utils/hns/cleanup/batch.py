@@ -80,8 +80,8 @@ def batch_calls(plan: CleanupPlan, key: str, options: BatchOptions) -> tuple[Cal
         checks.append(restore[-1].id)
     if plan.port_pools and plan.networks:
         calls.append(_port_pools(plan, options))
-    calls += _remains(plan)
-    calls += _looks(plan, options)
+    calls += _leftover_calls(plan)
+    calls += _final_listings(plan, options)
     calls += services.start_calls(plan.start)
     if plan.networks and plan.uplinks and plan.start:
         calls += _once_more(plan, options)
@@ -177,7 +177,7 @@ def _remove(kind: str, call_id: str, where: t.Mapping[str, Json], count: int, op
     ]
 
 
-def _remains(plan: CleanupPlan) -> list[Call]:
+def _leftover_calls(plan: CleanupPlan) -> list[Call]:
     """Return the calls that remove state files and routes."""
     calls: list[Call] = []
     if plan.files:
@@ -220,7 +220,7 @@ def _port_pools(plan: CleanupPlan, options: BatchOptions) -> Call:
     )
 
 
-def _looks(plan: CleanupPlan, options: BatchOptions) -> list[Call]:
+def _final_listings(plan: CleanupPlan, options: BatchOptions) -> list[Call]:
     """Return the calls that list the kinds again before services start and create new objects."""
     calls: list[Call] = []
     for kind in _REMOVE:

@@ -111,8 +111,8 @@ def read(seen: t.Mapping[str, CallResult]) -> Cni:
     subnet = ""
     for file in state:
         if str(file.get("path")).endswith("subnet.env"):
-            found = re.search(r"^FLANNEL_NETWORK=(\S+)", file.get("content") or "", re.MULTILINE)
-            subnet = found[1] if found else subnet
+            match = re.search(r"^FLANNEL_NETWORK=(\S+)", file.get("content") or "", re.MULTILINE)
+            subnet = match[1] if match else subnet
     return Cni(
         names=frozenset(names),
         overlay=overlay,

@@ -81,11 +81,11 @@ def read(seen: t.Mapping[str, CallResult]) -> tuple[InstalledService, ...]:
         str(item["path"])[len(_KEY) :].lower(): _START_MODES.get(item.get("value") or 0, "")
         for item in (seen["service-keys"].output if "service-keys" in seen else ())
     }
-    found = {str(item["Name"]).lower(): item for item in (seen["services"].output if "services" in seen else ())}
+    by_name = {str(item["Name"]).lower(): item for item in (seen["services"].output if "services" in seen else ())}
     return tuple(
-        InstalledService(name=name, status=str(found[name.lower()]["Status"]), start_mode=modes.get(name.lower(), ""))
+        InstalledService(name=name, status=str(by_name[name.lower()]["Status"]), start_mode=modes.get(name.lower(), ""))
         for name in RELATED
-        if name.lower() in found
+        if name.lower() in by_name
     )
 
 

@@ -97,7 +97,7 @@ def from_json(document: t.Any) -> tuple[str, tuple[Uplink, ...]]:
 
 
 def noted(seen: t.Mapping[str, CallResult]) -> tuple[str, tuple[Uplink, ...]]:
-    """Return the guard of an earlier run from the results of `look`; without a key if there is none."""
+    """Return the guard of an earlier run from the results of `inspection_calls`; without a key if there is none."""
     files = seen["note"].output if "note" in seen and seen["note"].ok else ()
     try:
         return from_json(json.loads(str(files[0].get("content") or "")) if files else {})
@@ -124,12 +124,12 @@ def _pause(call_id: str, seconds: float) -> Call:
 
 def restored(uplinks: t.Sequence[Uplink], seen: t.Mapping[str, CallResult]) -> dict[str, str]:
     """Return the restored settings as text, by name of the adapter."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for number, one in enumerate(uplinks):
         names = [name for turn in _TURNS for name in adapters.restored(seen, f"{turn}.{number}.")]
         if names:
-            found[one.alias] = ", ".join(dict.fromkeys(names))
-    return found
+            texts[one.alias] = ", ".join(dict.fromkeys(names))
+    return texts
 
 
 def replaced(seen: t.Mapping[str, CallResult]) -> bool:

@@ -46,7 +46,7 @@ class PatchedNode(DirectNode):
 
     def __init__(self, machine: Machine) -> None:
         super().__init__(machine)
-        self.patience = Timeouts()
+        self.timeouts = Timeouts()
         self.failures: dict[int, Exception] = {}
 
     def observe(self, calls: t.Sequence[Call], *, step: str = "", private: bool = False) -> Observation:

@@ -31,7 +31,7 @@ class GuardedNode(DirectNode):
 
     def __init__(self, machine: Machine) -> None:
         super().__init__(machine)
-        self.patience = Timeouts()
+        self.timeouts = Timeouts()
         self.started: list[str] = []
         self.state = "running"
 

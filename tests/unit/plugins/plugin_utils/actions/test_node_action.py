@@ -51,7 +51,7 @@ OPTIONS = {
 def test_an_action_gets_its_options_and_a_node_that_knows_its_limits() -> None:
     def perform(_self: object, options: t.Mapping[str, t.Any], session: t.Any) -> dict[str, t.Any]:
         node = session.node
-        return {"options": dict(options), "name": node.name, "patience": node.patience, "said": "a\x07b"}
+        return {"options": dict(options), "name": node.name, "timeouts": node.timeouts, "said": "a\x07b"}
 
     node = Answering()
     own = {"reboot_timeout": "7", "reconnect_timeout": 8, "timeout": 9, "name": "n"}

@@ -173,7 +173,7 @@ def test_a_long_download_tells_how_far_it_is(site: Site, tmp_path: Path, monkeyp
     monkeypatch.setattr(fetch, "_BLOCK", 500_000)
     site.replies = {"file": [Reply(body=b"x" * 2_000_000)]}
     times, lines = iter(range(0, 1000, 6)), []
-    fetcher = Fetcher(attempts=1, say=lines.append, clock=lambda: float(next(times)))
+    fetcher = Fetcher(attempts=1, notify=lines.append, clock=lambda: float(next(times)))
     fetcher.file(FetchSource(url=f"{site.url}/file?sig=1"), tmp_path / "a")
     assert lines == [f"bundle: {site.url}/file: {done} of 2 MB" for done in (1, 2)]
 

@@ -213,7 +213,7 @@ def test_progress_of_long_work_is_said_once_per_change() -> None:
     world = World()
     world.running_answers = 3
     said: list[str] = []
-    converge(world, Setting(name="a", long=True), Setting(name="b"), say=said.append)
+    converge(world, Setting(name="a", long=True), Setting(name="b"), notify=said.append)
     assert said == ["win-1: 1/2 Setting a"]
 
 

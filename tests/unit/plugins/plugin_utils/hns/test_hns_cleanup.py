@@ -74,20 +74,20 @@ class FakeNode:
 
 def cleanup(node: FakeNode, scope: t.Any = "stale", **more: t.Any) -> Cleanup:
     options = CleanupOptions(facts=FactsOptions(), batch=BatchOptions())
-    session: NodeSession[t.Any] = NodeSession(t.cast("t.Any", node), say=more.pop("say", None))
+    session: NodeSession[t.Any] = NodeSession(t.cast("t.Any", node), notify=more.pop("notify", None))
     return Cleanup(session, CleanupRequest(scope=scope), options, **more)
 
 
 def test_people_see_each_step_when_it_happens() -> None:
     lines: list[str] = []
     node = FakeNode([BatchLost("lost", Progress(id="remove-endpoints", done=3, total=9))])
-    cleanup(node, say=lines.append).run()
+    cleanup(node, notify=lines.append).run()
     assert lines[0] == "win: look: 1 endpoint, 1 namespace to remove"
     assert lines[1].startswith("win: hns_cleanup stale at remove-networks (9 of ")
     assert lines[-1].startswith("win: remove: ")
     # Hundreds of nodes with nothing to do say nothing.
     quiet: list[str] = []
-    cleanup(FakeNode(), "networks", say=quiet.append, check_mode=True).run()
+    cleanup(FakeNode(), "networks", notify=quiet.append, check_mode=True).run()
     assert not quiet
 
 

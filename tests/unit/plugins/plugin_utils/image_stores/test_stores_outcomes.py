@@ -36,7 +36,7 @@ LOGGED_IN = DockerStore(docker="docker.exe", path="C:\\data", config_dir="C:\\do
 def calls_of(one: store.Store) -> dict[str, list[str]]:
     calls = {
         "look": one.list_calls(),
-        "look_for_use": one.look_for_use(),
+        "look_for_use": one.container_calls(),
         "pull": [one.pull(NAME, HOW)],
         "load": one.load("C:\\x.tar", HOW),
         "check": one.check(NAME),

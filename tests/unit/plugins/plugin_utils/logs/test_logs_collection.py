@@ -40,7 +40,7 @@ class LoggingNode(DirectNode):
 
     def __init__(self, machine: Machine) -> None:
         super().__init__(machine)
-        self.patience = Timeouts()
+        self.timeouts = Timeouts()
         self.steps: list[str] = []
         self.breaks: dict[str, Exception] = {}
 
@@ -75,8 +75,8 @@ def said() -> list[str]:
 
 @pytest.fixture
 def collection(node: LoggingNode, tmp_path: Path, said: list[str]) -> Collection:
-    wanted, redaction = catalogue.wanted(OPTIONS), Redaction(["s3cret-word"])
-    return Collection(NodeSession(t.cast("t.Any", node), say=said.append), wanted, tmp_path / "new" / "logs", redaction)
+    wanted, redaction = catalogue.requested_logs(OPTIONS), Redaction(["s3cret-word"])
+    return Collection(NodeSession(t.cast("t.Any", node), notify=said.append), wanted, tmp_path / "new" / "logs", redaction)
 
 
 def left_behind(node: LoggingNode, tmp_path: Path) -> list[str]:
@@ -129,7 +129,7 @@ def test_a_link_that_breaks_leaves_no_archive_and_cleans_up(
         collection.collect()
     assert node.steps == ["look for logs", "gather logs", "clean up"]
     # Nobody waits long for a node only to clean up on it.
-    assert (node.patience.reconnect, node.patience.first_contact) == (5.0, 5.0)
+    assert (node.timeouts.reconnect, node.timeouts.first_contact) == (5.0, 5.0)
     assert not collection.outcome.to_result()["changed"]
     assert list((tmp_path / "new" / "logs").iterdir()) == []
 
@@ -154,9 +154,9 @@ def test_a_folder_that_cannot_be_written_to_is_said_before_the_node_is_asked(
     node: LoggingNode, tmp_path: Path, said: list[str]
 ) -> None:
     (tmp_path / "file").write_text("no folder", encoding="utf-8")
-    wanted = catalogue.wanted(OPTIONS)
+    wanted = catalogue.requested_logs(OPTIONS)
     collection = Collection(
-        NodeSession(t.cast("t.Any", node), say=said.append), wanted, tmp_path / "file" / "logs", Redaction()
+        NodeSession(t.cast("t.Any", node), notify=said.append), wanted, tmp_path / "file" / "logs", Redaction()
     )
     with pytest.raises(ResourceError, match="expected a folder that can be written to"):
         collection.collect()

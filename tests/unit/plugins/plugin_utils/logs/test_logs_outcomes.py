@@ -60,7 +60,7 @@ def options(**more: Any) -> dict[str, Any]:
 
 
 def wanted(**more: Any) -> catalogue.RequestedLogs:
-    return catalogue.wanted(options(**more))
+    return catalogue.requested_logs(options(**more))
 
 
 def seen(**calls: CallResult) -> Observation:

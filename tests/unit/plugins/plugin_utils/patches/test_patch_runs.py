@@ -154,7 +154,7 @@ class Case:
 
 
 def session(node: Answers, allowed: bool = False, say: Callable[[str], object] | None = None) -> NodeSession[Any]:
-    return NodeSession(cast("Any", node), allow_unsupported_windows=allowed, say=say)
+    return NodeSession(cast("Any", node), allow_unsupported_windows=allowed, notify=say)
 
 
 def options(**more: Any) -> PatchOptions:

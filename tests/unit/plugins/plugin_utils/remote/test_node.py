@@ -28,13 +28,13 @@ def machine() -> ScriptedMachine:
 
 
 def make(
-    machine: ScriptedMachine, faults: t.Mapping[int, Fault] | None = None, **patience: float
+    machine: ScriptedMachine, faults: t.Mapping[int, Fault] | None = None, **limits: float
 ) -> tuple[Node, FakeAction]:
     action, time = FakeAction(machine, faults), FakeTime()
     node = Node(
         t.cast("t.Any", action),
         {"inventory_hostname": "win-1"},
-        patience=Timeouts(**patience),  # type: ignore[arg-type]
+        timeouts=Timeouts(**limits),  # type: ignore[arg-type]
         clock=time.clock,
         sleep=time.sleep,
     )
