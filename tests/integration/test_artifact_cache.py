@@ -218,7 +218,7 @@ def test_whatever_goes_wrong_is_told_with_its_source_and_the_others_come(
         ("html", "a page of HTML"),
         ("wrong", "not have the format of its name"),
         ("truncated", "no whole archive"),
-        ("unsafe", "names that lead out of its folder: ../"),
+        ("unsafe", "names that lead outside its target folder: ../"),
     ],
 )
 def test_what_nothing_verifies_has_at_least_to_look_like_what_it_is(
@@ -239,7 +239,7 @@ def test_a_zip_that_leads_out_of_its_folder_is_refused_whatever_verifies_it(
     pinned = {"version": "1.0.0", "sha256": hashlib.sha256(evil).hexdigest()}
     kinds = {"tool": {"url": "https://files.example/tool/{version}/tool.zip"}}
     run = cache(node, {"tool": [pinned]}, server, kinds=kinds)
-    assert "names that lead out of its folder" in run.outcome.failures[0]
+    assert "names that lead outside its target folder" in run.outcome.failures[0]
     assert not node.machine.files.exists(f"{CACHE}\\tool\\1.0.0\\tool.zip")
 
 

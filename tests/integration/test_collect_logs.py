@@ -212,7 +212,7 @@ def test_no_secret_is_in_an_archive_or_left_anywhere(node: NodeFactory, tmp_path
     assert traces(json.dumps(result).encode()) == []
     manifest = json.loads(found["manifest.json"])
     left_out = {item["path"]: item["why"] for item in manifest["left_out"]}
-    assert "never taken" in left_out[r"C:\etc\kubernetes\kubelet.conf"]
+    assert "never collected" in left_out[r"C:\etc\kubernetes\kubelet.conf"]
     assert "nothing is taken from" in left_out[r"C:\Windows\Panther\setupact.log"]
     # What can be read is there, with blanks.
     kubelet = found["files/kubelet/C/var/log/kubelet/kubelet.log"].decode()
@@ -255,7 +255,7 @@ def test_a_full_disk_is_told_before_anything_is_gathered(node: NodeFactory, tmp_
     faults.set_fault(machine, {"kind": "disk_full", "free": 100_000_000})
     result = collect(machine, tmp_path)
     assert result["failed"]
-    assert "95 MB are free on C:" in result["msg"]
+    assert "of free space on C:, got 95 MB" in result["msg"]
     assert "limit_mb" in result["msg"]
     # What is known of the node is known all the same.
     assert result["windows"]["build"] == 20348
@@ -309,7 +309,7 @@ def test_a_node_that_goes_away_is_cleaned_by_the_next_run(node: NodeFactory, fle
         patch.setattr(collection, "_AFTER_A_BROKEN_LINK", 0.1)
         result = collect(machine, tmp_path, **small)
     assert result["unreachable"]
-    assert result["msg"].startswith("win: bring ")
+    assert result["msg"].startswith("win: download ")
     assert result["windows"]["build"] == 20348
     assert list(tmp_path.iterdir()) == []
     left = gathered(machine)

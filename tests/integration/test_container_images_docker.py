@@ -86,7 +86,7 @@ def test_docker_holds_what_is_listed_and_loses_what_nobody_uses(
         f"{host}/newer:1": "failed",
         f"{host}/none:1": "failed",
     }
-    assert "no build of it for this version of Windows" in first["images"][2]["msg"]
+    assert "no image for this version of Windows" in first["images"][2]["msg"]
     assert "the registry has no such tag" in first["images"][3]["msg"]
     assert names(machine) == {f"{host}/app:1", "mirror.local/app:latest", f"{host}/app:2"}
     second = converge(machine, listed, **given)

@@ -192,9 +192,9 @@ def test_a_node_that_stays_away_is_told_with_what_had_been_done(node: NodeFactor
     result = cleanup(machine, "all", timeout=3, reconnect_timeout=1)
     assert result["unreachable"]
     assert "did not come back" in result["msg"]
-    assert "It was to: stop kube-proxy, kubelet, remove" in result["msg"]
+    assert "Its task: stop kube-proxy, kubelet, remove" in result["msg"]
     # How far it had come: by its last news, or by what comes before the network.
-    news = r"its last news was at \S+ \(\d+ of \d+ calls done\)"
+    news = r"it last reported progress at \S+ \(\d+ of \d+ calls done\)"
     known = (
         r"it had by then stopped kube-proxy, kubelet, removed 1 policy list, 5 endpoints, 2 namespaces, 2 containers"
     )

@@ -196,5 +196,5 @@ def test_in_the_end_all_are_in_service(site: Site, resumed: tuple[PlayRun, Watch
 
 
 def test_a_disturbing_change_takes_few_commands(site: Site, resumed: tuple[PlayRun, Watch]) -> None:
-    # join_info and observe; drained: observe, install, collect, reboot (2), and a look at HNS.
+    # join_info and observe; drained: observe, install, collect, reboot (2), and a observe HNS.
     assert [site.counted["resumed"][name]["remote_commands"] for name in ("n2", "n3")] == [8, 8]

@@ -188,7 +188,7 @@ def test_a_reboot_in_the_middle_loses_the_work(node: Node, fleet: Fleet) -> None
     wait = Call(id="wait", command="Start-Sleep", parameters={"Seconds": 60}, long=True)
     power = fleet.machine("LINK").power
     break_link(fleet, "call", 8, callback=power.reboot)
-    with pytest.raises(BatchLost, match="link: apply: the node lost the work at wait"):
+    with pytest.raises(BatchLost, match="link: apply: the node lost the batch at wait"):
         node.run(Batch(calls=(wait,)))
 
 

@@ -141,7 +141,7 @@ class TestWindowsUpdate:
         wanted = [NEXT, files.add(STAGED)]
         result = install(machine, wanted, timeout=1)
         assert result["failed"]
-        assert "the node goes on with it" in result["msg"]
+        assert "the batch keeps running on the node" in result["msg"]
         result = install(machine, wanted)
         assert set(statuses(result).values()) == {"installed"}, result["patches"]
         assert [entry["attempts"] for entry in result["patches"]] == [0, 1]

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import typing as t
 
 from ..engine.resource import Resource
@@ -126,8 +127,8 @@ class Push:
         required = 2 * sum(entry.size for entry in missing) + max((entry.size for entry in missing), default=0)
         if free is not None and missing and free < required + _SPARE:
             raise NodeError(
-                f"{self._node.name}: expected {(required + _SPARE) / 1e6:.0f} MB of free disk space for {len(missing)} "
-                f"files of the bundle, got {free / 1e6:.0f} MB"
+                f"{self._node.name}: expected {math.ceil((required + _SPARE) / 1e6)} MB of free disk space for "
+                f"{len(missing)} files of the bundle, got {free // 1_000_000} MB"
             )
 
     def _join(self, calls: t.Sequence[Call], missing: t.Sequence[IndexEntry]) -> None:

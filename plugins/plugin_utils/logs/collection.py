@@ -147,8 +147,8 @@ class Collection:
         survey, selection = self.survey()
         if survey.free < selection.required_space:
             raise NodeError(
-                f"{self._node.name}: gather logs: expected {selection.required_space >> 20} MB of free space on C:, "
-                f"got {survey.free >> 20} MB; collect less (limit_mb, since, sources)"
+                f"{self._node.name}: gather logs: expected {(selection.required_space >> 20) + 1} MB of free space "
+                f"on C:, got {survey.free >> 20} MB; collect less (limit_mb, since, sources)"
             )
         work_folder = gathering.WorkFolder.named(uuid.uuid4().hex)
         try:

@@ -211,11 +211,11 @@ class PatchRun:
             target = patches_observe.path(record.patch, file)
             if not file.local or have.get(target.lower()) == file.sha256:
                 continue
-            self._session.report_progress(f"{record.patch.name}: pushing {file.name}")
+            self._session.report_progress(f"{record.patch.name}: uploading {file.name}")
             try:
-                pushed[target] = push(self._node, file.local, target, seen.pieces, f"push {file.name}")
+                pushed[target] = push(self._node, file.local, target, seen.pieces, f"upload {file.name}")
             except NodeError as error:
-                self._fail(record, f"{file.local} could not be pushed: {error}")
+                self._fail(record, f"{file.local} could not be uploaded: {error}")
                 return False
         return True
 

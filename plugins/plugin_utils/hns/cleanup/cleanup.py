@@ -146,7 +146,7 @@ class Cleanup:
             return self._node.run(batch, step=step)
         except AnsibleConnectionFailure as error:
             known = (
-                f"its last known progress is{_where(last[-1])}" if last else self.outcome.last_known_progress(removes)
+                f"it last reported progress{_where(last[-1])}" if last else self.outcome.last_known_progress(removes)
             )
             raise AnsibleConnectionFailure(
                 f"{error}: the node did not come back. Its batch of {len(batch.calls)} calls continues there; "

@@ -130,8 +130,8 @@ def check_request(request: CleanupRequest, facts: HnsFacts) -> tuple[str, ...]:
                 ", ".join(sorted(n.name for n in objects.networks if not is_protected(n, request, facts))) or "none"
             )
             raise ScopeError(
-                f"networks: expected networks that are not protected ({accepted}), got {network.name!r}, which is "
-                "(protected_networks)"
+                f"networks: expected networks that are not protected ({accepted}), got {network.name!r}. "
+                "protected_networks protects it"
             )
     return tuple(warnings)
 

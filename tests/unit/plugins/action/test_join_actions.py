@@ -59,7 +59,7 @@ JOINED = {**PLAIN, "joined": True, "server": "k8s:6443", "prepared": True, "cni"
 def test_a_plain_machine_has_not_joined(node: Node) -> None:
     assert joins(node) == PLAIN
     assert joins(node, node_name="win1") == {**PLAIN, "self_named": False}
-    assert set(node.steps) == {("look whether it has joined", True)}
+    assert set(node.steps) == {("read whether it has joined", True)}
 
 
 def test_a_node_tells_its_cluster(node: Node) -> None:

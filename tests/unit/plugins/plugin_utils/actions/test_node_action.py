@@ -58,7 +58,7 @@ def test_an_action_gets_its_options_and_a_node_that_knows_its_limits() -> None:
     found = run_on(node, action(perform), own)
     limits = {"reboot_timeout": 7, "reconnect_timeout": 8, "timeout": 9}
     assert found.pop("options") == {**OPTIONS, **limits, "name": "n"}
-    assert found == {"name": "node-1", "patience": Timeouts(batch=9, reboot=7, reconnect=8), "said": "a\\x07b"}
+    assert found == {"name": "node-1", "timeouts": Timeouts(batch=9, reboot=7, reconnect=8), "said": "a\\x07b"}
     assert run_on(node, action(perform), {})["options"] == OPTIONS
     # A task may be delegated.
     assert run_on(node, action(perform), {}, delegate_to="other")["name"] == "other"

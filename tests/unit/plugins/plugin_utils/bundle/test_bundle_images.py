@@ -89,7 +89,7 @@ def test_another_manifest_than_the_list_names_is_refused() -> None:
 
     assert [one.config.digest for one in read(top, manifest(1)).manifests["2022"]] == [f"sha256:{1:064x}"]
     wrong = f"sha256:{hashlib.sha256(manifest(2)).hexdigest()}"
-    with pytest.raises(BundleError, match=f"the registry answered {wrong} for {right}"):
+    with pytest.raises(BundleError, match=f"expected {right} from the registry, got {wrong}"):
         read(top, manifest(2))
 
 

@@ -127,7 +127,10 @@ def test_what_came_of_a_download() -> None:
     wanted = download(FIRST, SECOND)
     redirected = {"download-0": ended(47), "download-1": ended(47), "download-again": ended(7)}
     found = {
-        name: {"explain": attempts.explain(wanted, results), "brought": attempts.downloaded(wanted, results) or "nothing"}
+        name: {
+            "explain": attempts.explain(wanted, results),
+            "brought": attempts.downloaded(wanted, results) or "nothing",
+        }
         for name, results in RESULTS.items()
     }
     plain = download(DownloadSource(url="https://three.example/x"))
@@ -283,7 +286,7 @@ def test_the_checks_of_an_archive() -> None:
     assert archive_members.describe_failure(ended(2, "x")) == ""
     names = "../a\r\n../b\n../c\n../d\n"
     assert archive_members.describe_failure(ended(0, names)) == (
-        "the archive holds names that lead out of its folder: ../a, ../b, ../c"
+        "the archive contains names that lead outside its target folder: ../a, ../b, ../c"
     )
 
 

@@ -142,7 +142,7 @@ def test_lost_work_is_observed_again_and_finished() -> None:
     outcome, _ = converge(world, Setting(name="a", restarts=("kubelet",)), Setting(name="b"), faults={2: "killed"})
     assert world.settings == {"a": "on", "b": "on"}
     assert outcome.failures == []
-    assert "the node lost the work" in outcome.warnings[0]
+    assert "the node lost the batch" in outcome.warnings[0]
 
 
 def test_services_of_lost_work_restart_even_if_it_was_all_done() -> None:

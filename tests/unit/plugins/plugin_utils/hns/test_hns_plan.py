@@ -189,19 +189,22 @@ def test_an_endpoint_is_in_use_while_one_of_its_containers_runs(stopped_first: b
     [
         (
             CleanupRequest(scope="networks", networks=("cbr1",)),
-            "there is no network 'cbr1'; there are: azure, cbr0, lab, nat",
+            "networks: expected names or ids of networks (azure, cbr0, lab, nat), got 'cbr1'",
         ),
         (
             CleanupRequest(scope="networks", networks=("NAT",)),
-            "'nat' is protected (protected_networks); accepted: azure, cbr0",
+            "expected networks that are not protected (azure, cbr0), got 'nat'. protected_networks protects it",
         ),
-        (CleanupRequest(scope="networks", networks=("lab",)), "'lab' is protected"),
-        (CleanupRequest(scope="networks", networks=("cbr0",), protected=("cbr0",)), "accepted: azure, lab, nat"),
-        (CleanupRequest(scope="networks", networks=("cbr0",), protected=(CNI["id"].lower(),)), "'cbr0' is protected"),
+        (CleanupRequest(scope="networks", networks=("lab",)), "got 'lab'"),
+        (
+            CleanupRequest(scope="networks", networks=("cbr0",), protected=("cbr0",)),
+            "that are not protected (azure, lab, nat)",
+        ),
+        (CleanupRequest(scope="networks", networks=("cbr0",), protected=(CNI["id"].lower(),)), "got 'cbr0'"),
         # A slip would protect nothing. Docker's network is not on every node.
         (
             CleanupRequest(scope="all", protected=("nat", "lba")),
-            "protected_networks: there is no network 'lba'; there are: azure",
+            "protected_networks: expected names or ids of networks (azure, cbr0, lab, nat), got 'lba'",
         ),
     ],
 )
@@ -221,7 +224,7 @@ def test_a_network_may_be_gone_where_that_is_allowed() -> None:
 def test_a_dry_run_says_who_would_lose_what() -> None:
     plan = make_plan(CleanupRequest(scope="all"), facts_of(Model(pods=[pod(0, "live"), pod(1, "gone")], policies=[])))
     whys = [item.why for item in plan.items if item.type in ("HnsEndpoint", "HnsNamespace")]
-    made = "Kubernetes or its CNI made it"
+    made = "Kubernetes or its CNI created it"
     assert whys == [
         f"{made}; default/web-0 uses it",
         f"{pod(1, 'gone').sandbox[:12]} does not exist",
@@ -244,7 +247,7 @@ def test_scope_stale_only_warns_of_a_protected_network_that_is_not_there() -> No
     """It takes no network; the list may be that of a whole fleet."""
     facts = facts_of(Model(pods=[], policies=[]))
     (said,) = check_request(CleanupRequest(scope="stale", protected=("nat", "lba")), facts)
-    assert said.startswith("protected_networks: there is no network 'lba'; there are: azure")
+    assert said.startswith("protected_networks: expected names or ids of networks (azure, cbr0, lab, nat), got 'lba'")
     assert not check_request(CleanupRequest(scope="stale", protected=("nat", "lab")), facts)
     assert not check_request(CleanupRequest(scope="stale", protected=("lba",), missing_ok=True), facts)
 

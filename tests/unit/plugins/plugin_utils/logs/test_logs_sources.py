@@ -124,8 +124,8 @@ def test_a_path_for_each_namespace() -> None:
         ("namespaces", ["*"], "kube-system"),
         ("paths", [r"\\server\share\x.log"], r"C:\app"),
         ("paths", [r"C:\app\..\Windows\*.log"], r"C:\app"),
-        ("paths", [r"C:\etc\kubernetes\kubelet.conf"], "never taken"),
-        ("paths", [r"C:\Windows\Panther\*.log"], "Nothing is taken from"),
+        ("paths", [r"C:\etc\kubernetes\kubelet.conf"], "never collected"),
+        ("paths", [r"C:\Windows\Panther\*.log"], "are never collected"),
         ("hns_timeout", 0.1, "1 to 600"),
     ],
 )

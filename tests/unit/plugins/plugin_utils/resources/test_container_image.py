@@ -96,7 +96,7 @@ def test_a_pull_goes_through_cri(nothing: t.Any) -> None:
 
 def test_what_a_cut_pull_left_is_pulled_again() -> None:
     change = must(image(), **seen(line(), cut=(PAUSE,)))
-    assert change.why == "is not whole in the store"
+    assert change.why == "is incomplete in the store"
     assert [done.id for done in change.calls] == ["pull"]
 
 
@@ -297,8 +297,8 @@ def test_no_answer_of_a_runtime_breaks_the_plan(text: str, ok: bool) -> None:
 @pytest.mark.parametrize(
     ("said", "meant"),
     [
-        ("no match for platform in manifest sha256:aa: not found", "no build of it for this version of Windows"),
-        ("no matching manifest for windows(10.0.17763)/amd64 in the manifest list entries", "no build of it"),
+        ("no match for platform in manifest sha256:aa: not found", "no image for this version of Windows"),
+        ("no matching manifest for windows(10.0.17763)/amd64 in the manifest list entries", "no image"),
         ("unexpected status from GET request: 401 Unauthorized", "credentials"),
         ("toomanyrequests: You have reached your pull rate limit", "limits requests"),
         ("tls: failed to verify certificate: x509: certificate signed by unknown authority", "private authority"),
@@ -314,7 +314,7 @@ def test_what_runtimes_say_is_said_in_plain_words(said: str, meant: str) -> None
 
 def test_an_archive_without_the_name_is_not_the_registrys_fault() -> None:
     said = CallResult(ok=False, stderr=f'ctr: image "{PAUSE}": not found', error=CallError(message="exit code 1"))
-    assert "the archive holds no container image of this name" in str(image().explain("check", said))
+    assert "the archive contains no container image of this name" in str(image().explain("check", said))
 
 
 def test_archives_fit_by_windows() -> None:
@@ -368,7 +368,7 @@ def test_only_what_nobody_wants_uses_or_pins_is_removed() -> None:
 def test_nothing_is_removed_while_nobody_tells_what_is_used() -> None:
     lines = seen(line())
     for broken in ({"ps": NO_COMMAND}, {"containers": NO_COMMAND}, {"ps": answer(stdout="nonsense", exit_code=0)}):
-        with pytest.raises(ResourceError, match="what containers use is unknown"):
+        with pytest.raises(ResourceError, match="it is unknown which images containers use"):
             planned(unused(), **lines, **{**in_use(), **broken})
     # Where there is no runtime yet, there is nothing to remove.
     assert planned(unused(), **silent(NO_COMMAND), containers=NO_COMMAND, ps=NO_COMMAND) is None

@@ -18,7 +18,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.engine.planned import
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.planning import failed_call, is_done, next_work
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.resource import Change, Resource
 from ansible_collections.winkube.node.plugins.plugin_utils.windows.windows_info import WindowsInfo
-from ansible_collections.winkube.node.plugins.plugin_utils.wire.interleave import joined, interleave
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.interleave import concatenate, interleave
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Call, CallResult, Results
 from wire_provider import groups
 from wire_provider.batch import parse
