@@ -98,7 +98,10 @@ class ActionModule(NodeAction):
             except OSError:
                 return
             time.sleep(1)
-        raise NodeError(f"{node.name}: shut down: it is generalized, but still responds after {seconds:.0f} s")
+        raise NodeError(
+            f"{node.name}: shut down: it is generalized, but still responds after {seconds:.0f} s. "
+            "Shut it down yourself, and capture its disk before it boots again"
+        )
 
     @staticmethod
     def _secrets(node: Node, folder: str) -> list[str]:

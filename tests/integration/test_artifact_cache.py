@@ -172,7 +172,7 @@ BROKEN: dict[str, tuple[str, dict[str, t.Any], str]] = {
     "wrong": ("", {}, "wrong SHA256"),
     "garbage": ("wrong", {}, "wrong SHA256"),
     "truncated": ("truncated", {"at": 40}, "wrong SHA256"),
-    "html": ("html", {}, "a page of HTML"),
+    "html": ("html", {}, "an HTML page"),
     "404": ("status", {"status": 404}, "HTTP 404"),
     "401": ("status", {"status": 401}, "HTTP 401"),
     "429": ("status", {"status": 429}, "HTTP 429"),
@@ -215,9 +215,9 @@ def test_whatever_goes_wrong_is_told_with_its_source_and_the_others_come(
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
-        ("html", "a page of HTML"),
+        ("html", "an HTML page"),
         ("wrong", "not have the format of its name"),
-        ("truncated", "no whole archive"),
+        ("truncated", "incomplete or damaged"),
         ("unsafe", "names that lead outside its target folder: ../"),
     ],
 )

@@ -235,7 +235,7 @@ def test_check_mode_tells_and_takes_nothing(node: NodeFactory, tmp_path: Path) -
 
 def test_what_is_no_text_is_left_out(node: NodeFactory, tmp_path: Path) -> None:
     result = collect(node(), tmp_path, sources=["kubelet"], paths=[r"C:\k\kubelet.exe"])
-    assert result["problems"] == ["files/more-files/C/k/kubelet.exe: is no text"]
+    assert result["problems"] == ["files/more-files/C/k/kubelet.exe: not a text file"]
     assert set(members(result)) == {
         *("manifest.json", "facts/services.json", "files/kubelet/C/var/log/kubelet/kubelet.log")
     }

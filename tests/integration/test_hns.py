@@ -179,7 +179,7 @@ def test_containers_of_other_tools_keep_their_endpoints(node: NodeFactory) -> No
     elsewhere["winkube-sizes"] = []
     result = cleanup(machine, "stale")
     assert not result["changed"]
-    assert "not asked for: team (containerd_namespaces)" in result["warnings"][0]
+    assert "not queried: team (set containerd_namespaces)" in result["warnings"][0]
     result = cleanup(machine, "stale", containerd_namespaces=["default", "team"])
     assert result["counts"]["endpoints"] == 1
     assert {*put.running, *put.stale[:2]} <= endpoints(machine)

@@ -82,7 +82,7 @@ class TestWindowsUpdate:
         # Six and the polls; where the machine that plays all this is busy, one poll more.
         assert (result["reboots"], result["remote_commands"] in (7, 8, 9)) == (1, True), result["remote_commands"]
         assert f"patched: installing {NEXT}, {self.TOOL}, {STAGED.kb}" in said
-        assert f"patched: Windows Update is at work: {NEXT}, {self.TOOL}" in said
+        assert f"patched: Windows Update is installing {NEXT}, {self.TOOL}" in said
         assert "patched: rebooting" in said
 
     def test_what_nothing_lists_is_known_by_windows_update_s_log(self, server: Serve) -> None:

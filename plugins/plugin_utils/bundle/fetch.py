@@ -140,7 +140,7 @@ class Fetcher:
                 for block in self._blocks(source, answer, 64 * 1024):
                     content += block
                     if len(content) > limit:
-                        raise ContentError(source.url, f"expected at most {limit} bytes")
+                        raise ContentError(source.url, f"expected at most {limit} bytes, got more")
                 return bytes(content), dict(answer.headers)
 
         return self._with_retries(once)

@@ -84,7 +84,7 @@ def document(data: bytes, what: str) -> dict[str, t.Any]:
     except (ValueError, RecursionError):
         parsed = None
     if not isinstance(parsed, dict):
-        raise BundleError(f"{what}: expected a JSON object from the registry")
+        raise BundleError(f"{what}: expected a JSON object from the registry, got other data")
     return parsed
 
 
@@ -100,7 +100,7 @@ def descriptor(value: object, what: str) -> Descriptor:
         BundleError: the value is not a descriptor.
     """
     if not isinstance(value, dict):
-        raise BundleError(f"{what}: the registry's answer has an invalid descriptor")
+        raise BundleError(f"{what}: expected a descriptor from the registry, got {shown(value)}")
     digest, size = value.get("digest"), value.get("size")
     urls, platform = value.get("urls") or [], value.get("platform") or {}
     if not isinstance(digest, str) or not DIGEST.fullmatch(digest):
@@ -108,7 +108,7 @@ def descriptor(value: object, what: str) -> Descriptor:
     if not isinstance(size, int) or isinstance(size, bool) or not 0 <= size < _LARGEST:
         raise BundleError(f"{what}: expected a size in bytes from the registry, got {shown(size)}")
     if not isinstance(urls, list) or not all(isinstance(url, str) for url in urls) or not isinstance(platform, dict):
-        raise BundleError(f"{what}: the registry's answer has an invalid descriptor")
+        raise BundleError(f"{what}: expected urls as a list and platform as a mapping from the registry, got others")
     return Descriptor(
         digest=digest,
         size=size,
@@ -126,7 +126,7 @@ def manifest(own: Descriptor, value: t.Mapping[str, t.Any], what: str) -> Manife
     """
     layers = value.get("layers")
     if not isinstance(layers, list) or "config" not in value:
-        raise BundleError(f"{what}: expected a manifest of schema 2 from the registry")
+        raise BundleError(f"{what}: expected a manifest of schema 2 from the registry, got another one")
     return Manifest(
         own=own,
         config=descriptor(value["config"], what),

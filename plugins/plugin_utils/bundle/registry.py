@@ -100,7 +100,7 @@ class RegistryClient:
                 alone[version] = (one,) if images.fits(one.own.platform, version) else ()
             return Image(top=top, manifests=alone, documents=documents)
         if not isinstance(described["manifests"], list):
-            raise BundleError(f"{name}: expected a list of manifests from the registry")
+            raise BundleError(f"{name}: expected a list of manifests from the registry, got something else")
         entries = [images.descriptor(entry, name) for entry in described["manifests"]]
         chosen = {version: images.fitting(entries, version) for version in windows}
         read: dict[str, Manifest] = {}

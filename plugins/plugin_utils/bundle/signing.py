@@ -83,7 +83,7 @@ def read(directory: pathlib.Path, key: Ed25519PrivateKey, *, settle: bool) -> di
     try:
         return index.load(data)
     except BundleError as error:
-        raise BundleError(f"bundle_dir {directory}: {INDEX} cannot be used: {error}") from None
+        raise BundleError(f"bundle_dir {directory}: {INDEX}: {error}. Remove it to build the bundle again") from None
 
 
 def _pair(directory: pathlib.Path) -> tuple[pathlib.Path, pathlib.Path]:

@@ -67,7 +67,9 @@ def read_index(directory: pathlib.Path, public: str) -> tuple[dict[str, IndexEnt
     try:
         return bundle_index.load(data), bundle_index.load_stamp(data)
     except BundleError as error:
-        raise BundleError(f"bundle_dir {directory}: {index.name} cannot be used: {error}") from None
+        raise BundleError(
+            f"bundle_dir {directory}: {index.name}: {error}. Build the bundle again with bundle.yml"
+        ) from None
 
 
 def verify(directory: str, public: str) -> Bundle:

@@ -47,7 +47,7 @@ def fetch(node: RemoteNode, path: str, size: int, sha256: str, target: t.BinaryI
         seen = node.observe((_piece(path, offset),), step=step, private=True)
         data = _data(seen, node.name, step)
         if len(data) > min(PIECE, size - offset):
-            raise NodeError(f"{node.name}: {step}: expected {min(PIECE, size - offset)} bytes at most, got {len(data)}")
+            raise NodeError(f"{node.name}: {step}: expected at most {min(PIECE, size - offset)} bytes, got {len(data)}")
         if not data:
             raise NodeError(f"{node.name}: {step}: expected {size} bytes, got {offset}: the file became shorter")
         digest.update(data)

@@ -142,7 +142,7 @@ class Node:
                 where = f" at {answer.progress.id}" if answer.progress else ""
                 raise BatchLost(f"{self.name}: {step}: the node lost the batch{where}", answer.progress)
             return answer
-        raise NodeError(f"{self.name}: {step}: the batch did not arrive in {_SENDS} attempts")
+        raise NodeError(f"{self.name}: {step}: the node did not receive the batch in {_SENDS} attempts")
 
     def wait(self, key: str, *, step: str) -> Observation:
         """Wait for a batch that an earlier run left running, and remove its result from the node.
@@ -182,7 +182,7 @@ class Node:
                 self._forget = ()
                 self._runner.close_abandoned()
                 return key
-        raise NodeError(f"{self.name}: {step}: the batch did not arrive in {_SENDS} attempts")
+        raise NodeError(f"{self.name}: {step}: the node did not receive the batch in {_SENDS} attempts")
 
     def peek(self, key: str, *, step: str, seconds: float, asked: t.Sequence[Call] = ()) -> Observation:
         """Return the observation of a batch that was left running, after waiting for a while.

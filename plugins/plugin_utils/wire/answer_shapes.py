@@ -92,4 +92,4 @@ def _check_contents(call: Call, output: t.Iterable[t.Mapping[str, t.Any]], where
     longest = -(-limit // 3) * 4 if call.parameters.get("encoding") == "base64" else limit
     for item in output:
         if len(item.get("content") or "") > longest:
-            raise typed_values.BadAnswer(f"{where}.content: expected {longest} characters at most")
+            raise typed_values.BadAnswer(f"{where}.content: expected at most {longest} characters")

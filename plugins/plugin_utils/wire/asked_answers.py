@@ -47,7 +47,7 @@ def _checked(call: Call, result: CallResult) -> CallResult:
     for name, text in (("stdout", result.stdout), ("stderr", result.stderr)):
         if len(text) > call.output_limit:
             raise typed_values.BadAnswer(
-                f"{where}.{name}: expected {call.output_limit} characters at most, got {len(text)}"
+                f"{where}.{name}: expected at most {call.output_limit} characters, got {len(text)}"
             )
     if _is_deeper(result.output, _DEEPEST):
         raise typed_values.BadAnswer(f"{where}.output: expected at most {_DEEPEST} levels")
