@@ -41,7 +41,7 @@ class ActionModule(NodeAction):
         work = Convergence(session, resources, check_mode=True)
         missing = _missing(resources, work.observe_and_plan())
         version = session.windows.nearest_version if session.windows is not None else ""
-        files = bundle_push.needed(missing, bundle.entries, version)
+        files = bundle_push.needed_entries(missing, bundle.entries, version)
         push = bundle_push.Push(session, bundle)
         if not self._task.check_mode:
             try:

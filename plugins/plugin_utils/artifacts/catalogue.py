@@ -112,7 +112,7 @@ def kinds(added: object = None) -> t.Mapping[str, Kind]:
     return {**catalogue(), **own}
 
 
-def find(name: object, known: t.Mapping[str, Kind], *, has_url: bool = False) -> Kind:
+def find_kind(name: object, known: t.Mapping[str, Kind], *, has_url: bool = False) -> Kind:
     """Return a kind by its name.
 
     Args:

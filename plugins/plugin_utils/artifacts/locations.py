@@ -136,7 +136,7 @@ def locate(
         ArtifactError: a value is not acceptable.
     """
     verification.check_mode(verify)
-    entry = artifacts_catalogue.find(kind, artifacts_catalogue.kinds(kinds), has_url=bool(url))
+    entry = artifacts_catalogue.find_kind(kind, artifacts_catalogue.kinds(kinds), has_url=bool(url))
     version = artifacts_catalogue.checked_version(version, f"version of {kind}")
     what = f"{kind} {version}"
     cache_dir = checked_folder(cache_dir, "cache_dir (artifact_cache)")

@@ -15,6 +15,7 @@ import shutil
 import typing as t
 
 from ..downloads.checksums import checksum_in
+from ..remote.upload import sha256
 from . import archive, images, index, signing, verify
 from .content import BundleContent, BundleFile, BundleImage, ChecksumFile
 from .fetch import Checksum, Fetched, Fetcher, FetchError, FetchSource
@@ -122,7 +123,7 @@ class Builder:
             self.made.warnings.append(f"{problem}; everything is verified and downloaded again")
             return {}
         with concurrent.futures.ThreadPoolExecutor(self._options.parallel) as pool:
-            problems = list(pool.map(lambda entry: verify.problem(self._directory, entry), entries.values()))
+            problems = list(pool.map(lambda entry: verify.file_problem(self._directory, entry), entries.values()))
         self.made.warnings += [f"{problem}; it is fetched again" for problem in problems if problem]
         return {path: entry for (path, entry), problem in zip(entries.items(), problems, strict=True) if not problem}
 
@@ -221,7 +222,7 @@ class Builder:
         target, source = self._part(file.path), pathlib.Path(file.local)
         with source.open("rb") as whole, target.open("wb") as part:
             shutil.copyfileobj(whole, part, 1024 * 1024)
-        fetched = Fetched(sha256=verify.sha256(target), size=target.stat().st_size)
+        fetched = Fetched(sha256=sha256(target), size=target.stat().st_size)
         if file.checksum is not None and fetched.sha256 != file.checksum.digest:
             target.unlink()
             raise BundleError(f"{file.local}: expected SHA-256 {file.checksum.digest}, got {fetched.sha256}")
@@ -292,7 +293,7 @@ class Builder:
             registry.blob(name, part, blobs[part.digest])
         target = self._part(path)
         archive.write(target, name, described, manifests, blobs)
-        fetched = Fetched(sha256=verify.sha256(target), size=target.stat().st_size)
+        fetched = Fetched(sha256=sha256(target), size=target.stat().st_size)
         self._move_into_bundle(target, path)
         for blob in blobs.values():
             blob.unlink(missing_ok=True)

@@ -156,7 +156,7 @@ def build_of(platform: t.Mapping[str, t.Any]) -> int | None:
     return int(parts[2]) if len(parts) > 2 and re.fullmatch(r"\d{1,9}", parts[2], re.ASCII) else 0
 
 
-def fitting(entries: t.Sequence[Descriptor], windows: str) -> list[Descriptor]:
+def supported_entries(entries: t.Sequence[Descriptor], windows: str) -> list[Descriptor]:
     """Return the entries of an index that containerd accepts on a Windows Server, the best match first.
 
     All of them are needed: `ctr images import` reads every entry that its platform matches, and fails if one is not in

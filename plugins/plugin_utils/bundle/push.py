@@ -27,7 +27,9 @@ _SPARE = 512 * 1024 * 1024
 """Bytes that must stay free on the node."""
 
 
-def needed(resources: t.Iterable[Resource], entries: t.Mapping[str, IndexEntry], windows: str) -> list[IndexEntry]:
+def needed_entries(
+    resources: t.Iterable[Resource], entries: t.Mapping[str, IndexEntry], windows: str
+) -> list[IndexEntry]:
     """Return the files of a bundle that a node needs.
 
     Args:

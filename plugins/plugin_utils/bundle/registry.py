@@ -102,7 +102,7 @@ class RegistryClient:
         if not isinstance(described["manifests"], list):
             raise BundleError(f"{name}: expected a list of manifests from the registry, got something else")
         entries = [images.descriptor(entry, name) for entry in described["manifests"]]
-        chosen = {version: images.fitting(entries, version) for version in windows}
+        chosen = {version: images.supported_entries(entries, version) for version in windows}
         read: dict[str, Manifest] = {}
         for entry in (entry for entries in chosen.values() for entry in entries):
             if entry.digest not in read:

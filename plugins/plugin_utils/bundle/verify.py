@@ -6,18 +6,17 @@ from __future__ import annotations
 
 import concurrent.futures
 import dataclasses
-import hashlib
 import os
 import pathlib
 import typing as t
 
+from ..remote.upload import sha256
 from ..values.errors import refusal
 from . import index as bundle_index
 from . import keys
 from .index import BundleError, IndexEntry, IndexStamp
 
 _THREADS = 4
-_BLOCK = 1024 * 1024
 _SHOWN = 5
 
 
@@ -86,7 +85,7 @@ def verify(directory: str, public: str) -> Bundle:
     problems += [f"{path} is not in the index" for path in sorted(set(present) - set(entries))]
     if not problems:
         with concurrent.futures.ThreadPoolExecutor(_THREADS) as pool:
-            results = pool.map(lambda entry: problem(folder, entry), entries.values())
+            results = pool.map(lambda entry: file_problem(folder, entry), entries.values())
             problems = [text for text in results if text]
     if problems:
         more = f", and {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else ""
@@ -110,16 +109,7 @@ def files(directory: pathlib.Path) -> list[str]:
     return paths
 
 
-def sha256(path: pathlib.Path) -> str:
-    """Return the SHA-256 of a file, read in blocks."""
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(_BLOCK):
-            digest.update(block)
-    return digest.hexdigest()
-
-
-def problem(directory: pathlib.Path, entry: IndexEntry) -> str:
+def file_problem(directory: pathlib.Path, entry: IndexEntry) -> str:
     """Return how a file differs from its index entry, or an empty string."""
     path = directory / entry.path
     try:

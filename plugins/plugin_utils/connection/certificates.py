@@ -60,7 +60,7 @@ class HttpsListener:
     """Unused certificates that interrupted runs of this module made."""
 
 
-def questions() -> tuple[Call, ...]:
+def inspection_calls() -> tuple[Call, ...]:
     """Return the calls that read the listeners and the certificates that they may use."""
     return (
         query(
@@ -81,7 +81,7 @@ def questions() -> tuple[Call, ...]:
 
 
 def read_listener(answers: t.Mapping[str, CallResult]) -> HttpsListener:
-    """Read the results of `questions`.
+    """Read the results of `inspection_calls`.
 
     Raises:
         CertificateError: there is no HTTPS listener with a certificate.
@@ -129,7 +129,7 @@ def successor(listener: HttpsListener, now: datetime.datetime, days: int) -> Cer
     return longest if longest is not None and longest.expires > listener.certificate.expires else None
 
 
-def names_of(certificate: x509.Certificate, more: t.Iterable[str]) -> list[str]:
+def renewed_names(certificate: x509.Certificate, more: t.Iterable[str]) -> list[str]:
     """Return the DNS names and addresses of a renewed certificate: the present ones and more.
 
     Anything else is left out, because the names come from the node and become part of an extension's text.

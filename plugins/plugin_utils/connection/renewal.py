@@ -73,7 +73,7 @@ class Renewer:
         Raises:
             CertificateError: there is no such listener, or an authority issued the certificate.
         """
-        seen = self._node.observe(certificates.questions(), step="read the listener's certificate")
+        seen = self._node.observe(certificates.inspection_calls(), step="read the listener's certificate")
         listener = certificates.read_listener(seen.calls)
         if not listener.certificate.is_self_signed:
             issuer = listener.certificate.x509.issuer.rfc4514_string()
@@ -111,7 +111,7 @@ class Renewer:
         return Renewal(certificate=new, renewed=True, pinned=True, removed=removed, warnings=warnings)
 
     def _make(self, listener: HttpsListener, policy: RenewalPolicy) -> Certificate:
-        names = certificates.names_of(listener.certificate.x509, [self._settings.host, *policy.names])
+        names = certificates.renewed_names(listener.certificate.x509, [self._settings.host, *policy.names])
         expires = self._now + datetime.timedelta(days=policy.valid_days)
         call = certificates.creation(names, expires, uuid.uuid4().hex[:12])
         answer = self._node.run(Batch(calls=(call,)), step="create a certificate")

@@ -192,7 +192,7 @@ class Convergence:
         Raises:
             NodeError: the plan does not fit.
         """
-        questions = disk_space.questions(pending)
+        questions = disk_space.measure_calls(pending)
         if not questions:
             return len(pending)
         seen = self._node.observe(questions, step="measure", private=True).calls

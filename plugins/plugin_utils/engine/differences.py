@@ -17,7 +17,7 @@ _MARK = "\ufeff"
 State = t.Mapping[str, t.Any]
 
 
-def shown(before: State, after: State) -> tuple[dict[str, t.Any] | str, dict[str, t.Any] | str]:
+def before_and_after(before: State, after: State) -> tuple[dict[str, t.Any] | str, dict[str, t.Any] | str]:
     """Return `before` and `after` for Ansible's --diff.
 
     Args:

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The measure phase, between plan and apply: check that the planned changes fit on the node's volumes.
 
-One batch reads the free space of the volumes and the sizes that are not known yet. `questions` builds it from the plan,
-and `measured` reads its results.
+One batch reads the free space of the volumes and the sizes that are not known yet. `measure_calls` builds it from the
+plan, and `measured` reads its results.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def volume(path: str) -> str:
     return path[:2].upper()
 
 
-def questions(changes: t.Sequence[Planned]) -> tuple[Call, ...]:
+def measure_calls(changes: t.Sequence[Planned]) -> tuple[Call, ...]:
     """Return the calls of the measure batch; none if no change needs disk space."""
     paths: dict[str, str] = {}
     lanes: list[list[Call]] = []
@@ -97,7 +97,7 @@ def measured(changes: t.Sequence[Planned], calls: t.Mapping[str, CallResult], li
 
     Args:
         changes: the plan.
-        calls: the results of the calls of `questions`.
+        calls: the results of the calls of `measure_calls`.
         limit: see `free`.
     """
     return Measurement(needs=tuple(needs(changes, calls)), free=free(calls, limit))
@@ -108,7 +108,7 @@ def needs(changes: t.Sequence[Planned], calls: t.Mapping[str, CallResult]) -> li
 
     Args:
         changes: the plan.
-        calls: the results of the calls of `questions`.
+        calls: the results of the calls of `measure_calls`.
     """
     needed: list[SpaceNeed] = []
     brought: dict[str, int] = {}
@@ -158,7 +158,7 @@ def free(calls: t.Mapping[str, CallResult], limit: int | None = None) -> dict[st
     """Return the free bytes of each volume that could be read.
 
     Args:
-        calls: the results of the calls of `questions`.
+        calls: the results of the calls of `measure_calls`.
         limit: the size in bytes that the system volume is treated as having if it is larger: machines that start from
             an image may have a smaller disk than the machine that builds it.
     """

@@ -17,7 +17,7 @@ KEY = "HKLM:\\SOFTWARE\\winkube\\managed"
 for a temporarily disabled service, where it is the former start mode."""
 
 
-def question(resource: Resource) -> dict[str, Json]:
+def registry_entry(resource: Resource) -> dict[str, Json]:
     """Return the entry for `@read-registry` that reads a resource's mark."""
     return {"path": KEY, "name": resource.title}
 
@@ -41,7 +41,7 @@ def plan(
     Args:
         resource: the resource.
         state: the desired state; `absent` removes only what has a mark.
-        answer: the answer to `question`.
+        answer: the answer to `registry_entry`.
         change: returns the change that `present` needs, without the mark.
         undo: the call that removes the setting, and does nothing if it does not exist.
     """

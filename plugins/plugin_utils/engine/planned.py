@@ -57,7 +57,7 @@ class Planned:
 
     def diff(self) -> dict[str, t.Any]:
         """Return the change for Ansible's --diff."""
-        before, after = differences.shown(self.change.before, self.change.after)
+        before, after = differences.before_and_after(self.change.before, self.change.after)
         if self.resource.no_log:
             before, after = {"value": "(hidden: no_log)"}, {"value": "(changed, hidden: no_log)"}
         return {

@@ -44,7 +44,7 @@ class ImageArchive:
             raise ResourceError("sha256", self.sha256, "expected 64 hexadecimal digits")
 
 
-def fitting(archives: t.Sequence[ImageArchive], windows: WindowsInfo) -> ImageArchive | None:
+def supported_archive(archives: t.Sequence[ImageArchive], windows: WindowsInfo) -> ImageArchive | None:
     """Return the first archive with an image that this Windows can run."""
     version = windows.nearest_version
     return next((archive for archive in archives if not archive.windows or version in archive.windows), None)

@@ -57,7 +57,7 @@ def order(message: str) -> tuple[Call, ...]:
     )
 
 
-def question() -> tuple[Call, ...]:
+def wait_calls() -> tuple[Call, ...]:
     """Return the calls that wait on the node until its logon screen is up; every observation has the boot time."""
     return (
         query(
@@ -123,7 +123,7 @@ class Reboot:
         self.sleep(_GOING_DOWN)
         while self.clock() < deadline:
             try:
-                seen = self.send(Batch(calls=question()))
+                seen = self.send(Batch(calls=wait_calls()))
             except self.away as lost:
                 error = str(lost) or type(lost).__name__
                 self._reconnect(deadline)

@@ -31,7 +31,7 @@ class Piece:
     size: int
 
 
-def sha256(local: str) -> str:
+def sha256(local: str | pathlib.Path) -> str:
     """Return the SHA-256 of a file on the controller."""
     with pathlib.Path(local).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -168,7 +168,7 @@ class Archive(Resource):
         return (
             query("files", "@read-file", {"paths": files, "hash": True}),
             query("record", "@read-file", {"paths": records, "content": True}),
-            *replaced_files.questions(self._replaces),
+            *replaced_files.list_calls(self._replaces),
         )
 
     @property

@@ -194,7 +194,7 @@ class ContainerImage(InStore):
 
     def _fetch(self, windows: WindowsInfo) -> t.Iterator[Call]:
         """Yield the calls that put the image into the store."""
-        chosen = archives.fitting(self.archives, windows)
+        chosen = archives.supported_archive(self.archives, windows)
         if self.archive is not None:
             yield from self.store.load(self.archive, self.how)
             yield from self.store.check(self.name)
@@ -224,10 +224,10 @@ class ContainerImage(InStore):
     def _with_space(self, change: Change, seen: Results, windows: WindowsInfo) -> Change:
         """Return the change with the disk space that it needs, for the download and its unpacked content."""
         store, name = self.store, self._pull_reference()
-        chosen = archives.fitting(self.archives, windows)
+        chosen = archives.supported_archive(self.archives, windows)
         size = self.size if self.size is not None else chosen.size if chosen is not None else None
         if size is not None or self.archive is not None or chosen is not None:
-            stored = SpaceRequirement(path=store.path, size=None if size is None else needed(size))
+            stored = SpaceRequirement(path=store.path, size=None if size is None else needed_space(size))
             space: tuple[SpaceRequirement, ...] = (stored,)
             if chosen is not None and self.archive is None:
                 # The archive stays there until the import is complete.
@@ -273,11 +273,11 @@ class _ImageSize(SizeProbe):
         # Most layers of an application are those of its base image.
         layers = self.store.read_layers(results, self.build)
         if layers:
-            return {digest: needed(size) for digest, size in layers.items()}
+            return {digest: needed_space(size) for digest, size in layers.items()}
         reported = self.store.read_size(results, self.build) or self.likely
-        return None if reported is None else needed(reported)
+        return None if reported is None else needed_space(reported)
 
 
-def needed(size: int) -> int:
+def needed_space(size: int) -> int:
     """Return the disk space for a download of this size: compressed and unpacked layers exist at the same time."""
     return int(size * (1 + UNPACKED))

@@ -106,7 +106,7 @@ class Directory(Resource):
         read = query("directory", "@read-file", parameters)
         if self.move_aside == "nothing":
             return (read,)
-        return (read, *untrusted_files.questions(self.path, shallow=self.shallow))
+        return (read, *untrusted_files.list_calls(self.path, shallow=self.shallow))
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         change = self._plan(seen)

@@ -68,7 +68,7 @@ class Environment(Resource):
         return dataclasses.replace(self, path_entries=entries, restarts=restarts, no_log=self.no_log or other.no_log)
 
     def observe(self) -> tuple[Call, ...]:
-        note: list[Json] = [managed_marks.question(self)] if self.managed else []
+        note: list[Json] = [managed_marks.registry_entry(self)] if self.managed else []
         # A value that is removed because of a record need not be read; it may be a secret of other software.
         value: list[Json] = [] if self.managed and self.state == "absent" else [{"path": KEY, "name": self.name}]
         values: list[Json] = [*value, *note]

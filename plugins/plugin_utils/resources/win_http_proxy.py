@@ -64,7 +64,7 @@ class WinHttpProxy(Resource):
     def observe(self) -> tuple[Call, ...]:
         calls = [query("proxy", "netsh.exe", arguments=("winhttp", "show", "proxy"))]
         if self.managed:
-            values = {"values": [managed_marks.question(self)]}
+            values = {"values": [managed_marks.registry_entry(self)]}
             note = query("note", "@read-registry", values)
             calls = [note] if self.state == "absent" else [*calls, note]
         return tuple(calls)
@@ -76,7 +76,7 @@ class WinHttpProxy(Resource):
         return managed_marks.plan(self, self.state, answer, lambda: self._plan_proxy(seen), undo=_RESET)
 
     def _plan_proxy(self, seen: Results) -> Change | None:
-        proxy, bypass = shown(answered(self, seen, "proxy").stdout)
+        proxy, bypass = parse_proxy(answered(self, seen, "proxy").stdout)
         if self.state == "absent" or self.proxy is None:
             return update(self, {"proxy": proxy, "bypass": bypass}, {"proxy": None, "bypass": []}, [_RESET])
         after = {"proxy": self.proxy, "bypass": list(self.bypass)}
@@ -117,7 +117,7 @@ def patterns(entry: str) -> list[str]:
     return [".".join(prefix) + (".*" if octets < 4 else "") for prefix in prefixes]
 
 
-def shown(text: str) -> tuple[str | None, list[str]]:
+def parse_proxy(text: str) -> tuple[str | None, list[str]]:
     """Return proxy and bypass list of `netsh winhttp show proxy`: in every language two lines with a colon."""
     values = [line.split(" : ", 1)[1].strip() for line in text.splitlines() if " : " in line]
     if not values:

@@ -18,7 +18,7 @@ from .path_calls import discard
 _MOVED_NAME = re.compile(r"(.+)\.([0-9]{14})-[0-9a-f]{32}\.old", re.IGNORECASE)
 
 
-def questions(targets: t.Sequence[str]) -> tuple[Call, ...]:
+def list_calls(targets: t.Sequence[str]) -> tuple[Call, ...]:
     """Return the calls that list such files and the processes that may run them.
 
     Args:
@@ -41,7 +41,7 @@ def removable(targets: t.Sequence[str], seen: Results) -> list[str]:
     """Return the replaced files that no process can be running any more.
 
     Args:
-        targets: as in `questions`.
+        targets: as in `list_calls`.
         seen: the results.
     """
     began: dict[str, list[str]] = {}

@@ -42,7 +42,7 @@ class UntrustedItem:
     """Their SIDs."""
 
 
-def questions(folder: str, *, shallow: bool = False) -> tuple[Call, ...]:
+def list_calls(folder: str, *, shallow: bool = False) -> tuple[Call, ...]:
     """Return the calls that list a folder with owners and access lists.
 
     Args:
@@ -75,7 +75,7 @@ def find(folder: str, which: Which, seen: Results) -> list[UntrustedItem]:
     Args:
         folder: the listed folder.
         which: what to move aside.
-        seen: results of `questions`.
+        seen: results of `list_calls`.
     """
     within, owners = seen.get("within"), seen.get("owners")
     if within is None or not within.ok:

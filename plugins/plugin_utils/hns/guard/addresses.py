@@ -69,7 +69,7 @@ def calls(uplinks: t.Sequence[Uplink], key: str, *, network_timeout: int, settle
     return (note, _wait(uplinks, network_timeout), mine, *comparisons, done)
 
 
-def seconds(uplinks: t.Sequence[Uplink], *, network_timeout: int, settle: float) -> float:
+def time_limit(uplinks: t.Sequence[Uplink], *, network_timeout: int, settle: float) -> float:
     """Return the time limit of the batch, which the node's watchdog also limits."""
     return network_timeout + settle + 120 + _COMPARISON * len(_TURNS) * len(uplinks)
 

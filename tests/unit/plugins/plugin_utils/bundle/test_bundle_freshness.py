@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle import freshness, index, keys, signing, verify
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle.index import WORK, BundleError, IndexEntry, IndexStamp
+from ansible_collections.winkube.node.plugins.plugin_utils.remote import upload
 
 KEY = Ed25519PrivateKey.generate()
 PUBLIC = keys.public_pem(KEY.public_key()).decode()
@@ -28,7 +29,7 @@ def made(folder: Path, names: Sequence[str]) -> None:
     for name in names:
         (folder / "h").mkdir(exist_ok=True)
         (folder / "h" / name).write_bytes(b"x")
-        sha256 = verify.sha256(folder / "h" / name)
+        sha256 = upload.sha256(folder / "h" / name)
         more = {"kind": "tool", "name": name, "version": "1", "source": "", "time": ""}
         entries.append(IndexEntry(path=f"h/{name}", sha256=sha256, size=1, **more))
     signing.write(folder, KEY, entries)

@@ -128,5 +128,5 @@ def test_a_node_gets_what_its_resources_need_of_the_bundle() -> None:
             {"type": "Directory", "name": "C:\\k"},
         ]
     )
-    found = push.needed(resources, {one.path: one for one in entries}, "2022")
+    found = push.needed_entries(resources, {one.path: one for one in entries}, "2022")
     assert [one.path for one in found] == ["dl.example/a.exe", "dl.example/a.exe.sha256", "images/old.tar"]

@@ -256,7 +256,7 @@ def test_a_guard_says_what_it_did() -> None:
     )
     assert addresses.failures([CARD], {})[0].startswith("Ethernet does not have")
     assert [addresses.replaced(one) for one in (seen, {}, {"mine": failed()})] == [False, False, True]
-    assert addresses.seconds([CARD, SECOND], network_timeout=60, settle=1.5) == 661.5
+    assert addresses.time_limit([CARD, SECOND], network_timeout=60, settle=1.5) == 661.5
     document = addresses.to_json([CARD, SECOND], "key")
     content = result([{"content": json.dumps(document)}])
     assert addresses.noted({"note": content}) == ("key", (CARD, SECOND)) == addresses.from_json(document)

@@ -80,7 +80,7 @@ def test_what_is_not_the_file_is_refused(announced: bytes, why: str) -> None:
 def test_a_piece_that_is_longer_than_asked_is_refused() -> None:
     node = FileNode(lambda _offset, _count: bytes(64), 10)
     target = io.BytesIO()
-    with pytest.raises(NodeError, match="expected 10 bytes at most, got 64"):
+    with pytest.raises(NodeError, match="expected at most 10 bytes, got 64"):
         download.fetch(node, "C:\\x", 10, "0" * 64, target)
     assert target.getvalue() == b""
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from unit.resource_answers import NO_COMMAND, SERVER_2022, answer, call, failure, must, one, planned
 
-from ansible_collections.winkube.node.plugins.plugin_utils.image_stores.archives import ImageArchive, fitting
+from ansible_collections.winkube.node.plugins.plugin_utils.image_stores.archives import ImageArchive, supported_archive
 from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import CallError, CallResult
 
@@ -320,11 +320,11 @@ def test_an_archive_without_the_name_is_not_the_registrys_fault() -> None:
 def test_archives_fit_by_windows() -> None:
     any_windows = ImageArchive(url="http://c/a.tar", sha256="a" * 64)
     only = ImageArchive(url="http://c/b.tar", sha256="b" * 64, windows=("2025",))
-    assert fitting([only, any_windows], dataclasses.replace(SERVER_2022, build=26100)) is only
-    assert fitting([only, any_windows], SERVER_2022) is any_windows
-    assert fitting([only], SERVER_2022) is None
+    assert supported_archive([only, any_windows], dataclasses.replace(SERVER_2022, build=26100)) is only
+    assert supported_archive([only, any_windows], SERVER_2022) is any_windows
+    assert supported_archive([only], SERVER_2022) is None
     # A build that nobody knows is treated as the newest one before it.
-    assert fitting([only], dataclasses.replace(SERVER_2022, build=29500)) is only
+    assert supported_archive([only], dataclasses.replace(SERVER_2022, build=29500)) is only
 
 
 # -- what nobody needs
