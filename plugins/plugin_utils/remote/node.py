@@ -42,7 +42,7 @@ class Node:
     Args:
         action: the running action plugin, whose connection is used.
         task_vars: the variables of its task.
-        patience: time limits.
+        timeouts: time limits.
         on_progress: receives the progress of detached batches.
         clock: replaces time.monotonic in tests.
         sleep: replaces time.sleep in tests.
