@@ -41,7 +41,7 @@ class ActionModule(NodeAction):
 
     def perform(self, options: t.Mapping[str, t.Any], session: NodeSession[Node]) -> dict[str, t.Any]:
         try:
-            wanted = cache.wanted(options["artifacts"], **{key: options[key] for key in _TAKEN})
+            artifacts = cache.resources_for_versions(options["artifacts"], **{key: options[key] for key in _TAKEN})
         except ArtifactError as error:
             raise NodeError(f"{session.name}: no node was touched: {error}") from error
         # All users may create folders and files in ProgramData.
@@ -49,11 +49,11 @@ class ActionModule(NodeAction):
             *directory.closed([node_paths.PROGRAM_DATA], shallow=True),
             *directory.closed([options["cache_dir"]], content="writable"),
         ]
-        resources = load([*folders, *wanted])
+        resources = load([*folders, *artifacts])
         answers = Answers()
         result, outcome = self.converged(session, resources, options, answers)
         entries = cache.table(resources, answers, outcome.windows.version if outcome.windows else None)
-        warnings = [*result.get("warnings", ()), *cache.unverified(wanted)]
+        warnings = [*result.get("warnings", ()), *cache.unverified(artifacts)]
         return {
             **result,
             "artifacts": [dataclasses.asdict(entry) for entry in entries],

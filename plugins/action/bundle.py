@@ -18,7 +18,7 @@ from ..plugin_utils.values.terminal import show
 
 
 class ActionModule(ControllerAction):
-    """Makes a bundle with everything that the hosts of the play need; contacts no node."""
+    """Builds a bundle with everything that the hosts of the play need; contacts no node."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "path": {"type": "path", "required": True},
@@ -41,7 +41,7 @@ class ActionModule(ControllerAction):
         for name in ("parallel", "attempts"):
             if not 1 <= options[name] <= 64:
                 raise BundleError(refusal(name, options[name], "expected 1 to 64"))
-        wanted = self._wanted(options["results_var"], variables)
+        requested = self._requested_content(options["results_var"], variables)
         check_mode = bool(self._task.check_mode)
         if check_mode and not pathlib.Path(options["key"]).exists():
             key, made = keys.throwaway(), True
@@ -51,8 +51,8 @@ class ActionModule(ControllerAction):
             parallel=options["parallel"], refresh=options["refresh"], prune=options["prune"], check_mode=check_mode
         )
         folder = pathlib.Path(options["path"])
-        fetcher = Fetcher(attempts=options["attempts"], say=show)
-        done = Builder(folder, key, fetcher, how, show).run(wanted)
+        fetcher = Fetcher(attempts=options["attempts"], notify=show)
+        done = Builder(folder, key, fetcher, how, show).run(requested)
         result: dict[str, t.Any] = {
             "changed": bool(done.fetched or done.removed or done.signed or made),
             "path": str(folder),
@@ -66,19 +66,21 @@ class ActionModule(ControllerAction):
             result["warnings"] = sorted(set(done.warnings))
         if done.failures:
             lines = "\n".join(f"- {failure}" for failure in done.failures)
-            result.update(failed=True, msg=f"the bundle lacks something; the rest is in it:\n{lines}")
+            result.update(failed=True, msg=f"the bundle is incomplete; everything else is in it:\n{lines}")
         return result
 
     @staticmethod
-    def _wanted(results_var: str, variables: t.Mapping[str, t.Any]) -> content.BundleContent:
+    def _requested_content(results_var: str, variables: t.Mapping[str, t.Any]) -> content.BundleContent:
         """Return what all hosts of the play need.
 
         Raises:
             BundleError: a host has no result, or two hosts contradict each other.
         """
-        found = []
+        contents = []
         for host, answer in registered(variables, results_var).items():
             if "content" not in (answer or {}):
-                raise BundleError(f"{host}: what it needs is not known (results_var {results_var!r})")
-            found.append(content.from_data(answer["content"]))
-        return functools.reduce(content.BundleContent.joined, found, content.NOTHING)
+                raise BundleError(
+                    f"{host}: expected a result of bundle_content in results_var {results_var!r}, got none"
+                )
+            contents.append(content.from_data(answer["content"]))
+        return functools.reduce(content.BundleContent.joined, contents, content.NOTHING)

@@ -42,11 +42,11 @@ class ActionModule(ControllerAction):
                 raise BundleError(refusal("bundle_windows", [], expected))
             find = functools.partial(controller_file, self)
             patches = read_patches(options["patches"], options["patch_source"], find)
-            wanted = content.of_resources(load(options["resources"]), windows, options["registries"]).joined(
+            requested = content.of_resources(load(options["resources"]), windows, options["registries"]).joined(
                 content.of_patches(patches, windows, options["proxy"], tuple(options["no_proxy"]))
             )
         except (BundleError, ResourceError) as error:
             host = variables.get("inventory_hostname")
             return {"failed": True, "msg": f"{host}: nothing was fetched, because of its variables: {error}"}
         # The content has signatures of URLs, and credentials of proxies and registries.
-        return {"changed": False, "_ansible_no_log": True, "content": content.to_data(wanted)}
+        return {"changed": False, "_ansible_no_log": True, "content": content.to_data(requested)}

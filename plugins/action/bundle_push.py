@@ -41,25 +41,25 @@ class ActionModule(NodeAction):
         work = Convergence(session, resources, check_mode=True)
         missing = _missing(resources, work.observe_and_plan())
         version = session.windows.nearest_version if session.windows is not None else ""
-        wanted = bundle_push.needed(missing, bundle.entries, version)
+        files = bundle_push.needed_entries(missing, bundle.entries, version)
         push = bundle_push.Push(session, bundle)
         if not self._task.check_mode:
             try:
-                push.run(wanted)
+                push.run(files)
             except BundleError as error:
                 raise NodeError(f"{session.name}: {error}") from error
-        pushed = [entry.path for entry in wanted] if self._task.check_mode else push.pushed
+        pushed = [entry.path for entry in files] if self._task.check_mode else push.pushed
         return session.report(changed=bool(pushed), pushed=pushed)
 
 
 def _missing(resources: t.Sequence[Resource], planned: t.Sequence[Planned]) -> list[Resource]:
     """Return what the node lacks; untrusted files count as missing, because they will be moved aside."""
-    brought = [one.resource for one in planned if _is_missing(one)]
+    lacking = [one.resource for one in planned if _is_missing(one)]
     untrusted = tuple(str(path).casefold() for one in planned for path in one.change.before.get("untrusted") or ())
     return [
         item
         for item in resources
-        if item in brought or (isinstance(item, Artifact) and item.path.casefold().startswith(untrusted))
+        if item in lacking or (isinstance(item, Artifact) and item.path.casefold().startswith(untrusted))
     ]
 
 

@@ -97,11 +97,11 @@ class ActionModule(ControllerAction):
         Raises:
             BundleError: there is no route to a host.
         """
-        found: dict[str, str] = {}
+        by_host: dict[str, str] = {}
         own = True
         for host in variables["ansible_play_hosts_all"]:
             about = variables["hostvars"][host]
-            told = self._templar.template(about.get(name)) or ""
-            own = own and not told
-            found[host] = str(told) or server.own_address(str(about.get("ansible_host") or host))
-        return found, own
+            given = self._templar.template(about.get(name)) or ""
+            own = own and not given
+            by_host[host] = str(given) or server.own_address(str(about.get("ansible_host") or host))
+        return by_host, own

@@ -42,7 +42,7 @@ class ActionModule(NodeAction):
 
     def perform(self, options: t.Mapping[str, t.Any], session: NodeSession[Node]) -> dict[str, t.Any]:
         try:
-            resources, store = listing.wanted(options), listing.store_of(options)
+            resources, store = listing.load_options(options), listing.store_of(options)
         except ResourceError as error:
             raise NodeError(f"{session.name}: no node was touched: {error}") from error
         answers = Answers()
@@ -50,7 +50,7 @@ class ActionModule(NodeAction):
         seen = answers.to_first(store.list_calls())
         before = after = store.read(seen) if seen else {}
         if outcome.changes and not self._task.check_mode and not result.get("unreachable"):
-            after = store.read(session.node.observe(store.list_calls(), step="look at the store").calls)
+            after = store.read(session.node.observe(store.list_calls(), step="list the images").calls)
         images = [resource for resource in resources if isinstance(resource, ContainerImage)]
         version = outcome.windows.version if outcome.windows else None
         shown = listing.results(images, before, after, outcome, version)

@@ -26,8 +26,8 @@ class ActionModule(ControllerAction):
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         before = [registered(variables, name) for name in options["earlier_vars"]]
         nodes = {
-            host: drift.node_entry(found, [step[host] for step in before])
-            for host, found in registered(variables, options["results_var"]).items()
+            host: drift.node_entry(result, [step[host] for step in before])
+            for host, result in registered(variables, options["results_var"]).items()
         }
         join_compared = options["join_compared"]
         for line in drift_table.table(nodes, join_compared=join_compared):

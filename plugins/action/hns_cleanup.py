@@ -26,16 +26,16 @@ class ActionModule(NodeAction):
     def perform(self, options: t.Mapping[str, t.Any], session: NodeSession[Node]) -> dict[str, t.Any]:
         node = session.node
         try:
-            wish = hns_options.cleanup_request(options)
+            request = hns_options.cleanup_request(options)
         except ScopeError as error:
             raise NodeError(f"{node.name}: hns_cleanup: {error}") from error
         # The connection may be lost for as long as the work takes. The first poll is short, so that the progress is
         # known before the connection is lost.
-        patience = max(options["timeout"], options["reconnect_timeout"])
-        node.patience = dataclasses.replace(node.patience, reconnect=patience, poll=2, longest_poll=240)
+        reconnect_timeout = max(options["timeout"], options["reconnect_timeout"])
+        node.timeouts = dataclasses.replace(node.timeouts, reconnect=reconnect_timeout, poll=2, longest_poll=240)
         check_mode = bool(self._task.check_mode)
         how = hns_options.cleanup_options(options)
-        work = Cleanup(session, wish, how, check_mode=check_mode)
+        work = Cleanup(session, request, how, check_mode=check_mode)
         failure: dict[str, t.Any] = {}
         try:
             work.run()

@@ -19,5 +19,5 @@ class ActionModule(NodeAction):
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = FACTS_OPTIONS
 
     def perform(self, options: t.Mapping[str, t.Any], session: NodeSession[Node]) -> dict[str, t.Any]:
-        seen = session.node.observe(hns_facts.facts_calls(facts_options(options)), step="look at HNS")
+        seen = session.node.observe(hns_facts.facts_calls(facts_options(options)), step="observe HNS")
         return session.report(hns=hns_facts.to_result(hns_facts.read_facts(seen)))

@@ -22,8 +22,8 @@ class ActionModule(ControllerAction):
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         nodes: dict[str, t.Mapping[str, t.Any] | None] = {}
         rows: list[hns.Row] = []
-        for host, found in registered(variables, options["results_var"]).items():
-            known = found or {}
+        for host, result in registered(variables, options["results_var"]).items():
+            known = result or {}
             facts = known.get("hns")
             nodes[host] = facts
             message = str(known.get("msg") or "an earlier step failed; see the run's output")

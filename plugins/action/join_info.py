@@ -30,14 +30,14 @@ class ActionModule(NodeAction):
 
     def perform(self, options: t.Mapping[str, t.Any], session: NodeSession[Node]) -> dict[str, t.Any]:
         node = session.node
-        wanted = options["api_server"] or options["cluster_server"]
+        api_server = options["api_server"] or options["cluster_server"]
         hosts = {str(name).lower(): str(address) for name, address in options["hosts"].items()}
-        calls = join_state.calls(name_to_resolve(wanted, hosts))
-        seen = node.observe(calls, step="look whether it has joined", private=True)
+        calls = join_state.calls(name_to_resolve(api_server, hosts))
+        seen = node.observe(calls, step="read whether it has joined", private=True)
         state = join_state.read(seen, datetime.datetime.now(datetime.UTC))
         session.windows = state.windows
-        if state.joined and wanted and state.server != wanted:
-            session.warn(f"its kubelet uses the API server at {state.server}, not {wanted}; a re-join changes that")
+        if state.joined and api_server and state.server != api_server:
+            session.warn(f"its kubelet uses the API server at {state.server}, not {api_server}; a re-join changes that")
         problems = list(
             join_state.problems(
                 state,

@@ -26,8 +26,8 @@ class ActionModule(ControllerAction):
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         directory = pathlib.Path(options["directory"])
         nodes = [
-            page.entry(host, found, str(directory))
-            for host, found in registered(variables, options["results_var"]).items()
+            page.entry(host, result, str(directory))
+            for host, result in registered(variables, options["results_var"]).items()
         ]
         path = directory / "index.html"
         if not self._task.check_mode:

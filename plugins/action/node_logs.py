@@ -33,8 +33,8 @@ class ActionModule(NodeAction):
     }
 
     def perform(self, options: t.Mapping[str, t.Any], session: NodeSession[Node]) -> dict[str, t.Any]:
-        wanted, redaction = catalogue.wanted(options), Redaction(self._passwords())
-        work = Collection(session, wanted, pathlib.Path(options["directory"]), redaction)
+        requested_logs, redaction = catalogue.requested_logs(options), Redaction(self._passwords())
+        work = Collection(session, requested_logs, pathlib.Path(options["directory"]), redaction)
         failure: dict[str, t.Any] = {}
         try:
             if self._task.check_mode:
@@ -52,8 +52,8 @@ class ActionModule(NodeAction):
 
     def _passwords(self) -> list[str]:
         """Return the connection's passwords, which must never be in an archive."""
-        found = []
+        passwords = []
         for name in ("remote_password", "password", "become_pass"):
             with contextlib.suppress(KeyError):
-                found.append(self._connection.get_option(name))
-        return [str(password) for password in found if password]
+                passwords.append(self._connection.get_option(name))
+        return [str(password) for password in passwords if password]

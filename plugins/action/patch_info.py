@@ -17,7 +17,7 @@ class ActionModule(NodeAction):
     """Returns the patches of a node."""
 
     def perform(self, options: t.Mapping[str, t.Any], session: NodeSession[Node]) -> dict[str, t.Any]:
-        step = "look at the patches"
+        step = "observe the patches"
         try:
             seen = observe.read(session.node.observe(observe.calls(()), step=step))
         except observe.PatchesUnreadable as error:

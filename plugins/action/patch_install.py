@@ -53,8 +53,8 @@ class ActionModule(NodeAction):
         check_signers(options["allowed_signers"])
         check_sources(patches, options["update_server"])
         # A poll returns as soon as the batch ends, so long polls only reduce the number of progress lines.
-        node.patience = dataclasses.replace(
-            node.patience,
+        node.timeouts = dataclasses.replace(
+            node.timeouts,
             first_contact=options["contact_timeout"],
             poll=patches_run.FIRST_POLL,
             watched_poll=patches_run.FIRST_POLL,

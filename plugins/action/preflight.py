@@ -63,13 +63,13 @@ class ActionModule(ControllerAction):
         warnings += cluster.proxy_warnings(proxy, given, str(values.get("node_join_kubeconfig") or ""))
         problems += checks.name_problems(self._names(variables))
         problems += self._kubeconfig_problems(values, joins=options["join"], drains=options["drain"])
-        told = [str(problem) for problem in checked_values.without_consequences(problems)]
-        told += self._connection_problems(variables)
-        if told:
+        sentences = [str(problem) for problem in checked_values.without_consequences(problems)]
+        sentences += self._connection_problems(variables)
+        if sentences:
             host = variables.get("inventory_hostname")
-            lines = "\n".join(f"- {problem}" for problem in told)
+            lines = "\n".join(f"- {problem}" for problem in sentences)
             message = f"{host}: no node was touched, because of its variables:\n{lines}"
-            return {"problems": told, "refused": True, "failed": options["fail"], "msg": message}
+            return {"problems": sentences, "refused": True, "failed": options["fail"], "msg": message}
         # Ansible prints a sentence that is the same for all hosts once.
         return {
             "problems": [],

@@ -21,9 +21,9 @@ class ActionModule(ControllerAction):
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         """Print the problems, and fail if there are any."""
         results = registered(variables, options["results_var"])
-        found = {host: list((result or {}).get("problems") or ()) for host, result in results.items()}
-        for line in problems.lines(found):
+        by_host = {host: list((result or {}).get("problems") or ()) for host, result in results.items()}
+        for line in problems.lines(by_host):
             show(line)
-        if any(found.values()):
-            return {"changed": False, "failed": True, "msg": problems.summary(found)}
+        if any(by_host.values()):
+            return {"changed": False, "failed": True, "msg": problems.summary(by_host)}
         return {"changed": False}

@@ -65,7 +65,7 @@ class ActionModule(NodeAction):
         )
         if last:
             # The machine shuts down during the last batch, so a missing result is expected.
-            node.patience = dataclasses.replace(node.patience, reconnect=2.0, first_contact=2.0)
+            node.timeouts = dataclasses.replace(node.timeouts, reconnect=2.0, first_contact=2.0)
             with contextlib.suppress(AnsibleConnectionFailure):
                 ended = node.run(Batch(calls=last), step="shut down")
                 for problem in sysprep.shutdown_problems(ended):
@@ -98,7 +98,10 @@ class ActionModule(NodeAction):
             except OSError:
                 return
             time.sleep(1)
-        raise NodeError(f"{node.name}: shut down: it is generalized, but still answers after {seconds:.0f} s")
+        raise NodeError(
+            f"{node.name}: shut down: it is generalized, but still responds after {seconds:.0f} s. "
+            "Shut it down yourself, and capture its disk before it boots again"
+        )
 
     @staticmethod
     def _secrets(node: Node, folder: str) -> list[str]:
@@ -107,7 +110,7 @@ class ActionModule(NodeAction):
         Raises:
             NodeError: the files cannot be determined.
         """
-        step = "look for credentials of registries"
+        step = "find registry credentials"
         try:
             hosts, files = sysprep.registry_files(node.observe(sysprep.registry_calls(folder), step=step))
         except ValueError as error:
@@ -129,12 +132,15 @@ class ActionModule(NodeAction):
         """
         asked = image_proxies.calls(options["docker_configuration_file"])
         calls = (*join_state.calls(), *sysprep.inspection_calls(), *asked)
-        node, step = session.node, "look what it is"
+        node, step = session.node, "inspect the machine"
         seen = node.observe(calls, step=step, private=True)
         session.read_windows(seen.calls, step=step)
         if seen["kubeconfig"].first["exists"]:
-            raise NodeError(f"{node.name}: a cluster node is not generalized ({node_paths.KUBELET_CONF} exists)")
-        found = image_proxies.findings(seen) if options["proxy_credentials"] != "keep" else []
-        if found and options["proxy_credentials"] == "refuse":
-            raise NodeError(f"{node.name}: sysprep: {image_proxies.refusal(found)}")
-        return sysprep.read_machine(seen), tuple(finding.removal for finding in found)
+            raise NodeError(
+                f"{node.name}: sysprep: expected a machine that has not joined a cluster, got a node "
+                f"({node_paths.KUBELET_CONF} exists). Reset it first"
+            )
+        passwords = image_proxies.findings(seen) if options["proxy_credentials"] != "keep" else []
+        if passwords and options["proxy_credentials"] == "refuse":
+            raise NodeError(f"{node.name}: sysprep: {image_proxies.refusal(passwords)}")
+        return sysprep.read_machine(seen), tuple(finding.removal for finding in passwords)

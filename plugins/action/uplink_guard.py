@@ -37,25 +37,25 @@ class ActionModule(NodeAction):
 
     def _start(self, options: t.Mapping[str, t.Any], session: NodeSession[Node]) -> dict[str, t.Any]:
         node = session.node
-        seen = node.observe(addresses.inspection_calls(), step="look for static addresses").calls
+        seen = node.observe(addresses.inspection_calls(), step="read static addresses").calls
         at_risk = uplink.read(seen).at_risk
         if not at_risk or self._task.check_mode:
             return {}
         key, earlier = addresses.noted(seen)
         if key:
             # One guard is enough, unless the adapters have got other addresses since. An ended one is removed.
-            state = node.peek(key, step="look for an earlier guard", seconds=0).state
+            state = node.peek(key, step="check for an earlier guard", seconds=0).state
             if state == "running" and earlier == at_risk:
                 return {"guard": addresses.to_json(at_risk, key)}
-        return {"guard": self._leave(at_risk, options, node)}
+        return {"guard": self._start_guard(at_risk, options, node)}
 
-    def _leave(
+    def _start_guard(
         self, at_risk: t.Sequence[uplink.Uplink], options: t.Mapping[str, t.Any], node: Node
     ) -> dict[str, t.Any]:
         """Start a guard on the node, and return it."""
         key, times = str(uuid.uuid4()), {"network_timeout": options["network_timeout"], "settle": options["settle"]}
         # The node's watchdog ends a batch at its time limit.
-        node.patience = dataclasses.replace(node.patience, batch=addresses.seconds(at_risk, **times))
+        node.timeouts = dataclasses.replace(node.timeouts, batch=addresses.time_limit(at_risk, **times))
         node.start(Batch(calls=addresses.calls(at_risk, key, **times), key=key), step="guard static addresses")
         return addresses.to_json(at_risk, key)
 
@@ -68,18 +68,19 @@ class ActionModule(NodeAction):
         except (KeyError, TypeError, ValueError) as error:
             raise ResourceError("guard", options["guard"], "expected what state present returned") from error
         asked = addresses.calls(uplinks, key, network_timeout=options["network_timeout"], settle=options["settle"])
-        seen = node.peek(key, step="see to static addresses", seconds=options["timeout"], asked=asked)
+        seen = node.peek(key, step="wait for the address guard", seconds=options["timeout"], asked=asked)
         if seen.state == "running":
             # Without a wait there is nothing to warn about.
             if options["timeout"]:
                 session.warn(
-                    f"no network was made within {options['timeout']} s; the guard of the static address waits on"
+                    f"no network was created within {options['timeout']} s; "
+                    "the guard of the static address keeps waiting"
                 )
             return {"guard": options["guard"]}
         if seen.state in ("unknown", "lost"):
-            return self._again(options, session)
+            return self._restart_guard(options, session)
         if addresses.replaced(seen.calls):
-            why = f"{addresses.NOTE} is gone, or a later guard's"
+            why = f"{addresses.NOTE} was removed, or belongs to a later guard"
             session.warn(f"the guard of the static address did nothing: {why}")
             return {}
         changes = [
@@ -90,18 +91,16 @@ class ActionModule(NodeAction):
         failed = {"failed": True, "msg": "\n".join(f"{node.name}: {text}" for text in failures)} if failures else {}
         return {"changed": bool(changes), "changes": changes, **failed}
 
-    def _again(self, options: t.Mapping[str, t.Any], session: NodeSession[Node]) -> dict[str, t.Any]:
+    def _restart_guard(self, options: t.Mapping[str, t.Any], session: NodeSession[Node]) -> dict[str, t.Any]:
         """Report that a guard has ended early, and start another one if the network does not exist yet."""
         node = session.node
-        at_risk = uplink.read(
-            node.observe(addresses.inspection_calls(), step="look for static addresses").calls
-        ).at_risk
+        at_risk = uplink.read(node.observe(addresses.inspection_calls(), step="read static addresses").calls).at_risk
         ended = (
-            "the guard of the static address ended before its time, by a reboot perhaps; "
+            "the guard of the static address ended early, perhaps because of a reboot; "
             f"{addresses.NOTE} on the node has the adapter's former settings"
         )
         if not at_risk or self._task.check_mode:
             session.warn(ended)
             return {}
         session.warn(f"{ended}; a new guard was started")
-        return {"guard": self._leave(at_risk, options, node)}
+        return {"guard": self._start_guard(at_risk, options, node)}

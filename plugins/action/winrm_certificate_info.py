@@ -43,7 +43,7 @@ class ActionModule(ControllerAction):
 
 
 def _warning(host: str, settings: ConnectionSettings, left: datetime.timedelta) -> str:
-    ends = f"ends in {left.days} days" if left.days >= 0 else f"ended {-left.days} days ago"
+    ends = f"expires in {left.days} days" if left.days >= 0 else f"expired {-left.days} days ago"
     return (
         f"{host}: the certificate of WinRM at {settings.host}:{settings.port} {ends}; "
         "the playbook winkube.node.renew_winrm_certificates renews self-signed ones"

@@ -10,8 +10,8 @@ type: aggregate
 short_description: Write what a run changed and why
 version_added: 0.1.0
 description:
-  - Writes at the end of a run C(report.json) and C(report.html), one self-contained page, with what each node changed
-    and why, how long each task took, and how many remote commands it sent.
+  - Writes C(report.json) and C(report.html), one self-contained page, at the end of a run. They contain what each node
+    changed and why, how long each task took, and how many remote commands it sent.
   - Results of tasks with C(no_log) are left out.
 options:
   directory:

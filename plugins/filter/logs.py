@@ -18,7 +18,7 @@ def sdn_debug_scripts(commit: str, **options: t.Any) -> list[dict[str, t.Any]]:
     if not options.get("sha256"):
         Display().warning(
             "GitHub publishes no checksum of a commit's archive: the SDN debug scripts are accepted unverified; "
-            "hns_debug_scripts_sha256 verifies them"
+            "set hns_debug_scripts_sha256 to verify them"
         )
     try:
         return debug_scripts.resources(str(commit), **plain(options))

@@ -17,8 +17,8 @@ from ..plugin_utils.values.errors import ResourceError
 def hosts_toml(registry: t.Mapping[str, t.Any], host: str) -> str:
     """Return containerd's hosts.toml for one registry host (containerd docs/hosts.md)."""
     try:
-        (found,) = registries.read({str(host): plain(registry)})
-        return registries.hosts_toml(found)
+        (parsed,) = registries.read({str(host): plain(registry)})
+        return registries.hosts_toml(parsed)
     except ResourceError as error:
         raise AnsibleFilterError(str(error)) from None
 

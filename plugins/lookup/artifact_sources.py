@@ -48,13 +48,13 @@ _raw:
       description: Limit of a download in bytes per second, such as V(2M); empty for no limit.
       type: str
     ignore_revocation:
-      description: Whether downloads go on if it cannot be checked that a server's certificate was revoked.
+      description: Whether downloads continue if it cannot be checked whether a server's certificate was revoked.
       type: bool
     verify:
       description: V(warn), or V(strict) to refuse files that nothing verifies.
       type: str
     allowed_signers:
-      description: Who may have signed the programs.
+      description: Accepted signers of the programs.
       type: raw
 """
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Look up a variable that describes the whole cluster where kubespray's inventory defines it."""
+"""Look up a variable of the whole cluster in the places where kubespray's inventory defines it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ name: cluster_variable
 short_description: A variable of the cluster, from the host's own or its control plane's group_vars
 version_added: 0.1.0
 description:
-  - Returns a variable of the host, as any template would. Where the host has none of that name, or null, it is the one
-    of the first host of the cluster's groups that has it, templated for that host.
+  - Returns a variable of the host, as any template would. If the host does not have it, or if it is null, the lookup
+    returns that of the first host of the cluster's groups that has it, templated for that host.
   - kubespray keeps what all nodes share in C(group_vars/k8s_cluster), and Windows hosts are never children of that
-    group. So they read it here, and it is written once.
-  - An empty text is a value, too, and ends the search. Where only the control plane needs a proxy, an empty
-    C(http_proxy) in the variables of the Windows hosts' group keeps it from them; C(https_proxy) likewise.
+    group. With this lookup they use the same variables, which are written only once.
+  - An empty text is a value, too, and ends the search. If only the control plane needs a proxy, set an empty
+    C(http_proxy) and C(https_proxy) for the group of the Windows hosts.
   - The groups are C(kube_control_plane), C(kube-master), C(master-ubuntu), C(k8s_cluster) and C(k8s-cluster), in this
     order, and the first host of each.
 options:
@@ -32,7 +32,7 @@ author:
 """
 
 EXAMPLES = """
-- name: Show the version that the cluster's inventory asks for
+- name: Show the version in the cluster's inventory
   ansible.builtin.debug:
     msg: "{{ lookup('winkube.node.cluster_variable', 'kube_version', default='1.37.1') }}"
 """

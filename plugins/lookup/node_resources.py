@@ -6,12 +6,12 @@ from __future__ import annotations
 
 DOCUMENTATION = """
 name: node_resources
-short_description: The resources of roles, as M(winkube.node.node_state) takes them
+short_description: The resources of roles, as an option of M(winkube.node.node_state)
 version_added: 0.1.0
 description:
-  - Returns for each role the list of resources that it makes a host have, built from the role's variables. The
-    variables are those of the host, with the role's defaults.
-  - Each variable is templated once, however many resources it is part of.
+  - Returns for each role the list of resources that it gives a host, built from the role's variables. The variables
+    are those of the host, with the role's defaults.
+  - Each variable is templated once, even if several resources contain it.
 options:
   _terms:
     description: Names of roles of this collection.
@@ -23,7 +23,7 @@ author:
 """
 
 EXAMPLES = """
-- name: Show what the role makes a node have
+- name: Show the resources that the role gives a node
   ansible.builtin.debug:
     msg: "{{ lookup('winkube.node.node_resources', 'windows_features') }}"
   vars:

@@ -9,11 +9,11 @@ name: pod_network
 short_description: The network of the pods, from the variables of role C(cni)
 version_added: 0.1.0
 description:
-  - Returns what flannel, its CNI plugin and the node's note of its network have in them, built from the variables
+  - Returns the content of the configuration of flannel, of its CNI plugin and of the node's record, built from
     C(cni_plugin), C(cni_flannel_backend), C(cni_pods_subnet), C(cni_services_subnet) and C(container_runtime).
 options:
   _terms:
-    description: None are taken.
+    description: The lookup takes no terms.
     type: list
     elements: str
     default: []
@@ -48,10 +48,10 @@ _raw:
       description: The configuration of flannel's CNI plugin.
       type: dict
     identity:
-      description: What tells this network from another one.
+      description: The properties that distinguish this network from others.
       type: dict
     note:
-      description: The file in which the node notes its network, as a resource for M(winkube.node.node_state).
+      description: The file with the node's record of its network, as a resource for M(winkube.node.node_state).
       type: dict
 """
 

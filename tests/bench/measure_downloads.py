@@ -53,7 +53,7 @@ def measure() -> Mapping[str, float]:
 
 
 def _seconds(machine: Machine, server: ArtifactServer, versions: range | list[int]) -> float:
-    wanted = cache.wanted(
+    wanted = cache.resources_for_versions(
         {"tool": [str(version) for version in versions]},
         cache_dir="C:\\cache",
         kinds=KINDS,

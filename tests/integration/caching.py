@@ -59,7 +59,7 @@ def cache(node: DirectNode, lists: dict[str, t.Any], server: ArtifactServer | No
     if server is not None:
         options = {"mirror": server.url, "upstream": False, **options}
     check_mode = options.pop("check_mode", False)
-    resources = load(artifacts_cache.wanted(lists, cache_dir=CACHE, **options))
+    resources = load(artifacts_cache.resources_for_versions(lists, cache_dir=CACHE, **options))
     before = node.remote_commands
     answers = Answers()
     work = Convergence(NodeSession(node), resources, check_mode=check_mode, answers=answers)

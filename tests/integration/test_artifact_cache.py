@@ -172,7 +172,7 @@ BROKEN: dict[str, tuple[str, dict[str, t.Any], str]] = {
     "wrong": ("", {}, "wrong SHA256"),
     "garbage": ("wrong", {}, "wrong SHA256"),
     "truncated": ("truncated", {"at": 40}, "wrong SHA256"),
-    "html": ("html", {}, "a page of HTML"),
+    "html": ("html", {}, "an HTML page"),
     "404": ("status", {"status": 404}, "HTTP 404"),
     "401": ("status", {"status": 401}, "HTTP 401"),
     "429": ("status", {"status": 429}, "HTTP 429"),
@@ -216,10 +216,10 @@ def test_whatever_goes_wrong_is_told_with_its_source_and_the_others_come(
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
-        ("html", "a page of HTML"),
+        ("html", "an HTML page"),
         ("wrong", "not have the format of its name"),
-        ("truncated", "no whole archive"),
-        ("unsafe", "names that lead out of its folder: ../"),
+        ("truncated", "incomplete or damaged"),
+        ("unsafe", "names that lead outside its target folder: ../"),
     ],
 )
 def test_what_nothing_verifies_has_at_least_to_look_like_what_it_is(
@@ -240,7 +240,7 @@ def test_a_zip_that_leads_out_of_its_folder_is_refused_whatever_verifies_it(
     pinned = {"version": "1.0.0", "sha256": hashlib.sha256(evil).hexdigest()}
     kinds = {"tool": {"url": "https://files.example/tool/{version}/tool.zip"}}
     run = cache(node, {"tool": [pinned]}, server, kinds=kinds)
-    assert "names that lead out of its folder" in run.outcome.failures[0]
+    assert "names that lead outside its target folder" in run.outcome.failures[0]
     assert not node.machine.files.exists(f"{CACHE}\\tool\\1.0.0\\tool.zip")
 
 

@@ -133,7 +133,7 @@ def test_a_layer_that_is_cut_goes_on_in_the_next_run(controller: Controller) -> 
         # From the mirror, and from the registry itself.
         registry.fault("cut", f"*/blobs/{layer}", at=100_000, times=2)
         made = controller.make([controller.image("r.example/app:1")], attempts=1)
-        assert "the connection broke off" in made.failures[0]
+        assert "the connection broke" in made.failures[0]
         assert controller.verified().entries == {}
         sent = registry.counters["bytes"]
         assert controller.make([controller.image("r.example/app:1")]).failures == []
@@ -179,9 +179,9 @@ def test_a_new_checksum_file_comes_with_its_file_only(controller: Controller) ->
 @pytest.mark.parametrize(
     ("fault", "options", "message"),
     [
-        ("wrong", {}, "its SHA256 is"),
-        ("truncated", {"at": 100}, "its SHA256 is"),
-        ("html", {}, "it is a page of HTML"),
+        ("wrong", {}, "expected SHA256"),
+        ("truncated", {"at": 100}, "expected SHA256"),
+        ("html", {}, "an HTML page"),
         ("status", {"status": 404}, "HTTP 404"),
         ("status", {"status": 401}, "HTTP 401"),
         ("status", {"status": 503}, "HTTP 503 Service Unavailable, in 3 attempts"),
@@ -218,7 +218,7 @@ def test_a_long_download_tells_how_far_it_is(controller: Controller, tmp_path: P
     ticks = itertools.count(step=6)
     controller.server.put("files.example/long.zip", b"x" * 3_000_000)
     source = FetchSource(url=f"{controller.server.url}/files.example/long.zip?sig=s3cret")
-    Fetcher(say=said.append, clock=lambda: float(next(ticks))).file(source, tmp_path / "long.zip")
+    Fetcher(notify=said.append, clock=lambda: float(next(ticks))).file(source, tmp_path / "long.zip")
     bare = f"bundle: {controller.server.url}/files.example/long.zip"
     assert said
     assert set(said) <= {f"{bare}: {number} of 3 MB" for number in range(4)}
@@ -255,7 +255,7 @@ def test_a_proxy_with_a_password_and_a_private_authority(controller: Controller,
         # A wrong password.
         proxy.proxy_user = "me:other"
         (failure,) = controller.make(wanted, attempts=1, refresh=True).failures
-        assert "the proxy does not let it through (407)" in failure
+        assert "the proxy refused the connection (407)" in failure
         assert "s3cret" not in failure
 
 
@@ -277,7 +277,7 @@ def test_what_nobody_needs_goes_only_when_asked_to(controller: Controller) -> No
     assert controller.make([crictl]).removed == []
     assert len(controller.verified().entries) == 3
     (controller.bundle / "notes.txt").write_text("mine")
-    assert "notes.txt is in bundle_dir and not of the bundle" in controller.make([crictl]).failures[0]
+    assert "notes.txt is in bundle_dir but does not belong to the bundle" in controller.make([crictl]).failures[0]
     assert len(controller.make([crictl], prune=True).removed) == 2
     assert set(controller.verified().entries) == {CRICTL, f"{CRICTL}.sha256"}
 
@@ -319,7 +319,7 @@ def test_patches_come_by_url_or_from_the_controller(controller: Controller, tmp_
 def test_two_hosts_that_contradict_each_other(controller: Controller) -> None:
     one = controller.wanted([controller.own("tool.zip", b"one")])
     two = controller.wanted([controller.own("tool.zip", b"two")])
-    with pytest.raises(BundleError, match="two hosts want different files of"):
+    with pytest.raises(BundleError, match="expected one checksum of"):
         one.joined(two)
 
 
@@ -371,7 +371,7 @@ def test_a_run_that_is_killed_between_index_and_signature_goes_on(
         with pytest.raises(Killed):
             controller.make(resources[:2], parallel=1)
     # Other users have no access to it.
-    with pytest.raises(BundleError, match="is not the signature of its index"):
+    with pytest.raises(BundleError, match="a signature of the index by bundle_public_key, got another one"):
         controller.verified()
     asked = controller.requests()
     made = controller.make(resources)

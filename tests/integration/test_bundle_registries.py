@@ -80,8 +80,8 @@ def test_every_authority_of_a_registry_counts(controller: Controller) -> None:
         asked = controller.requests()
         for given in (r"C:\certificates\site.pem", [new, r"C:\certificates\site.pem"]):
             (failure,) = controller.make(controller.wanted(image, ca=given), refresh=True).failures
-            assert r"'C:\\certificates\\site.pem' is a path on the node" in failure
-            assert "expected the certificate itself in PEM" in failure
+            assert r"got 'C:\\certificates\\site.pem'" in failure
+            assert "expected ca as a certificate in PEM" in failure
         assert controller.requests() == asked
         # Without a pinned digest there is nothing to verify with.
         unverified = controller.wanted(image, ca=r"C:\certificates\site.pem", skip_verify=True)

@@ -213,7 +213,7 @@ def test_ranges(bundle: Bundle, url: str) -> None:
 
 @given(st.text(max_size=30) | st.from_regex(r"bytes=\d*-\d*", fullmatch=True), st.integers(0, 50))
 def test_a_wild_range_is_within_the_file(header: str, size: int) -> None:
-    found = files.wanted_bytes(header, size)
+    found = files.requested_range(header, size)
     assert found is None or 0 <= found.start <= found.stop <= size
 
 

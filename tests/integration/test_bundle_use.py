@@ -272,7 +272,7 @@ class TestNodes:
             server = server_result(bundle, connection, controller)
             result = run_action(connection, "bundle_push", {"server": server, "resources": resources({})})
         assert result["failed"]
-        assert "MB are free" in result["msg"]
+        assert "MB of free disk space" in result["msg"]
         assert machine.files.listing(f"{PUSHED}\\pieces") == []
 
 

@@ -36,7 +36,7 @@ def test_a_whole_cache_takes_few_commands_and_two_when_all_is_there(
     with ArtifactServer() as server, Registry() as registry, connect(machine) as connection:
         for version in LISTS["tool"]:
             offer(server, version, archive(version))
-        files = cache.wanted(LISTS, cache_dir=CACHE, kinds=TOOL, mirror=server.url, upstream=False)
+        files = cache.resources_for_versions(LISTS, cache_dir=CACHE, kinds=TOOL, mirror=server.url, upstream=False)
         hosts = registries.containerd_files(registries.read(mirrors(registry)), CERTS)
         images = listing.resources(TWELVE, {"hosts_dir": CERTS, "parallel": 4}, pinned=True)
         given: dict[str, Any] = {"resources": [*hosts, *files, *images]}

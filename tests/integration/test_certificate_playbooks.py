@@ -40,7 +40,7 @@ def test_the_playbook_renews_what_the_plan_warns_of(start_site: SiteFactory, tmp
     site.host_variables = {"win22": link_variables("psrp", "https") | trust}
     before = presented(site)
     output = plan(site)
-    assert f"{SOON} {site.machine('win22').address}:5986 ends in 19 days" in output
+    assert f"{SOON} {site.machine('win22').address}:5986 expires in 19 days" in output
     # The default is the file that the connection trusts.
     renewed = site.run("renew_winrm_certificates.yml").expect()
     assert renewed.recap["win22"]["changed"] == 1

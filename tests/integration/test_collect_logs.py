@@ -212,8 +212,8 @@ def test_no_secret_is_in_an_archive_or_left_anywhere(node: NodeFactory, tmp_path
     assert traces(json.dumps(result).encode()) == []
     manifest = json.loads(found["manifest.json"])
     left_out = {item["path"]: item["why"] for item in manifest["left_out"]}
-    assert "never taken" in left_out[r"C:\etc\kubernetes\kubelet.conf"]
-    assert "nothing is taken from" in left_out[r"C:\Windows\Panther\setupact.log"]
+    assert "never collected" in left_out[r"C:\etc\kubernetes\kubelet.conf"]
+    assert "are never collected" in left_out[r"C:\Windows\Panther\setupact.log"]
     # The readable files are included, even with blanks in their names.
     kubelet = found["files/kubelet/C/var/log/kubelet/kubelet.log"].decode()
     assert kubelet.startswith("I1121 proxy http://***@proxy:3128 said no\nuse token ***\nlogged on with ***\n***\n")
@@ -235,7 +235,7 @@ def test_check_mode_tells_and_takes_nothing(node: NodeFactory, tmp_path: Path) -
 
 def test_what_is_no_text_is_left_out(node: NodeFactory, tmp_path: Path) -> None:
     result = collect(node(), tmp_path, sources=["kubelet"], paths=[r"C:\k\kubelet.exe"])
-    assert result["problems"] == ["files/more-files/C/k/kubelet.exe: is no text"]
+    assert result["problems"] == ["files/more-files/C/k/kubelet.exe: not a text file"]
     assert set(members(result)) == {
         *("manifest.json", "facts/services.json", "files/kubelet/C/var/log/kubelet/kubelet.log")
     }
@@ -255,7 +255,7 @@ def test_a_full_disk_is_told_before_anything_is_gathered(node: NodeFactory, tmp_
     faults.set_fault(machine, {"kind": "disk_full", "free": 100_000_000})
     result = collect(machine, tmp_path)
     assert result["failed"]
-    assert "95 MB are free on C:" in result["msg"]
+    assert "of free space on C:, got 95 MB" in result["msg"]
     assert "limit_mb" in result["msg"]
     # Known facts about the node are included even so.
     assert result["windows"]["build"] == 20348
@@ -305,11 +305,11 @@ def test_a_node_that_goes_away_is_cleaned_by_the_next_run(node: NodeFactory, fle
 
     with pytest.MonkeyPatch.context() as patch:
         # At the request for the first piece.
-        patch.setattr(collection.Collection, "_bring", lambda *_: (gone(), _BRING(*_))[1])
-        patch.setattr(collection, "_AFTER_A_BROKEN_LINK", 0.1)
+        patch.setattr(collection.Collection, "_transfer", lambda *_: (gone(), _TRANSFER(*_))[1])
+        patch.setattr(collection, "_CLEANUP_TIMEOUT", 0.1)
         result = collect(machine, tmp_path, **small)
     assert result["unreachable"]
-    assert result["msg"].startswith("win: bring ")
+    assert result["msg"].startswith("win: download ")
     assert result["windows"]["build"] == 20348
     assert list(tmp_path.iterdir()) == []
     left = gathered(machine)
@@ -323,7 +323,7 @@ def test_a_node_that_goes_away_is_cleaned_by_the_next_run(node: NodeFactory, fle
     assert [path for path in gathered(machine) if "logs-" in path] == []
 
 
-_BRING = collection.Collection._bring
+_TRANSFER = collection.Collection._transfer
 KINDS = ("before", "during", "after")
 
 

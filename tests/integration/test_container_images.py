@@ -150,10 +150,10 @@ def test_each_failure_says_why_and_the_others_are_pulled(machines: Machines, reg
     machine = machines.next()
     registry.failures["registry.k8s.io/pause:3.9"] = 429
     bad = {
-        f"{NANO}:ltsc2019": "no build of it for this version of Windows",
+        f"{NANO}:ltsc2019": "no image for this version of Windows",
         "registry.k8s.io/pause:0.0": "the registry has no such tag",
         "registry.k8s.io/pause:3.9": "limits requests",
-        "registry.k8s.io/coredns/coredns:v1.37.1": "no build of it for this version of Windows",
+        "registry.k8s.io/coredns/coredns:v1.37.1": "no image for this version of Windows",
     }
     # Without the hosts themselves, which tests cannot reach.
     only = {host: {"server": registry.url} for host in HOSTS}

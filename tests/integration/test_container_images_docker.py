@@ -86,7 +86,7 @@ def test_docker_holds_what_is_listed_and_loses_what_nobody_uses(
         f"{host}/newer:1": "failed",
         f"{host}/none:1": "failed",
     }
-    assert "no build of it for this version of Windows" in first["images"][2]["msg"]
+    assert "no image for this version of Windows" in first["images"][2]["msg"]
     assert "the registry has no such tag" in first["images"][3]["msg"]
     assert names(machine) == {f"{host}/app:1", "mirror.local/app:latest", f"{host}/app:2"}
     second = converge(machine, listed, **given)
@@ -111,7 +111,7 @@ def test_credentials_reach_docker_by_a_file(machines: Machines) -> None:
         fixtures.install(machine)
         given: dict[str, Any] = {"runtime": "docker", "docker": rf"{DOCKER}\docker.exe"}
         refused = converge(machine, [f"{host}/private:1"], retries=0, **given)
-        assert "the registry wants other credentials" in refused["msg"]
+        assert "the registry refused the credentials" in refused["msg"]
         logins = {host: {"username": "node", "password": SECRET}}
         result = converge(machine, [f"{host}/private:1"], registries=logins, **given)
     assert statuses(result) == {f"{host}/private:1": "pulled"}, result.get("msg")

@@ -179,7 +179,7 @@ def test_containers_of_other_tools_keep_their_endpoints(node: NodeFactory) -> No
     elsewhere["winkube-sizes"] = []
     result = cleanup(machine, "stale")
     assert not result["changed"]
-    assert "not asked for: team (containerd_namespaces)" in result["warnings"][0]
+    assert "not queried: team (set containerd_namespaces)" in result["warnings"][0]
     result = cleanup(machine, "stale", containerd_namespaces=["default", "team"])
     assert result["counts"]["endpoints"] == 1
     assert {*put.running, *put.stale[:2]} <= endpoints(machine)
@@ -331,7 +331,7 @@ def test_one_network_goes_and_the_others_stay(node: NodeFactory) -> None:
 
 @pytest.mark.parametrize(
     ("networks", "said"),
-    [(["cbr1"], "there is no network 'cbr1'; there are: cbr0, lab, nat"), (["lab"], "'lab' is protected")],
+    [(["cbr1"], "(cbr0, lab, nat), got 'cbr1'"), (["lab"], "got 'lab'. protected_networks protects it")],
 )
 def test_a_network_that_is_not_there_is_refused_before_anything_changes(
     refusing: Machine, networks: list[str], said: str

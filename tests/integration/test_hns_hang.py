@@ -126,7 +126,7 @@ def test_the_other_scopes_restart_it_and_go_on(node: NodeFactory, scope: str) ->
     hang(machine)
     result = cleanup(machine, scope, **({"networks": ["cbr0"]} if scope == "networks" else {}))
     assert not result.get("failed"), result
-    assert steps(result)[:3] == ["wait", "restart hns", "look"]
+    assert steps(result)[:3] == ["wait", "restart hns", "observe"]
     assert not machine.part(hns.State).networks
     assert running(machine) == EVERYTHING
 
@@ -192,15 +192,15 @@ def test_a_node_that_stays_away_is_told_with_what_had_been_done(node: NodeFactor
     result = cleanup(machine, "all", timeout=3, reconnect_timeout=1)
     assert result["unreachable"]
     assert "did not come back" in result["msg"]
-    assert "It was to: stop kube-proxy, kubelet, remove" in result["msg"]
+    assert "Its task: stop kube-proxy, kubelet, remove" in result["msg"]
     # Its progress, from its last message or from the steps before the network.
-    news = r"its last news was at \S+ \(\d+ of \d+ calls done\)"
+    reported = r"it last reported progress at \S+ \(\d+ of \d+ calls done\)"
     known = (
         r"it had by then stopped kube-proxy, kubelet, removed 1 policy list, 5 endpoints, 2 namespaces, 2 containers"
     )
-    assert re.search(f"{news}|{known}", result["msg"]), result["msg"]
-    assert "The next run collects it" in result["msg"]
-    assert result["steps"][0]["step"] == "look"
+    assert re.search(f"{reported}|{known}", result["msg"]), result["msg"]
+    assert "The next run reads its result" in result["msg"]
+    assert result["steps"][0]["step"] == "observe"
 
 
 def test_a_reboot_in_the_middle_is_finished_by_the_same_run(node: NodeFactory, fleet: Fleet) -> None:

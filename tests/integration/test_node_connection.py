@@ -103,7 +103,7 @@ def linked(fleet: Fleet, name: str, kind: str) -> t.Iterator[Node]:
     action = Probe(task, connection, context, loader, Templar(loader=loader), plugin_loader)
     fleet.nodes[name].server.faults.clear()
     yield Node(
-        t.cast("t.Any", action), {"inventory_hostname": "link"}, patience=Timeouts(reconnect=30, first_contact=10)
+        t.cast("t.Any", action), {"inventory_hostname": "link"}, timeouts=Timeouts(reconnect=30, first_contact=10)
     )
     fleet.nodes[name].server.faults.clear()
     connection.close()
@@ -188,7 +188,7 @@ def test_a_reboot_in_the_middle_loses_the_work(node: Node, fleet: Fleet) -> None
     wait = Call(id="wait", command="Start-Sleep", parameters={"Seconds": 60}, long=True)
     power = fleet.machine("LINK").power
     break_link(fleet, "call", 8, callback=power.reboot)
-    with pytest.raises(BatchLost, match="link: apply: the node lost the work at wait"):
+    with pytest.raises(BatchLost, match="link: apply: the node lost the batch at wait"):
         node.run(Batch(calls=(wait,)))
 
 

@@ -83,7 +83,7 @@ class TestWindowsUpdate:
         # Six and the polls, plus one more poll if the machine that runs the tests is busy.
         assert (result["reboots"], result["remote_commands"] in (7, 8, 9)) == (1, True), result["remote_commands"]
         assert f"patched: installing {NEXT}, {self.TOOL}, {STAGED.kb}" in said
-        assert f"patched: Windows Update is at work: {NEXT}, {self.TOOL}" in said
+        assert f"patched: Windows Update is installing {NEXT}, {self.TOOL}" in said
         assert "patched: rebooting" in said
 
     def test_what_nothing_lists_is_known_by_windows_update_s_log(self, server: Serve) -> None:
@@ -142,7 +142,7 @@ class TestWindowsUpdate:
         wanted = [NEXT, files.add(STAGED)]
         result = install(machine, wanted, timeout=1)
         assert result["failed"]
-        assert "the node goes on with it" in result["msg"]
+        assert "the batch keeps running on the node" in result["msg"]
         result = install(machine, wanted)
         assert set(statuses(result).values()) == {"installed"}, result["patches"]
         assert [entry["attempts"] for entry in result["patches"]] == [0, 1]

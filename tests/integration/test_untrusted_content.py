@@ -53,7 +53,7 @@ def test_the_cache_does_not_vouch_for_what_a_user_put_there(node: DirectNode, se
     plant(files, rf"{FOLDER}\tool.tar.gz", TROJAN)
     plant(files, rf"{FOLDER}\tool.tar.gz.checksum", checksum.encode())
     options = {"cache_dir": CACHE, "kinds": TOOL, "mirror": server.url, "upstream": False}
-    resources = [*GUARD, *cache.wanted({"tool": ["1.0.0"]}, **options)]
+    resources = [*GUARD, *cache.resources_for_versions({"tool": ["1.0.0"]}, **options)]
     outcome = run(node, resources)
     assert files.read_bytes(rf"{FOLDER}\tool.tar.gz") == GOOD
     (warning,) = [text for text in outcome.warnings if "not trusted" in text]

@@ -109,7 +109,7 @@ class Node(DirectNode):
 
     def __init__(self, machine: t.Any = None) -> None:
         super().__init__(machine)
-        self.patience = Timeouts()
+        self.timeouts = Timeouts()
         self.steps: list[tuple[str, bool]] = []
         """The steps, each with whether it was hidden from the output."""
 
@@ -135,8 +135,8 @@ def run_on(
         action, options, variables, more: as in `run`.
     """
 
-    def found(plugin: object, known: t.Mapping[str, t.Any], *, patience: Timeouts) -> t.Any:
-        node.name, node.patience = known["inventory_hostname"], patience
+    def found(plugin: object, known: t.Mapping[str, t.Any], *, timeouts: Timeouts) -> t.Any:
+        node.name, node.timeouts = known["inventory_hostname"], timeouts
         return node
 
     with pytest.MonkeyPatch.context() as patch:
@@ -154,7 +154,7 @@ class Answering:
     def __init__(self, *answers: Observation | Exception) -> None:
         self.answers = list(answers)
         self.name = ""
-        self.patience = Timeouts()
+        self.timeouts = Timeouts()
         self.asked: list[tuple[tuple[Call, ...], str, bool]] = []
 
     @property

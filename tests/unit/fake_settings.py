@@ -125,7 +125,7 @@ def converge(
 ) -> tuple[ConvergenceOutcome, FakeAction]:
     action, time = FakeAction(world, faults), FakeTime()
     node = Node(t.cast("t.Any", action), {"inventory_hostname": "win-1"}, clock=time.clock, sleep=time.sleep)
-    own = {name: options.pop(name) for name in ("allow_unsupported_windows", "say") if name in options}
+    own = {name: options.pop(name) for name in ("allow_unsupported_windows", "notify") if name in options}
     work = Convergence(NodeSession(node, **own), resources, **options)
     try:
         return work.run(), action

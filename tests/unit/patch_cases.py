@@ -109,7 +109,7 @@ ENDS: dict[str, tuple[PatchRecord, NodePatches, str]] = {
     "never offered": (record(patch(), "not_offered"), node(), "not_offered"),
     "offered no more": (record(patch(), "not_offered"), node(logged={KB: f"Update ({KB})"}), "superseded"),
     "not for this Windows": (record(patch(".cab"), "not_applicable"), node(), "not_applicable"),
-    "busy for ever": (record(patch(".msu"), "passing", "passing", "passing"), node(), "failed"),
+    "busy for ever": (record(patch(".msu"), "temporary", "temporary", "temporary"), node(), "failed"),
     "in by now": (record(patch(), "failed", seen=node(hotfixes=HOTFIX)), node(hotfixes=HOTFIX), "installed"),
 }
 
@@ -120,9 +120,9 @@ def answer(**result: t.Any) -> CallResult:
 
 UPDATE = {"id": "1", "kb": ["5046616"], "title": "2024-11 Update (KB5046616)", "installed": True, "downloaded": True}
 ANSWERS: dict[str, tuple[CallResult | None, str]] = {
-    "lost": (None, "passing"),
-    "garbled": (CallResult(ok=True, output=("{",)), "passing"),
-    "unfinished": (CallResult(ok=True, output=('{"finished": false}',)), "passing"),
+    "lost": (None, "temporary"),
+    "garbled": (CallResult(ok=True, output=("{",)), "temporary"),
+    "unfinished": (CallResult(ok=True, output=('{"finished": false}',)), "temporary"),
     "installed": (answer(updates={"1": UPDATE}), "done"),
     "one KB is no list": (answer(updates={"1": {**UPDATE, "kb": "5046616"}}), "done"),
     "staged": (answer(updates={"1": UPDATE}, reboot_required=True), "reboot"),
@@ -132,13 +132,13 @@ ANSWERS: dict[str, tuple[CallResult | None, str]] = {
     ),
     "busy": (
         answer(updates={"1": {**UPDATE, "installed": False, "failure_hresult_code": -2145124330}}, failed=True),
-        "passing",
+        "temporary",
     ),
     "held up by another": (
         answer(updates={"1": {**UPDATE, "installed": False}}, failed=True, msg="Failed to download all updates"),
-        "passing",
+        "temporary",
     ),
-    "no server": (answer(updates={}, failed=True, msg="Searching for updates:", hresult=-2145107924), "passing"),
+    "no server": (answer(updates={}, failed=True, msg="Searching for updates:", hresult=-2145107924), "temporary"),
     "no access": (answer(updates={}, failed=True, msg="Searching for updates:", hresult=-2147024891), "failed"),
     "not offered": (answer(updates={}, filtered_updates={}), "not_offered"),
     "hidden": (answer(updates={}, filtered_updates={"1": {**UPDATE, "filtered_reasons": ["hidden"]}}), "not_offered"),
@@ -160,7 +160,7 @@ RESULTS: dict[str, tuple[str, dict[str, CallResult], str, str]] = {
     "wusa staged": (".msu", {"install": done(exit_code=3010)}, "reboot", "reboot"),
     "wusa knew it": (".msu", {"install": done(exit_code=2359302)}, "already", "already"),
     "wusa: not for this": (".msu", {"install": error(exit_code=-2145124329)}, "not_applicable", "0x80240017"),
-    "wusa: busy": (".msu", {"install": error(exit_code=1618)}, "passing", "another installation"),
+    "wusa: busy": (".msu", {"install": error(exit_code=1618)}, "temporary", "another installation"),
     "wusa: network logon": (".msu", {"install": error(exit_code=5)}, "failed", "access denied"),
     "wusa: unknown": (".msu", {"install": error(exit_code=-2147467259)}, "failed", "0x80004005"),
     "wusa: too long": (".msu", {"install": error("wusa.exe did not end", "ProgramTimeout")}, "failed", "did not end"),
@@ -227,6 +227,6 @@ RESULTS: dict[str, tuple[str, dict[str, CallResult], str, str]] = {
         "failed",
         "0x800F0922",
     ),
-    "the batch never came to it": (".msu", {}, "passing", "batch"),
-    "the batch came half-way": (".msu", {"have-0": done(), "signature": done()}, "passing", "batch"),
+    "the batch never came to it": (".msu", {}, "temporary", "batch"),
+    "the batch came half-way": (".msu", {"have-0": done(), "signature": done()}, "temporary", "batch"),
 }

@@ -15,9 +15,13 @@ import yaml
 PLUGINS = Path(__file__).parents[2] / "plugins"
 ROLES = PLUGINS.parent / "roles"
 RIDDLES = frozenset(
-    "aside found held look patience pushes room tell teller told weaving wish words".split()  # noqa: SIM905
+    "aside found held look looks passing patience pushes room said tell teller told wanted weaving wish words".split()  # noqa: SIM905
 )
 """Names that do not describe anything; `_look` and `Look` count, too."""
+NOT_YET = ("module_utils", "modules", "plugin_utils/node_resources", "plugin_utils/preflight")
+"""Folders whose arguments and local variables may still have such names. Remove each one when its names are changed."""
+NOT_YET_NAMES = frozenset({"module_utils/api_error.py: passing", "plugin_utils/preflight/artifacts.py: _wanted"})
+"""Functions and fields of these folders that are still to be renamed."""
 ANSIBLE = frozenset({"ActionModule", "FilterModule", "LookupModule", "CallbackModule", "ModuleDocFragment"})
 """Names by which Ansible loads plugins."""
 
@@ -30,6 +34,18 @@ def definitions(tree: ast.AST) -> Iterator[str]:
         for child in node.body if isinstance(node, (ast.Module, ast.ClassDef)) else ():
             targets = child.targets if isinstance(child, ast.Assign) else [getattr(child, "target", None)]
             yield from (target.id for target in targets if isinstance(target, ast.Name))
+
+
+def variables(tree: ast.AST) -> Iterator[str]:
+    """Yield the names of arguments and of whatever is assigned, by whichever statement."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store()):
+                yield name
+            case ast.alias(asname=str(name)) | ast.ExceptHandler(name=str(name)):
+                yield name
+            case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
+                yield name
 
 
 def options(document: object) -> Iterator[str]:
@@ -61,6 +77,16 @@ def test_every_class_has_its_own_name() -> None:
 
 def test_names_in_python_are_no_riddles() -> None:
     wrong = [f"{path}: {name}" for path, tree in trees() for name in riddles(iter((path.stem, *definitions(tree))))]
+    assert [name for name in wrong if name not in NOT_YET_NAMES] == []
+
+
+def test_names_of_variables_are_no_riddles() -> None:
+    wrong = [
+        f"{path}: {name}"
+        for path, tree in trees()
+        if not path.as_posix().startswith(tuple(f"{folder}/" for folder in NOT_YET))
+        for name in riddles(variables(tree))
+    ]
     assert wrong == []
 
 
@@ -84,6 +110,26 @@ def test_names_of_options_are_no_riddles() -> None:
 )
 def test_a_riddle_is_found(text: str) -> None:
     assert len(riddles(definitions(ast.parse(text)))) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def f(wish): ...",
+        "def f(*, told=1): ...",
+        "lambda *words: 1",
+        "def f():\n  found = 1",
+        "for look in x: ...",
+        "[1 for _said in x]",
+        "with x as held: ...",
+        "(aside := 1)",
+        "from x import y as patience",
+        "try: ...\nexcept E as passing: ...",
+        "match x:\n  case [*room]: ...",
+    ],
+)
+def test_a_riddle_among_variables_is_found(text: str) -> None:
+    assert len(riddles(variables(ast.parse(text)))) == 1
 
 
 def test_a_riddle_among_options_is_found() -> None:

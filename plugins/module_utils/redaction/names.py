@@ -143,27 +143,27 @@ def _values(text: str, lower: str, word: re.Match[str]) -> t.Sequence[_Span]:
 def _paired(text: str, start: int) -> t.Sequence[_Span]:
     if _OPENING.match(text, start):
         return _quoted(text, start)
-    found = _GO_VALUE.match(text, start)
-    return _span(found.start(), found.end(), text) if found else ()
+    match = _GO_VALUE.match(text, start)
+    return _span(match.start(), match.end(), text) if match else ()
 
 
 def _value(text: str, sign: re.Match[str], *, whole_line: bool, begins_line: bool) -> t.Sequence[_Span]:
     start = sign.end()
     if _OPENING.match(text, start):
         return _quoted(text, start)
-    if found := _LIST.match(text, start):
-        return [] if not found[1].strip() else [_Span(found.start(1), found.end(1), f'"{BLANK}"')]
-    if found := _OBJECT.match(text, start):
-        return _members(text, found)
-    if begins_line and (found := _BLOCK_SCALAR.match(text, start)):
-        return _indented(text, found.end(), sign.start())
-    if found := _TO_NEXT_LINE.match(text, start):
-        return _next_line(text, found, sign, begins_line)
+    if match := _LIST.match(text, start):
+        return [] if not match[1].strip() else [_Span(match.start(1), match.end(1), f'"{BLANK}"')]
+    if match := _OBJECT.match(text, start):
+        return _members(text, match)
+    if begins_line and (match := _BLOCK_SCALAR.match(text, start)):
+        return _indented(text, match.end(), sign.start())
+    if match := _TO_NEXT_LINE.match(text, start):
+        return _next_line(text, match, sign, begins_line)
     in_json = _is_json(sign)
-    found = (_JSON_WORD if in_json else _WORD).match(text, start)
-    if found is None:
+    match = (_JSON_WORD if in_json else _WORD).match(text, start)
+    if match is None:
         return ()
-    end = found.end()
+    end = match.end()
     while whole_line and not in_json and (more := _MORE_WORDS.match(text, end)):
         end = more.end()
     return _span(start, end, text)
@@ -195,10 +195,10 @@ def _indented(text: str, start: int, name: int) -> t.Sequence[_Span]:
     return [_Span(text.find("\n", start) + 1, end, " " * (width + 2) + BLANK)] if end > start else ()
 
 
-def _members(text: str, found: re.Match[str]) -> t.Sequence[_Span]:
+def _members(text: str, match: re.Match[str]) -> t.Sequence[_Span]:
     """Return the secret values of an object under a secret name, `{"value": "x"}`; descriptions stay."""
     spans: list[_Span] = []
-    for member in _MEMBER.finditer(text, found.start(1), found.end(1)):
+    for member in _MEMBER.finditer(text, match.start(1), match.end(1)):
         if _OPENING.match(text, member.end()):
             spans += _quoted(text, member.end())
         elif word := _JSON_WORD.match(text, member.end()):

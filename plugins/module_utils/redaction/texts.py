@@ -135,9 +135,9 @@ class Redaction:
 
     def __init__(self, known: t.Iterable[str] = ()) -> None:
         # Short secrets would match parts of too many words.
-        words = {form for word in known if len(word) >= 6 for form in (word, urllib.parse.quote(word, safe=""))}
-        longest_first = sorted(words, key=len, reverse=True)
-        self._known = re.compile("|".join(map(re.escape, longest_first))) if words else None
+        texts = {form for word in known if len(word) >= 6 for form in (word, urllib.parse.quote(word, safe=""))}
+        longest_first = sorted(texts, key=len, reverse=True)
+        self._known = re.compile("|".join(map(re.escape, longest_first))) if texts else None
 
     def text(self, text: str) -> str:
         """Return the text without secrets."""

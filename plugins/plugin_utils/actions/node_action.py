@@ -85,11 +85,11 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
         if reason is not None:
             result.update(failed=True, msg=f"{self._host()}: {reason}", remote_commands=0)
             return result
-        patience = Timeouts(
+        timeouts = Timeouts(
             batch=options["timeout"], reboot=options["reboot_timeout"], reconnect=options["reconnect_timeout"]
         )
-        node = Node(t.cast("t.Any", self), {**self.task_vars, "inventory_hostname": self._host()}, patience=patience)
-        session = NodeSession(node, allow_unsupported_windows=options["allow_unsupported_windows"], say=show)
+        node = Node(t.cast("t.Any", self), {**self.task_vars, "inventory_hostname": self._host()}, timeouts=timeouts)
+        session = NodeSession(node, allow_unsupported_windows=options["allow_unsupported_windows"], notify=show)
         try:
             result.update(all_printable(self.perform(options, session)))
         except (NodeError, ResourceError) as error:

@@ -22,7 +22,7 @@ Status = t.Literal["cached", "fetched", "missing", "failed", "skipped"]
 _KEYS = ("version", "url", "sha256")
 
 
-def wanted(
+def resources_for_versions(
     lists: object,
     where: str = "artifacts",
     *,
@@ -57,15 +57,15 @@ def wanted(
     _check_speed(options.get("limit_rate"), options.get("parallel"))
     if not isinstance(lists, t.Mapping):
         raise ArtifactError(where, lists, "expected a mapping of kinds to lists of versions")
-    found: dict[str, dict[str, t.Any]] = {}
+    by_path: dict[str, dict[str, t.Any]] = {}
     for kind, versions in lists.items():
         if isinstance(versions, (str, t.Mapping)) or not isinstance(versions, t.Sequence):
             raise ArtifactError(f"{where}.{kind}", versions, "expected a list of versions")
         own = _own_url((urls or {}).get(kind) or "", kind, len(versions))
         for index, version in enumerate(versions):
             resource = _resource(kind, version, f"{where}.{kind}[{index}]", own, cache_dir=cache_dir, **options)
-            found.setdefault(resource["path"].casefold(), resource)
-    resources = list(found.values())
+            by_path.setdefault(resource["path"].casefold(), resource)
+    resources = list(by_path.values())
     if prune:
         stay = [*(resource["path"] for resource in resources), *keep]
         resources.append({"type": "ArtifactCache", "name": cache_dir, "keep": stay})
@@ -74,7 +74,7 @@ def wanted(
 
 def _check_speed(limit_rate: object, parallel: object) -> None:
     if limit_rate and not curl.is_rate(str(limit_rate)):
-        raise ArtifactError("limit_rate", limit_rate, "expected bytes a second, such as 500K or 2M")
+        raise ArtifactError("limit_rate", limit_rate, "expected bytes per second, such as 500K or 2M")
     if isinstance(parallel, int) and parallel < 1:
         raise ArtifactError("parallel", parallel, "expected 1 or more")
 
@@ -121,7 +121,9 @@ def unverified(resources: t.Iterable[t.Mapping[str, t.Any]]) -> list[str]:
         for host in dict.fromkeys(verification.host(url) for url in sums if why and verification.is_clear(url)):
             clear.setdefault(host, []).append(str(resource["name"]))
         if why and resource.get("allow_unverified"):
-            sentences.append(f"{resource['name']} is accepted unverified: {why}; a sha256 with its version verifies it")
+            sentences.append(
+                f"{resource['name']} is accepted unverified: {why}; add a sha256 to its version to verify it"
+            )
     return [*sentences, *(_of_host(host, names) for host, names in clear.items())]
 
 
@@ -171,14 +173,14 @@ def _entry(
 ) -> CacheEntry:
     facts: t.Mapping[str, t.Any] = {}
     status: Status = "missing"
-    said = ""
-    brought = artifact.brought(applied)
+    message = ""
+    downloaded = artifact.downloaded(applied)
     if artifact.windows and version not in artifact.windows:
         status = "skipped"
-    elif brought is not None:
-        status, facts = "fetched", brought
+    elif downloaded is not None:
+        status, facts = "fetched", downloaded
     elif FETCHED in applied:
-        status, said = "failed", artifact.failure(applied)
+        status, message = "failed", artifact.failure(applied)
     elif seen:
         facts = artifact.file_facts(seen)
         status = "cached" if facts else "missing"
@@ -191,5 +193,5 @@ def _entry(
         source=facts.get("source"),
         status=status,
         custom=artifact.custom,
-        msg=said,
+        msg=message,
     )

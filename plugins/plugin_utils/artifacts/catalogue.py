@@ -69,11 +69,11 @@ class Kind:
 
     @property
     def algorithm(self) -> t.Literal["SHA256", "SHA512"]:
-        """URL of the checksum file."""
+        """The hash algorithm of the checksum file."""
         return "SHA512" if "512" in (self.checksum_suffix or self.checksum_url.rpartition("/")[2]) else "SHA256"
 
     def filled(self, pattern: str, version: str) -> str:
-        """A template of a URL or member."""
+        """Return a URL or member with the version in place of the placeholders."""
         return filled(pattern, version)
 
 
@@ -115,7 +115,7 @@ def kinds(added: object = None) -> t.Mapping[str, Kind]:
     return {**catalogue(), **own}
 
 
-def find(name: object, known: t.Mapping[str, Kind], *, has_url: bool = False) -> Kind:
+def find_kind(name: object, known: t.Mapping[str, Kind], *, has_url: bool = False) -> Kind:
     """Return a kind by its name.
 
     Args:
@@ -180,14 +180,14 @@ def signers(given: object, kind: str) -> list[str]:
     """
     if isinstance(given, t.Mapping):
         given = given.get(kind)
-    found = [] if not given else [given] if isinstance(given, str) else given
-    if not isinstance(found, t.Sequence) or not all(isinstance(one, str) for one in found):
+    listed = [] if not given else [given] if isinstance(given, str) else given
+    if not isinstance(listed, t.Sequence) or not all(isinstance(one, str) for one in listed):
         raise ArtifactError(SIGNERS_VARIABLE, given, "expected subjects or thumbprints, as a list or a list by kind")
     try:
-        signatures.check_signers(found, SIGNERS_VARIABLE)
+        signatures.check_signers(listed, SIGNERS_VARIABLE)
     except ResourceError as error:
         raise ArtifactError(SIGNERS_VARIABLE, error.value, error.expected, error.hint) from None
-    return list(found)
+    return list(listed)
 
 
 def _kind(name: str, entry: t.Mapping[str, t.Any], where: str) -> Kind:

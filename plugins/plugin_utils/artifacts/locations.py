@@ -137,35 +137,35 @@ def locate(
         ArtifactError: a value is not acceptable.
     """
     verification.check_mode(verify)
-    entry = artifacts_catalogue.find(kind, artifacts_catalogue.kinds(kinds), has_url=bool(url))
+    entry = artifacts_catalogue.find_kind(kind, artifacts_catalogue.kinds(kinds), has_url=bool(url))
     version = artifacts_catalogue.checked_version(version, f"version of {kind}")
     what = f"{kind} {version}"
     cache_dir = checked_folder(cache_dir, "cache_dir (artifact_cache)")
     pinned = artifacts_catalogue.checked_sha256(sha256, f"sha256 of {what}")
-    places = artifacts_sites.parse(sites, mirror)
+    parsed_sites = artifacts_sites.parse(sites, mirror)
     if url:
         published, sums = url, ""
-        sources, folders = _of_users(url, what, places), ["custom", custom_key(url)]
+        sources, folders = _of_users(url, what, parsed_sites), ["custom", custom_key(url)]
     else:
         published, sums = _published(entry, version)
-        sources, folders = _of_publishers(published, sums, places, upstream=upstream), [version]
+        sources, folders = _of_publishers(published, sums, parsed_sites, upstream=upstream), [version]
         pinned = pinned or entry.digests.get(version, "")
     # A site may provide the checksum if the user does not.
-    vouched = "" if pinned else next((digest for site in places if (digest := site.digest(published))), "")
-    found = ArtifactSource(
+    from_site = "" if pinned else next((digest for site in parsed_sites if (digest := site.digest(published))), "")
+    source = ArtifactSource(
         kind=entry,
         version=version,
         sources=sources,
         path="\\".join((cache_dir, entry.name, *folders, _file_name(published, what))),
         upstream=published,
         upstream_checksum=sums,
-        sha256=pinned or vouched,
+        sha256=pinned or from_site,
         custom=bool(url),
     )
-    if verify == verification.STRICT and (why := found.unverified):
+    if verify == verification.STRICT and (why := source.unverified):
         expected = "expected a checksum, since artifact_verify is strict"
         raise ArtifactError(f"sha256 of {what}", None, expected, f"Nothing verifies it: {why}.")
-    return found
+    return source
 
 
 def _published(kind: Kind, version: str) -> tuple[str, str]:
@@ -175,19 +175,19 @@ def _published(kind: Kind, version: str) -> tuple[str, str]:
 
 
 def _of_publishers(
-    url: str, checksum_url: str, places: t.Sequence[artifacts_sites.ArtifactSite], *, upstream: bool
+    url: str, checksum_url: str, sites: t.Sequence[artifacts_sites.ArtifactSite], *, upstream: bool
 ) -> tuple[SourceLocation, ...]:
     """Return the sources of a publisher's file: the sites, then the publisher."""
     sources = [
         SourceLocation(url=site.at(url), checksum_url=site.at(checksum_url) if checksum_url else "", site=site)
-        for site in places
+        for site in sites
     ]
     if upstream or not sources:
         sources.append(SourceLocation(url=url, checksum_url=checksum_url))
     return tuple(sources)
 
 
-def _of_users(url: str, what: str, places: t.Sequence[artifacts_sites.ArtifactSite]) -> tuple[SourceLocation, ...]:
+def _of_users(url: str, what: str, sites: t.Sequence[artifacts_sites.ArtifactSite]) -> tuple[SourceLocation, ...]:
     """Return the sources of a user's own file: the sites that have such files, then its own URL.
 
     Raises:
@@ -196,7 +196,7 @@ def _of_users(url: str, what: str, places: t.Sequence[artifacts_sites.ArtifactSi
     if not curl.is_url(url):
         raise ArtifactError(f"url of {what}", redact_url(url), "expected an http or https URL")
     return (
-        *(SourceLocation(url=site.at(url), site=site) for site in places if site.overrides),
+        *(SourceLocation(url=site.at(url), site=site) for site in sites if site.overrides),
         SourceLocation(url=url),
     )
 
@@ -238,51 +238,51 @@ def resource(
     Raises:
         ArtifactError: a value is not acceptable.
     """
-    found = locate(kind, version, cache_dir=cache_dir, **where)
+    artifact = locate(kind, version, cache_dir=cache_dir, **where)
     described: dict[str, t.Any] = {
         "type": "Artifact",
-        "name": found.name,
-        "path": found.path,
-        "kind": found.kind.name,
-        "version": found.version,
-        "custom": found.custom,
+        "name": artifact.name,
+        "path": artifact.path,
+        "kind": artifact.kind.name,
+        "version": artifact.version,
+        "custom": artifact.custom,
     }
-    described |= _verified_places(found)
+    described |= _source_properties(artifact)
     if proxy:
         described |= {"proxy": proxy, "no_proxy": no_proxy}
     if ignore_revocation:
         described["ignore_revocation"] = True
-    signers = artifacts_catalogue.signers(allowed_signers, found.kind.name)
+    signers = artifacts_catalogue.signers(allowed_signers, artifact.kind.name)
     if signers:
         described["allowed_signers"] = signers
     if limit_rate:
         described["limit_rate"] = limit_rate
     if parallel is not None:
         described["parallel"] = parallel
-    if set(found.kind.windows) != set(windows_versions.SUPPORTED_NAMES):
-        described["windows"] = list(found.kind.windows)
+    if set(artifact.kind.windows) != set(windows_versions.SUPPORTED_NAMES):
+        described["windows"] = list(artifact.kind.windows)
     return described
 
 
-def _verified_places(found: ArtifactSource) -> dict[str, t.Any]:
+def _source_properties(artifact: ArtifactSource) -> dict[str, t.Any]:
     """Return the sources and the verification of a file as properties of its resource."""
     described: dict[str, t.Any] = {}
-    extra = [_source(source.url, source.checksum_url, source.site) for source in found.sources if source.site]
+    extra = [_source(source.url, source.checksum_url, source.site) for source in artifact.sources if source.site]
     if extra:
         described["sites"] = extra
-    own = [source for source in found.sources if source.site is None]
+    own = [source for source in artifact.sources if source.site is None]
     described["urls"] = [source.url for source in own]
-    described["upstream"] = found.upstream
-    if found.upstream_checksum:
+    described["upstream"] = artifact.upstream
+    if artifact.upstream_checksum:
         # Also for a pinned file: without the pin, later runs know only the publisher's file.
-        described["upstream_checksum"] = found.upstream_checksum
-    if found.kind.algorithm != "SHA256":
-        described["checksum_algorithm"] = found.kind.algorithm
-    if found.sha256:
-        described["sha256"] = found.sha256
+        described["upstream_checksum"] = artifact.upstream_checksum
+    if artifact.kind.algorithm != "SHA256":
+        described["checksum_algorithm"] = artifact.kind.algorithm
+    if artifact.sha256:
+        described["sha256"] = artifact.sha256
         for site in extra:
             site.pop("checksum_url", None)
-    elif found.checksum_url:
+    elif artifact.checksum_url:
         if own:
             described["checksum_url"] = own[0].checksum_url
     else:

@@ -49,15 +49,15 @@ class ArtifactSite:
     def at(self, url: str) -> str:
         """Return the site's URL for a publisher's URL, with the signature."""
         parts = urllib.parse.urlsplit(url)
-        found = f"{self.url.rstrip('/')}/{parts.netloc.rpartition('@')[2]}{parts.path}"
-        return f"{found}?{self.query}" if self.query else found
+        at_site = f"{self.url.rstrip('/')}/{parts.netloc.rpartition('@')[2]}{parts.path}"
+        return f"{at_site}?{self.query}" if self.query else at_site
 
 
 def parse(given: object, mirror: str = "") -> tuple[ArtifactSite, ...]:
     """Return the sites in order.
 
     Args:
-        given: `artifact_sites`, a list of URLs or of mappings with the fields of `Site`.
+        given: `artifact_sites`, a list of URLs or of mappings with the fields of `ArtifactSite`.
         mirror: `artifact_mirror`, a short form of one more site.
 
     Raises:

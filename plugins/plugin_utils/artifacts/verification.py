@@ -60,9 +60,9 @@ def why_not(sha256: str, checksum_urls: t.Iterable[str], *, custom: bool) -> str
     if sha256:
         return ""
     if custom:
-        return "a URL of one's own comes without a checksum"
+        return "a custom URL has no checksum"
     if not any(urls):
-        return "its publisher has no checksum"
+        return "its publisher provides no checksum"
     clear = next((url for url in urls if is_clear(url)), "")
     return f"its checksum comes over plain HTTP as well ({redact_url(clear)})" if clear else ""
 
@@ -74,12 +74,12 @@ def of_roles(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> list[Un
         values: the roles' variables that are set.
         roles: the roles whose artifacts are downloaded.
     """
-    found: list[Unverified] = []
+    downloads: list[Unverified] = []
     clear: dict[str, list[Kind]] = {}
     for kind in _used(values, roles):
         # The URL itself may contain a signature.
         if values.get(f"{kind.variables}_url"):
-            why = f"{kind.variables}_url comes without a checksum"
+            why = f"{kind.variables}_url has no checksum"
         elif not (kind.checksum_suffix or kind.checksum_url):
             why = f"upstream publishes no checksum of {kind.name}"
         else:
@@ -87,8 +87,8 @@ def of_roles(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> list[Un
                 clear.setdefault(redact_url(site.url), []).append(kind)
             continue
         pin = f"{kind.variables}_sha256"
-        found.append(Unverified(pin, "", why, f"{pin} verifies it"))
-    return [*found, *(_of_site(url, kinds) for url, kinds in clear.items())]
+        downloads.append(Unverified(pin, "", why, f"set {pin} to verify it"))
+    return [*downloads, *(_of_site(url, kinds) for url, kinds in clear.items())]
 
 
 def _of_site(url: str, kinds: t.Sequence[Kind]) -> Unverified:
@@ -105,8 +105,8 @@ def _used(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> t.Iterator
             kind.variables == role or kind.variables.startswith(f"{role}_") for role in roles
         ):
             continue
-        only, dummy, wanted = kind.only.partition("=")
-        if values.get(f"{kind.variables}_sha256") or (only and str(values.get(only)) not in wanted.split(",")):
+        only, dummy, accepted = kind.only.partition("=")
+        if values.get(f"{kind.variables}_sha256") or (only and str(values.get(only)) not in accepted.split(",")):
             continue
         version = str(values.get(f"{kind.variables}_version", "")).removeprefix("v")
         if version in kind.digests and not values.get(f"{kind.variables}_url"):
@@ -119,12 +119,12 @@ def _clear_sites(kind: Kind, values: t.Mapping[str, t.Any]) -> list[artifacts_si
     role = next((name for name in values if name.endswith("_artifact_sources") and _is_of(kind, name)), "")
     sources = values.get(role) or {}
     mirror = values.get(role.replace("_artifact_sources", "_artifact_mirror")) or ""
-    places = artifacts_sites.parse(sources.get("sites"), str(mirror)) if isinstance(sources, t.Mapping) else ()
+    sites = artifacts_sites.parse(sources.get("sites"), str(mirror)) if isinstance(sources, t.Mapping) else ()
     version = str(values.get(f"{kind.variables}_version", "")).removeprefix("v")
     published = kind.filled(kind.url, version)
-    if any(site.digest(published) for site in places):
+    if any(site.digest(published) for site in sites):
         return []
-    return [site for site in places if is_clear(site.url)]
+    return [site for site in sites if is_clear(site.url)]
 
 
 def _is_of(kind: Kind, sources: str) -> bool:

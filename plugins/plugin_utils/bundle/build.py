@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Make a bundle: download what its folder lacks, several files at once, and sign the result."""
+"""Build a bundle: download the files that its folder lacks, several at once, and sign the result."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import shutil
 import typing as t
 
 from ..downloads.checksums import checksum_in
+from ..remote.upload import sha256
 from . import archive, images, index, signing, verify
 from .content import BundleContent, BundleFile, BundleImage, ChecksumFile
 from .fetch import Checksum, Fetched, Fetcher, FetchError, FetchSource
@@ -61,7 +62,7 @@ class Builder:
         key: the key that signs the index.
         fetcher: downloads from servers.
         options: options of the build.
-        say: prints a line of progress.
+        notify: prints a line of progress.
     """
 
     def __init__(
@@ -70,17 +71,17 @@ class Builder:
         key: Ed25519PrivateKey,
         fetcher: Fetcher,
         options: BuildOptions,
-        say: t.Callable[[str], None] | None = None,
+        notify: t.Callable[[str], None] | None = None,
     ) -> None:
         self._directory, self._key, self._fetcher, self._options = directory, key, fetcher, options
-        self._say = say
+        self._notify = notify
         self._work = directory / WORK
         self._now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         self._registries: dict[str, RegistryClient] = {}
         self.made = BuildResult()
-        """Filled while it runs."""
+        """Filled during the run."""
 
-    def run(self, wanted: BundleContent) -> BuildResult:
+    def run(self, content: BundleContent) -> BuildResult:
         """Download the requested files that are missing; a failed file does not stop the others.
 
         Raises:
@@ -91,7 +92,7 @@ class Builder:
                 self._work.mkdir(parents=True, exist_ok=True)
             with self._alone():
                 kept = self._kept()
-                self._fetch(wanted, kept)
+                self._fetch(content, kept)
                 if not self._options.check_mode:
                     self._finish(kept)
         except OSError as error:
@@ -107,7 +108,9 @@ class Builder:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
-                raise BundleError(f"bundle_dir {self._directory}: another run makes this bundle now") from None
+                raise BundleError(
+                    f"bundle_dir {self._directory}: another run is building this bundle. Wait until it has ended"
+                ) from None
             yield
 
     # --- Existing files.
@@ -120,17 +123,17 @@ class Builder:
             self.made.warnings.append(f"{problem}; everything is verified and downloaded again")
             return {}
         with concurrent.futures.ThreadPoolExecutor(self._options.parallel) as pool:
-            problems = list(pool.map(lambda entry: verify.problem(self._directory, entry), entries.values()))
+            problems = list(pool.map(lambda entry: verify.file_problem(self._directory, entry), entries.values()))
         self.made.warnings += [f"{problem}; it is fetched again" for problem in problems if problem]
         return {path: entry for (path, entry), problem in zip(entries.items(), problems, strict=True) if not problem}
 
     # --- Downloading.
 
-    def _fetch(self, wanted: BundleContent, kept: t.Mapping[str, IndexEntry]) -> None:
+    def _fetch(self, content: BundleContent, kept: t.Mapping[str, IndexEntry]) -> None:
         failures: dict[int, str] = {}
         with concurrent.futures.ThreadPoolExecutor(self._options.parallel) as pool:
-            jobs = [pool.submit(self._file, file, kept) for file in wanted.files.values()]
-            jobs += [pool.submit(self._image, image, kept) for image in wanted.images.values()]
+            jobs = [pool.submit(self._file, file, kept) for file in content.files.values()]
+            jobs += [pool.submit(self._image, image, kept) for image in content.images.values()]
             numbers = {job: number for number, job in enumerate(jobs)}
             for job in concurrent.futures.as_completed(jobs):
                 try:
@@ -157,7 +160,7 @@ class Builder:
         problems: list[str] = []
         if file.local:
             return [self._copied(file)]
-        for source, sums in self._places(file):
+        for source, sums in self._source_pairs(file):
             try:
                 return self._one(file, source, sums)
             except FetchError as problem:
@@ -165,14 +168,14 @@ class Builder:
         raise BundleError(f"{file.name}: {'; '.join(problems) or 'it is not requested from any source'}")
 
     @staticmethod
-    def _places(file: BundleFile) -> list[tuple[FetchSource, FetchSource | None]]:
-        found: list[tuple[FetchSource, FetchSource | None]] = []
+    def _source_pairs(file: BundleFile) -> list[tuple[FetchSource, FetchSource | None]]:
+        pairs: list[tuple[FetchSource, FetchSource | None]] = []
         if file.sums is None:
-            found += ((source, None) for source in file.sources)
+            pairs += ((source, None) for source in file.sources)
         else:
             # Every source has both, in the same order.
-            found += zip(file.sources, file.sums.sources, strict=True)
-        return found
+            pairs += zip(file.sources, file.sums.sources, strict=True)
+        return pairs
 
     def _is(self, file: BundleFile, entry: IndexEntry) -> bool:
         """Return whether an existing file is the expected one. The index has its SHA-256 only."""
@@ -182,8 +185,8 @@ class Builder:
         if file.checksum.algorithm == "SHA256":
             return expected == entry.sha256
         try:
-            with (self._directory / file.path).open("rb") as found:
-                return hashlib.file_digest(found, file.checksum.algorithm).hexdigest() == expected
+            with (self._directory / file.path).open("rb") as existing:
+                return hashlib.file_digest(existing, file.checksum.algorithm).hexdigest() == expected
         except OSError:
             return False
 
@@ -195,14 +198,14 @@ class Builder:
         target = self._part(file.path)
         fetched = self._fetcher.file(source, target, checksum)
         if checksum is None:
-            self.made.warnings.append(f"{file.name}: nothing verifies it; its SHA-256 is {fetched.sha256}")
-        self._place(target, file.path)
+            self.made.warnings.append(f"{file.name}: nothing verifies it; it has the SHA-256 {fetched.sha256}")
+        self._move_into_bundle(target, file.path)
         entries = [self._entry(file, file.path, file.kind, index.bare(source.url), fetched)]
         if file.sums is not None and sums is not None:
             # Only together with its file; two files may share a checksum file.
-            beside = self._part(f"{file.path} {file.sums.path}")
-            beside.write_bytes(data)
-            self._place(beside, file.sums.path)
+            companion = self._part(f"{file.path} {file.sums.path}")
+            companion.write_bytes(data)
+            self._move_into_bundle(companion, file.sums.path)
             fetched = Fetched(sha256=hashlib.sha256(data).hexdigest(), size=len(data))
             entries.append(self._entry(file, file.sums.path, "checksum", index.bare(sums.url), fetched))
         return entries
@@ -212,58 +215,58 @@ class Builder:
         data, dummy = self._fetcher.document(source)
         listed = checksum_in(data.decode("utf-8", "replace"), sums.name, sums.algorithm)
         if listed is None:
-            raise FetchError(source.url, f"it has no {sums.algorithm} of {sums.name}")
+            raise FetchError(source.url, f"expected the {sums.algorithm} of {sums.name} in it, got none")
         return data, Checksum(algorithm=sums.algorithm, digest=listed)
 
     def _copied(self, file: BundleFile) -> IndexEntry:
         target, source = self._part(file.path), pathlib.Path(file.local)
         with source.open("rb") as whole, target.open("wb") as part:
             shutil.copyfileobj(whole, part, 1024 * 1024)
-        fetched = Fetched(sha256=verify.sha256(target), size=target.stat().st_size)
+        fetched = Fetched(sha256=sha256(target), size=target.stat().st_size)
         if file.checksum is not None and fetched.sha256 != file.checksum.digest:
             target.unlink()
-            raise BundleError(f"{file.local}: its SHA-256 is {fetched.sha256}, expected {file.checksum.digest}")
-        self._place(target, file.path)
+            raise BundleError(f"{file.local}: expected SHA-256 {file.checksum.digest}, got {fetched.sha256}")
+        self._move_into_bundle(target, file.path)
         return self._entry(file, file.path, file.kind, str(source), fetched)
 
     # --- Container images.
 
     def _image(self, image: BundleImage, kept: t.Mapping[str, IndexEntry]) -> list[IndexEntry]:
-        there = [
+        existing = [
             entry
             for entry in kept.values()
             if entry.kind == "container-image" and entry.name == image.name and image.digest in ("", entry.digest)
         ]
-        missing = set(image.windows) - {version for entry in there for version in entry.windows}
+        missing = set(image.windows) - {version for entry in existing for version in entry.windows}
         if not missing and not self._options.refresh:
-            return there
+            return existing
         if self._options.check_mode:
             self._note(image.name)
             return []
         registry = self._registry(image)
-        found = registry.image(image.name, image.windows, image.digest)
-        return self._archives(image, found, registry, kept)
+        described = registry.image(image.name, image.windows, image.digest)
+        return self._archives(image, described, registry, kept)
 
     def _archives(
-        self, image: BundleImage, found: Image, registry: RegistryClient, kept: t.Mapping[str, IndexEntry]
+        self, image: BundleImage, described: Image, registry: RegistryClient, kept: t.Mapping[str, IndexEntry]
     ) -> list[IndexEntry]:
         """Return one archive for each set of manifests; versions of Windows that use the same set share an archive."""
         versions: dict[str, list[str]] = {}
-        for version, manifests in found.manifests.items():
+        for version, manifests in described.manifests.items():
             if manifests:
-                path = images.archive_path(image.name, [found.top.digest, *(one.own.digest for one in manifests)])
+                path = images.archive_path(image.name, [described.top.digest, *(one.own.digest for one in manifests)])
                 versions.setdefault(path, []).append(version)
             else:
-                self.made.warnings.append(f"{image.name}: it has nothing for Windows Server {version}")
+                self.made.warnings.append(f"{image.name}: the registry has no image for Windows Server {version}")
         if not versions:
-            raise BundleError(f"{image.name}: it has nothing for Windows Server {', '.join(image.windows)}")
+            raise BundleError(f"{image.name}: the registry has no image for Windows Server {', '.join(image.windows)}")
         entries, ref = [], images.reference(image.name)
         for path, fit in versions.items():
             if path in kept:
                 entries.append(dataclasses.replace(kept[path], windows=tuple(fit)))
                 continue
             self._report_progress(f"{image.name} for Windows Server {', '.join(fit)}")
-            fetched = self._archive(image.name, found, found.manifests[fit[0]], registry, path)
+            fetched = self._archive(image.name, described, described.manifests[fit[0]], registry, path)
             entry = IndexEntry(
                 path=path,
                 kind="container-image",
@@ -274,14 +277,14 @@ class Builder:
                 size=fetched.size,
                 time=self._now,
                 windows=tuple(fit),
-                digest=found.top.digest,
+                digest=described.top.digest,
             )
             entries.append(entry)
             self._note(path)
         return entries
 
     def _archive(
-        self, name: str, found: Image, manifests: t.Sequence[Manifest], registry: RegistryClient, path: str
+        self, name: str, described: Image, manifests: t.Sequence[Manifest], registry: RegistryClient, path: str
     ) -> Fetched:
         blobs: dict[str, pathlib.Path] = {}
         for part in (part for one in manifests for part in one.parts):
@@ -289,9 +292,9 @@ class Builder:
             blobs[part.digest] = self._part(f"{path}/{part.digest}")
             registry.blob(name, part, blobs[part.digest])
         target = self._part(path)
-        archive.write(target, name, found, manifests, blobs)
-        fetched = Fetched(sha256=verify.sha256(target), size=target.stat().st_size)
-        self._place(target, path)
+        archive.write(target, name, described, manifests, blobs)
+        fetched = Fetched(sha256=sha256(target), size=target.stat().st_size)
+        self._move_into_bundle(target, path)
         for blob in blobs.values():
             blob.unlink(missing_ok=True)
         return fetched
@@ -310,7 +313,7 @@ class Builder:
         """Return the path of an unfinished file, which is the same in the next run."""
         return self._work / f"{hashlib.sha256(path.encode()).hexdigest()[:24]}.part"
 
-    def _place(self, part: pathlib.Path, path: str) -> None:
+    def _move_into_bundle(self, part: pathlib.Path, path: str) -> None:
         target = self._directory / path
         target.parent.mkdir(parents=True, exist_ok=True)
         part.replace(target)
@@ -340,13 +343,13 @@ class Builder:
             goes = self._options.prune and not self.made.failures
             if path not in entries and not goes and not self._replaced(entry):
                 entries[path] = entry
-        strangers = sorted(set(verify.files(self._directory)) - set(entries))
-        for path in strangers:
+        unlisted = sorted(set(verify.files(self._directory)) - set(entries))
+        for path in unlisted:
             if path in kept or path in self.made.fetched or self._options.prune:
                 self._remove(path)
             else:
                 self.made.failures.append(
-                    f"{path} is in bundle_dir and not of the bundle; bundle_prune: true removes it"
+                    f"{path} is in bundle_dir but does not belong to the bundle; bundle_prune: true removes it"
                 )
         self._sign(entries)
         self.made.entries = entries
@@ -378,5 +381,5 @@ class Builder:
         self.made.fetched.append(what)
 
     def _report_progress(self, text: str) -> None:
-        if self._say is not None:
-            self._say(f"bundle: {text}")
+        if self._notify is not None:
+            self._notify(f"bundle: {text}")

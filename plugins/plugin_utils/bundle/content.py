@@ -91,15 +91,15 @@ class BundleContent:
 def _one(mine: BundleFile, other: BundleFile) -> BundleFile:
     if mine.checksum is not None and other.checksum is not None and mine.checksum != other.checksum:
         raise BundleError(
-            f"{mine.name}: two hosts want different files of {mine.source}: "
-            f"{mine.checksum.digest} and {other.checksum.digest}"
+            f"{mine.name}: expected one checksum of {mine.source} for all hosts, "
+            f"got {mine.checksum.digest} and {other.checksum.digest}"
         )
     return mine if mine.checksum is not None or other.checksum is None else other
 
 
 def _both(mine: BundleImage, other: BundleImage) -> BundleImage:
     if mine.digest and other.digest and mine.digest != other.digest:
-        raise BundleError(f"{mine.name}: two hosts want different digests: {mine.digest} and {other.digest}")
+        raise BundleError(f"{mine.name}: expected one digest for all hosts, got {mine.digest} and {other.digest}")
     windows = tuple(version for version in windows_versions.NAMES if version in (*mine.windows, *other.windows))
     return dataclasses.replace(mine, windows=windows, digest=mine.digest or other.digest)
 
@@ -147,34 +147,36 @@ def _artifact(artifact: Artifact) -> BundleFile:
     elif artifact.sha512:
         checksum = Checksum(algorithm="SHA512", digest=artifact.sha512)
     # The order in which a node downloads: file, checksum file, site.
-    places: list[tuple[str, str | None, Site | None]] = [(site.url, site.checksum_url, site) for site in artifact.sites]
-    places += [(url, artifact.checksum_url, None) for url in artifact.urls]
-    summed = checksum is None and any(place[1] for place in places)
+    candidates: list[tuple[str, str | None, Site | None]] = [
+        (site.url, site.checksum_url, site) for site in artifact.sites
+    ]
+    candidates += [(url, artifact.checksum_url, None) for url in artifact.urls]
+    summed = checksum is None and any(candidate[1] for candidate in candidates)
     if summed:
-        places = [place for place in places if place[1]]
+        candidates = [candidate for candidate in candidates if candidate[1]]
     first, dummy, version = artifact.name.rpartition(" ")
     return BundleFile(
         path=mirror_path(own),
         kind=artifact.kind or first or artifact.name,
         name=artifact.name,
         version=artifact.version or version,
-        sources=tuple(_source(artifact, place[0], place[2]) for place in places),
+        sources=tuple(_source(artifact, candidate[0], candidate[2]) for candidate in candidates),
         checksum=checksum,
-        sums=_sums(artifact, own, places) if summed else None,
+        sums=_sums(artifact, own, candidates) if summed else None,
         windows=artifact.windows,
     )
 
 
-def _sums(artifact: Artifact, own: str, places: t.Sequence[tuple[str, str | None, Site | None]]) -> ChecksumFile:
+def _sums(artifact: Artifact, own: str, candidates: t.Sequence[tuple[str, str | None, Site | None]]) -> ChecksumFile:
     """Return the checksum file, from the same sources as the file."""
-    url, sums = places[0][0], places[0][1]
+    url, sums = candidates[0][0], candidates[0][1]
     # By default the suffix that a source appends to the file's path is the publisher's suffix.
     upstream = (
         artifact.upstream_checksum or artifact.checksum_url or bare(own) + bare(sums or "").removeprefix(bare(url))
     )
     return ChecksumFile(
         path=mirror_path(upstream),
-        sources=tuple(_source(artifact, place[1] or "", place[2]) for place in places),
+        sources=tuple(_source(artifact, candidate[1] or "", candidate[2]) for candidate in candidates),
         name=artifact.checksum_name or file_name(mirror_path(own)),
         algorithm=artifact.checksum_algorithm,
     )
@@ -213,7 +215,7 @@ def of_patches(
         if patch.windows and not set(patch.windows) & set(windows):
             continue
         for file in patch.files:
-            wanted = BundleFile(
+            bundled = BundleFile(
                 path=f"patches/{file.sha256}/{file.name}",
                 kind="patch",
                 name=patch.name,
@@ -223,15 +225,15 @@ def of_patches(
                 checksum=Checksum(algorithm="SHA256", digest=file.sha256),
                 windows=patch.windows,
             )
-            files[wanted.path] = wanted
+            files[bundled.path] = bundled
     return BundleContent(files=files, images={})
 
 
-def to_data(wanted: BundleContent) -> dict[str, t.Any]:
+def to_data(content: BundleContent) -> dict[str, t.Any]:
     """Return the content as plain data for a task's result; it contains secrets."""
     return {
-        "files": [dataclasses.asdict(file) for file in wanted.files.values()],
-        "images": [dataclasses.asdict(image) for image in wanted.images.values()],
+        "files": [dataclasses.asdict(file) for file in content.files.values()],
+        "images": [dataclasses.asdict(image) for image in content.images.values()],
     }
 
 

@@ -56,9 +56,9 @@ class FetchError(BundleError):
     def __init__(self, url: str, why: str, status: int = 0, challenge: str = "") -> None:
         super().__init__(f"{bare(url)}: {why}")
         self.status = status
-        """Of the HTTP answer; 0: there was none."""
+        """Status of the HTTP response; 0: there was no response."""
         self.challenge = challenge
-        """How it wants to be told who asks (WWW-Authenticate)."""
+        """The authentication that the server requires (WWW-Authenticate)."""
 
 
 class ContentError(FetchError):
@@ -103,7 +103,7 @@ class Fetcher:
 
     Args:
         attempts: number of attempts for each source.
-        say: prints a line of progress during a long download.
+        notify: prints a line of progress during a long download.
         sleep: replaces time.sleep in tests.
         clock: replaces time.monotonic in tests.
     """
@@ -112,20 +112,20 @@ class Fetcher:
         self,
         *,
         attempts: int = 5,
-        say: t.Callable[[str], None] | None = None,
+        notify: t.Callable[[str], None] | None = None,
         sleep: t.Callable[[float], None] = time.sleep,
         clock: t.Callable[[], float] = time.monotonic,
     ) -> None:
         if _MISSING is not None:
             raise BundleError(
-                "a bundle is made with the Python library requests; install requirements.txt"
+                "a bundle is built with the Python library requests, which is missing: install requirements.txt"
             ) from _MISSING
         self._attempts = attempts
-        self._say = say
+        self._notify = notify
         self._sleep, self._clock = sleep, clock
         self._authorities = _Authorities()
         self.bytes = 0
-        """Of bodies, about: threads may count at once."""
+        """Downloaded bytes of bodies; approximate, because threads count at the same time."""
 
     def document(self, source: FetchSource, limit: int = _SMALL) -> tuple[bytes, c.Mapping[str, str]]:
         """Download a small document, and return it with the headers of the response.
@@ -136,12 +136,12 @@ class Fetcher:
 
         def once() -> tuple[bytes, c.Mapping[str, str]]:
             with self._ask(source, {}) as answer:
-                found = bytearray()
+                content = bytearray()
                 for block in self._blocks(source, answer, 64 * 1024):
-                    found += block
-                    if len(found) > limit:
-                        raise ContentError(source.url, f"it has more than {limit} bytes")
-                return bytes(found), dict(answer.headers)
+                    content += block
+                    if len(content) > limit:
+                        raise ContentError(source.url, f"expected at most {limit} bytes, got more")
+                return bytes(content), dict(answer.headers)
 
         return self._with_retries(once)
 
@@ -194,26 +194,26 @@ class Fetcher:
                 return
             going_on = answer.status_code == 206 and _starts_at(answer.headers.get("Content-Range"), have)
             if answer.status_code == 206 and not going_on:
-                raise FetchError(source.url, "it answered with another part than was asked for")
+                raise FetchError(source.url, "the server sent another range than the requested one")
             tag[:] = [value for value in (answer.headers.get("ETag"),) if value]
             have = have if going_on else 0
             length = answer.headers.get("Content-Length", "")
             total = have + int(length) if length.isdecimal() else 0
-            told = self._clock()
+            reported = self._clock()
             with target.open("ab" if going_on else "wb") as file:
                 for block in self._blocks(source, answer, _BLOCK):
                     file.write(block)
                     have += len(block)
-                    if self._clock() - told > _PROGRESS_INTERVAL:
-                        told = self._clock()
+                    if self._clock() - reported > _PROGRESS_INTERVAL:
+                        reported = self._clock()
                         self._report_progress(source.url, have, total)
                 file.flush()
                 os.fsync(file.fileno())
 
     def _report_progress(self, url: str, have: int, total: int) -> None:
-        if self._say is not None:
+        if self._notify is not None:
             of = f" of {total / 1e6:.0f}" if total else ""
-            self._say(f"bundle: {bare(url)}: {have / 1e6:.0f}{of} MB")
+            self._notify(f"bundle: {bare(url)}: {have / 1e6:.0f}{of} MB")
 
     def _checked(self, source: FetchSource, target: pathlib.Path, checksum: Checksum | None) -> Fetched:
         sums = {"SHA256": hashlib.sha256(), "SHA512": hashlib.sha512()}
@@ -225,11 +225,11 @@ class Fetcher:
                     one.update(block)
             size = file.tell()
         if checksum is not None and sums[checksum.algorithm].hexdigest() != checksum.digest.lower():
-            page = " (it is a page of HTML)" if _PAGE.match(first) else ""
-            found = sums[checksum.algorithm].hexdigest()
-            raise ContentError(source.url, f"its {checksum.algorithm} is {found}, expected {checksum.digest}{page}")
+            page = " (an HTML page)" if _PAGE.match(first) else ""
+            actual = sums[checksum.algorithm].hexdigest()
+            raise ContentError(source.url, f"expected {checksum.algorithm} {checksum.digest}, got {actual}{page}")
         if checksum is None and (not size or _PAGE.match(first)):
-            raise ContentError(source.url, "it is a page of HTML" if size else "it is empty")
+            raise ContentError(source.url, f"expected a file, got an {'HTML page' if size else 'empty response'}")
         return Fetched(sha256=sums["SHA256"].hexdigest(), size=size)
 
     def _with_retries(self, attempt: t.Callable[[], _T]) -> _T:
@@ -270,7 +270,7 @@ class Fetcher:
                 answer.close()
                 followed = urllib.parse.urljoin(url, target)
                 if not followed.startswith(("http://", "https://")):
-                    raise FetchError(source.url, "it redirects to what is no URL of http or https")
+                    raise FetchError(source.url, "it redirects to a URL that is neither http nor https")
                 if url.startswith("https://") and not followed.startswith("https://"):
                     raise FetchError(source.url, "it redirects from HTTPS to plain HTTP")
                 if origin(followed) != origin(url):
@@ -306,8 +306,8 @@ class Fetcher:
 
     def _blocks(self, source: FetchSource, answer: requests.Response, size: int) -> t.Iterator[bytes]:
         """Yield the complete body without decompressing it."""
-        wanted = answer.headers.get("Content-Length", "")
-        left = int(wanted) if wanted.isdecimal() else None
+        length = answer.headers.get("Content-Length", "")
+        left = int(length) if length.isdecimal() else None
         try:
             for block in answer.raw.stream(size, decode_content=False):
                 self.bytes += len(block)
@@ -317,7 +317,7 @@ class Fetcher:
             # Exceptions of urllib3 and of sockets.
             raise _problem(source.url, error) from None
         if left:
-            raise _RetryableError(source.url, "the connection broke off")
+            raise _RetryableError(source.url, "the connection broke")
 
 
 class _Authorities:
@@ -363,7 +363,7 @@ def _refuse(url: str, answer: requests.Response) -> None:
 
 
 def retry_after(value: str) -> float | None:
-    """Return the seconds that a server asks to wait (RFC 9110, 10.2.3), up to a limit; None if it does not say."""
+    """Return the seconds that a server asks to wait (RFC 9110, 10.2.3), up to a limit; None without a valid header."""
     try:
         return min(float(urllib3.Retry().parse_retry_after(value)), _LONGEST_PAUSE)
     except (urllib3.exceptions.InvalidHeader, ValueError, OverflowError):
@@ -381,16 +381,16 @@ def _problem(url: str, error: Exception) -> Exception:
     if match := re.search(r"certificate verify failed: ([^(\[\]\"']+)", text):
         return FetchError(url, f"its certificate is not accepted: {match[1].strip()}")
     if isinstance(error, requests.exceptions.SSLError):
-        return FetchError(url, "no TLS with it")
+        return FetchError(url, "the TLS handshake failed")
     if isinstance(error, requests.exceptions.ProxyError):
         refused = re.search(r"Tunnel connection failed: (\d{3})", text)
-        return _RetryableError(url, f"the proxy does not let it through{f' ({refused[1]})' if refused else ''}")
+        return _RetryableError(url, f"the proxy refused the connection{f' ({refused[1]})' if refused else ''}")
     if isinstance(error, (requests.exceptions.InvalidURL, requests.exceptions.MissingSchema, ValueError)):
-        return FetchError(url, "it is no URL that can be asked")
+        return FetchError(url, "it is not a valid URL")
     if isinstance(error, (requests.Timeout, TimeoutError)) or "timed out" in text.lower():
-        return _RetryableError(url, "it does not answer")
+        return _RetryableError(url, "the server did not answer in time")
     if "Name or service not known" in text or "name resolution" in text:
-        return _RetryableError(url, "its name is not known")
+        return _RetryableError(url, "its name cannot be resolved")
     if "refused" in text:
-        return _RetryableError(url, "it refuses the connection")
-    return _RetryableError(url, "the connection broke off")
+        return _RetryableError(url, "the server refused the connection")
+    return _RetryableError(url, "the connection broke")

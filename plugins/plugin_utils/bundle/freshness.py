@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Refuse bundles that are older than the newest one that this controller has used: they may have known holes."""
+"""Refuse bundles that are older than the newest one that this controller has used: they may be vulnerable."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from .index import BundleError
 from .verify import Bundle
 
 _OLDER = (
-    "{}: its index (serial {}, signed {}) is older than one that was used before (serial {}): somebody may have put an "
-    "old bundle back. bundle_allow_older: true accepts it"
+    "{0}: expected an index at least as new as the last used one (serial {3}), got serial {1}, signed {2}: an old "
+    "bundle may have been put back. bundle_allow_older: true accepts it"
 )
 
 
@@ -51,10 +51,10 @@ def check(
     where, stamp = f"bundle_dir {bundle.directory}", bundle.stamp
     age = stamp.age(now)
     if max_age and (age is None or age > datetime.timedelta(days=max_age)):
-        made = stamp.made or "at a time that it does not tell"
+        made = stamp.made or "at an unknown time"
         raise BundleError(
-            f"{where}: its index was signed {made}; bundle_max_age accepts {max_age} days. "
-            "Make it again with bundle.yml and bundle_refresh: true, or set bundle_max_age"
+            f"{where}: expected an index that was signed within {max_age} days (bundle_max_age), got one signed "
+            f"{made}. Build it again with bundle.yml and bundle_refresh: true, or set bundle_max_age"
         )
     name = _name(bundle, public)
     try:
@@ -67,7 +67,9 @@ def check(
             if stamp.serial != last:
                 _write(state, {**seen, name: stamp.serial})
     except OSError as error:
-        return f"{where}: whether it is older than the last one is not known: {state}: {error.strerror or error}"
+        return (
+            f"{where}: could not check whether it is older than the last used one: {state}: {error.strerror or error}"
+        )
     return ""
 
 
@@ -86,10 +88,10 @@ def _alone(state: pathlib.Path) -> t.Iterator[None]:
 
 def _read(state: pathlib.Path) -> dict[str, int]:
     try:
-        found = json.loads(state.read_text(encoding="utf-8"))
+        content = json.loads(state.read_text(encoding="utf-8"))
     except (FileNotFoundError, ValueError):
         return {}
-    known = found if isinstance(found, dict) else {}
+    known = content if isinstance(content, dict) else {}
     return {str(name): value for name, value in known.items() if isinstance(value, int)}
 
 

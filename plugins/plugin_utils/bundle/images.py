@@ -15,6 +15,7 @@ import typing as t
 
 from ..values.errors import ResourceError
 from ..values.image_reference import DIGEST, ImageReference
+from ..values.shown import shown
 from ..windows import windows_versions
 from .index import BundleError
 
@@ -73,62 +74,62 @@ def digest_of(data: bytes) -> str:
 
 
 def document(data: bytes, what: str) -> dict[str, t.Any]:
-    """Parse JSON from a registry.
+    """Parse a JSON object from a registry.
 
     Raises:
-        BundleError: it is none.
+        BundleError: the data is not a JSON object.
     """
     try:
-        found = json.loads(data.decode("utf-8"))
+        parsed = json.loads(data.decode("utf-8"))
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
-        raise BundleError(f"{what}: the registry's answer is no JSON object")
-    return found
+        parsed = None
+    if not isinstance(parsed, dict):
+        raise BundleError(f"{what}: expected a JSON object from the registry, got other data")
+    return parsed
 
 
-def is_index(found: t.Mapping[str, t.Any]) -> bool:
+def is_index(parsed: t.Mapping[str, t.Any]) -> bool:
     """Return whether a document is an index of manifests for several platforms."""
-    return "manifests" in found
+    return "manifests" in parsed
 
 
-def descriptor(found: object, what: str) -> Descriptor:
+def descriptor(value: object, what: str) -> Descriptor:
     """Parse a descriptor.
 
     Raises:
-        BundleError: it is none.
+        BundleError: the value is not a descriptor.
     """
-    if not isinstance(found, dict):
-        raise BundleError(f"{what}: the registry's answer has an invalid descriptor")
-    digest, size = found.get("digest"), found.get("size")
-    urls, platform = found.get("urls") or [], found.get("platform") or {}
+    if not isinstance(value, dict):
+        raise BundleError(f"{what}: expected a descriptor from the registry, got {shown(value)}")
+    digest, size = value.get("digest"), value.get("size")
+    urls, platform = value.get("urls") or [], value.get("platform") or {}
     if not isinstance(digest, str) or not DIGEST.fullmatch(digest):
-        raise BundleError(f"{what}: the registry's answer has an invalid digest (only sha256 is accepted)")
+        raise BundleError(f"{what}: expected a sha256 digest from the registry, got {shown(digest)}")
     if not isinstance(size, int) or isinstance(size, bool) or not 0 <= size < _LARGEST:
-        raise BundleError(f"{what}: the registry's answer has an invalid size")
+        raise BundleError(f"{what}: expected a size in bytes from the registry, got {shown(size)}")
     if not isinstance(urls, list) or not all(isinstance(url, str) for url in urls) or not isinstance(platform, dict):
-        raise BundleError(f"{what}: the registry's answer has an invalid descriptor")
+        raise BundleError(f"{what}: expected urls as a list and platform as a mapping from the registry, got others")
     return Descriptor(
         digest=digest,
         size=size,
-        media_type=str(found.get("mediaType") or ""),
+        media_type=str(value.get("mediaType") or ""),
         urls=tuple(url for url in urls if url.startswith(("http://", "https://"))),
         platform=platform,
     )
 
 
-def manifest(own: Descriptor, found: t.Mapping[str, t.Any], what: str) -> Manifest:
+def manifest(own: Descriptor, value: t.Mapping[str, t.Any], what: str) -> Manifest:
     """Parse the manifest of one platform.
 
     Raises:
-        BundleError: it is none.
+        BundleError: the value is not a manifest.
     """
-    layers = found.get("layers")
-    if not isinstance(layers, list) or "config" not in found:
-        raise BundleError(f"{what}: the registry's answer is no manifest of schema 2; others are not accepted")
+    layers = value.get("layers")
+    if not isinstance(layers, list) or "config" not in value:
+        raise BundleError(f"{what}: expected a manifest of schema 2 from the registry, got another one")
     return Manifest(
         own=own,
-        config=descriptor(found["config"], what),
+        config=descriptor(value["config"], what),
         layers=tuple(descriptor(layer, what) for layer in layers),
     )
 
@@ -155,7 +156,7 @@ def build_of(platform: t.Mapping[str, t.Any]) -> int | None:
     return int(parts[2]) if len(parts) > 2 and re.fullmatch(r"\d{1,9}", parts[2], re.ASCII) else 0
 
 
-def fitting(entries: t.Sequence[Descriptor], windows: str) -> list[Descriptor]:
+def supported_entries(entries: t.Sequence[Descriptor], windows: str) -> list[Descriptor]:
     """Return the entries of an index that containerd accepts on a Windows Server, the best match first.
 
     All of them are needed: `ctr images import` reads every entry that its platform matches, and fails if one is not in
@@ -221,5 +222,5 @@ def archive_path(name: str, parts: t.Iterable[str]) -> str:
     return f"images/{ref.host.replace(':', '_')}/{ref.path}/{version}/{key}.tar"
 
 
-def _encoded(found: t.Any) -> bytes:
-    return json.dumps(found, separators=(",", ":"), sort_keys=True).encode()
+def _encoded(value: t.Any) -> bytes:
+    return json.dumps(value, separators=(",", ":"), sort_keys=True).encode()

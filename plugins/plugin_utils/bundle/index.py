@@ -17,6 +17,7 @@ import typing as t
 import urllib.parse
 
 from ..values.errors import refusal
+from ..values.shown import shown
 
 INDEX = "index.json"
 SIGNATURE = "index.json.sig"
@@ -31,7 +32,7 @@ _DEVICE = re.compile(r"con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9\u00b9\u00b
 
 
 class BundleError(Exception):
-    """A bundle cannot be made or used; the message names the cause and what would be accepted."""
+    """A bundle cannot be built or used; the message names the cause and the remedy."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -87,7 +88,7 @@ def path_problem(path: str) -> str:
         return "it has characters that no file name on Windows may have"
     parts = path.split("/")
     if any(part in ("", ".", "..") or part != part.strip() or part.endswith(".") for part in parts):
-        return "it leaves its folder, or has a part that is no plain name"
+        return "it leaves its folder, or has a part that is not a plain name"
     if any(":" in part for part in parts[1:]) or not re.fullmatch(
         r"[^:]*(:\d{1,5})?|\[[0-9a-fA-F:.]+\](:\d{1,5})?", parts[0]
     ):
@@ -116,7 +117,7 @@ def mirror_path(url: str) -> str:
     path = f"{host}{urllib.parse.unquote(parts.path)}"
     problem = "it names no host" if not host else path_problem(path)
     if problem:
-        hint = f"A bundle cannot hold it: {problem}."
+        hint = f"A bundle cannot contain it: {problem}."
         raise BundleError(refusal("url", bare(url), "expected the URL of one file", hint))
     return path
 
@@ -156,19 +157,19 @@ def load(data: bytes) -> dict[str, IndexEntry]:
         The entries by path.
 
     Raises:
-        BundleError: it is none.
+        BundleError: the data is not an index.
     """
     document = _document(data)
     files = document.get("files")
     if not isinstance(files, list):
-        raise BundleError("it lists no files")
+        raise BundleError(f"files: expected a list, got {shown(files)}")
     entries: dict[str, IndexEntry] = {}
     folded: set[str] = set()
     for item in files:
         entry = _entry(item)
         # Windows does not distinguish them.
         if entry.path.casefold() in folded:
-            raise BundleError(f"it lists {entry.path} twice")
+            raise BundleError(f"files: expected each path once, got {entry.path} twice")
         folded.add(entry.path.casefold())
         entries[entry.path] = entry
     return entries
@@ -183,12 +184,12 @@ def load_stamp(data: bytes) -> IndexStamp:
     document = _document(data)
     serial, made = document.get("serial", 0), document.get("made", "")
     if not _is_size(serial) or not _is_text(made):
-        raise BundleError("it has an invalid serial or time")
+        raise BundleError(f"expected a number as serial and text as made, got {shown(serial)} and {shown(made)}")
     stamp = IndexStamp(serial=serial, made=made)
     try:
         stamp.age(datetime.datetime.now(datetime.UTC))
     except ValueError:
-        raise BundleError("it has an invalid time") from None
+        raise BundleError(f"made: expected a time such as 2026-01-31T12:00:00Z, got {shown(made)}") from None
     return stamp
 
 
@@ -196,30 +197,31 @@ def _document(data: bytes) -> dict[str, t.Any]:
     try:
         document = json.loads(data.decode("utf-8"))
     except (ValueError, RecursionError):
-        raise BundleError("it is no JSON") from None
+        raise BundleError("expected JSON, got other data") from None
     if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise BundleError(f"it is not of format {FORMAT}")
+        actual = document.get("format") if isinstance(document, dict) else document
+        raise BundleError(f"format: expected {FORMAT}, got {shown(actual)}")
     return document
 
 
 def _entry(item: object) -> IndexEntry:
     fields = {field.name: field for field in dataclasses.fields(IndexEntry)}
     if not isinstance(item, dict) or set(item) - set(fields):
-        raise BundleError("one of its entries is invalid")
+        raise BundleError(f"files: expected entries with the fields {', '.join(fields)}, got {shown(item)}")
     for name, field in fields.items():
         if name not in item:
             if field.default is dataclasses.MISSING:
-                raise BundleError(f"one of its entries has no {name}")
+                raise BundleError(f"files: expected a {name} in each entry, got an entry without one")
             continue
         value = item[name]
         accepted = {"size": _is_size, "windows": _is_texts}.get(name, _is_text)(value)
         if not accepted:
-            raise BundleError(f"one of its entries has an invalid {name}")
+            raise BundleError(f"files: one of the entries has an invalid {name}: {shown(value)}")
     problem = path_problem(item["path"])
     if problem:
-        raise BundleError(f"it lists {item['path']!r}: {problem}")
+        raise BundleError(f"files: path {item['path']!r}: {problem}")
     if not re.fullmatch(r"[0-9a-f]{64}", item["sha256"]):
-        raise BundleError(f"{item['path']} has no SHA-256")
+        raise BundleError(f"{item['path']}: expected a SHA-256 of 64 hexadecimal digits, got {item['sha256']!r}")
     return IndexEntry(**{**item, "windows": tuple(item.get("windows", ()))})
 
 

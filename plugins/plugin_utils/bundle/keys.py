@@ -25,12 +25,14 @@ except ImportError as error:
 else:
     _MISSING = None
 
-_ACCEPTED = "expected an Ed25519 key in PEM, as `openssl genpkey -algorithm ed25519` makes it"
+_EXPECTED = "expected an Ed25519 key in PEM, as created by `openssl genpkey -algorithm ed25519`"
 
 
 def _require() -> None:
     if _MISSING is not None:
-        raise BundleError("a bundle is signed with the Python library cryptography; install it") from _MISSING
+        raise BundleError(
+            "a bundle is signed with the Python library cryptography, which is missing: install it"
+        ) from _MISSING
 
 
 def private_key(path: str, passphrase: str = "") -> tuple[Ed25519PrivateKey, bool]:
@@ -55,14 +57,18 @@ def private_key(path: str, passphrase: str = "") -> tuple[Ed25519PrivateKey, boo
             raise BundleError(refusal("bundle_key", str(where), "expected a file of mode 0600", "Others may read it."))
         key = serialization.load_pem_private_key(where.read_bytes(), passphrase.encode() or None)
     except OSError as error:
-        raise BundleError(f"bundle_key {where}: {error.strerror}; {_ACCEPTED}") from error
+        raise BundleError(f"bundle_key {where}: {_EXPECTED}: {error.strerror}") from error
     except TypeError:
-        wanted = "it is not encrypted, yet a passphrase is given" if passphrase else "it is encrypted"
-        raise BundleError(f"bundle_key {where}: {wanted}; bundle_key_passphrase has to fit") from None
+        problem = (
+            "expected an encrypted key for this bundle_key_passphrase, got one that is not encrypted"
+            if passphrase
+            else "expected bundle_key_passphrase for an encrypted key, got nothing"
+        )
+        raise BundleError(f"bundle_key {where}: {problem}") from None
     except (ValueError, UnsupportedAlgorithm):
-        raise BundleError(f"bundle_key {where}: it is no key, or its passphrase is wrong; {_ACCEPTED}") from None
+        raise BundleError(f"bundle_key {where}: {_EXPECTED}, got another file or a wrong passphrase") from None
     if not isinstance(key, Ed25519PrivateKey):
-        raise BundleError(f"bundle_key {where}: it is a key of another kind; {_ACCEPTED}")
+        raise BundleError(f"bundle_key {where}: {_EXPECTED}, got a key of another kind")
     return key, False
 
 
@@ -89,7 +95,7 @@ def public_key(given: str) -> Ed25519PublicKey:
         given: the key in PEM, or the path of its file.
 
     Raises:
-        BundleError: it is none.
+        BundleError: it is not a public key.
     """
     _require()
     shown = "(PEM)" if "-----BEGIN" in given else given
@@ -97,11 +103,11 @@ def public_key(given: str) -> Ed25519PublicKey:
         data = given.encode() if "-----BEGIN" in given else pathlib.Path(given).expanduser().read_bytes()
         key = serialization.load_pem_public_key(data)
     except OSError as error:
-        raise BundleError(f"bundle_public_key {shown}: {error.strerror}; {_ACCEPTED}") from error
+        raise BundleError(f"bundle_public_key {shown}: {_EXPECTED}: {error.strerror}") from error
     except (ValueError, UnsupportedAlgorithm):
-        raise BundleError(f"bundle_public_key {shown}: it is no public key; {_ACCEPTED}") from None
+        raise BundleError(f"bundle_public_key {shown}: {_EXPECTED}, got something else than a public key") from None
     if not isinstance(key, Ed25519PublicKey):
-        raise BundleError(f"bundle_public_key {shown}: it is a key of another kind; {_ACCEPTED}")
+        raise BundleError(f"bundle_public_key {shown}: {_EXPECTED}, got a key of another kind")
     return key
 
 

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import typing as t
 
 from ..engine.resource import Resource
@@ -15,6 +16,7 @@ from ..remote.session import NodeSession
 from ..resources.artifact import Artifact
 from ..resources.container_image import ContainerImage
 from ..windows.path_calls import make_directory
+from ..wire.calls import query
 from ..wire.messages import Batch, Call, Json, Observation
 from . import use
 from .index import BundleError, IndexEntry, mirror_path
@@ -25,7 +27,9 @@ _SPARE = 512 * 1024 * 1024
 """Bytes that must stay free on the node."""
 
 
-def needed(resources: t.Iterable[Resource], entries: t.Mapping[str, IndexEntry], windows: str) -> list[IndexEntry]:
+def needed_entries(
+    resources: t.Iterable[Resource], entries: t.Mapping[str, IndexEntry], windows: str
+) -> list[IndexEntry]:
     """Return the files of a bundle that a node needs.
 
     Args:
@@ -36,7 +40,7 @@ def needed(resources: t.Iterable[Resource], entries: t.Mapping[str, IndexEntry],
     Returns:
         The files that the bundle has for these resources, in order and without duplicates.
     """
-    found: dict[str, IndexEntry] = {}
+    files: dict[str, IndexEntry] = {}
     for resource in resources:
         if isinstance(resource, Artifact):
             own = (
@@ -52,8 +56,8 @@ def needed(resources: t.Iterable[Resource], entries: t.Mapping[str, IndexEntry],
             ]
         else:
             continue
-        found |= {path: entries[path] for path in paths if path in entries}
-    return list(found.values())
+        files |= {path: entries[path] for path in paths if path in entries}
+    return list(files.values())
 
 
 def _path(url: str) -> str:
@@ -75,9 +79,9 @@ class Push:
         self._session, self._node, self._bundle = session, session.node, bundle
         self._folder = use.PUSHED
         self.pushed: list[str] = []
-        """Paths of what was sent."""
+        """Paths of the uploaded files."""
 
-    def run(self, wanted: t.Sequence[IndexEntry]) -> None:
+    def run(self, entries: t.Sequence[IndexEntry]) -> None:
         """Upload the missing files in pieces, which the node then joins.
 
         Raises:
@@ -85,13 +89,13 @@ class Push:
             BundleError: a file cannot be uploaded.
             AnsibleConnectionFailure: the node cannot be reached.
         """
-        targets = {entry.path: use.windows_path(self._folder, entry) for entry in wanted}
+        targets = {entry.path: use.windows_path(self._folder, entry) for entry in entries}
         if not targets:
             return
-        seen = self._node.observe(self._inspection_calls(wanted, targets), step="look for pushed files")
-        there = {str(item.get("path")).lower(): item.get("sha256") for item in seen["there"].output}
-        missing = [entry for entry in wanted if there.get(targets[entry.path].lower()) != entry.sha256]
-        self._check_room(missing, seen)
+        seen = self._node.observe(self._inspection_calls(entries, targets), step="read the uploaded files")
+        present = {str(item.get("path")).lower(): item.get("sha256") for item in seen["there"].output}
+        missing = [entry for entry in entries if present.get(targets[entry.path].lower()) != entry.sha256]
+        self._check_free_space(missing, seen)
         sizes = {str(item.get("FullName")).lower(): int(item.get("Length") or 0) for item in seen["pieces"].output}
         calls: list[Call] = []
         for number, entry in enumerate(missing):
@@ -109,36 +113,32 @@ class Push:
         """Return the folder of a file's pieces; its path is short because one command line names all pieces."""
         return f"{self._folder}\\{_PIECES}\\{hashlib.sha256(f'{entry.path} {entry.sha256}'.encode()).hexdigest()[:16]}"
 
-    def _inspection_calls(self, wanted: t.Sequence[IndexEntry], targets: t.Mapping[str, str]) -> tuple[Call, ...]:
-        paths: list[Json] = [targets[entry.path] for entry in wanted]
+    def _inspection_calls(self, entries: t.Sequence[IndexEntry], targets: t.Mapping[str, str]) -> tuple[Call, ...]:
+        paths: list[Json] = [targets[entry.path] for entry in entries]
         pieces = f"{self._folder}\\{_PIECES}"
         return (
             make_directory(pieces, "folder"),
-            Call(id="there", command="@read-file", parameters={"paths": paths, "hash": True}, on_error="continue"),
-            Call(
-                id="pieces",
-                command="Get-ChildItem",
-                parameters={"LiteralPath": pieces, "File": True},
-                select=("FullName", "Length"),
-                on_error="continue",
-            ),
-            Call(id="room", command="@free-space", parameters={"path": self._folder}, on_error="continue"),
+            query("there", "@read-file", {"paths": paths, "hash": True}),
+            query("pieces", "Get-ChildItem", {"LiteralPath": pieces, "File": True}, select=("FullName", "Length")),
+            query("room", "@free-space", {"path": self._folder}),
         )
 
-    def _check_room(self, missing: t.Sequence[IndexEntry], seen: Observation) -> None:
+    def _check_free_space(self, missing: t.Sequence[IndexEntry], seen: Observation) -> None:
         free = int((seen["room"].first or {}).get("free") or 0) if seen["room"].ok else None
         # For a while, the pieces, the joined file and the copy in the cache or store exist together.
-        wanted = 2 * sum(entry.size for entry in missing) + max((entry.size for entry in missing), default=0)
-        if free is not None and missing and free < wanted + _SPARE:
+        required = 2 * sum(entry.size for entry in missing) + max((entry.size for entry in missing), default=0)
+        if free is not None and missing and free < required + _SPARE:
             raise NodeError(
-                f"{self._node.name}: {len(missing)} files of the bundle need {wanted / 1e6:.0f} MB "
-                f"and {_SPARE / 1e6:.0f} MB to spare; {free / 1e6:.0f} MB are free"
+                f"{self._node.name}: expected {math.ceil((required + _SPARE) / 1e6)} MB of free disk space for "
+                f"{len(missing)} files of the bundle, got {free // 1_000_000} MB"
             )
 
     def _join(self, calls: t.Sequence[Call], missing: t.Sequence[IndexEntry]) -> None:
-        answer = self._node.run(Batch(calls=tuple(calls)), step="put pushed files together")
+        answer = self._node.run(Batch(calls=tuple(calls)), step="join the uploaded files")
         if answer.stopped is None:
             return
         number = int(answer.stopped.id.partition("-")[2].partition(".")[0])
         error = answer.calls[answer.stopped.id].error if answer.stopped.id in answer.calls else None
-        raise NodeError(f"{self._node.name}: {missing[number].path} was not pushed whole: {error or 'failed'}")
+        raise NodeError(
+            f"{self._node.name}: {missing[number].path} could not be joined from its pieces: {error or 'failed'}"
+        )

@@ -62,8 +62,8 @@ class RegistryClient:
     Args:
         fetcher: sends the requests.
         endpoints: the endpoints, in the order of use.
-        proxy: as in `Source`.
-        no_proxy: as in `Source`.
+        proxy: as in `FetchSource`.
+        no_proxy: as in `FetchSource`.
     """
 
     def __init__(
@@ -92,17 +92,17 @@ class RegistryClient:
         """
         ref = images.reference(name)
         documents: dict[str, bytes] = {}
-        top, found = self._document(ref, digest or ref.version, name, documents)
-        if not images.is_index(found):
-            one = self._own_platform(ref, images.manifest(top, found, name), name)
+        top, described = self._document(ref, digest or ref.version, name, documents)
+        if not images.is_index(described):
+            one = self._own_platform(ref, images.manifest(top, described, name), name)
             alone: dict[str, tuple[Manifest, ...]] = {}
             for version in windows:
                 alone[version] = (one,) if images.fits(one.own.platform, version) else ()
             return Image(top=top, manifests=alone, documents=documents)
-        if not isinstance(found["manifests"], list):
-            raise BundleError(f"{name}: the registry's answer lists no manifests")
-        entries = [images.descriptor(entry, name) for entry in found["manifests"]]
-        chosen = {version: images.fitting(entries, version) for version in windows}
+        if not isinstance(described["manifests"], list):
+            raise BundleError(f"{name}: expected a list of manifests from the registry, got something else")
+        entries = [images.descriptor(entry, name) for entry in described["manifests"]]
+        chosen = {version: images.supported_entries(entries, version) for version in windows}
         read: dict[str, Manifest] = {}
         for entry in (entry for entries in chosen.values() for entry in entries):
             if entry.digest not in read:
@@ -131,7 +131,7 @@ class RegistryClient:
             self._foreign(name, blob, target, checksum)
 
     def _foreign(self, name: str, blob: Descriptor, target: pathlib.Path, checksum: Checksum) -> None:
-        """Return the sources of a foreign layer, which its descriptor names (image-spec, descriptor.md).
+        """Download a foreign layer from the URLs that its descriptor names (image-spec, descriptor.md).
 
         The author of the manifest chose these URLs. They must not make the controller send requests into the site's own
         network, nor use plain HTTP if the registry uses HTTPS.
@@ -151,17 +151,17 @@ class RegistryClient:
         raise BundleError(f"{name}: layer {blob.digest}: {'; '.join(problems)}")
 
     def _document(
-        self, ref: ImageReference, wanted: str, name: str, documents: dict[str, bytes]
+        self, ref: ImageReference, version: str, name: str, documents: dict[str, bytes]
     ) -> tuple[Descriptor, dict[str, t.Any]]:
         """Download a manifest or index, and return it with its descriptor."""
-        data, headers = self._first(ref, "manifests", wanted, self._fetcher.document)
+        data, headers = self._first(ref, "manifests", version, self._fetcher.document)
         digest = images.digest_of(data)
-        if wanted.startswith("sha256:") and digest != wanted:
-            raise BundleError(f"{name}: the registry answered {digest} for {wanted}")
-        found = images.document(data, name)
-        kind = str(found.get("mediaType") or headers.get("Content-Type", "").partition(";")[0].strip())
+        if version.startswith("sha256:") and digest != version:
+            raise BundleError(f"{name}: expected {version} from the registry, got {digest}")
+        described = images.document(data, name)
+        kind = str(described.get("mediaType") or headers.get("Content-Type", "").partition(";")[0].strip())
         documents[digest] = data
-        return Descriptor(digest=digest, size=len(data), media_type=kind), found
+        return Descriptor(digest=digest, size=len(data), media_type=kind), described
 
     def _own_platform(self, ref: ImageReference, one: Manifest, name: str) -> Manifest:
         """Return a manifest without an index, with the platform that its configuration names."""
@@ -174,12 +174,12 @@ class RegistryClient:
         }
         return dataclasses.replace(one, own=dataclasses.replace(one.own, platform=platform))
 
-    def _first(self, ref: ImageReference, kind: str, wanted: str, use: t.Callable[[FetchSource], t.Any]) -> t.Any:
+    def _first(self, ref: ImageReference, kind: str, version: str, use: t.Callable[[FetchSource], t.Any]) -> t.Any:
         """Try the endpoints in order."""
         problems = []
         for endpoint in self._endpoints:
             try:
-                return self._authorised(endpoint, ref, kind, wanted, use)
+                return self._authorised(endpoint, ref, kind, version, use)
             except FetchError as problem:
                 problems.append(str(problem))
         raise BundleError("; ".join(problems))
@@ -189,10 +189,10 @@ class RegistryClient:
         endpoint: RegistryEndpoint,
         ref: ImageReference,
         kind: str,
-        wanted: str,
+        version: str,
         use: t.Callable[[FetchSource], t.Any],
     ) -> t.Any:
-        source = self._source(endpoint, ref, kind, wanted)
+        source = self._source(endpoint, ref, kind, version)
         key = (endpoint.url, ref.path)
         with self._lock:
             known = self._answers.get(key, "")
@@ -208,11 +208,11 @@ class RegistryClient:
             self._answers[key] = known
         return use(_with(source, known))
 
-    def _source(self, endpoint: RegistryEndpoint, ref: ImageReference, kind: str, wanted: str) -> FetchSource:
+    def _source(self, endpoint: RegistryEndpoint, ref: ImageReference, kind: str, version: str) -> FetchSource:
         base = endpoint.url.rstrip("/")
         if not endpoint.override_path and not base.endswith("/v2"):
             base += "/v2"
-        url = f"{base}/{ref.path}/{kind}/{wanted}"
+        url = f"{base}/{ref.path}/{kind}/{version}"
         if endpoint.mirror:
             url += f"?ns={urllib.parse.quote(ref.host)}"
         accept = {"Accept": _ACCEPT} if kind == "manifests" else {}
@@ -239,7 +239,11 @@ class RegistryClient:
         if endpoint.url.startswith("https://") and realm.startswith("http://"):
             raise FetchError(asked.url, "it names a token server without HTTPS: no credentials are sent there", 403)
         if scheme != "bearer" or not realm.startswith(("http://", "https://")):
-            why = "it wants a username and password (container_runtime_registries)" if scheme == "basic" else "HTTP 401"
+            why = (
+                "it requires a username and password (container_runtime_registries)"
+                if scheme == "basic"
+                else "HTTP 401"
+            )
             raise FetchError(asked.url, why, 403)
         query = {"scope": parameters.get("scope") or f"repository:{ref.path}:pull"}
         if parameters.get("service"):
@@ -248,10 +252,10 @@ class RegistryClient:
         headers = {"Authorization": basic} if basic else {}
         source = dataclasses.replace(asked, url=url, headers=headers)
         data, dummy = self._fetcher.document(source)
-        found = images.document(data, ref.host)
-        token = found.get("token") or found.get("access_token")
+        parsed = images.document(data, ref.host)
+        token = parsed.get("token") or parsed.get("access_token")
         if not isinstance(token, str) or not token.isprintable():
-            raise FetchError(url, "it gives no token", 403)
+            raise FetchError(url, "it returned no token", 403)
         return f"Bearer {token}"
 
 
@@ -271,15 +275,15 @@ def endpoints(host: str, registries: t.Mapping[str, t.Any]) -> list[RegistryEndp
     own = own or {}
     address = _DOCKER[1] if host == _DOCKER[0] else host
     local = address.partition(":")[0] in ("localhost", "127.0.0.1") and ":" in address
-    found = []
+    servers = []
     mirrors = own.get("mirrors") or ()
     # A single mirror need not be in a list.
     for mirror in [mirrors] if isinstance(mirrors, (str, t.Mapping)) else mirrors:
         about = mirror if isinstance(mirror, t.Mapping) else {"url": mirror}
-        found.append(_endpoint(host, str(about.get("url") or ""), about, mirror=True))
+        servers.append(_endpoint(host, str(about.get("url") or ""), about, mirror=True))
     server = str(own.get("server") or f"{'http' if local else 'https'}://{address}")
-    found.append(_endpoint(host, server, own, mirror=_host(server) not in (host, address)))
-    return found
+    servers.append(_endpoint(host, server, own, mirror=_host(server) not in (host, address)))
+    return servers
 
 
 def _endpoint(host: str, url: str, about: t.Mapping[str, t.Any], *, mirror: bool) -> RegistryEndpoint:
@@ -309,9 +313,8 @@ def _authorities(host: str, given: t.Any) -> str:
     for text in texts:
         if _PEM not in text:
             raise BundleError(
-                f"container_runtime_registries: {host}: ca {text!r} is a path on the node, and the bundle is made on "
-                f"the controller, which cannot read it; expected the certificate itself in PEM ({_PEM}…), which nodes "
-                "take too"
+                f"container_runtime_registries: {host}: expected ca as a certificate in PEM ({_PEM}…), got {text!r}. "
+                "The bundle is built on the controller, which cannot read a path on the node; nodes accept PEM too"
             )
     return "".join(f"{text.strip()}\n" for text in texts)
 

@@ -38,10 +38,10 @@ def is_inside(url: str, allowed: t.Collection[str] = ()) -> bool:
     if host in allowed:
         return False
     try:
-        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        infos = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         return False
-    addresses = (ipaddress.ip_address(str(entry[4][0]).partition("%")[0]) for entry in found)
+    addresses = (ipaddress.ip_address(str(entry[4][0]).partition("%")[0]) for entry in infos)
     return any(not (getattr(address, "ipv4_mapped", None) or address).is_global for address in addresses)
 
 

@@ -64,7 +64,7 @@ def revoke(path: str, tokens: t.Iterable[str]) -> None:
     """Record revoked tokens.
 
     Args:
-        path: `Served.revoked`.
+        path: `ServedBundle.revoked`.
         tokens: the tokens.
     """
     with pathlib.Path(path).open("a", encoding="ascii") as file:
@@ -181,8 +181,8 @@ def own_address(node: str) -> str:
             return str(probe.getsockname()[0]).partition("%")[0]
     except OSError as error:
         raise BundleError(
-            f"the controller's address towards {node} is not known ({error.strerror or error}); "
-            "bundle_address names it, or bundle_push: true pushes the files"
+            f"the controller's address for {node} could not be determined ({error.strerror or error}): set "
+            "bundle_address, or bundle_push: true to upload the files over Ansible's connection"
         ) from error
 
 

@@ -35,20 +35,20 @@ def write(directory: pathlib.Path, key: Ed25519PrivateKey, entries: t.Iterable[I
     Raises:
         OSError: they cannot be written.
     """
-    wanted = {entry.path: entry for entry in entries}
+    by_path = {entry.path: entry for entry in entries}
     final, parts = _pair(directory), _parts(directory)
     before = index.IndexStamp()
     old, proof = (_content(path) for path in final)
     if old and keys.is_signed(key.public_key(), old, proof):
         with contextlib.suppress(BundleError):
             before = index.load_stamp(old)
-            if before.serial and index.load(old) == wanted:
+            if before.serial and index.load(old) == by_path:
                 return False
-    data = index.dump(wanted.values(), before.after(datetime.datetime.now(datetime.UTC)))
+    data = index.dump(by_path.values(), before.after(datetime.datetime.now(datetime.UTC)))
     proof = keys.sign(key, data)
     for part, content in zip(parts, (data, proof), strict=True):
         part.write_bytes(content)
-    _place(parts, final)
+    _move(parts, final)
     return True
 
 
@@ -79,11 +79,11 @@ def read(directory: pathlib.Path, key: Ed25519PrivateKey, *, settle: bool) -> di
         # This raises with the reason.
         return verify.read_index(directory, keys.public_pem(key.public_key()).decode())[0]
     if settle:
-        _place(pair, final)
+        _move(pair, final)
     try:
         return index.load(data)
     except BundleError as error:
-        raise BundleError(f"bundle_dir {directory}: {INDEX} cannot be used: {error}") from None
+        raise BundleError(f"bundle_dir {directory}: {INDEX}: {error}. Remove it to build the bundle again") from None
 
 
 def _pair(directory: pathlib.Path) -> tuple[pathlib.Path, pathlib.Path]:
@@ -95,9 +95,9 @@ def _parts(directory: pathlib.Path) -> tuple[pathlib.Path, pathlib.Path]:
     return work / f"{INDEX}.part", work / f"{SIGNATURE}.part"
 
 
-def _place(found: tuple[pathlib.Path, pathlib.Path], final: tuple[pathlib.Path, pathlib.Path]) -> None:
+def _move(sources: tuple[pathlib.Path, pathlib.Path], final: tuple[pathlib.Path, pathlib.Path]) -> None:
     """Move the index first, because a signature without its index would be useless."""
-    for source, target in zip(found, final, strict=True):
+    for source, target in zip(sources, final, strict=True):
         if source != target:
             source.replace(target)
 

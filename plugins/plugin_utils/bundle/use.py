@@ -35,7 +35,7 @@ def site(url: str, entries: t.Iterable[IndexEntry]) -> dict[str, t.Any]:
 
 
 def _revocation(url: str) -> dict[str, bool]:
-    """Windows requests revocation lists, which such a site cannot reach; private authorities often have none."""
+    """Return the option for HTTPS: Windows requests revocation lists, which such a site cannot reach."""
     return {"ignore_revocation": True} if url.startswith("https:") else {}
 
 
@@ -46,7 +46,7 @@ def images(entries: t.Iterable[IndexEntry], url: str) -> dict[str, list[dict[str
         entries: entries of the index.
         url: URL of the bundle for the node.
     """
-    found: dict[str, list[dict[str, t.Any]]] = {}
+    by_name: dict[str, list[dict[str, t.Any]]] = {}
     for entry in sorted(entries, key=lambda entry: entry.path):
         if entry.kind == "container-image":
             archive = {
@@ -56,8 +56,8 @@ def images(entries: t.Iterable[IndexEntry], url: str) -> dict[str, list[dict[str
                 "size": entry.size,
                 **_revocation(url),
             }
-            found.setdefault(entry.name, []).append(archive)
-    return found
+            by_name.setdefault(entry.name, []).append(archive)
+    return by_name
 
 
 def patches(entries: t.Iterable[IndexEntry], base: str) -> dict[str, str]:
@@ -83,10 +83,10 @@ def bundled_patches(entries: t.Sequence[t.Any], locations: t.Mapping[str, str]) 
 
 def _bundled(entry: t.Mapping[str, t.Any], locations: t.Mapping[str, str]) -> dict[str, t.Any]:
     changed = dict(entry)
-    place = locations.get(str(entry.get("sha256") or "").strip().lower().removeprefix("sha256:"))
-    if place is not None and (entry.get("file") or entry.get("url")):
+    location = locations.get(str(entry.get("sha256") or "").strip().lower().removeprefix("sha256:"))
+    if location is not None and (entry.get("file") or entry.get("url")):
         changed = {key: value for key, value in changed.items() if key not in ("file", "url")}
-        changed["url" if "://" in place else "file"] = place
+        changed["url" if "://" in location else "file"] = location
     if isinstance(entry.get("requires"), list):
         changed["requires"] = bundled_patches(entry["requires"], locations)
     return changed
@@ -100,7 +100,7 @@ def windows_path(folder: str, entry: IndexEntry) -> str:
     """
     if ":" in entry.path:
         raise BundleError(
-            f"{entry.path} cannot be pushed: its host has a port, and Windows has no such folder; "
-            "expected a URL without one, or bundle_push: false"
+            f"{entry.path}: expected a URL without a port, because the host becomes the name of a folder on Windows. "
+            "Use such a URL, or set bundle_push: false"
         )
     return "\\".join((folder, *entry.path.split("/")))

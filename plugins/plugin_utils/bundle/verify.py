@@ -1,23 +1,22 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Verify that a bundle has exactly the files that its maker signed."""
+"""Verify that a bundle has exactly the files of its signed index."""
 
 from __future__ import annotations
 
 import concurrent.futures
 import dataclasses
-import hashlib
 import os
 import pathlib
 import typing as t
 
+from ..remote.upload import sha256
 from ..values.errors import refusal
 from . import index as bundle_index
 from . import keys
 from .index import BundleError, IndexEntry, IndexStamp
 
 _THREADS = 4
-_BLOCK = 1024 * 1024
 _SHOWN = 5
 
 
@@ -48,7 +47,7 @@ def read_index(directory: pathlib.Path, public: str) -> tuple[dict[str, IndexEnt
     """
     key = keys.public_key(public)
     index, signature = directory / bundle_index.INDEX, directory / bundle_index.SIGNATURE
-    expected = "expected a folder that bundle.yml made"
+    expected = "expected a folder that bundle.yml created"
     if not directory.is_dir():
         raise BundleError(refusal("bundle_dir", str(directory), expected, "There is no such folder."))
     if not index.is_file():
@@ -61,13 +60,15 @@ def read_index(directory: pathlib.Path, public: str) -> tuple[dict[str, IndexEnt
         raise BundleError(f"bundle_dir {directory}: {error.filename}: {error.strerror}") from error
     if not keys.is_signed(key, data, proof):
         raise BundleError(
-            f"bundle_dir {directory}: {signature.name} is not the signature of its index by bundle_public_key: "
-            "the index was changed, or signed by another key"
+            f"bundle_dir {directory}: expected in {signature.name} a signature of the index by bundle_public_key, got "
+            "another one: the index was changed, or signed by another key"
         )
     try:
         return bundle_index.load(data), bundle_index.load_stamp(data)
     except BundleError as error:
-        raise BundleError(f"bundle_dir {directory}: {index.name} cannot be used: {error}") from None
+        raise BundleError(
+            f"bundle_dir {directory}: {index.name}: {error}. Build the bundle again with bundle.yml"
+        ) from None
 
 
 def verify(directory: str, public: str) -> Bundle:
@@ -79,22 +80,24 @@ def verify(directory: str, public: str) -> Bundle:
     # The real path, so that a later change of a symbolic link has no effect.
     folder = pathlib.Path(directory).expanduser().resolve()
     entries, stamp = read_index(folder, public)
-    there = files(folder)
-    problems = [f"{path} is missing" for path in sorted(set(entries) - set(there))]
-    problems += [f"{path} is not in the index" for path in sorted(set(there) - set(entries))]
+    present = files(folder)
+    problems = [f"{path} is missing" for path in sorted(set(entries) - set(present))]
+    problems += [f"{path} is not in the index" for path in sorted(set(present) - set(entries))]
     if not problems:
         with concurrent.futures.ThreadPoolExecutor(_THREADS) as pool:
-            found = pool.map(lambda entry: problem(folder, entry), entries.values())
-            problems = [text for text in found if text]
+            results = pool.map(lambda entry: file_problem(folder, entry), entries.values())
+            problems = [text for text in results if text]
     if problems:
         more = f", and {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else ""
-        raise BundleError(f"bundle_dir {folder}: it is not what was signed: {'; '.join(problems[:_SHOWN])}{more}")
+        raise BundleError(
+            f"bundle_dir {folder}: its files differ from the signed index: {'; '.join(problems[:_SHOWN])}{more}"
+        )
     return Bundle(directory=folder, entries=entries, stamp=stamp)
 
 
 def files(directory: pathlib.Path) -> list[str]:
-    """Return all files of a bundle that its index does not name, symbolic links included."""
-    found = []
+    """Return all files of a bundle except its index and signature, symbolic links included."""
+    paths = []
     for root, folders, names in os.walk(directory):
         here = pathlib.Path(root)
         links = [name for name in folders if (here / name).is_symlink()]
@@ -102,29 +105,20 @@ def files(directory: pathlib.Path) -> list[str]:
         if here == directory:
             folders[:] = [name for name in folders if name != bundle_index.WORK]
             names = [name for name in names if name not in (bundle_index.INDEX, bundle_index.SIGNATURE)]
-        found += [(here / name).relative_to(directory).as_posix() for name in (*names, *links)]
-    return found
+        paths += [(here / name).relative_to(directory).as_posix() for name in (*names, *links)]
+    return paths
 
 
-def sha256(path: pathlib.Path) -> str:
-    """Return the SHA-256 of a file, read in blocks."""
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(_BLOCK):
-            digest.update(block)
-    return digest.hexdigest()
-
-
-def problem(directory: pathlib.Path, entry: IndexEntry) -> str:
+def file_problem(directory: pathlib.Path, entry: IndexEntry) -> str:
     """Return how a file differs from its index entry, or an empty string."""
     path = directory / entry.path
     try:
         if path.is_symlink() or not path.is_file():
-            return f"{entry.path} is no file"
+            return f"{entry.path} is not a file"
         size = path.stat().st_size
         if size != entry.size:
-            return f"{entry.path} has {size} bytes, not {entry.size}"
-        found = sha256(path)
+            return f"{entry.path}: expected {entry.size} bytes, got {size}"
+        actual = sha256(path)
     except OSError as error:
         return f"{entry.path} cannot be read: {error.strerror}"
-    return "" if found == entry.sha256 else f"{entry.path} has the SHA-256 {found}, not {entry.sha256}"
+    return "" if actual == entry.sha256 else f"{entry.path}: expected SHA-256 {entry.sha256}, got {actual}"

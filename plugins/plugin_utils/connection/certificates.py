@@ -10,6 +10,7 @@ import ipaddress
 import re
 import typing as t
 
+from ..wire.calls import action, query
 from ..wire.messages import Call, CallResult
 
 try:
@@ -59,43 +60,47 @@ class HttpsListener:
     """Unused certificates that interrupted runs of this module made."""
 
 
-def questions() -> tuple[Call, ...]:
+def inspection_calls() -> tuple[Call, ...]:
     """Return the calls that read the listeners and the certificates that they may use."""
     return (
-        Call(
-            id="listeners",
-            command="Get-WSManInstance",
-            parameters={"ResourceURI": LISTENER, "Enumerate": True},
+        query(
+            "listeners",
+            "Get-WSManInstance",
+            {"ResourceURI": LISTENER, "Enumerate": True},
             select=("Address", "Transport", "CertificateThumbprint"),
+            on_error="stop",
         ),
-        Call(
-            id="certificates",
-            command="Get-ChildItem",
-            parameters={"Path": STORE},
+        query(
+            "certificates",
+            "Get-ChildItem",
+            {"Path": STORE},
             select=("Thumbprint", "FriendlyName", "RawData"),
+            on_error="stop",
         ),
     )
 
 
 def read_listener(answers: t.Mapping[str, CallResult]) -> HttpsListener:
-    """Read the results of `questions`.
+    """Read the results of `inspection_calls`.
 
     Raises:
         CertificateError: there is no HTTPS listener with a certificate.
     """
-    found = {each.thumbprint: each for each in map(_certificate, answers["certificates"].output) if each is not None}
+    by_thumbprint = {
+        each.thumbprint: each for each in map(_certificate, answers["certificates"].output) if each is not None
+    }
     listeners = [item for item in answers["listeners"].output if str(item.get("Transport")).upper() == "HTTPS"]
     used = {_thumbprint(item.get("CertificateThumbprint")): str(item.get("Address") or "*") for item in listeners}
-    mark = next((mark for mark in used if mark in found), None)
-    if mark is None:
+    thumbprint = next((thumbprint for thumbprint in used if thumbprint in by_thumbprint), None)
+    if thumbprint is None:
         raise CertificateError(
-            "expected an HTTPS listener of WinRM with a certificate of the store LocalMachine\\My, found none; "
-            "scripts/Enable-WinRMOverHttps.ps1 makes one"
+            "expected an HTTPS listener of WinRM with a certificate of the store LocalMachine\\My, got none. "
+            "Run scripts/Enable-WinRMOverHttps.ps1 on the server to create one"
         )
     others = tuple(
-        each for each in found.values() if each.friendly_name == FRIENDLY_NAME and each.thumbprint not in used
+        each for each in by_thumbprint.values() if each.friendly_name == FRIENDLY_NAME and each.thumbprint not in used
     )
-    return HttpsListener(address=used[mark], certificate=found[mark], others=others)
+    return HttpsListener(address=used[thumbprint], certificate=by_thumbprint[thumbprint], others=others)
 
 
 def _certificate(item: t.Mapping[str, t.Any]) -> Certificate | None:
@@ -124,7 +129,7 @@ def successor(listener: HttpsListener, now: datetime.datetime, days: int) -> Cer
     return longest if longest is not None and longest.expires > listener.certificate.expires else None
 
 
-def names_of(certificate: x509.Certificate, more: t.Iterable[str]) -> list[str]:
+def renewed_names(certificate: x509.Certificate, more: t.Iterable[str]) -> list[str]:
     """Return the DNS names and addresses of a renewed certificate: the present ones and more.
 
     Anything else is left out, because the names come from the node and become part of an extension's text.
@@ -165,10 +170,10 @@ def creation(names: t.Sequence[str], expires: datetime.datetime, unique: str) ->
             first match, so a certificate and its successor need different subjects while both are trusted.
     """
     parts = [f"{'IPAddress' if _is_address(name) else 'DNS'}={name}" for name in names]
-    return Call(
-        id="create",
-        command="New-SelfSignedCertificate",
-        parameters={
+    return action(
+        "create",
+        "New-SelfSignedCertificate",
+        {
             "Subject": f"CN={names[0]},OU=winkube.node {unique}",
             "FriendlyName": FRIENDLY_NAME,
             "CertStoreLocation": STORE,
@@ -189,35 +194,33 @@ def created(result: CallResult) -> Certificate:
     Raises:
         CertificateError: the result contains no certificate.
     """
-    found = _certificate(result.first) if result.output else None
-    if found is None:
+    certificate = _certificate(result.first) if result.output else None
+    if certificate is None:
         raise CertificateError("New-SelfSignedCertificate returned no certificate")
-    return found
+    return certificate
 
 
 def binding(listener: HttpsListener, thumbprint: str) -> Call:
     """Return the call that assigns a certificate to the listener; open connections stay."""
-    return Call(
-        id="bind",
-        command="Set-WSManInstance",
-        parameters={
+    return action(
+        "bind",
+        "Set-WSManInstance",
+        {
             "ResourceURI": LISTENER,
             "SelectorSet": {"Address": listener.address, "Transport": "HTTPS"},
             "ValueSet": {"CertificateThumbprint": thumbprint},
         },
-        select=(),
     )
 
 
 def removal(thumbprints: t.Iterable[str]) -> tuple[Call, ...]:
     """Return the calls that delete certificates with their private keys."""
     return tuple(
-        Call(
-            id=f"remove.{number}",
-            command="Remove-Item",
-            parameters={"LiteralPath": f"{STORE}\\{mark}", "DeleteKey": True, "Force": True},
+        action(
+            f"remove.{number}",
+            "Remove-Item",
+            {"LiteralPath": f"{STORE}\\{mark}", "DeleteKey": True, "Force": True},
             on_error="continue",
-            select=(),
         )
         for number, mark in enumerate(thumbprints)
     )

@@ -54,12 +54,12 @@ def update_pins(
     path.parent.mkdir(parents=True, exist_ok=True)
     with _locked(path):
         known = read_pins(path)
-        gone = list(remove)
-        wanted = [each for each in known if each not in gone]
-        wanted += [each for each in add if each not in wanted]
-        if wanted == known:
+        removed = list(remove)
+        pins = [each for each in known if each not in removed]
+        pins += [each for each in add if each not in pins]
+        if pins == known:
             return False
-        _replace(path, b"".join(each.public_bytes(Encoding.PEM) for each in wanted))
+        _replace(path, b"".join(each.public_bytes(Encoding.PEM) for each in pins))
         return True
 
 

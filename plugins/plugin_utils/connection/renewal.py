@@ -39,7 +39,7 @@ class RenewalPolicy:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Renewal:
-    """What was done."""
+    """The outcome of a renewal."""
 
     certificate: Certificate
     """The certificate in use."""
@@ -73,7 +73,7 @@ class Renewer:
         Raises:
             CertificateError: there is no such listener, or an authority issued the certificate.
         """
-        seen = self._node.observe(certificates.questions(), step="look at the listener's certificate")
+        seen = self._node.observe(certificates.inspection_calls(), step="read the listener's certificate")
         listener = certificates.read_listener(seen.calls)
         if not listener.certificate.is_self_signed:
             issuer = listener.certificate.x509.issuer.rfc4514_string()
@@ -111,10 +111,10 @@ class Renewer:
         return Renewal(certificate=new, renewed=True, pinned=True, removed=removed, warnings=warnings)
 
     def _make(self, listener: HttpsListener, policy: RenewalPolicy) -> Certificate:
-        names = certificates.names_of(listener.certificate.x509, [self._settings.host, *policy.names])
+        names = certificates.renewed_names(listener.certificate.x509, [self._settings.host, *policy.names])
         expires = self._now + datetime.timedelta(days=policy.valid_days)
         call = certificates.creation(names, expires, uuid.uuid4().hex[:12])
-        answer = self._node.run(Batch(calls=(call,)), step="make a certificate")
+        answer = self._node.run(Batch(calls=(call,)), step="create a certificate")
         result = answer.calls[call.id]
         if result.error is not None:
             raise CertificateError(f"New-SelfSignedCertificate failed: {result.error}")
@@ -124,7 +124,7 @@ class Renewer:
         call = certificates.binding(listener, certificate.thumbprint)
         answer = self._node.run(Batch(calls=(call,)), step="change the listener's certificate")
         if (error := answer.calls[call.id].error) is not None:
-            raise CertificateError(f"the listener does not take the certificate: {error}")
+            raise CertificateError(f"the listener did not accept the certificate: {error}")
 
     def _check(self, listener: HttpsListener, new: Certificate) -> tuple[str, ...]:
         """Check that the next connection will be trusted, or restore the old certificate."""

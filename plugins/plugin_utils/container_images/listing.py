@@ -73,7 +73,7 @@ def resources(
 
 
 def _likely(name: str) -> dict[str, int]:
-    """Approximate download size of an image that every node needs, so that the first run need not measure it."""
+    """Return the approximate download size of an image that every node needs, so that the first run need not ask."""
     size = _data()["likely_sizes"].get(ImageReference.parse(name).repository) if is_whole(name) else None
     return {} if size is None else {"likely_size": size}
 
@@ -90,17 +90,17 @@ def base_images(names: t.Sequence[str]) -> Resources:
         ResourceError: a name is unknown.
     """
     known = _data()["base"]
-    found: Resources = []
+    images: Resources = []
     for name in names:
         if name not in known:
             raise ResourceError("base image", name, f"expected one of {', '.join(known)}")
         about = known[name]
         size = {"likely_size": about["size"]} if "size" in about else {}
-        found += [
+        images += [
             {"name": f"{about['repository']}:{tag}", "windows": [version], **size}
             for version, tag in about["tags"].items()
         ]
-    return found
+    return images
 
 
 def core_dns(versions: t.Sequence[t.Any], repository: str) -> list[str]:
@@ -115,7 +115,7 @@ def core_dns(versions: t.Sequence[t.Any], repository: str) -> list[str]:
         ResourceError: a version is not valid, or there are versions and no repository.
     """
     about = _data()["coredns"]
-    found = []
+    references = []
     if versions and not repository:
         expected = "expected a repository whose CoreDNS images run on Windows"
         raise ResourceError("image_cache_core_dns_repository", None, expected)
@@ -123,12 +123,12 @@ def core_dns(versions: t.Sequence[t.Any], repository: str) -> list[str]:
         bare = str(version).removeprefix("v")
         if not _VERSION.fullmatch(bare):
             raise ResourceError("core_dns_versions", version, "expected versions such as 1.12.1")
-        found.append(f"{repository}:{about['tag'].format(version=bare)}")
-    return found
+        references.append(f"{repository}:{about['tag'].format(version=bare)}")
+    return references
 
 
 def results(
-    wanted: t.Sequence[ContainerImage],
+    images: t.Sequence[ContainerImage],
     before: t.Mapping[str, StoredImage],
     after: t.Mapping[str, StoredImage],
     outcome: ConvergenceOutcome,
@@ -137,7 +137,7 @@ def results(
     """Return the result for each container image.
 
     Args:
-        wanted: the requested images.
+        images: the requested images.
         before: the first observation of the store.
         after: the last observation of the store.
         outcome: outcome of the convergence.
@@ -148,28 +148,28 @@ def results(
     """
     done = {change.planned.resource.title: change.planned for change in outcome.changes}
     pending = {planned.resource.title: planned for planned in outcome.pending}
-    found = []
-    for image in wanted:
+    rows = []
+    for image in images:
         if image.windows and version is not None and version not in image.windows:
             continue
-        held = after.get(image.name)
+        stored = after.get(image.name)
         # The failure message names the resource and describes the last attempt.
-        said = next((text for text in outcome.failures if f" {image.title}:" in text), "")
+        message = next((text for text in outcome.failures if f" {image.title}:" in text), "")
         status = "absent" if image.state == "absent" else "present"
         if image.title in done:
             status = _done(image, before.get(image.name))
-        elif image.title in pending or said:
+        elif image.title in pending or message:
             status = "failed"
-        found.append(
+        rows.append(
             {
                 "reference": image.name,
                 "status": status,
-                "digest": _digest(image, held),
-                "size": held.size if held else None,
-                "msg": said,
+                "digest": _digest(image, stored),
+                "size": stored.size if stored else None,
+                "msg": message,
             }
         )
-    return found
+    return rows
 
 
 def _done(image: ContainerImage, before: StoredImage | None) -> str:
@@ -180,10 +180,10 @@ def _done(image: ContainerImage, before: StoredImage | None) -> str:
     return "imported" if image.archive or image.archives else "pulled"
 
 
-def _digest(image: ContainerImage, held: StoredImage | None) -> str | None:
-    if held is None:
+def _digest(image: ContainerImage, stored: StoredImage | None) -> str | None:
+    if stored is None:
         return None
-    digests = sorted(held.digests)
+    digests = sorted(stored.digests)
     return image.digest if image.digest in digests else digests[0] if digests else None
 
 
@@ -205,11 +205,11 @@ def check(images: t.Sequence[ContainerImage]) -> None:
 
 def kept(images: t.Sequence[ContainerImage], more: t.Sequence[str] = ()) -> tuple[str, ...]:
     """Return the names to keep: those of the list, their aliases, and other given names."""
-    wanted = [name for image in images if image.state == "present" for name in (image.name, *image.aliases)]
-    return tuple(dict.fromkeys([*wanted, *more]))
+    names = [name for image in images if image.state == "present" for name in (image.name, *image.aliases)]
+    return tuple(dict.fromkeys([*names, *more]))
 
 
-def wanted(options: t.Mapping[str, t.Any]) -> list[Resource]:
+def load_options(options: t.Mapping[str, t.Any]) -> list[Resource]:
     """Return the resources of the module's options: registry files, removals, container images.
 
     Raises:
@@ -218,15 +218,15 @@ def wanted(options: t.Mapping[str, t.Any]) -> list[Resource]:
     defaults = {name: options[name] for name in _PASSED if options[name] is not None}
     files: Resources
     listed = resources(options["images"], defaults, pinned=options["pinned"])
-    found = registries.read(options["registries"])
+    parsed = registries.read(options["registries"])
     if options["runtime"] == "docker":
         folder = options["docker_config"] or registries.DOCKER_CONFIG
-        files = registries.docker_files(found, folder)
-        if any(registry.secret for registry in found):
+        files = registries.docker_files(parsed, folder)
+        if any(registry.secret for registry in parsed):
             defaults["docker_config"] = folder
     else:
         defaults["hosts_dir"] = options["registry_config_dir"] or CONTAINERD_REGISTRIES
-        files = registries.containerd_files(found, defaults["hosts_dir"])
+        files = registries.containerd_files(parsed, defaults["hosts_dir"])
     images = [image for image in load([{**defaults, **item} for item in listed]) if isinstance(image, ContainerImage)]
     check(images)
     if options["prune"]:

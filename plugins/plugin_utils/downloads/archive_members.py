@@ -2,12 +2,13 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 r"""Check with tar.exe, before unpacking, that all names in an archive stay inside the target folder.
 
-`tar -t` with a pattern ends with 1 where no name matches ("Not found in archive"), with 0 where one does; patterns are
+`tar -t` with a pattern ends with 1 if no name matches ("Not found in archive"), with 0 if one does; patterns are
 those of libarchive/archive_pathmatch.c (`*` matches slashes too, a leading `/` only absolute names).
 """
 
 from __future__ import annotations
 
+from ..wire.calls import query
 from ..wire.messages import Call, CallResult
 from ..wire.scopes import Scope
 
@@ -25,13 +26,14 @@ def calls(path: str, scope: Scope = INSIDE) -> tuple[Call, ...]:
         scope: the scope of their ids.
     """
     return tuple(
-        Call(
-            id=scope.id(str(index)),
-            command="tar.exe",
+        query(
+            scope.id(str(index)),
+            "tar.exe",
             arguments=("-tf", path, "--", pattern),
             success_codes=(1,),
             output_limit=300,
             long=True,
+            on_error="stop",
         )
         for index, pattern in enumerate(_OUTSIDE)
     )
@@ -39,7 +41,7 @@ def calls(path: str, scope: Scope = INSIDE) -> tuple[Call, ...]:
 
 def readable(path: str, call_id: str) -> Call:
     """Return the call that fails if an archive is incomplete."""
-    return Call(id=call_id, command="tar.exe", arguments=("-tf", path), output_limit=300, long=True)
+    return query(call_id, "tar.exe", arguments=("-tf", path), output_limit=300, long=True, on_error="stop")
 
 
 def describe_failure(result: CallResult) -> str:
@@ -47,4 +49,4 @@ def describe_failure(result: CallResult) -> str:
     if result.exit_code != 0:
         return ""
     names = ", ".join(line.strip() for line in result.stdout.splitlines()[:3])
-    return f"the archive holds names that lead out of its folder: {names}"
+    return f"the archive contains names that lead outside its target folder: {names}"

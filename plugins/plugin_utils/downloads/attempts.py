@@ -10,6 +10,7 @@ import typing as t
 from ...module_utils.redaction.urls import redact_url
 from ..engine.resource import SizeProbe, SpaceRequirement
 from ..windows.path_calls import discard
+from ..wire.calls import action, query
 from ..wire.messages import Call, CallResult, Json, Results
 from ..wire.scopes import Scope
 from . import archive_members, curl
@@ -42,7 +43,7 @@ class Download:
 
     path: str
     """Windows path of the file."""
-    places: tuple[DownloadSource, ...]
+    sources: tuple[DownloadSource, ...]
     """The sources in the order of use."""
     commit: t.Mapping[str, Json]
     """Parameters of `@commit-file` that verify the file."""
@@ -67,32 +68,33 @@ class Download:
         return f"{self.path}.checksum"
 
 
-def calls(wanted: Download, *, broken: bool) -> t.Iterator[Call]:
+def calls(download: Download, *, broken: bool) -> t.Iterator[Call]:
     """Return the attempts in order: each source until one delivers, then the last one again if it was interrupted.
 
     Args:
-        wanted: the requested download.
+        download: the requested download.
         broken: whether an unfinished download exists: the first source resumes it, and then starts again.
     """
-    attempts = [wanted.places[0], *wanted.places] if broken and wanted.verified else [*wanted.places]
+    attempts = [download.sources[0], *download.sources] if broken and download.verified else [*download.sources]
     done: tuple[str, ...] = ()
-    for index, place in enumerate(attempts):
-        if index or (broken and not wanted.verified):
+    for index, source in enumerate(attempts):
+        if index or (broken and not download.verified):
             # The unfinished download may be of another file, and not every server supports resuming.
-            yield dataclasses.replace(discard(wanted.part, f"discard-{index}"), unless=done)
-        yield from _attempt(wanted, place, str(index), done)
+            yield dataclasses.replace(discard(download.part, f"discard-{index}"), unless=done)
+        yield from _attempt(download, source, str(index), done)
         done = (*done, f"verify-{index}")
-    left: dict[str, Json] = {"paths": [wanted.part]}
-    probe = Call(id="left", command="@read-file", parameters=left, until={"exists": True}, select=("exists",))
+    left: dict[str, Json] = {"paths": [download.part]}
+    probe = query("left", "@read-file", left, until={"exists": True}, select=("exists",), on_error="stop")
     yield dataclasses.replace(probe, unless=done, on_error="continue")
-    yield dataclasses.replace(discard(wanted.part, "discard-again", ("left",)), unless=done)
+    yield dataclasses.replace(discard(download.part, "discard-again", ("left",)), unless=done)
     yield from (
-        dataclasses.replace(call, needs=(*call.needs, "left")) for call in _attempt(wanted, attempts[-1], "again", done)
+        dataclasses.replace(call, needs=(*call.needs, "left"))
+        for call in _attempt(download, attempts[-1], "again", done)
     )
     yield Call(
         id=FETCHED,
         command="@fail",
-        parameters={"message": f"no source delivered {wanted.path}"},
+        parameters={"message": f"no source delivered {download.path}"},
         unless=(*done, "verify-again"),
     )
 
@@ -109,66 +111,65 @@ class _DownloadSize(SizeProbe):
         return next((max(offer.size - self.present, 0) for offer in offers if offer and offer.size is not None), None)
 
 
-def space(wanted: Download, present: int) -> SpaceRequirement:
+def space(download: Download, present: int) -> SpaceRequirement:
     """Return the disk space that a download needs.
 
     The first source is asked for the size of the file, and the second one only if the first does not report it.
 
     Args:
-        wanted: the requested download.
+        download: the requested download.
         present: bytes that are on the disk already.
     """
     # The machine's environment may name a proxy that this run removes later.
     first, *others = (
         curl.ask(
             f"size-{index}",
-            place.url,
-            place.route if place.route.proxy else dataclasses.replace(place.route, no_proxy=("*",)),
-            version=wanted.version,
+            source.url,
+            source.route if source.route.proxy else dataclasses.replace(source.route, no_proxy=("*",)),
+            version=download.version,
         )
-        for index, place in enumerate(wanted.places[:2])
+        for index, source in enumerate(download.sources[:2])
     )
     asked = (first, *(dataclasses.replace(call, unless=(first.id,)) for call in others))
-    return SpaceRequirement(path=wanted.path, probe=_DownloadSize(calls=asked, present=present))
+    return SpaceRequirement(path=download.path, probe=_DownloadSize(calls=asked, present=present))
 
 
-def _attempt(wanted: Download, place: DownloadSource, label: str, done: tuple[str, ...]) -> t.Iterator[Call]:
+def _attempt(download: Download, source: DownloadSource, label: str, done: tuple[str, ...]) -> t.Iterator[Call]:
     """Return the calls for one source: its checksum file, the file, and the verification."""
     needs: tuple[str, ...] = ()
-    if place.checksum_url:
-        fetched = f"{wanted.checksum}.part"
+    if source.checksum_url:
+        fetched = f"{download.checksum}.part"
         # It is small, and an unfinished one may belong to another version, so it is not resumed.
-        yield _download(wanted, place, f"sum-{label}", place.checksum_url, fetched, needs, done, resume=False)
-        keep: dict[str, Json] = {"path": fetched, "destination": wanted.checksum}
+        yield _download(download, source, f"sum-{label}", source.checksum_url, fetched, needs, done, resume=False)
+        keep: dict[str, Json] = {"path": fetched, "destination": download.checksum}
         yield _commit(f"keep-{label}", keep, (f"sum-{label}",), done)
         needs = (f"keep-{label}",)
-    yield _download(wanted, place, f"download-{label}", place.url, wanted.part, needs, done, resume=True)
+    yield _download(download, source, f"download-{label}", source.url, download.part, needs, done, resume=True)
     needs = (f"download-{label}",)
-    size, magic = next((value for end, value in _MAGIC.items() if wanted.path.lower().endswith(end)), (0, ""))
+    size, magic = next((value for end, value in _MAGIC.items() if download.path.lower().endswith(end)), (0, ""))
     if size:
-        look: dict[str, Json] = {"paths": [wanted.part], "content": True, "encoding": "base64", "limit": size}
-        yield Call(
-            id=f"form-{label}",
-            command="@read-file",
-            parameters=look,
+        head: dict[str, Json] = {"paths": [download.part], "content": True, "encoding": "base64", "limit": size}
+        yield query(
+            f"form-{label}",
+            "@read-file",
+            head,
             select=("size", "content"),
             until={"content": magic},
             needs=needs,
             unless=done,
-            on_error="continue",
         )
-        if not wanted.verified:
+        if not download.verified:
             needs = (f"form-{label}",)
-    for call in _archive_checks(wanted, label):
+    for call in _archive_checks(download, label):
         yield dataclasses.replace(call, needs=needs, unless=done, on_error="continue")
         needs = (call.id,)
-    verify: dict[str, Json] = {"path": wanted.part, "destination": wanted.path, **wanted.commit}
-    if wanted.manifest is not None:
-        verify["manifest"] = {**wanted.manifest, "source": redact_url(place.url)}
+    verify: dict[str, Json] = {"path": download.part, "destination": download.path, **download.commit}
+    if download.manifest is not None:
+        verify["manifest"] = {**download.manifest, "source": redact_url(source.url)}
     yield _commit(f"verify-{label}", verify, needs, done)
     if needs != (f"download-{label}",):
         # A complete file that failed the last check is useless to a later attempt, unlike an unfinished one.
-        refused = discard(wanted.part, f"refused-{label}", (f"download-{label}",))
+        refused = discard(download.part, f"refused-{label}", (f"download-{label}",))
         yield dataclasses.replace(refused, unless=(*done, *needs))
 
 
@@ -177,21 +178,21 @@ def _inside(label: str) -> Scope:
     return Scope(f"inside-{label}-")
 
 
-def _archive_checks(wanted: Download, label: str) -> tuple[Call, ...]:
+def _archive_checks(download: Download, label: str) -> tuple[Call, ...]:
     """Return the calls that check that an archive is complete and stays in its folder.
 
     Listing a zip is cheap; listing a tar.gz reads all of it.
     """
-    path = wanted.path.lower()
-    if not path.endswith(archive_members.FORMATS) or (wanted.verified and not path.endswith(".zip")):
+    path = download.path.lower()
+    if not path.endswith(archive_members.FORMATS) or (download.verified and not path.endswith(".zip")):
         return ()
-    inside = archive_members.calls(wanted.part, _inside(label))
-    return inside if wanted.verified else (archive_members.readable(wanted.part, f"whole-{label}"), *inside)
+    inside = archive_members.calls(download.part, _inside(label))
+    return inside if download.verified else (archive_members.readable(download.part, f"whole-{label}"), *inside)
 
 
 def _download(
-    wanted: Download,
-    place: DownloadSource,
+    download: Download,
+    source: DownloadSource,
     call_id: str,
     url: str,
     output: str,
@@ -204,23 +205,23 @@ def _download(
         call_id,
         url,
         output,
-        place.route,
-        timeout=wanted.timeout,
+        source.route,
+        timeout=download.timeout,
         needs=needs,
         unless=done,
         on_error="continue",
-        secret=wanted.secret,
+        secret=download.secret,
         resume=resume,
-        parallel=wanted.parallel,
-        version=wanted.version,
+        parallel=download.parallel,
+        version=download.version,
     )
 
 
 def _commit(call_id: str, parameters: dict[str, Json], needs: tuple[str, ...], done: tuple[str, ...]) -> Call:
-    return Call(
-        id=call_id,
-        command="@commit-file",
-        parameters=parameters,
+    return action(
+        call_id,
+        "@commit-file",
+        parameters,
         select=("sha256", "size", "expected"),
         needs=needs,
         unless=done,
@@ -228,41 +229,41 @@ def _commit(call_id: str, parameters: dict[str, Json], needs: tuple[str, ...], d
     )
 
 
-def explain(wanted: Download, results: t.Mapping[str, CallResult]) -> str:
+def explain(download: Download, results: t.Mapping[str, CallResult]) -> str:
     """Return why each source failed, without signatures.
 
     Args:
-        wanted: the requested download.
+        download: the requested download.
         results: results of `calls`, by id.
     """
-    found = [
-        f"{redact_url(place.url)}: {why}"
-        for label, place in _labelled(wanted, results)
-        if (why := _why(label, results, place.route))
+    reasons = [
+        f"{redact_url(source.url)}: {why}"
+        for label, source in _labelled(download, results)
+        if (why := _why(label, results, source.route))
     ]
-    return "; ".join(dict.fromkeys(found)) or "no source was asked"
+    return "; ".join(dict.fromkeys(reasons)) or "no source was asked"
 
 
-def brought(wanted: Download, results: t.Mapping[str, CallResult]) -> dict[str, t.Any] | None:
+def downloaded(download: Download, results: t.Mapping[str, CallResult]) -> dict[str, t.Any] | None:
     """Return hash, size and source (without its signature) of the downloaded file; None if there is none.
 
     Args:
-        wanted: the requested download.
+        download: the requested download.
         results: results of `calls`, by id.
     """
-    for label, place in _labelled(wanted, results):
+    for label, source in _labelled(download, results):
         verify = results.get(f"verify-{label}")
         if verify is not None and verify.ok and verify.skipped is None and isinstance(verify.first, t.Mapping):
-            return {**verify.first, "source": redact_url(place.url)}
+            return {**verify.first, "source": redact_url(source.url)}
     return None
 
 
-def _labelled(wanted: Download, results: t.Mapping[str, CallResult]) -> list[tuple[str, DownloadSource]]:
+def _labelled(download: Download, results: t.Mapping[str, CallResult]) -> list[tuple[str, DownloadSource]]:
     """Return the attempts that were made, by the suffix of their calls' ids."""
     # The first source has two attempts if there was an unfinished download.
-    first = [wanted.places[0]] if f"verify-{len(wanted.places)}" in results else []
-    numbered = [(str(index), place) for index, place in enumerate([*first, *wanted.places])]
-    return [*numbered, ("again", wanted.places[-1])]
+    first = [download.sources[0]] if f"verify-{len(download.sources)}" in results else []
+    numbered = [(str(index), source) for index, source in enumerate([*first, *download.sources])]
+    return [*numbered, ("again", download.sources[-1])]
 
 
 def _why(label: str, results: t.Mapping[str, CallResult], route: curl.DownloadRoute) -> str:
@@ -280,10 +281,10 @@ def _why(label: str, results: t.Mapping[str, CallResult], route: curl.DownloadRo
     if form is not None and form.error is not None:
         odd = "the downloaded file does not have the format of its name (an HTML page?)"
     if download is not None and "text/html" in download.stdout:
-        odd = "what came is a page of HTML (a portal, or a login)"
+        odd = "the response is an HTML page, such as a login page or a captive portal"
     whole = results.get(f"whole-{label}")
     if whole is not None and whole.error is not None and not odd:
-        odd = f"what came is no whole archive ({whole.stderr.strip()[-200:]})"
+        odd = f"the archive is incomplete or damaged ({whole.stderr.strip()[-200:]})"
     if verify is None or verify.error is None:
         return odd if any(check is not None and check.error is not None for check in (form, whole)) else ""
     return f"{verify.error}; {odd}" if odd else str(verify.error)
@@ -295,9 +296,9 @@ def _transfer(result: CallResult, route: curl.DownloadRoute) -> str:
     if code == 47 and route.headers:
         # The version of curl is unknown here; since 7.83 it does not forward such headers.
         maybe = f"{describe_curl_error(code)}, or " if route.only_credentials else ""
-        return f"{maybe}the site redirects; its headers are for it alone (curl {code})"
+        return f"{maybe}the site redirects to another address, to which its headers are not sent (curl {code})"
     status = result.stdout.partition(" ")[0]
     if code == 22 and status.isdigit() and status != "000":
         return f"{describe_curl_error(code)} (HTTP {status})"
-    words = result.stderr.strip().splitlines()[-1:] if code not in (22,) else []
-    return describe_curl_error(code) + (f": {words[0].removeprefix(f'curl: ({code}) ')}" if words else "")
+    last_line = result.stderr.strip().splitlines()[-1:] if code not in (22,) else []
+    return describe_curl_error(code) + (f": {last_line[0].removeprefix(f'curl: ({code}) ')}" if last_line else "")

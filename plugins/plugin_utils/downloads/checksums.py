@@ -15,16 +15,16 @@ def checksum_in(content: str, name: str, algorithm: str) -> str | None:
     r"""Return the hash that a checksum file has for a name; `@commit-file` uses the same rules (`_CallVerbs.psm1`).
 
     Either the file holds a bare hash and nothing else, or lines `HASH  NAME` (`*NAME` for binary), of which the first
-    one counts whose name, behind its last `/` or `\\`, is the wanted one; case does not matter, as in Windows' names.
+    one counts whose name, after its last `/` or `\\`, is the requested one; case does not matter, as in Windows' names.
     """
     line = re.compile(rf"[ \t]*([0-9a-fA-F]{{{_LENGTHS[algorithm]}}})(?:[ \t]+[*]?([^ \t].*?))?[ \t]*")
     # .NET recognises no other line ends.
     lines = [text for text in re.split(r"[\r\n]+", content.removeprefix("\ufeff")) if text.strip(" \t")]
-    found = [match for match in map(line.fullmatch, lines) if match]
-    for match in found:
+    matches = [match for match in map(line.fullmatch, lines) if match]
+    for match in matches:
         if match[2] and re.split(r"[\\/]", match[2])[-1].casefold() == name.casefold():
             return match[1].lower()
-    return found[0][1].lower() if len(lines) == 1 and found and not found[0][2] else None
+    return matches[0][1].lower() if len(lines) == 1 and matches and not matches[0][2] else None
 
 
 def _is_hash(word: str, length: int) -> bool:

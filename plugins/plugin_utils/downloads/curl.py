@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Downloads by Windows' own curl.exe: URL, proxy and headers travel on standard input, no process list shows them.
+"""Download with Windows' curl.exe, which reads URL, proxy and headers from standard input: no process list shows them.
 
 Windows Server 2019 may have curl 7.55 (2017), so newer options are used only if the version is known. Versions:
 https://curl.se/docs/manpage.html ("Added in").
@@ -14,12 +14,13 @@ import typing as t
 import urllib.parse
 
 from ...module_utils.redaction.urls import carries_secret
+from ..wire.calls import action, query
 from ..wire.messages import Call, CallResult
 
 SCHEMES = ("http", "https", "file")
 PARALLEL = 8
 """Default number of parallel downloads."""
-VERSION_CALL = Call(id="curl", command="curl.exe", arguments=("--version",), on_error="continue", output_limit=2000)
+VERSION_CALL = query("curl", "curl.exe", arguments=("--version",), output_limit=2000)
 """Prints curl's version in its first line (a limit keeps the end); resources share one call."""
 _REPLACED = {"\\": "\\\\", '"': '\\"', "\t": "\\t", "\n": "\\n", "\r": "\\r"}
 _RATE = re.compile(r"[1-9][0-9]{0,12}[kKmMgG]?")
@@ -116,9 +117,9 @@ def download(
         resume: whether an unfinished file at `output` is continued.
         version: curl's version, if it is known.
     """
-    return Call(
-        id=call_id,
-        command="curl.exe",
+    return action(
+        call_id,
+        "curl.exe",
         # Ignore the account's .curlrc; this option must be the first one.
         arguments=("--disable", "--config", "-"),
         stdin="".join(f"{line(*option)}\n" for option in _fetching(url, output, route, resume, version)),
@@ -195,15 +196,14 @@ def ask(call_id: str, url: str, route: DownloadRoute, *, version: Version = ()) 
         ("max-time", "20"),
         *route.options(url, version),
     ]
-    return Call(
-        id=call_id,
-        command="curl.exe",
+    return query(
+        call_id,
+        "curl.exe",
         arguments=("--disable", "--config", "-"),
         stdin="".join(f"{line(name, value)}\n" for name, value in options),
         # 63: the file is larger than 1 byte; the headers have still been received.
         success_codes=(0, 63),
         timeout=30,
-        on_error="continue",
     )
 
 

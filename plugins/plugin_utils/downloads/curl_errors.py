@@ -14,17 +14,17 @@ _CURL: t.Mapping[int, str] = {
     5: "the proxy's name cannot be resolved",
     6: "the server's name cannot be resolved",
     7: "the server does not accept connections",
-    18: "the connection broke in the middle",
+    18: "the connection broke during the transfer",
     22: "the server refused the URL (HTTP 4xx or 5xx): does it still exist, has its signature expired?",
     23: "it could not be written: is the disk full?",
     28: "the server did not answer in time",
-    33: "it broke off, and the server cannot go on from there",
+    33: "the transfer was interrupted, and the server cannot resume it",
     35: "no TLS connection: its certificate is not trusted, has expired, or its revocation cannot be checked",
-    47: "it is redirected without end",
+    47: "it redirects too many times",
     51: "the server's certificate is not trusted",
     56: "the connection broke",
     60: "the server's certificate is not trusted, or has expired",
-    77: "the certificates of authorities cannot be read",
+    77: "the file of CA certificates cannot be read",
 }
 
 

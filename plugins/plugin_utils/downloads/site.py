@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""An additional source of a file, with settings of its own."""
+"""An additional source of a file, with its own settings."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ class Site:
         default=None, metadata={"help": "Its checksum file there.", "secret": True}
     )
     headers: t.Mapping[str, str] = dataclasses.field(
-        default_factory=dict, metadata={"help": "Instead of the artifact's headers, kept secret.", "secret": True}
+        default_factory=dict, metadata={"help": "Replaces the artifact's headers; kept secret.", "secret": True}
     )
     proxy: str | None = dataclasses.field(
-        default=None, metadata={"help": "Instead of the artifact's proxy; empty: none.", "secret": True}
+        default=None, metadata={"help": "Replaces the artifact's proxy; empty: no proxy.", "secret": True}
     )
     no_proxy: tuple[str, ...] = dataclasses.field(
-        default=(), metadata={"help": "Instead of the artifact's exceptions, where any are given."}
+        default=(), metadata={"help": "Replaces the artifact's `no_proxy`, unless it is empty."}
     )
-    ignore_revocation: bool = dataclasses.field(default=False, metadata={"help": "As the artifact's, for this one."})
+    ignore_revocation: bool = dataclasses.field(
+        default=False, metadata={"help": "Like the artifact's, for this source."}
+    )

@@ -41,5 +41,5 @@ class Answers:
         if self.questions is None:
             return {}
         asked = {(call.command, call.arguments): call.id for group in self.questions.groups for call in group}
-        found = {call.id: asked.get((call.command, call.arguments), "") for call in calls}
-        return {own: self.first[full] for own, full in found.items() if full in self.first}
+        ids = {call.id: asked.get((call.command, call.arguments), "") for call in calls}
+        return {own: self.first[full] for own, full in ids.items() if full in self.first}

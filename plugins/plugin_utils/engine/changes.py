@@ -50,10 +50,10 @@ def objects(resource: Resource, seen: Results, call: str) -> tuple[t.Mapping[str
 
 def only(resource: Resource, seen: Results, call: str) -> t.Mapping[str, t.Any]:
     """Return the object of an observe call that always returns one."""
-    found = objects(resource, seen, call)
-    if not found:
-        raise ObservationError(resource.title, call, "no object came back")
-    return found[0]
+    items = objects(resource, seen, call)
+    if not items:
+        raise ObservationError(resource.title, call, "the node returned no object")
+    return items[0]
 
 
 def is_missing(result: CallResult | None) -> bool:
@@ -136,10 +136,10 @@ def _change(
     if resource.no_log:
         before, after = _hidden(before, HIDDEN), _hidden(after, HIDDEN_CHANGED)
         calls = [dataclasses.replace(call, secret=True) for call in calls]
-    before, wanted = _without_users(before), after
-    after = _without_users(wanted)
+    before, desired = _without_users(before), after
+    after = _without_users(desired)
     if before == after:
-        after = _without_users(wanted, f"{BLANK}(changed)")
+        after = _without_users(desired, f"{BLANK}(changed)")
     return Change(why=_without_users(why), before=before, after=after, calls=tuple(calls), reboot=reboot)
 
 

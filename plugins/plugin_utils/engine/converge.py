@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Brings a node to its resources: observe, plan, measure, apply, with as few remote commands and reboots as possible.
+"""Bring a node into the state of its resources with as few remote commands and reboots as possible.
 
 `Convergence.run` is the whole process:
 
@@ -63,7 +63,7 @@ class _BatchEnd:
 
 
 class Convergence:
-    """Brings one node to a list of resources.
+    """Brings one node into the state of a list of resources.
 
     Args:
         session: the session with the node.
@@ -104,10 +104,10 @@ class Convergence:
         self._last_boot = self._boot = ""
         """Boot times in the last observation, and in the last one before the current batch."""
         self._failed_files: set[str] = set()
-        """Paths of files that failed changes did not bring, in lower case."""
+        """Paths of files that are missing because the changes that bring them failed, in lower case."""
         self._progress = ProgressReporter(session)
         self.outcome = ConvergenceOutcome()
-        """Filled while it runs, so that after an exception it says what was done."""
+        """Filled during the run, so that it shows what was done even after an exception."""
 
     def run(self) -> ConvergenceOutcome:
         """Converge the node.
@@ -127,7 +127,7 @@ class Convergence:
                 self.outcome.reboot_required = any(planned.change.reboot == "always" for planned in pending)
                 return self.outcome
             try:
-                self._apply_in_parts(self._look_again(now))
+                self._apply_in_parts(self._apply_until_stable(now))
             except BatchLost as lost:
                 # Only once. What the batch did is observed again, and the rest is planned again.
                 self.outcome.warnings.append(f"{lost}; observing the node again")
@@ -138,9 +138,9 @@ class Convergence:
         finally:
             self.outcome.remote_commands = self._node.remote_commands
 
-    def _look_again(self, now: list[Planned]) -> list[Planned]:
+    def _apply_until_stable(self, now: list[Planned]) -> list[Planned]:
         """Make the changes that may invalidate what was observed; return the plan after the last of them."""
-        while first := next((planned for planned in now if planned.change.look_again), None):
+        while first := next((planned for planned in now if planned.change.observe_again), None):
             # The others are planned again, with their warnings.
             again = {text for planned in now if planned is not first for text in self._change_warnings(planned)}
             self.outcome.warnings = [text for text in self.outcome.warnings if text not in again]
@@ -156,7 +156,7 @@ class Convergence:
             The changes, in order.
 
         Raises:
-            NodeError: the node's answers cannot be used, or a resource cannot be on this node.
+            NodeError: the node's answers cannot be used, or this node cannot have a resource.
             AnsibleConnectionFailure: the node cannot be reached.
         """
         calls: dict[str, CallResult] = {}
@@ -214,7 +214,7 @@ class Convergence:
         Raises:
             NodeError: the plan does not fit.
         """
-        questions = disk_space.questions(pending)
+        questions = disk_space.measure_calls(pending)
         if not questions:
             return len(pending)
         seen = self._node.observe(questions, step="measure", private=True).calls

@@ -17,16 +17,16 @@ _MARK = "\ufeff"
 State = t.Mapping[str, t.Any]
 
 
-def shown(before: State, after: State) -> tuple[dict[str, t.Any] | str, dict[str, t.Any] | str]:
+def before_and_after(before: State, after: State) -> tuple[dict[str, t.Any] | str, dict[str, t.Any] | str]:
     """Return `before` and `after` for Ansible's --diff.
 
     Args:
-        before: Properties as they are, without those that stay.
-        after: Properties as they will be.
+        before: the properties before the change, without those that stay the same.
+        after: the properties after the change.
 
     Returns:
-        Mappings where all properties are short. Otherwise texts: a line for each short property, then the long ones
-        line by line. Line ends and a byte-order mark are shown only where nothing else differs.
+        Mappings if all properties are short. Otherwise texts: a line for each short property, then the long ones
+        line by line. Line ends and a byte-order mark are shown only if nothing else differs.
     """
     texts = [key for key in {**before, **after} if _is_text(key, before.get(key)) or _is_text(key, after.get(key))]
     if not texts:

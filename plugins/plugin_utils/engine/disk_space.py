@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The phase between plan and apply, "measure": whether what the plan brings fits on the node's volumes.
+"""The measure phase, between plan and apply: check that the planned changes fit on the node's volumes.
 
-One batch reads the free space of the volumes and the sizes that are not known yet. `questions` builds it from the plan,
-and `measured` reads its results.
+One batch reads the free space of the volumes and the sizes that are not known yet. `measure_calls` builds it from the
+plan, and `measured` reads its results.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import dataclasses
 import typing as t
 
 from ..values.text_table import text_table
-from ..wire.interleave import woven
+from ..wire.calls import query
+from ..wire.interleave import interleave
 from ..wire.messages import Call, CallResult
 from ..wire.scopes import Scope
 from .planned import Planned
@@ -43,7 +44,7 @@ class SpaceNeed:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Measurement:
-    """What the measure batch found."""
+    """The results of the measure batch."""
 
     needs: tuple[SpaceNeed, ...]
     free: t.Mapping[str, int]
@@ -70,7 +71,7 @@ def volume(path: str) -> str:
     return path[:2].upper()
 
 
-def questions(changes: t.Sequence[Planned]) -> tuple[Call, ...]:
+def measure_calls(changes: t.Sequence[Planned]) -> tuple[Call, ...]:
     """Return the calls of the measure batch; none if no change needs disk space."""
     paths: dict[str, str] = {}
     lanes: list[list[Call]] = []
@@ -81,15 +82,12 @@ def questions(changes: t.Sequence[Planned]) -> tuple[Call, ...]:
                 # The question contains the credentials of the download, too.
                 secret = any(call.secret or call.private for call in planned.change.calls)
                 lanes.append([_side_question(planned.scope.call(call), secret) for call in required.probe.calls])
-    free = [
-        Call(id=_FREE.id(name), command="@free-space", parameters={"path": path}, on_error="continue")
-        for name, path in paths.items()
-    ]
-    return (*free, *woven(lanes))
+    free = [query(_FREE.id(name), "@free-space", {"path": path}) for name, path in paths.items()]
+    return (*free, *interleave(lanes))
 
 
 def _side_question(call: Call, secret: bool) -> Call:
-    """Return a call whose failure stops nothing, and which runs beside others if it is a program."""
+    """Return a call whose failure stops nothing, and which runs in parallel with others if it is a program."""
     parallel = _PARALLEL if call.command.lower().endswith(".exe") and call.parallel is None else call.parallel
     return dataclasses.replace(call, on_error="continue", parallel=parallel, private=call.private or secret)
 
@@ -99,7 +97,7 @@ def measured(changes: t.Sequence[Planned], calls: t.Mapping[str, CallResult], li
 
     Args:
         changes: the plan.
-        calls: the results of the calls of `questions`.
+        calls: the results of the calls of `measure_calls`.
         limit: see `free`.
     """
     return Measurement(needs=tuple(needs(changes, calls)), free=free(calls, limit))
@@ -110,9 +108,9 @@ def needs(changes: t.Sequence[Planned], calls: t.Mapping[str, CallResult]) -> li
 
     Args:
         changes: the plan.
-        calls: the results of the calls of `questions`.
+        calls: the results of the calls of `measure_calls`.
     """
-    found: list[SpaceNeed] = []
+    needed: list[SpaceNeed] = []
     brought: dict[str, int] = {}
     counted: dict[str, set[str]] = {}
     for planned in changes:
@@ -128,8 +126,8 @@ def needs(changes: t.Sequence[Planned], calls: t.Mapping[str, CallResult]) -> li
             earlier = sums.get(name)
             sums[name] = size if earlier is None else earlier + (size or 0)
         title = planned.resource.title
-        found += [SpaceNeed(title=title, volume=name, size=size, later=later) for name, size in sums.items()]
-    return found
+        needed += [SpaceNeed(title=title, volume=name, size=size, later=later) for name, size in sums.items()]
+    return needed
 
 
 def _uncounted(parts: t.Mapping[str, int], counted: set[str]) -> int:
@@ -160,18 +158,18 @@ def free(calls: t.Mapping[str, CallResult], limit: int | None = None) -> dict[st
     """Return the free bytes of each volume that could be read.
 
     Args:
-        calls: the results of the calls of `questions`.
+        calls: the results of the calls of `measure_calls`.
         limit: the size in bytes that the system volume is treated as having if it is larger: machines that start from
             an image may have a smaller disk than the machine that builds it.
     """
-    found = {}
+    free_bytes = {}
     for name, result in _FREE.results(calls).items():
         if result.ok and isinstance(result.first, dict):
             left = int(result.first["free"])
             if limit is not None and name == _SYSTEM:
                 left = min(left, limit - (int(result.first["total"]) - left))
-            found[name] = left
-    return found
+            free_bytes[name] = left
+    return free_bytes
 
 
 def refusal(measurement: Measurement, *, reserve: int = RESERVE, begun: bool = False) -> str | None:
@@ -187,11 +185,11 @@ def refusal(measurement: Measurement, *, reserve: int = RESERVE, begun: bool = F
     when = "for the rest of the plan" if begun else "for the plan; nothing was changed"
     tables: list[str] = []
     for name, left in measurement.free.items():
-        here = [need for need in measurement.needs if need.volume == name]
-        total = sum(need.size or 0 for need in here)
-        if not here or total + reserve <= left:
+        entries = [need for need in measurement.needs if need.volume == name]
+        total = sum(need.size or 0 for need in entries)
+        if not entries or total + reserve <= left:
             continue
-        rows = [(need.title, "unknown" if need.size is None else amount(need.size)) for need in here]
+        rows = [(need.title, "unknown" if need.size is None else amount(need.size)) for need in entries]
         rows += [("needed", amount(total)), ("kept in reserve", amount(reserve)), ("free", amount(left))]
         rows += [("missing", amount(total + reserve - left))]
         lines = [f"  {line}" for line in text_table(rows, right={1})]

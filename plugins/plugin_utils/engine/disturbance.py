@@ -69,7 +69,7 @@ def _by_services(resource: Resource, change: Change) -> str:
 
 
 def _stopped(calls: t.Sequence[Call]) -> t.Iterator[str]:
-    """Names of the services that calls stop, restart or delete."""
+    """Yield the names of the services that calls stop, restart or delete."""
     by_id = {call.id: call for call in calls}
     for call in calls:
         if call.command in _STOPS:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Marks on a node for what the collection manages: such settings are removed when no longer wanted, others stay."""
+"""Marks on a node for settings that the collection manages: they are removed when no longer listed, others stay."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KEY = "HKLM:\\SOFTWARE\\winkube\\managed"
 for a temporarily disabled service, where it is the former start mode."""
 
 
-def question(resource: Resource) -> dict[str, Json]:
+def registry_entry(resource: Resource) -> dict[str, Json]:
     """Return the entry for `@read-registry` that reads a resource's mark."""
     return {"path": KEY, "name": resource.title}
 
@@ -41,17 +41,17 @@ def plan(
     Args:
         resource: the resource.
         state: the desired state; `absent` removes only what has a mark.
-        answer: the answer to `question`.
+        answer: the answer to `registry_entry`.
         change: returns the change that `present` needs, without the mark.
         undo: the call that removes the setting, and does nothing if it does not exist.
     """
     noted = bool(answer.get("exists"))
     if state == "present":
-        return _wanted(resource, noted, change())
-    return _unwanted(resource, undo) if noted else None
+        return _present(resource, noted, change())
+    return _absent(resource, undo) if noted else None
 
 
-def _wanted(resource: Resource, noted: bool, change: Change | None) -> Change | None:
+def _present(resource: Resource, noted: bool, change: Change | None) -> Change | None:
     """Return the change to the desired state; the mark comes first, so that nothing is set without one."""
     if noted:
         return change
@@ -61,7 +61,7 @@ def _wanted(resource: Resource, noted: bool, change: Change | None) -> Change | 
     return dataclasses.replace(change, calls=(*take, *change.calls))
 
 
-def _unwanted(resource: Resource, undo: Call) -> Change:
+def _absent(resource: Resource, undo: Call) -> Change:
     """Return the removal; the mark is removed last."""
     calls = [undo, remove_value("forget", KEY, resource.title)]
     return remove(resource, {"name": resource.name}, calls, why="was managed, and is no longer listed")

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What one run of the engine did to a node, as Ansible's result shows it."""
+"""The outcome of one run of the engine, as Ansible's result shows it."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class Planned:
     @property
     def action(self) -> str:
         """`create`, `update` or `remove`, derived from the state before and after."""
-        before, after = _there(self.change.before), _there(self.change.after)
+        before, after = _exists(self.change.before), _exists(self.change.after)
         if before == after:
             return "update"
         return "create" if after else "remove"
@@ -58,7 +58,7 @@ class Planned:
 
     def diff(self) -> dict[str, t.Any]:
         """Return the change for Ansible's --diff."""
-        before, after = differences.shown(self.change.before, self.change.after)
+        before, after = differences.before_and_after(self.change.before, self.change.after)
         if self.resource.no_log:
             before, after = {"value": hidden("no_log")}, {"value": hidden("no_log, changed")}
         return {
@@ -74,7 +74,7 @@ def scope(position: int) -> Scope:
     return Scope(f"r{position}.")
 
 
-def _there(state: t.Mapping[str, t.Any]) -> bool:
+def _exists(state: t.Mapping[str, t.Any]) -> bool:
     if not state:
         return False
     for key in ("state", "ensure"):

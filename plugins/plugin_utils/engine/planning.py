@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Turns resources into questions, answers into changes, and changes into batches of calls, without any I/O."""
+"""Turn resources into questions, answers into changes, and changes into batches of calls, without any I/O."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from ..remote.reboot import is_ordered
 from ..values.errors import ResourceError
 from ..values.shown import AsItIs
 from ..windows.windows_info import WindowsInfo
-from ..wire.interleave import joined, woven
+from ..wire.calls import query
+from ..wire.interleave import concatenate, interleave
 from ..wire.messages import MAX_BATCH_BYTES, Call, CallResult, Input, Stopped
 from ..wire.scopes import Scope
 from ..wire.typed_values import MISREAD, BadAnswer
@@ -100,7 +101,7 @@ def plan(
         The changes to make, in order.
 
     Raises:
-        ResourceError: a resource cannot be on this node as described.
+        ResourceError: the node cannot have a resource as described.
         BadAnswer: the node's answer about a resource cannot be its state.
     """
     changes: list[Planned] = []
@@ -130,15 +131,15 @@ def group_parallel(changes: t.Sequence[Planned]) -> list[Planned]:
     """
     grouped: list[Planned] = []
     for planned in changes:
-        place = len(grouped)
+        index = len(grouped)
         if is_independent(planned.resource):
-            while place and not _same_type(grouped[place - 1], planned):
-                if planned.resource.builds_on(grouped[place - 1].resource):
+            while index and not _same_type(grouped[index - 1], planned):
+                if planned.resource.builds_on(grouped[index - 1].resource):
                     break
-                place -= 1
-            if not place or not _same_type(grouped[place - 1], planned):
-                place = len(grouped)
-        grouped.insert(place, planned)
+                index -= 1
+            if not index or not _same_type(grouped[index - 1], planned):
+                index = len(grouped)
+        grouped.insert(index, planned)
     return grouped
 
 
@@ -198,7 +199,7 @@ def next_work(
     for index, planned in enumerate(changes):
         own = apply_calls(planned)
         if lanes and not _may_overlap(done[-1], planned):
-            calls = joined(calls, woven(lanes))
+            calls = concatenate(calls, interleave(lanes))
             lanes = []
         done.append(planned)
         lanes.append(own)
@@ -216,7 +217,7 @@ def next_work(
                 group = []
         if reboot or full:
             break
-    calls = started_later(joined(calls, woven(lanes)), done)
+    calls = started_later(concatenate(calls, interleave(lanes)), done)
     services = unique([*restarts, *(name for planned in done for name in restarts_of(planned, done))])
     if services and not reboot:
         before, after = restart_calls(services, started_before(done))
@@ -240,7 +241,10 @@ def _size(calls: t.Sequence[Call]) -> int:
 
 
 def apply_calls(planned: Planned) -> list[Call]:
-    """Return a change's calls for a batch: with prefixed ids, secret for `no_log`, and failing alone if independent."""
+    """Return a change's calls for a batch: with prefixed ids, secret for `no_log`.
+
+    If the resource is independent, its failure skips the rest of its own calls and does not stop the batch.
+    """
     calls: list[Call] = []
     essential: str | None = None
     for call in planned.change.calls:
@@ -281,13 +285,12 @@ def _order_if_needed(barrier: Call, reboot_order: t.Sequence[Call]) -> t.Iterato
     if not reboot_order:
         return
     scope = Scope(f"{REBOOT_ORDER}{barrier.id.removeprefix(BARRIER)}.")
-    unneeded = Call(
-        id=scope.id("unneeded"),
-        command="Write-Output",
+    unneeded = query(
+        scope.id("unneeded"),
+        "Write-Output",
         input=barrier.input,
         select=(),
         until={"RestartNeeded": {"exists": False}},
-        on_error="continue",
     )
     yield unneeded
     for call in map(scope.call, reboot_order):

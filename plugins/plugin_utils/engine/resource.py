@@ -3,7 +3,7 @@
 """The base class of resource types: their common properties, and the methods that a type implements.
 
 A new type is one file in `resources` with a dataclass that derives from Resource (docs/adding_a_resource_type.md). Its
-properties are the fields of the dataclass: the annotation says which values are accepted, and the `help` metadata is
+properties are the fields of the dataclass: the annotation defines which values are accepted, and the `help` metadata is
 shown to users.
 """
 
@@ -87,13 +87,13 @@ class Change:
     """The calls that make the change. Their ids are local to the resource."""
     reboot: t.Literal["never", "if_reported", "always"] = "never"
     """Whether later changes need a reboot first: never, if a result reports RestartNeeded=Yes, or always."""
-    look_again: bool = False
+    observe_again: bool = False
     """Whether this change may invalidate what was observed of other resources; the engine then observes and plans again
     after it."""
     space: tuple[SpaceRequirement, ...] = ()
     """The disk space that it needs; empty: next to nothing."""
     harmless: bool = False
-    """Whether it affects nothing that runs, whatever `disturbs` of its resource says, as with leftover files."""
+    """Whether it affects nothing that runs, whatever `disturbs` of its resource is, as with leftover files."""
     service: ServiceEffect | None = None
     """What it does to a service. The engine then does not restart that service again for earlier changes."""
     warnings: tuple[str, ...] = ()
@@ -107,7 +107,7 @@ class Resource(abc.ABC):
     type: t.ClassVar[str]
     independent: t.ClassVar[bool] = False
     """Whether later resources are applied even if this one fails (the run still fails at its end)."""
-    name: str = dataclasses.field(metadata={"help": "Names the resource among its type."})
+    name: str = dataclasses.field(metadata={"help": "Identifies the resource among those of its type."})
     windows: tuple[str, ...] = dataclasses.field(
         default=(),
         metadata={**_COMMON, "help": "Only for these versions of Windows Server (2019, 2022, 2025); empty: all."},
@@ -172,7 +172,7 @@ class Resource(abc.ABC):
         return True
 
     def explain(self, call_id: str, result: CallResult) -> str | None:  # noqa: ARG002  # for subclasses
-        """Return what a failure means and how to fix it, if the error's own text does not say so.
+        """Return what a failure means and how to fix it, if the error's own text does not explain it.
 
         Args:
             call_id: the call of the change that failed.

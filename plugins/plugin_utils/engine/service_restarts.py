@@ -7,6 +7,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ..wire.calls import action, query
 from ..wire.messages import Call, Input
 from ..wire.scopes import Scope
 from .planned import Planned
@@ -43,9 +44,7 @@ def restart_calls(services: t.Sequence[str], started: t.Collection[str] = ()) ->
     for number, name in enumerate(services):
         was, still = RESTART.id(f"{number}.was"), RESTART.id(f"{number}.still")
         running = {"Status": "Running"}
-        get = Call(
-            id=was, command="Get-Service", parameters={"Name": name}, select=("Name", "Status"), on_error="continue"
-        )
+        get = query(was, "Get-Service", {"Name": name}, select=("Name", "Status"))
         by_name = Input(calls=(was,), where=running, parameter="Name", property="Name")
         if name.lower() in started:
             after.append(dataclasses.replace(get, id=still))
@@ -53,11 +52,12 @@ def restart_calls(services: t.Sequence[str], started: t.Collection[str] = ()) ->
             before.append(get)
             after.append(dataclasses.replace(get, id=still, parameters={}, input=by_name))
         after.append(
-            Call(
-                id=RESTART.id(f"{number}.restart"),
-                command="Restart-Service",
-                parameters={"Force": True},
+            action(
+                RESTART.id(f"{number}.restart"),
+                "Restart-Service",
+                {"Force": True},
                 input=dataclasses.replace(by_name, calls=(still,)),
+                select=None,
             )
         )
     return before, after

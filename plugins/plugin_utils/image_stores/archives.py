@@ -17,6 +17,7 @@ from ..values.errors import ResourceError
 from ..windows.node_paths import TRUSTED_FOLDER
 from ..windows.path_calls import discard
 from ..windows.windows_info import WindowsInfo
+from ..wire.calls import action
 from ..wire.messages import Call
 from .store import Store, TransferOptions
 
@@ -27,11 +28,11 @@ FOLDER = f"{TRUSTED_FOLDER}\\images"
 class ImageArchive:
     """A downloadable archive."""
 
-    url: str = dataclasses.field(metadata={"help": "Where it is; `file:` URLs are files on the node.", "secret": True})
+    url: str = dataclasses.field(metadata={"help": "Its URL; a `file:` URL names a file on the node.", "secret": True})
     sha256: str = dataclasses.field(metadata={"help": "Its SHA-256."})
-    size: int | None = dataclasses.field(default=None, metadata={"help": "Its bytes."})
+    size: int | None = dataclasses.field(default=None, metadata={"help": "Its size in bytes."})
     windows: tuple[str, ...] = dataclasses.field(
-        default=(), metadata={"help": "Versions of Windows Server whose build is in it; empty: any."}
+        default=(), metadata={"help": "Versions of Windows Server that can run its image; empty: any."}
     )
     ignore_revocation: bool = dataclasses.field(
         default=False, metadata={"help": "Do not ask whether the server's certificate was revoked."}
@@ -44,7 +45,7 @@ class ImageArchive:
             raise ResourceError("sha256", self.sha256, "expected 64 hexadecimal digits")
 
 
-def fitting(archives: t.Sequence[ImageArchive], windows: WindowsInfo) -> ImageArchive | None:
+def supported_archive(archives: t.Sequence[ImageArchive], windows: WindowsInfo) -> ImageArchive | None:
     """Return the first archive with an image that this Windows can run."""
     version = windows.nearest_version
     return next((archive for archive in archives if not archive.windows or version in archive.windows), None)
@@ -61,7 +62,7 @@ def fetched(archive: ImageArchive, store: Store, how: TransferOptions, name: str
     commit = {"path": f"{path}.part", "destination": path, "sha256": archive.sha256.lower()}
     return (
         dataclasses.replace(download, parallel=how.parallel),
-        Call(id="verify", command="@commit-file", parameters=dict(commit), select=()),
+        action("verify", "@commit-file", dict(commit)),
         *store.load(path, how),
         dataclasses.replace(discard(path, "discard"), always=True),
     )

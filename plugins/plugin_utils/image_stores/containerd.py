@@ -16,6 +16,7 @@ import re
 import typing as t
 
 from ..values.image_reference import DIGEST
+from ..wire.calls import action, query
 from ..wire.messages import Call, CallResult, Results
 from .store import LISTING, Store, StoredImage, TransferOptions, size_of
 
@@ -51,43 +52,45 @@ class ContainerdStore(Store):
         unpacked = _unpacked(seen.get("check"))
         images: dict[str, StoredImage] = {}
         for line in result.stdout.splitlines() if result is not None and result.ok else ():
-            words = line.split()
-            place = next((index for index, word in enumerate(words) if DIGEST.fullmatch(word)), 0)
+            columns = line.split()
+            digest_at = next((index for index, word in enumerate(columns) if DIGEST.fullmatch(word)), 0)
             # The first word may also be a digest: CRI names every image by the digest of its configuration.
-            place = 2 if place == 0 and len(words) > 2 and DIGEST.fullmatch(words[2]) else place
-            if place:
-                size = size_of(*words[place + 1 : place + 3]) if len(words) > place + 2 else None
-                images[words[0]] = StoredImage(
-                    identity=words[place],
-                    digests=frozenset({words[place]}),
-                    labels=frozenset(words[-1].split(",")),
+            digest_at = 2 if digest_at == 0 and len(columns) > 2 and DIGEST.fullmatch(columns[2]) else digest_at
+            if digest_at:
+                size = size_of(*columns[digest_at + 1 : digest_at + 3]) if len(columns) > digest_at + 2 else None
+                images[columns[0]] = StoredImage(
+                    identity=columns[digest_at],
+                    digests=frozenset({columns[digest_at]}),
+                    labels=frozenset(columns[-1].split(",")),
                     size=size,
-                    complete=unpacked.get(words[0], True),
+                    complete=unpacked.get(columns[0], True),
                 )
         return images
 
-    def look_for_use(self) -> tuple[Call, ...]:
+    def container_calls(self) -> tuple[Call, ...]:
         return (
             self._question("containers", "containers", "list"),
             dataclasses.replace(self._cri("ps", "ps", "--all", "--output", "json"), timeout=60, on_error="continue"),
         )
 
     def in_use(self, seen: Results, images: t.Mapping[str, StoredImage]) -> frozenset[str] | None:
-        listed, told = seen.get("containers"), seen.get("ps")
-        if listed is None or told is None or not (listed.ok and told.ok):
+        listed, ps_result = seen.get("containers"), seen.get("ps")
+        if listed is None or ps_result is None or not (listed.ok and ps_result.ok):
             return None
         # ctr also lists sandboxes, by the name of their pause image; CRI reports what the name meant at their start.
-        names = {words[1] for line in listed.stdout.splitlines()[1:] if len(words := line.split()) > 1}
+        names = {columns[1] for line in listed.stdout.splitlines()[1:] if len(columns := line.split()) > 1}
         try:
-            for container in json.loads(told.stdout or "{}").get("containers") or ():
+            for container in json.loads(ps_result.stdout or "{}").get("containers") or ():
                 image = container.get("image") or {}
                 names |= {str(image.get("image")), str(container.get("imageRef")), str(container.get("imageId"))}
         except (ValueError, AttributeError):
             return None
-        return frozenset(held.identity for name, held in images.items() if name in names or held.identity in names)
+        return frozenset(
+            stored.identity for name, stored in images.items() if name in names or stored.identity in names
+        )
 
     def pull(self, reference: str, how: TransferOptions) -> Call:
-        return _patient(self._cri("pull", "pull", reference), how)
+        return _retried(self._cri("pull", "pull", reference), how)
 
     def load(self, path: str, how: TransferOptions) -> tuple[Call, ...]:
         # Only `import --local` can drop unpacked layers, and only since 1.7; 1.6 has the plain form.
@@ -113,13 +116,12 @@ class ContainerdStore(Store):
     def push(self, reference: str, how: TransferOptions) -> Call:
         hosts = ("--hosts-dir", self.hosts_dir) if self.hosts_dir else ()
         call = self._ctr("push", "images", "push", *hosts, reference)
-        return _patient(dataclasses.replace(call, environment=dict(self.environment)), how)
+        return _retried(dataclasses.replace(call, environment=dict(self.environment)), how)
 
     def ask_size(self, reference: str) -> tuple[Call, ...]:
         # A separate namespace keeps these names out of the kubelet's store. `remove --sync` is not used, because it
         # collects garbage at once, including what an interrupted pull would resume (containerd core/metadata: an ingest
-        # lives as
-        # long as its pull's lease, or until the next collection).
+        # lives as long as its pull's lease, or until the next collection).
         hosts = ("--hosts-dir", self.hosts_dir) if self.hosts_dir else ()
         asked = (
             ("fetch", ("content", "fetch", "--metadata-only", *hosts, reference), ()),
@@ -129,13 +131,12 @@ class ContainerdStore(Store):
             ("forget", ("images", "remove", reference), ("size",)),
         )
         return tuple(
-            Call(
-                id=name,
-                command=self.ctr,
+            query(
+                name,
+                self.ctr,
                 arguments=("-n", SIZES, *arguments),
                 environment=dict(self.environment),
                 timeout=60,
-                on_error="continue",
                 needs=needs,
             )
             for name, arguments, needs in asked
@@ -143,11 +144,11 @@ class ContainerdStore(Store):
 
     def read_size(self, seen: t.Mapping[str, CallResult], build: int) -> int | None:
         listed = self.read({"images": seen["size"]} if "size" in seen else {})
-        return next((held.size for held in listed.values()), None)
+        return next((image.size for image in listed.values()), None)
 
     def read_layers(self, seen: t.Mapping[str, CallResult], build: int) -> dict[str, int]:
-        told = seen.get("layers")
-        manifests = _tree(told.stdout) if told is not None and told.ok else []
+        inspected = seen.get("layers")
+        manifests = _tree(inspected.stdout) if inspected is not None and inspected.ok else []
         if len(manifests) > 1:
             # Newer versions of Windows run containers of older ones; the size shows which one is used.
             whole = self.read_size(seen, build)
@@ -155,18 +156,17 @@ class ContainerdStore(Store):
         return manifests[0] if manifests else {}
 
     def _question(self, call_id: str, *arguments: str) -> Call:
-        call = self._ctr(call_id, *arguments)
-        return dataclasses.replace(call, output_limit=LISTING, timeout=60, on_error="continue")
+        return query(call_id, self.ctr, arguments=("-n", _NAMESPACE, *arguments), output_limit=LISTING, timeout=60)
 
     def _ctr(self, call_id: str, *arguments: str) -> Call:
-        return Call(id=call_id, command=self.ctr, arguments=("-n", _NAMESPACE, *arguments), timeout=300)
+        return action(call_id, self.ctr, arguments=("-n", _NAMESPACE, *arguments), timeout=300)
 
     def _cri(self, call_id: str, *arguments: str) -> Call:
         endpoints = ("--runtime-endpoint", self.endpoint, "--image-endpoint", self.endpoint)
-        return Call(id=call_id, command=self.crictl, arguments=(*endpoints, *arguments), output_limit=LISTING)
+        return query(call_id, self.crictl, arguments=(*endpoints, *arguments), output_limit=LISTING, on_error="stop")
 
 
-def _patient(call: Call, how: TransferOptions) -> Call:
+def _retried(call: Call, how: TransferOptions) -> Call:
     return dataclasses.replace(
         call,
         retries=how.retries,
@@ -200,7 +200,7 @@ def _unpacked(result: CallResult | None) -> dict[str, bool]:
     """
     lines = result.stdout.splitlines() if result is not None else []
     return {
-        words[0]: words[-1] == "true"
+        columns[0]: columns[-1] == "true"
         for line in lines
-        if (words := line.split()) and words[-1] in ("true", "false") and DIGEST.search(line)
+        if (columns := line.split()) and columns[-1] in ("true", "false") and DIGEST.search(line)
     }

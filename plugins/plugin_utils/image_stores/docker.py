@@ -14,6 +14,7 @@ import re
 import typing as t
 
 from ..values.image_reference import DIGEST, with_registry
+from ..wire.calls import action, query
 from ..wire.messages import Call, CallResult, Results
 from .store import LISTING, Store, StoredImage, TransferOptions, size_of
 
@@ -40,19 +41,19 @@ class DockerStore(Store):
         images: dict[str, StoredImage] = {}
         for row in rows:
             repository, identity, digest = (str(row.get(key) or _NONE) for key in ("Repository", "ID", "Digest"))
-            held = StoredImage(
+            image = StoredImage(
                 identity=identity,
-                digests=frozenset(found for found in digests[identity] if DIGEST.fullmatch(found)),
+                digests=frozenset(each for each in digests[identity] if DIGEST.fullmatch(each)),
                 size=_size(str(row.get("Size") or "")),
             )
             whole = with_registry(repository)
             if row.get("Tag", _NONE) != _NONE:
-                images[f"{whole}:{row['Tag']}"] = held
+                images[f"{whole}:{row['Tag']}"] = image
             if DIGEST.fullmatch(digest):
-                images[f"{whole}@{digest}"] = held
+                images[f"{whole}@{digest}"] = image
         return images
 
-    def look_for_use(self) -> tuple[Call, ...]:
+    def container_calls(self) -> tuple[Call, ...]:
         return (self._question("containers", "ps", "--all", "--no-trunc", "--format", "{{json .}}"),)
 
     def in_use(self, seen: Results, images: t.Mapping[str, StoredImage]) -> frozenset[str] | None:
@@ -62,14 +63,14 @@ class DockerStore(Store):
         names = {str(row.get("Image")) for row in rows}
         names |= {with_registry(name) for name in names} | {f"{with_registry(name)}:latest" for name in names}
         return frozenset(
-            held.identity for name, held in images.items() if names & {name, held.identity, held.identity[7:]}
+            image.identity for name, image in images.items() if names & {name, image.identity, image.identity[7:]}
         )
 
     def pull(self, reference: str, how: TransferOptions) -> Call:
-        return self._patient("pull", how, "pull", reference)
+        return self._retried("pull", how, "pull", reference)
 
     def load(self, path: str, how: TransferOptions) -> tuple[Call, ...]:
-        return (dataclasses.replace(self._patient("load", how, "load", "--input", path), retries=0),)
+        return (dataclasses.replace(self._retried("load", how, "load", "--input", path), retries=0),)
 
     def check(self, reference: str) -> tuple[Call, ...]:
         return (self._docker("check", "image", "inspect", "--format", "{{.Id}}", reference),)
@@ -94,7 +95,7 @@ class DockerStore(Store):
         return (self._docker("remove", "rmi", *names),)
 
     def push(self, reference: str, how: TransferOptions) -> Call:
-        return self._patient("push", how, "push", reference)
+        return self._retried("push", how, "push", reference)
 
     def ask_size(self, reference: str) -> tuple[Call, ...]:
         return (self._question("size", *self._config, "manifest", "inspect", "--verbose", reference),)
@@ -105,10 +106,10 @@ class DockerStore(Store):
     def read_layers(self, seen: t.Mapping[str, CallResult], build: int) -> dict[str, int]:
         result = seen.get("size")
         try:
-            found = json.loads(result.stdout) if result is not None and result.ok else []
+            parsed = json.loads(result.stdout) if result is not None and result.ok else []
             all_layers = [
                 (_build(entry), {str(layer["digest"]): int(layer["size"]) for layer in manifest.get("layers") or ()})
-                for entry in (found if isinstance(found, list) else [found])
+                for entry in (parsed if isinstance(parsed, list) else [parsed])
                 if (manifest := entry.get("OCIManifest") or entry.get("SchemaV2Manifest"))
                 and _system(entry) in ("windows", "")
             ]
@@ -122,13 +123,12 @@ class DockerStore(Store):
         return ("--config", self.config_dir) if self.config_dir else ()
 
     def _question(self, call_id: str, *arguments: str) -> Call:
-        call = self._docker(call_id, *arguments)
-        return dataclasses.replace(call, output_limit=LISTING, timeout=60, on_error="continue")
+        return query(call_id, self.docker, arguments=arguments, output_limit=LISTING, timeout=60)
 
     def _docker(self, call_id: str, *arguments: str) -> Call:
-        return Call(id=call_id, command=self.docker, arguments=arguments, timeout=300)
+        return action(call_id, self.docker, arguments=arguments, timeout=300)
 
-    def _patient(self, call_id: str, how: TransferOptions, *arguments: str) -> Call:
+    def _retried(self, call_id: str, how: TransferOptions, *arguments: str) -> Call:
         return dataclasses.replace(
             self._docker(call_id, *self._config, *arguments),
             retries=how.retries,

@@ -66,7 +66,7 @@ class Store(abc.ABC):
         """Return the names in the store, by reference; none if the runtime does not respond or does not exist yet."""
 
     @abc.abstractmethod
-    def look_for_use(self) -> tuple[Call, ...]:
+    def container_calls(self) -> tuple[Call, ...]:
         """Return the calls that list what containers use."""
 
     @abc.abstractmethod
@@ -120,7 +120,7 @@ class Store(abc.ABC):
 
 def names_of(identity: str, images: t.Mapping[str, StoredImage]) -> list[str]:
     """Return all names of an image."""
-    return sorted(name for name, held in images.items() if held.identity == identity)
+    return sorted(name for name, image in images.items() if image.identity == identity)
 
 
 def size_of(number: str, unit: str) -> int | None:
@@ -135,27 +135,27 @@ def size_of(number: str, unit: str) -> int | None:
 _MEANINGS = (
     (
         r"no match for platform|no matching manifest|does not match the (specified|host) platform",
-        "the registry has no build of it for this version of Windows; choose a tag that has one, such as …-ltsc2022",
+        "the registry has no image for this version of Windows; choose a tag that has one, such as …-ltsc2022",
     ),
     (
         r"\b429\b|too ?many ?requests",
-        "the registry limits requests; credentials or a mirror in `registries` help",
+        "the registry limits requests; set credentials or a mirror in `registries`",
     ),
     (
         r"\b401\b|\b403\b|unauthorized|authentication required|no basic auth credentials|pull access denied|denied:",
-        "the registry wants other credentials: username and password, or headers, in `registries`",
+        "the registry refused the credentials; set username and password, or headers, in `registries`",
     ),
     (
         r"x509|certificate (has expired|signed by unknown)|tls:",
-        "the registry's certificate is not trusted: a private authority belongs in `ca` of its entry in `registries`",
+        "the registry's certificate is not trusted; add a private authority to `ca` of its entry in `registries`",
     ),
     (r"not enough space|no space left|disk is full", "the disk is full"),
     (r"unexpected (commit )?digest|layer verification failed", "the downloaded content does not match its digest"),
-    (r"no such host|actively refused|i/o timeout|connection refused", "no registry that has it can be reached"),
+    (r"no such host|actively refused|i/o timeout|connection refused", "the registry cannot be reached"),
     (r"manifest unknown|not found: manifest|: not found|name unknown|does not exist", "the registry has no such tag"),
 )  # fmt: skip
 
 
-def meaning(said: str) -> str | None:
+def meaning(message: str) -> str | None:
     """Return the meaning of a runtime's error message in one sentence, or None if unknown."""
-    return next((text for pattern, text in _MEANINGS if re.search(pattern, said, re.IGNORECASE)), None)
+    return next((text for pattern, text in _MEANINGS if re.search(pattern, message, re.IGNORECASE)), None)

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Find and remove proxies with credentials in places that all users of a machine can read (no I/O).
 
-Other people than those of the machine may get its image.
+An image may reach others than the users of the machine from which it is built.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import typing as t
 from ...module_utils.redaction.urls import has_user
 from ..engine import managed_marks
 from ..windows.registry_calls import remove_value, set_value
+from ..wire.calls import action, query
 from ..wire.messages import Call, Json, Observation
 
 DOCKER_CONFIGURATION = "C:\\ProgramData\\docker\\config\\daemon.json"
@@ -40,27 +41,27 @@ def calls(docker_configuration: str = DOCKER_CONFIGURATION) -> tuple[Call, ...]:
     values += [{"path": _service_key(name), "name": "Environment"} for name in _SERVICES]
     docker: dict[str, Json] = {"paths": [docker_configuration], "content": True}
     return (
-        Call(id="proxies", command="@read-registry", parameters={"values": values}),
-        Call(id="docker-proxies", command="@read-file", parameters=docker),
+        query("proxies", "@read-registry", {"values": values}, on_error="stop"),
+        query("docker-proxies", "@read-file", docker, on_error="stop"),
     )
 
 
 def findings(seen: Observation) -> list[PasswordFinding]:
     """Read the results of `calls`."""
     machine, notes, *services = seen["proxies"].output
-    found = [*_machine(machine), *_notes_kept(notes)]
+    results = [*_machine(machine), *_notes_kept(notes)]
     for name, entry in zip(_SERVICES, services, strict=True):
-        found += _service(name, entry)
-    return found + [finding for file in seen["docker-proxies"].output for finding in _docker(file)]
+        results += _service(name, entry)
+    return results + [finding for file in seen["docker-proxies"].output for finding in _docker(file)]
 
 
-def refusal(found: t.Sequence[PasswordFinding]) -> str:
+def refusal(passwords: t.Sequence[PasswordFinding]) -> str:
     """Return why such a machine must not become an image, and the remedy."""
-    places = ", ".join(finding.place for finding in found)
+    places = ", ".join(finding.place for finding in passwords)
     return (
         f"the image would carry a proxy's password, which every user of its machines can read: {places}. "
         "Set sysprep_proxy_credentials: remove (these settings leave the image, and machines get them when they are "
-        "prepared), or keep, or build with a proxy that wants no password"
+        "prepared), or keep, or build with a proxy that needs no password"
     )
 
 
@@ -68,12 +69,12 @@ def _machine(entry: t.Mapping[str, t.Any]) -> t.Iterator[PasswordFinding]:
     for number, (name, value) in enumerate((entry.get("values") or {}).items()):
         if _is_secret(name, value.get("value")):
             parameters: dict[str, Json] = {"name": name, "value": None, "kind": "String"}
-            call = Call(id=f"proxy-machine-{number}", command="@set-environment", parameters=parameters, select=())
+            call = action(f"proxy-machine-{number}", "@set-environment", parameters)
             yield PasswordFinding(f"the machine's environment variable {name}", _private(call))
 
 
 def _notes_kept(entry: t.Mapping[str, t.Any]) -> t.Iterator[PasswordFinding]:
-    """Return the value before the collection changed it."""
+    """Yield the findings in the collection's marks, whose data may be a former value."""
     for number, (name, value) in enumerate((entry.get("values") or {}).items()):
         if _is_secret("", value.get("value")):
             yield PasswordFinding(
@@ -106,7 +107,7 @@ def _docker(file: t.Mapping[str, t.Any]) -> t.Iterator[PasswordFinding]:
     if len(kept) < len(proxies):
         path = str(file["path"])
         content = json.dumps({**settings, "proxies": kept}, indent=2) + "\n"
-        call = Call(id="proxy-docker", command="@write-file", parameters={"path": path, "content": content}, select=())
+        call = action("proxy-docker", "@write-file", {"path": path, "content": content})
         yield PasswordFinding(f"proxies in {path}", _private(call))
 
 

@@ -15,6 +15,7 @@ from ..hns.facts import uplink
 from ..resources.computer_name import NETBIOS
 from ..windows import windows_info
 from ..windows.node_paths import KUBELET_CONF, NETWORK_RECORD
+from ..wire.calls import query
 from ..wire.messages import Call, Observation
 
 _SERVICE_KEY = "HKLM:\\SYSTEM\\CurrentControlSet\\Services\\kubelet"
@@ -49,18 +50,12 @@ def calls(name: str = "") -> tuple[Call, ...]:
         name: name of the control plane endpoint that the machine must resolve; empty: none.
     """
     # This resolves names like the system, including the hosts file (learn.microsoft.com: Resolve-DnsName).
-    resolve = Call(
-        id="resolve", command="Resolve-DnsName", parameters={"Name": name}, select=("Name",), on_error="continue"
-    )
+    resolve = query("resolve", "Resolve-DnsName", {"Name": name}, select=("Name",))
     return (
         *([resolve] if name else []),
         windows_info.call(),
-        Call(
-            id="kubeconfig", command="@read-file", parameters={"paths": [KUBELET_CONF, NETWORK_RECORD], "content": True}
-        ),
-        Call(
-            id="service", command="@read-registry", parameters={"values": [{"path": _SERVICE_KEY, "name": "ImagePath"}]}
-        ),
+        query("kubeconfig", "@read-file", {"paths": [KUBELET_CONF, NETWORK_RECORD], "content": True}, on_error="stop"),
+        query("service", "@read-registry", {"values": [{"path": _SERVICE_KEY, "name": "ImagePath"}]}, on_error="stop"),
         *uplink.calls(),
     )
 

@@ -94,7 +94,7 @@ class RolloutHosts(t.NamedTuple):
     chosen: list[str]
     """Hosts to work on, in the order of their turns."""
     failed: list[str]
-    """Hosts whose record says that they failed."""
+    """Hosts whose record shows that they failed."""
     refused: list[str]
     """Hosts that cannot be worked on: those that failed, and those that left the play."""
 

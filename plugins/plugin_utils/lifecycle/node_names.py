@@ -62,22 +62,22 @@ def problems(claims: t.Sequence[NameClaim], nodes: t.Mapping[str, t.Mapping[str,
         for name in (claim.host, claim.given):
             if name:
                 owners.setdefault(name.lower(), claim.host)
-    said = collections.Counter(claim.name for claim in claims if claim.name and not claim.given)
-    found = {}
+    reported = collections.Counter(claim.name for claim in claims if claim.name and not claim.given)
+    reasons = {}
     for claim in claims:
-        why = "" if claim.given or not claim.name else _objection(claim, owners.get(claim.name), said, nodes)
+        why = "" if claim.given or not claim.name else _objection(claim, owners.get(claim.name), reported, nodes)
         if why:
-            found[claim.host] = f"the machine reports the name {claim.name}, but {why}; {_REMEDY}"
-    return found
+            reasons[claim.host] = f"the machine reports the name {claim.name}, but {why}; {_REMEDY}"
+    return reasons
 
 
 def _objection(
-    claim: NameClaim, owner: str | None, said: t.Mapping[str, int], nodes: t.Mapping[str, t.Mapping[str, t.Any]]
+    claim: NameClaim, owner: str | None, reported: t.Mapping[str, int], nodes: t.Mapping[str, t.Mapping[str, t.Any]]
 ) -> str:
     node = nodes.get(claim.name)
     if owner is not None and owner != claim.host:
         return f"that is the name of the inventory's host {owner}"
-    if said[claim.name] > 1:
+    if reported[claim.name] > 1:
         return "another host reports the same"
     if node is None:
         return ""

@@ -17,6 +17,7 @@ from ..engine.changes import is_missing
 from ..node_config import kubeadm, registries
 from ..windows.path_calls import remove_path
 from ..windows.registry_calls import remove_value
+from ..wire.calls import action, query
 from ..wire.messages import Call, Input, Json, Observation
 
 SEALED = "IMAGE_STATE_GENERALIZE_RESEAL_TO_OOBE"
@@ -68,28 +69,21 @@ def inspection_calls() -> tuple[Call, ...]:
     """Return the observing calls."""
     files: list[Json] = [*_CLOUDBASE_FILES]
     return (
-        Call(
-            id="listeners",
-            command="Get-WSManInstance",
-            parameters={"ResourceURI": "winrm/config/Listener", "Enumerate": True},
+        query(
+            "listeners",
+            "Get-WSManInstance",
+            {"ResourceURI": "winrm/config/Listener", "Enumerate": True},
             select=("Address", "Transport", "CertificateThumbprint"),
-            on_error="continue",
         ),
-        Call(
-            id="cloudbase",
-            command="Get-Service",
-            parameters={"Name": CLOUDBASE},
-            select=("Name",),
-            on_error="continue",
-        ),
-        Call(id="cloudbase-note", command="@read-registry", parameters={"values": [_CLOUDBASE_NOTE]}),
-        Call(id="cloudbase-files", command="@read-file", parameters={"paths": files}, select=("path", "exists")),
+        query("cloudbase", "Get-Service", {"Name": CLOUDBASE}, select=("Name",)),
+        query("cloudbase-note", "@read-registry", {"values": [_CLOUDBASE_NOTE]}, on_error="stop"),
+        query("cloudbase-files", "@read-file", {"paths": files}, select=("path", "exists"), on_error="stop"),
     )
 
 
 def read_machine(seen: Observation) -> PreparedMachine:
     """Read the results of the observing calls."""
-    there = [str(item["path"]) for item in seen["cloudbase-files"].output if item["exists"]]
+    existing = [str(item["path"]) for item in seen["cloudbase-files"].output if item["exists"]]
     return PreparedMachine(
         listeners=tuple(
             WinRmListener(str(item["Address"]), str(item["CertificateThumbprint"] or "").replace(" ", ""))
@@ -97,7 +91,7 @@ def read_machine(seen: Observation) -> PreparedMachine:
             if str(item["Transport"]).upper() == "HTTPS"
         ),
         cloudbase_init=seen["cloudbase"].ok,
-        cloudbase_unattend="".join(there[:1]),
+        cloudbase_unattend="".join(existing[:1]),
         cloudbase_start_mode=str(seen["cloudbase-note"].first.get("value") or ""),
     )
 
@@ -110,8 +104,8 @@ def registry_calls(folder: str) -> tuple[Call, ...]:
     """
     parameters: dict[str, Json] = {"LiteralPath": folder, "Filter": "hosts.toml", "Recurse": True, "File": True}
     return (
-        Call(id="hosts", command="Get-ChildItem", parameters=parameters, select=("FullName",), on_error="continue"),
-        Call(id="logins", command="@read-file", parameters={"paths": [_LOGINS]}, select=("path", "exists")),
+        query("hosts", "Get-ChildItem", parameters, select=("FullName",)),
+        query("logins", "@read-file", {"paths": [_LOGINS]}, select=("path", "exists"), on_error="stop"),
     )
 
 
@@ -130,7 +124,7 @@ def registry_files(seen: Observation) -> tuple[list[str], list[str]]:
 
 def content_call(paths: t.Sequence[str]) -> Call:
     """Return the call that reads hosts.toml files, for `sending`."""
-    return Call(id="contents", command="@read-file", parameters={"paths": list(paths), "content": True})
+    return query("contents", "@read-file", {"paths": list(paths), "content": True}, on_error="stop")
 
 
 def sending(seen: Observation) -> list[str]:
@@ -143,20 +137,16 @@ def _sends_headers(item: t.Mapping[str, t.Any]) -> bool:
     return bool(item["exists"]) and (not isinstance(content, str) or bool(_HEADER.search(content)))
 
 
-def _image_state(call_id: str, **more: t.Any) -> Call:
-    return Call(
-        id=call_id,
-        command="@read-registry",
-        parameters={"values": [{"path": _STATE_KEY, "name": "ImageState"}]},
-        **more,
-    )
+def _image_state(call_id: str) -> Call:
+    values: list[Json] = [{"path": _STATE_KEY, "name": "ImageState"}]
+    return query(call_id, "@read-registry", {"values": values}, on_error="stop")
 
 
-def _set_back(start_mode: str) -> t.Iterator[Call]:
+def _restore_start_mode(start_mode: str) -> t.Iterator[Call]:
     """Return the calls that restore the start mode of cloudbase-init."""
     if start_mode:
         arguments = ("config", CLOUDBASE, "start=", start_mode)
-        yield Call(id="cloudbase-start-mode", command="sc.exe", arguments=arguments)
+        yield action("cloudbase-start-mode", "sc.exe", arguments=arguments)
         yield remove_value("cloudbase-forget", managed_marks.KEY, _CLOUDBASE_NOTE["name"])
 
 
@@ -166,22 +156,17 @@ def _wait_for_agents() -> tuple[Call, ...]:
         call
         for name in _AGENTS
         for call in (
-            Call(
-                id=f"agent-{name}",
-                command="Get-Service",
-                parameters={"Name": name},
-                select=("Name", "Status"),
-                on_error="continue",
-            ),
-            Call(
-                id=f"wait-{name}",
-                command="Get-Service",
+            query(f"agent-{name}", "Get-Service", {"Name": name}, select=("Name", "Status")),
+            query(
+                f"wait-{name}",
+                "Get-Service",
                 input=Input(calls=(f"agent-{name}",), parameter="Name", property="Name"),
                 select=("Name", "Status"),
                 needs=(f"agent-{name}",),
                 until={"Status": "Running"},
                 retries=60,
                 delay=5.0,
+                on_error="stop",
             ),
         )
     )
@@ -209,12 +194,11 @@ def sysprep_calls(
     # An interrupted join may have left its token.
     clean_paths = (*clean_paths, *kubeadm.LEFTOVERS)
     clean = tuple(
-        Call(
-            id=f"clean-{number}",
-            command="Remove-Item",
-            parameters={"Path": path, "Recurse": True, "Force": True, "ErrorAction": "SilentlyContinue"},
+        action(
+            f"clean-{number}",
+            "Remove-Item",
+            {"Path": path, "Recurse": True, "Force": True, "ErrorAction": "SilentlyContinue"},
             on_error="continue",
-            select=(),
         )
         for number, path in enumerate(clean_paths)
     )
@@ -225,23 +209,23 @@ def sysprep_calls(
         *clean,
         *(remove_path(path, f"secret-{number}") for number, path in enumerate(secrets)),
         *removals,
-        *_set_back(cloudbase_start_mode),
-        Call(
-            id="sysprep",
-            command=_SYSPREP,
+        *_restore_start_mode(cloudbase_start_mode),
+        action(
+            "sysprep",
+            _SYSPREP,
             arguments=("/oobe", "/generalize", "/mode:vm", "/quiet", "/quit", *answer_file),
             timeout=timeout,
             long=True,
         ),
-        _image_state("sealed", until={"value": SEALED}, retries=max(1, int(timeout // 5)), delay=5.0),
+        dataclasses.replace(
+            _image_state("sealed"), until={"value": SEALED}, retries=max(1, int(timeout // 5)), delay=5.0
+        ),
     )
 
 
 def log_calls() -> tuple[Call, ...]:
     """Return the calls that read sysprep's logs after a failure."""
-    return (
-        Call(id="logs", command="@read-file", parameters={"paths": list(_LOGS), "content": True}, on_error="continue"),
-    )
+    return (query("logs", "@read-file", {"paths": list(_LOGS), "content": True}),)
 
 
 def reason(seen: Observation, lines: int = 12) -> str:
@@ -270,28 +254,22 @@ def shutdown_calls(
     calls: list[Call] = []
     if shutdown:
         calls.append(
-            Call(
-                id="shutdown",
-                command="shutdown.exe",
-                arguments=("/s", "/t", str(delay), "/c", "winkube.node: image built"),
-            )
+            action("shutdown", "shutdown.exe", arguments=("/s", "/t", str(delay), "/c", "winkube.node: image built"))
         )
     if reset_winrm:
         calls += [
-            Call(
-                id="unencrypted",
-                command="Set-WSManInstance",
-                parameters={"ResourceURI": _WSMAN_SERVICE, "ValueSet": {"AllowUnencrypted": "false"}},
+            action(
+                "unencrypted",
+                "Set-WSManInstance",
+                {"ResourceURI": _WSMAN_SERVICE, "ValueSet": {"AllowUnencrypted": "false"}},
                 on_error="continue",
-                select=(),
                 long=True,
             ),
-            Call(
-                id="basic",
-                command="Set-WSManInstance",
-                parameters={"ResourceURI": f"{_WSMAN_SERVICE}/auth", "ValueSet": {"Basic": "false"}},
+            action(
+                "basic",
+                "Set-WSManInstance",
+                {"ResourceURI": f"{_WSMAN_SERVICE}/auth", "ValueSet": {"Basic": "false"}},
                 on_error="continue",
-                select=(),
             ),
             *(call for number, each in enumerate(listeners) for call in _drop(number, each)),
         ]
@@ -300,24 +278,22 @@ def shutdown_calls(
 
 def _drop(number: int, listener: WinRmListener) -> t.Iterator[Call]:
     """Return the calls that remove a listener and its certificate, which all machines of the image would share."""
-    yield Call(
-        id=f"listener-{number}",
-        command="Remove-WSManInstance",
-        parameters={
+    yield action(
+        f"listener-{number}",
+        "Remove-WSManInstance",
+        {
             "ResourceURI": "winrm/config/Listener",
             "SelectorSet": {"Address": listener.address, "Transport": "HTTPS"},
         },
         on_error="continue",
-        select=(),
     )
     if listener.thumbprint:
         path = f"Cert:\\LocalMachine\\My\\{listener.thumbprint}"
-        yield Call(
-            id=f"certificate-{number}",
-            command="Remove-Item",
-            parameters={"LiteralPath": path, "DeleteKey": True, "Force": True},
+        yield action(
+            f"certificate-{number}",
+            "Remove-Item",
+            {"LiteralPath": path, "DeleteKey": True, "Force": True},
             on_error="continue",
-            select=(),
         )
 
 

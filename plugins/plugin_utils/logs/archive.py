@@ -76,7 +76,7 @@ def write(
     """
     sizes: dict[str, int] = {}
     not_texts: list[str] = []
-    with _damage_told(), tarfile.open(fileobj=target, mode="w|gz", format=tarfile.PAX_FORMAT) as archive:
+    with _report_damage(), tarfile.open(fileobj=target, mode="w|gz", format=tarfile.PAX_FORMAT) as archive:
         for member, content in _read(source, limit):
             name = members.get(member.name.removeprefix("./"))
             if name is None:
@@ -98,15 +98,15 @@ def write(
 
 
 @contextlib.contextmanager
-def _damage_told() -> t.Iterator[None]:
+def _report_damage() -> t.Iterator[None]:
     try:
         yield
     except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error, ArithmeticError, ValueError) as error:
-        raise ArchiveError(f"the archive that came is damaged: {error}") from error
+        raise ArchiveError(f"the archive from the node is damaged: {error}") from error
 
 
 def document_text(document: t.Any) -> str:
-    """Return a document as bytes: text as it is, anything else as JSON."""
+    """Return a document as text: a text unchanged, anything else as JSON."""
     return document if isinstance(document, str) else json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -121,7 +121,7 @@ class _Bounded(io.RawIOBase):
         self._left -= len(data)
         if self._left < 0:
             raise ArchiveError(
-                f"expected {self._limit} bytes at most in the archive, as much as was selected; got more"
+                f"expected at most {self._limit} bytes in the archive, as many as were selected, got more"
             )
         return data
 
@@ -147,7 +147,7 @@ def _add(archive: tarfile.TarFile, name: str, content: t.Any, modified: float) -
         ArchiveError: the name would unpack outside the folder.
     """
     if _UNSAFE_NAME.search(name):
-        raise ArchiveError(f"{name!r} is not a safe name for a file in an archive")
+        raise ArchiveError(f"expected a name that stays in the archive's folder, got {name!r}")
     info = tarfile.TarInfo(name)
     info.size, info.mtime, info.mode = content.tell(), int(min(max(modified, 0), _LATEST)), 0o600
     content.seek(0)

@@ -88,11 +88,11 @@ class Sources:
         name = path.rsplit("\\", 1)[-1].casefold()
         pattern = next((pattern for pattern in self.never_files if fnmatch.fnmatchcase(name, pattern.casefold())), None)
         if pattern:
-            return f"files named {pattern} are never taken"
+            return f"files named {pattern} are never collected"
         folder = path.casefold()
         for never in self.never_folders:
             if fnmatch.fnmatchcase(folder, never.casefold() + "\\*"):
-                return f"nothing is taken from {never}"
+                return f"files in {never} are never collected"
         return None
 
     def forbids_event_log(self, channel: str) -> bool:
@@ -149,20 +149,20 @@ class RequestedLogs:
 
     def files(self) -> dict[str, list[str]]:
         """Return the paths (with wildcards) of the selected file sources, by source."""
-        found: dict[str, list[str]] = {}
+        by_source: dict[str, list[str]] = {}
         for name, paths in sources().files.items():
             if name in self.chosen:
-                found[name] = [
+                by_source[name] = [
                     path.replace("{namespace}", namespace)
                     for path in paths
                     for namespace in (self.namespaces if "{namespace}" in path else ("",))
                 ]
         if self.paths:
-            found[MORE_FILES] = list(self.paths)
-        return {name: paths for name, paths in found.items() if paths}
+            by_source[MORE_FILES] = list(self.paths)
+        return {name: paths for name, paths in by_source.items() if paths}
 
 
-def wanted(options: t.Mapping[str, t.Any]) -> RequestedLogs:
+def requested_logs(options: t.Mapping[str, t.Any]) -> RequestedLogs:
     """Read the options of the module node_logs.
 
     Raises:

@@ -31,7 +31,7 @@ from . import state as logs_state
 from . import survey as logs_survey
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
-_AFTER_A_BROKEN_LINK = 5.0
+_CLEANUP_TIMEOUT = 5.0
 """Time limit in seconds for the cleanup on the node; the next run removes what is left."""
 
 
@@ -90,7 +90,7 @@ class Collection:
 
     Args:
         session: the session with the node.
-        wanted: the user's selection.
+        requested: the user's selection.
         directory: folder for archives on the controller.
         redaction: redacts secrets.
     """
@@ -98,12 +98,12 @@ class Collection:
     def __init__(
         self,
         session: NodeSession[Node],
-        wanted: catalogue.RequestedLogs,
+        requested: catalogue.RequestedLogs,
         directory: pathlib.Path,
         redaction: Redaction,
     ) -> None:
         self._session, self._node = session, session.node
-        self._wanted, self._directory = wanted, directory
+        self._requested, self._directory = requested, directory
         self._redaction = redaction
         self.outcome = CollectionOutcome()
 
@@ -114,25 +114,25 @@ class Collection:
             NodeError: the node did not report its Windows version.
             AnsibleConnectionFailure: the node cannot be reached.
         """
-        asked = (*logs_survey.calls(self._wanted), *logs_state.calls(self._wanted))
+        asked = (*logs_survey.calls(self._requested), *logs_state.calls(self._requested))
         # Configurations of CNI plugins and proxies may contain secrets.
-        seen = self._node.observe(asked, step="look for logs", private=True)
+        seen = self._node.observe(asked, step="find logs", private=True)
         try:
             survey = logs_survey.read(seen)
         except ValueError as error:
-            raise NodeError(f"{self._node.name}: look for logs: {error}") from error
+            raise NodeError(f"{self._node.name}: find logs: {error}") from error
         self.outcome.survey = survey
         self.outcome.state = logs_state.read(seen)
-        self.outcome.selection = logs_selection.select(survey, self._wanted)
+        self.outcome.selection = logs_selection.select(survey, self._requested)
         self.outcome.problems += [*survey.problems, *self.outcome.state.problems]
         return survey, self.outcome.selection
 
     def preview(self) -> None:
-        """Observe, and report how much would be collected; raises as `look`."""
+        """Observe, and report how much would be collected; raises like `survey`."""
         dummy, selection = self.survey()
         taken = page.size(sum(file.expected for file in selection.files))
         self._session.report_progress(
-            f"would take {len(selection.files)} files ({taken} at most) and {len(selection.exports)} event logs"
+            f"would collect {len(selection.files)} files ({taken} at most) and {len(selection.exports)} event logs"
         )
 
     def collect(self) -> None:
@@ -140,23 +140,23 @@ class Collection:
 
         Raises:
             ResourceError: the folder on the controller is not writable; the node was not contacted.
-            NodeError: there is no archive; the outcome still holds what is known.
+            NodeError: there is no archive; the outcome still contains what is known.
             AnsibleConnectionFailure: the node cannot be reached, or the connection was lost.
         """
         _make(self._directory)
         survey, selection = self.survey()
         if survey.free < selection.required_space:
             raise NodeError(
-                f"{self._node.name}: gather logs: {survey.free >> 20} MB are free on C:, "
-                f"{selection.required_space >> 20} MB are needed; collect less (limit_mb, since, sources)"
+                f"{self._node.name}: gather logs: expected {(selection.required_space >> 20) + 1} MB of free space "
+                f"on C:, got {survey.free >> 20} MB; collect less (limit_mb, since, sources)"
             )
-        place = gathering.WorkFolder.named(uuid.uuid4().hex)
+        work_folder = gathering.WorkFolder.named(uuid.uuid4().hex)
         try:
-            gathered = self._gather(selection, survey, place)
-            self._bring(place, gathered)
+            gathered = self._gather(selection, survey, work_folder)
+            self._transfer(work_folder, gathered)
         except (NodeError, AnsibleConnectionFailure):
-            self._node.patience = dataclasses.replace(
-                self._node.patience, reconnect=_AFTER_A_BROKEN_LINK, first_contact=_AFTER_A_BROKEN_LINK
+            self._node.timeouts = dataclasses.replace(
+                self._node.timeouts, reconnect=_CLEANUP_TIMEOUT, first_contact=_CLEANUP_TIMEOUT
             )
             with contextlib.suppress(NodeError, AnsibleConnectionFailure):
                 self._clean_up()
@@ -164,13 +164,13 @@ class Collection:
         try:
             self._clean_up()
         except (NodeError, AnsibleConnectionFailure) as error:
-            self.outcome.problems.append(f"{error}; what was gathered stays on the node until the next run")
+            self.outcome.problems.append(f"{error}; the gathered files stay on the node until the next run")
 
     def _gather(
-        self, selection: logs_selection.Selection, survey: logs_survey.Survey, place: gathering.WorkFolder
+        self, selection: logs_selection.Selection, survey: logs_survey.Survey, work_folder: gathering.WorkFolder
     ) -> gathering.GatherResult:
         self._node.on_progress = self._report_progress
-        batch = Batch(calls=gathering.calls(selection, survey, place))
+        batch = Batch(calls=gathering.calls(selection, survey, work_folder))
         seen = self._node.run(batch, step="gather logs")
         try:
             gathered = gathering.read(seen, selection)
@@ -180,20 +180,20 @@ class Collection:
         self.outcome.problems += gathered.problems
         return gathered
 
-    def _bring(self, place: gathering.WorkFolder, gathered: gathering.GatherResult) -> None:
+    def _transfer(self, work_folder: gathering.WorkFolder, gathered: gathering.GatherResult) -> None:
         """Transfer the archive and store it completely or not at all."""
-        self._session.report_progress(f"bringing {page.size(gathered.size)}")
+        self._session.report_progress(f"downloading {page.size(gathered.size)}")
         try:
-            self._keep(place, gathered)
+            self._keep(work_folder, gathered)
         except (logs_archive.ArchiveError, OSError) as error:
             # The controller's disk may be full; the node is cleaned up anyway.
             raise NodeError(f"{self._node.name}: keep logs in {self._directory}: {error}") from error
 
-    def _keep(self, place: gathering.WorkFolder, gathered: gathering.GatherResult) -> None:
+    def _keep(self, work_folder: gathering.WorkFolder, gathered: gathering.GatherResult) -> None:
         name = file_name(self._node.name)
         # A temporary file is readable by its owner only.
         with tempfile.TemporaryFile(dir=self._directory) as raw:
-            download.fetch(self._node, place.archive, gathered.size, gathered.sha256, t.cast("t.BinaryIO", raw))
+            download.fetch(self._node, work_folder.archive, gathered.size, gathered.sha256, t.cast("t.BinaryIO", raw))
             raw.seek(0)
             target, path = tempfile.mkstemp(dir=self._directory, prefix=f".{name}.", suffix=".part")
             try:
@@ -213,7 +213,7 @@ class Collection:
             finally:
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(path)  # noqa: PTH108
-        self.outcome.problems += [f"{member}: is no text" for member in self.outcome.kept.not_texts]
+        self.outcome.problems += [f"{member}: not a text file" for member in self.outcome.kept.not_texts]
         self.outcome.archive = archive
 
     def _clean_up(self) -> None:
@@ -240,8 +240,8 @@ class Collection:
         return {
             "node": self._node.name,
             "collected": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-            "since_hours": self._wanted.since.total_seconds() / 3600,
-            "limit_bytes": self._wanted.limit,
+            "since_hours": self._requested.since.total_seconds() / 3600,
+            "limit_bytes": self._requested.limit,
             **result,
             **outcome.plan(),
             "files": [
@@ -296,10 +296,10 @@ def without_log(survey: logs_survey.Survey) -> list[str]:
     A kubelet that is a native service and containerd without --log-file write none: kubernetes/kubernetes
     pkg/windows/service/service.go, containerd/containerd cmd/containerd/command/service_windows.go.
     """
-    found = {file.source for file in survey.files}
+    with_log = {file.source for file in survey.files}
     missing = []
     for entry in catalogue.sources().services:
         service = survey.service(entry.name)
-        if entry.version and service is not None and not service.log_files and entry.log not in found:
+        if entry.version and service is not None and not service.log_files and entry.log not in with_log:
             missing.append(service.name)
     return missing

@@ -13,6 +13,7 @@ import dataclasses
 import typing as t
 
 from ..remote.node import FOLDER
+from ..wire.calls import action, query
 from ..wire.messages import Call, Json, Observation
 from . import catalogue
 from .selection import Selection
@@ -63,20 +64,20 @@ class GatherResult:
     problems: tuple[str, ...]
 
 
-def calls(selection: Selection, survey: Survey, place: WorkFolder) -> tuple[Call, ...]:
+def calls(selection: Selection, survey: Survey, work_folder: WorkFolder) -> tuple[Call, ...]:
     """Return the batch. It first removes what earlier runs left."""
     copies: list[Json] = [
-        {"path": file.path, "destination": f"{place.content}\\{_file(number)}", "tail": file.tail}
+        {"path": file.path, "destination": f"{work_folder.content}\\{_file(number)}", "tail": file.tail}
         for number, file in enumerate(selection.files)
     ]
     exports = [
-        Call(
-            id=f"{_EXPORT}{number}",
-            command="wevtutil.exe",
+        action(
+            f"{_EXPORT}{number}",
+            "wevtutil.exe",
             arguments=(
                 "epl",
                 export.channel,
-                f"{place.content}\\{_event_log(number)}",
+                f"{work_folder.content}\\{_event_log(number)}",
                 f"/q:{export.query}",
                 "/ow:true",
             ),
@@ -87,47 +88,39 @@ def calls(selection: Selection, survey: Survey, place: WorkFolder) -> tuple[Call
     ]
     return (
         remove(),
-        Call(
-            id="folder",
-            command="New-Item",
-            parameters={"Path": place.content, "ItemType": "Directory", "Force": True},
-            select=(),
-            long=True,
-        ),
-        *([Call(id="copies", command="@copy-file", parameters={"files": copies})] if copies else []),
+        action("folder", "New-Item", {"Path": work_folder.content, "ItemType": "Directory", "Force": True}, long=True),
+        *([action("copies", "@copy-file", {"files": copies}, select=None)] if copies else []),
         *exports,
         *_versions(survey),
-        Call(
-            id="pack",
-            command="tar.exe",
-            arguments=("-czf", place.archive, "-C", place.content, "."),
+        action(
+            "pack",
+            "tar.exe",
+            arguments=("-czf", work_folder.archive, "-C", work_folder.content, "."),
             timeout=_PACK_TIMEOUT,
         ),
         # The copies are no longer needed.
-        Call(
-            id="copies-removed",
-            command="Remove-Item",
-            parameters={"LiteralPath": place.content, "Recurse": True, "Force": True},
-            select=(),
+        action(
+            "copies-removed",
+            "Remove-Item",
+            {"LiteralPath": work_folder.content, "Recurse": True, "Force": True},
             on_error="continue",
             always=True,
         ),
-        Call(id="archive", command="@read-file", parameters={"paths": [place.archive], "hash": True}),
+        query("archive", "@read-file", {"paths": [work_folder.archive], "hash": True}, on_error="stop"),
     )
 
 
 def remove() -> Call:
     """Return the call that removes everything that any run gathered."""
-    return Call(
-        id="remove",
-        command="Remove-Item",
-        parameters={
+    return action(
+        "remove",
+        "Remove-Item",
+        {
             "Path": f"{FOLDER}\\{_PREFIX}*",
             "Recurse": True,
             "Force": True,
             "ErrorAction": "SilentlyContinue",
         },
-        select=(),
         on_error="continue",
     )
 
@@ -136,12 +129,8 @@ def _versions(survey: Survey) -> t.Iterator[Call]:
     for entry in catalogue.sources().services:
         service = survey.service(entry.name)
         if entry.version and service and service.program.lower().endswith(".exe"):
-            yield Call(
-                id=f"{_VERSION}{entry.name}",
-                command=service.program,
-                arguments=(entry.version,),
-                timeout=_VERSION_TIMEOUT,
-                on_error="continue",
+            yield query(
+                f"{_VERSION}{entry.name}", service.program, arguments=(entry.version,), timeout=_VERSION_TIMEOUT
             )
 
 
@@ -171,29 +160,29 @@ def read(seen: Observation, selection: Selection) -> GatherResult:
         if result is not None and result.ok:
             members[_event_log(number)] = export.member
         else:
-            said = (result.stderr.strip() if result else "") or str(result.error if result else "not reached")
-            problems.append(f"event log {export.channel}: {' '.join(said.split())[-300:]}")
+            reason = (result.stderr.strip() if result else "") or str(result.error if result else "not reached")
+            problems.append(f"event log {export.channel}: {' '.join(reason.split())[-300:]}")
     size = int(archive["size"])
     if not 0 <= size <= selection.most:
-        raise ValueError(f"archive: expected {selection.most} bytes at most, as much as was selected; got {size}")
+        raise ValueError(f"archive: expected at most {selection.most} bytes, as many as were selected, got {size}")
     return GatherResult(
         size=size,
         sha256=str(archive["sha256"]),
         members=members,
-        versions=_said_versions(seen),
+        versions=_reported_versions(seen),
         sizes=sizes,
         problems=tuple(problems),
     )
 
 
-def _said_versions(seen: Observation) -> dict[str, str]:
-    found: dict[str, str] = {}
+def _reported_versions(seen: Observation) -> dict[str, str]:
+    versions: dict[str, str] = {}
     for entry in catalogue.sources().services:
         result = seen.calls.get(f"{_VERSION}{entry.name}")
-        said = (result.stdout.strip() or result.stderr.strip()) if result is not None and result.ok else ""
-        if said:
-            found[entry.name] = said.splitlines()[0]
-    return found
+        output = (result.stdout.strip() or result.stderr.strip()) if result is not None and result.ok else ""
+        if output:
+            versions[entry.name] = output.splitlines()[0]
+    return versions
 
 
 def _file(number: int) -> str:

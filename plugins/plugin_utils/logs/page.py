@@ -69,8 +69,8 @@ def version(text: str) -> str:
     >>> version("containerd github.com/containerd/containerd/v2 v2.2.5 abc")
     'v2.2.5'
     """
-    words = str(text).split()
-    return next((word for word in words if word.lstrip("v")[:1].isdigit() and "." in word), " ".join(words)[:40])
+    parts = str(text).split()
+    return next((word for word in parts if word.lstrip("v")[:1].isdigit() and "." in word), " ".join(parts)[:40])
 
 
 def size(count: int) -> str:

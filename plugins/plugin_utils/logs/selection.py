@@ -86,17 +86,17 @@ class Selection:
         return files + exports + _PER_MEMBER * (len(self.files) + len(self.exports)) + _MEGABYTE
 
 
-def select(survey: Survey, wanted: catalogue.RequestedLogs) -> Selection:
+def select(survey: Survey, requested: catalogue.RequestedLogs) -> Selection:
     """Select what to collect.
 
     Args:
         survey: the logs of the node.
-        wanted: the user's selection.
+        requested: the user's selection.
     """
     left_out: list[SkippedFile] = []
     by_source: dict[str, list[LogFile]] = {}
-    for file in _candidates(survey, wanted):
-        why = catalogue.sources().forbids(file.path) or _too_old(file, survey, wanted)
+    for file in _candidates(survey, requested):
+        why = catalogue.sources().forbids(file.path) or _too_old(file, survey, requested)
         if why:
             left_out.append(SkippedFile(path=file.path, why=why))
         else:
@@ -104,33 +104,33 @@ def select(survey: Survey, wanted: catalogue.RequestedLogs) -> Selection:
     names: set[str] = set()
     taken: list[SelectedFile] = []
     for files in by_source.values():
-        taken += _newest(files, wanted.limit, names, left_out)
-    exports = [_export(log, wanted) for log in survey.event_logs]
+        taken += _newest(files, requested.limit, names, left_out)
+    exports = [_export(log, requested) for log in survey.event_logs]
     return Selection(files=tuple(taken), exports=tuple(exports), left_out=tuple(left_out))
 
 
-def _candidates(survey: Survey, wanted: catalogue.RequestedLogs) -> list[LogFile]:
+def _candidates(survey: Survey, requested: catalogue.RequestedLogs) -> list[LogFile]:
     """Return the files at the paths and the log files that services name, without duplicates."""
-    found = list(survey.files)
-    known = {file.path.casefold() for file in found}
+    files = list(survey.files)
+    known = {file.path.casefold() for file in files}
     for service in survey.services:
         ours = next(
             (entry for entry in catalogue.sources().services if entry.name.casefold() == service.name.casefold()), None
         )
-        source = ours.log if ours and ours.log in wanted.chosen else ""
+        source = ours.log if ours and ours.log in requested.chosen else ""
         for path in service.log_files if source else ():
             if path.casefold() not in known:
                 known.add(path.casefold())
-                found.append(LogFile(source=source, path=path, size=-1, modified=None))
-    return found
+                files.append(LogFile(source=source, path=path, size=-1, modified=None))
+    return files
 
 
-def _too_old(file: LogFile, survey: Survey, wanted: catalogue.RequestedLogs) -> str | None:
+def _too_old(file: LogFile, survey: Survey, requested: catalogue.RequestedLogs) -> str | None:
     """Return why a log is too old, or an empty string. State and configuration are never too old."""
     if file.modified is None or file.source in ("cni-state", "configuration"):
         return None
     now = moment(survey.time)
-    if now is None or now - file.modified <= wanted.since:
+    if now is None or now - file.modified <= requested.since:
         return None
     return f"nothing was written to it since {file.modified:%Y-%m-%d %H:%M} UTC"
 
@@ -146,13 +146,13 @@ def _newest(
             left_out.append(SkippedFile(path=file.path, why=full if left <= 0 else f"there are {_MOST} newer files"))
             continue
         # If only the name of a service's log file is known, it leaves half of the limit to other files.
-        room = left if file.size >= 0 else max(1, left // 2)
-        expected = room if file.size < 0 else min(file.size, room)
+        space = left if file.size >= 0 else max(1, left // 2)
+        expected = space if file.size < 0 else min(file.size, space)
         yield SelectedFile(
             source=file.source,
             path=file.path,
             member=_unused(f"files/{file.source}/{_member(file.path)}", names),
-            tail=room,
+            tail=space,
             expected=expected,
             seen=file.size >= 0,
         )
@@ -181,20 +181,20 @@ def _unused(name: str, names: set[str]) -> str:
     return unused
 
 
-def _export(log: EventLog, wanted: catalogue.RequestedLogs) -> Export:
+def _export(log: EventLog, requested: catalogue.RequestedLogs) -> Export:
     """Return the selection of a log's newest events: by age, and also by number if its file exceeds the limit.
 
     Queries: learn.microsoft.com/windows/win32/wes/consuming-events (a subset of XPath 1.0).
     """
-    age = int(wanted.since.total_seconds() * 1000)
+    age = int(requested.since.total_seconds() * 1000)
     conditions = [f"TimeCreated[timediff(@SystemTime) <= {age}]"]
-    if log.size > wanted.limit:
-        kept = max(1, log.records * wanted.limit // log.size)
+    if log.size > requested.limit:
+        kept = max(1, log.records * requested.limit // log.size)
         conditions.append(f"EventRecordID > {max(0, log.oldest + log.records - 1 - kept)}")
     return Export(
         channel=log.channel,
         # Windows names the files the same way, with %4 for the slash.
         member=f"event-logs/{_UNSAFE.sub('_', log.channel.replace('/', '@'))}.evtx",
         query=f"*[System[{' and '.join(conditions)}]]",
-        expected=min(log.size, wanted.limit),
+        expected=min(log.size, requested.limit),
     )

@@ -8,6 +8,7 @@ import dataclasses
 import typing as t
 
 from ..hns.facts import node_facts as hns_facts
+from ..wire.calls import query
 from ..wire.messages import Call, CallResult, Observation
 from ..wire.scopes import Scope
 from . import catalogue
@@ -33,35 +34,27 @@ class State:
     problems: tuple[str, ...]
 
 
-def calls(wanted: catalogue.RequestedLogs) -> tuple[Call, ...]:
-    """Return the calls. They change nothing, and the batch goes on if one fails."""
+def calls(requested: catalogue.RequestedLogs) -> tuple[Call, ...]:
+    """Return the calls. They change nothing, and the batch continues if one fails."""
     asked: list[Call] = []
-    if catalogue.COMMANDS in wanted.chosen:
+    if catalogue.COMMANDS in requested.chosen:
         asked += [
-            Call(
-                id=_COMMANDS.id(entry.name),
-                command=entry.command,
+            query(
+                _COMMANDS.id(entry.name),
+                entry.command,
                 arguments=entry.arguments,
                 timeout=_TIMEOUT,
                 output_limit=_OUTPUT,
-                on_error="continue",
             )
             for entry in catalogue.sources().commands
         ]
-    if catalogue.FACTS in wanted.chosen:
+    if catalogue.FACTS in requested.chosen:
         asked += [
-            Call(
-                id=_FACTS.id(entry.name),
-                command=entry.command,
-                parameters=entry.parameters,
-                select=entry.select,
-                timeout=_TIMEOUT,
-                on_error="continue",
-            )
+            query(_FACTS.id(entry.name), entry.command, entry.parameters, select=entry.select, timeout=_TIMEOUT)
             for entry in catalogue.sources().facts
         ]
-    if catalogue.HNS in wanted.chosen:
-        options = hns_facts.FactsOptions(hns_timeout=wanted.hns_timeout)
+    if catalogue.HNS in requested.chosen:
+        options = hns_facts.FactsOptions(hns_timeout=requested.hns_timeout)
         asked += [_HNS.call(call) for call in hns_facts.facts_calls(options)]
     return tuple(asked)
 
@@ -103,25 +96,25 @@ def _hns(seen: Observation) -> dict[str, t.Any] | None:
     scoped = _HNS.results(seen.calls)
     if not scoped:
         return None
-    found = hns_facts.to_result(hns_facts.read_facts(dataclasses.replace(seen, calls=scoped)))
-    found["listed"] = {
+    facts = hns_facts.to_result(hns_facts.read_facts(dataclasses.replace(seen, calls=scoped)))
+    facts["listed"] = {
         kind: list(result.output)
         for kind in ("networks", "endpoints", "policies", "namespaces")
         if (result := scoped.get(f"1.{kind}")) is not None
     }
-    return found
+    return facts
 
 
 def counts(hns: t.Mapping[str, t.Any] | None) -> dict[str, int | None]:
     """Return the number of HNS objects and of stale endpoints; None if unknown."""
     answered = hns is not None and hns["answers"]
-    found: dict[str, int | None] = {
+    numbers: dict[str, int | None] = {
         kind: len(hns[kind]) if hns is not None and answered else None
         for kind in ("networks", "endpoints", "policy_lists", "namespaces")
     }
     known = answered and hns is not None and hns["runtime"]["asked"]
-    found["stale"] = sum(1 for item in hns["endpoints"] if item["state"] == "stale") if known and hns else None
-    return found
+    numbers["stale"] = sum(1 for item in hns["endpoints"] if item["state"] == "stale") if known and hns else None
+    return numbers
 
 
 def _is_unknown(result: CallResult) -> bool:

@@ -10,6 +10,7 @@ import re
 import typing as t
 
 from ..windows import command_line, windows_info
+from ..wire.calls import query
 from ..wire.messages import Call, CallResult, Observation
 from ..wire.scopes import Scope
 from . import catalogue
@@ -82,44 +83,36 @@ class Survey:
         return next((service for service in self.services if service.name.casefold() == name.casefold()), None)
 
 
-def calls(wanted: catalogue.RequestedLogs) -> tuple[Call, ...]:
-    """Return the calls; the batch goes on if one fails."""
+def calls(requested: catalogue.RequestedLogs) -> tuple[Call, ...]:
+    """Return the calls; the batch continues if one fails."""
     asked = [
         windows_info.call(),
-        Call(id="free", command="@free-space", parameters={"path": _VOLUME}, on_error="continue"),
-        Call(
-            id="services",
-            command="Get-Service",
-            parameters={"ErrorAction": "SilentlyContinue"},
+        query("free", "@free-space", {"path": _VOLUME}),
+        query(
+            "services",
+            "Get-Service",
+            {"ErrorAction": "SilentlyContinue"},
             select=("Name", "DisplayName", "Status", "StartType"),
-            on_error="continue",
         ),
-        Call(
-            id="programs",
-            command="@read-registry",
-            parameters={"values": [{"path": path, "name": name} for path, name in _values()]},
-            on_error="continue",
-        ),
+        query("programs", "@read-registry", {"values": [{"path": path, "name": name} for path, name in _values()]}),
     ]
-    for name, paths in wanted.files().items():
+    for name, paths in requested.files().items():
         asked.append(
-            Call(
-                id=_FILES.id(name),
-                command="Get-ChildItem",
-                parameters={"Path": paths, "File": True, "Force": True, "ErrorAction": "SilentlyContinue"},
+            query(
+                _FILES.id(name),
+                "Get-ChildItem",
+                {"Path": paths, "File": True, "Force": True, "ErrorAction": "SilentlyContinue"},
                 select=("FullName", "Length", "LastWriteTimeUtc"),
-                on_error="continue",
             )
         )
-    if catalogue.EVENT_LOGS in wanted.chosen:
+    if catalogue.EVENT_LOGS in requested.chosen:
         # A missing file without wildcards in its name would be an error.
         asked.append(
-            Call(
-                id="event-logs",
-                command="Get-WinEvent",
-                parameters={"ListLog": [*catalogue.sources().event_logs], "ErrorAction": "SilentlyContinue"},
+            query(
+                "event-logs",
+                "Get-WinEvent",
+                {"ListLog": [*catalogue.sources().event_logs], "ErrorAction": "SilentlyContinue"},
                 select=("LogName", "FileSize", "RecordCount", "OldestRecordNumber"),
-                on_error="continue",
             )
         )
     return tuple(asked)
@@ -157,7 +150,7 @@ def read(seen: Observation) -> Survey:
 
 
 def _is_ours(call_id: str) -> bool:
-    """Return only the results of these calls: calls about HNS share the batch and have their own reader."""
+    """Return whether a call is one of these; calls about HNS share the batch and have their own reader."""
     return call_id in _FILES or call_id in ("free", "services", "programs", "event-logs")
 
 

@@ -13,6 +13,7 @@ from ..values.versions import Version, kubeadm_api
 from ..windows import node_paths
 from ..windows.path_calls import make_closed
 from ..windows.sddl import ADMINISTRATORS_ONLY, ADMINISTRATORS_ONLY_FILE, SHARED
+from ..wire.calls import action, query
 from ..wire.messages import Call, Input, Json, Observation
 
 DISCOVERY = f"{node_paths.PROGRAM_DATA}\\discovery.conf"
@@ -126,21 +127,15 @@ def join_calls(
     """
     leftovers: dict[str, Json] = {"paths": [node_paths.BOOTSTRAP_KUBELET_CONF, _CA, *([] if again else [_KEY])]}
     return (
-        Call(
-            id="joined",
-            command="@read-file",
-            parameters={"paths": [node_paths.KUBELET_CONF]},
-            select=("path", "exists"),
-        ),
+        query("joined", "@read-file", {"paths": [node_paths.KUBELET_CONF]}, select=("path", "exists"), on_error="stop"),
         Call(id="stop-if-joined", command="@stop-if", input=Input(calls=("joined",), where={"exists": True})),
         *_end_former(),
-        Call(id="leftovers", command="@read-file", parameters=leftovers, select=("path", "exists")),
-        Call(
-            id="clear",
-            command="Remove-Item",
-            parameters={"Force": True},
+        query("leftovers", "@read-file", leftovers, select=("path", "exists"), on_error="stop"),
+        action(
+            "clear",
+            "Remove-Item",
+            {"Force": True},
             input=Input(calls=("leftovers",), where={"exists": True}, parameter="LiteralPath", property="path"),
-            select=(),
         ),
         # Created with Windows' default access list, because volumes of pods are below it.
         make_closed(node_paths.KUBELET, SHARED, "kubelet-folder", existing="leave"),
@@ -148,28 +143,25 @@ def join_calls(
             make_closed(folder, ADMINISTRATORS_ONLY, f"close-{number}")
             for number, folder in enumerate(_PRIVATE_FOLDERS)
         ),
-        Call(
-            id="configuration",
-            command="@write-file",
-            parameters={
+        action(
+            "configuration",
+            "@write-file",
+            {
                 "path": node_paths.JOIN_CONFIGURATION,
                 "content": configuration,
                 "sddl": ADMINISTRATORS_ONLY_FILE,
             },
             secret=True,
+            select=None,
         ),
         *([_write_discovery(discovery)] if discovery else []),
-        Call(
-            id="join",
-            command=kubeadm,
-            arguments=("join", "--config", node_paths.JOIN_CONFIGURATION),
-            timeout=timeout,
-            long=True,
+        action(
+            "join", kubeadm, arguments=("join", "--config", node_paths.JOIN_CONFIGURATION), timeout=timeout, long=True
         ),
-        Call(
-            id="remove-configuration",
-            command="Remove-Item",
-            parameters={
+        action(
+            "remove-configuration",
+            "Remove-Item",
+            {
                 "LiteralPath": [node_paths.JOIN_CONFIGURATION, DISCOVERY]
                 if discovery
                 else node_paths.JOIN_CONFIGURATION,
@@ -178,7 +170,6 @@ def join_calls(
             },
             always=True,
             on_error="continue",
-            select=(),
         ),
     )
 
@@ -192,32 +183,23 @@ def _end_former() -> tuple[Call, ...]:
     processes: dict[str, Json] = {"Name": "kubeadm", "ErrorAction": "SilentlyContinue"}
     running = Input(calls=("former",), parameter="Id", property="Id")
     return (
-        Call(id="former", command="Get-Process", parameters=processes, select=("Id",), on_error="continue"),
-        Call(
-            id="end-former",
-            command="Stop-Process",
-            parameters={"Force": True},
-            input=running,
-            select=(),
-            on_error="continue",
-        ),
-        Call(
-            id="stop-kubelet",
-            command="Stop-Service",
-            parameters={"Name": "kubelet", "Force": True, "ErrorAction": "SilentlyContinue"},
-            select=(),
+        query("former", "Get-Process", processes, select=("Id",)),
+        action("end-former", "Stop-Process", {"Force": True}, input=running, on_error="continue"),
+        action(
+            "stop-kubelet",
+            "Stop-Service",
+            {"Name": "kubelet", "Force": True, "ErrorAction": "SilentlyContinue"},
             on_error="continue",
         ),
         # If the file stays, the machine went down during a join.
-        Call(
-            id="former-ended",
-            command="@read-file",
-            parameters={"paths": [node_paths.JOIN_CONFIGURATION]},
+        query(
+            "former-ended",
+            "@read-file",
+            {"paths": [node_paths.JOIN_CONFIGURATION]},
             select=("exists",),
             until={"exists": False},
             retries=20,
             delay=0.5,
-            on_error="continue",
         ),
     )
 
@@ -225,7 +207,7 @@ def _end_former() -> tuple[Call, ...]:
 def _write_discovery(content: str) -> Call:
     """Return the call that writes the kubeconfig that locates the cluster."""
     parameters: dict[str, Json] = {"path": DISCOVERY, "content": content, "sddl": ADMINISTRATORS_ONLY_FILE}
-    return Call(id="discovery", command="@write-file", parameters=parameters)
+    return action("discovery", "@write-file", parameters, select=None)
 
 
 def had_joined(seen: Observation) -> bool:
@@ -240,5 +222,5 @@ def join_problem(seen: Observation) -> str | None:
     result = seen.calls.get(seen.stopped.id)
     if result is None or result.error is None:
         return f"stopped at {seen.stopped.id}"
-    words = result.stderr.strip() or result.stdout.strip() or str(result.error)
-    return f"{seen.stopped.id}: exit code {result.exit_code}: {words[-2000:]}" if result.exit_code else words
+    output = result.stderr.strip() or result.stdout.strip() or str(result.error)
+    return f"{seen.stopped.id}: exit code {result.exit_code}: {output[-2000:]}" if result.exit_code else output

@@ -34,14 +34,14 @@ def part(flags: t.Sequence[str], version: str) -> Flags:
         ValueError: the version is malformed.
     """
     minor = Version.parse(version).minor_version
-    found = Flags([], [])
-    takes = True
+    separated = Flags([], [])
+    accepted = True
     for word in flags:
         # A word without a hyphen is the value of the flag before it.
         if word.startswith("-"):
-            takes = _takes(minor, word.lstrip("-").partition("=")[0])
-        (found.kept if takes else found.dropped).append(word)
-    return found
+            accepted = _accepts(minor, word.lstrip("-").partition("=")[0])
+        (separated.kept if accepted else separated.dropped).append(word)
+    return separated
 
 
 @functools.cache
@@ -49,7 +49,7 @@ def _data() -> t.Mapping[str, t.Any]:
     return t.cast("t.Mapping[str, t.Any]", json.loads((DATA / "kubelet_flags.json").read_text(encoding="utf-8")))
 
 
-def _takes(minor: str, name: str) -> bool:
+def _accepts(minor: str, name: str) -> bool:
     data = _data()
     # The kubelet reads underscores as hyphens (k8s.io/component-base/cli/flag, WordSepNormalizeFunc).
     name = name.replace("_", "-")

@@ -63,7 +63,7 @@ class RegistryConfig:
     @property
     def secret(self) -> bool:
         """Whether headers are sent, which contain credentials."""
-        return any(place.headers for place in (self.server, *self.mirrors))
+        return any(server.headers for server in (self.server, *self.mirrors))
 
 
 def read(given: t.Mapping[str, t.Any]) -> list[RegistryConfig]:
@@ -91,7 +91,7 @@ def hosts_toml(registry: RegistryConfig) -> str:
             mirrors=registry.mirrors,
             any_registry=_ANY,
             # Next to hosts.toml, or at the given path on the node.
-            ca_paths=lambda place: [_ca_name(text) if _PEM in text else text for text in place.ca],
+            ca_paths=lambda server: [_ca_name(text) if _PEM in text else text for text in server.ca],
         )
     except ValueError:
         # Without its cause, which contains the value: ansible-core 2.19 appends causes to messages.
@@ -102,11 +102,11 @@ def containerd_files(registries: t.Sequence[RegistryConfig], folder: str) -> Fil
     """Return the File resources below containerd's `config_path`."""
     files: Files = []
     for registry in registries:
-        place = f"{folder}\\{_folder(registry.host)}"
-        for text in dict.fromkeys(text for found in (registry.server, *registry.mirrors) for text in found.ca):
+        host_folder = f"{folder}\\{_folder(registry.host)}"
+        for text in dict.fromkeys(text for server in (registry.server, *registry.mirrors) for text in server.ca):
             if _PEM in text:
-                files.append({"type": "File", "name": f"{place}\\{_ca_name(text)}", "content": text})
-        hosts = {"type": "File", "name": f"{place}\\hosts.toml", "content": hosts_toml(registry)}
+                files.append({"type": "File", "name": f"{host_folder}\\{_ca_name(text)}", "content": text})
+        hosts = {"type": "File", "name": f"{host_folder}\\hosts.toml", "content": hosts_toml(registry)}
         files.append({**hosts, "acl": ADMINISTRATORS_ONLY_FILE, "no_log": True} if registry.secret else hosts)
     return files
 
@@ -181,11 +181,11 @@ def _buildkit_registries(registries: t.Sequence[RegistryConfig], folder: str) ->
         base = f"{folder}\\{_folder(registry.host)}"
         mirrors = [(_bare(mirror.url), mirror) for mirror in registry.mirrors]
         tables.setdefault(registry.host, _BuildkitRegistry()).mirrors += [name for name, dummy in mirrors]
-        for name, place in ((registry.host, registry.server), *mirrors):
+        for name, server in ((registry.host, registry.server), *mirrors):
             table = tables.setdefault(name.partition("/")[0], _BuildkitRegistry())
-            table.http |= place.url.startswith("http://")
-            table.insecure |= place.skip_verify
-            paths = (f"{base}\\{_ca_name(text)}" if _PEM in text else text for text in place.ca)
+            table.http |= server.url.startswith("http://")
+            table.insecure |= server.skip_verify
+            paths = (f"{base}\\{_ca_name(text)}" if _PEM in text else text for text in server.ca)
             table.ca += [path for path in paths if path not in table.ca]
     return {name: table for name, table in tables.items() if table != _BuildkitRegistry()}
 
@@ -244,8 +244,8 @@ def docker_settings(registries: t.Sequence[RegistryConfig]) -> dict[str, list[st
         for registry in registries
         if registry.server.skip_verify or registry.server.url.startswith("http://")
     ]
-    found = {"registry-mirrors": mirrors, "insecure-registries": insecure}
-    return {key: value for key, value in found.items() if value}
+    settings = {"registry-mirrors": mirrors, "insecure-registries": insecure}
+    return {key: value for key, value in settings.items() if value}
 
 
 def _is_rich(mirror: RegistryServer) -> bool:

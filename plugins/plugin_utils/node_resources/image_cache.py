@@ -122,7 +122,7 @@ def artifacts(settings: ArtifactCacheSettings, installed: t.Sequence[str]) -> li
     for kind, versions in settings.artifacts.items():
         lists[kind] = [*by_kind.get(kind, []), *versions] if isinstance(versions, list) else versions
     found = settings.downloads
-    return cache.wanted(
+    return cache.resources_for_versions(
         lists,
         "image_cache_artifacts",
         cache_dir=found.artifact_cache,

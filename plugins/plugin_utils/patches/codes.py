@@ -12,8 +12,8 @@ from __future__ import annotations
 import re
 import typing as t
 
-Meaning = t.Literal["done", "reboot", "already", "not_applicable", "passing", "failed"]
-"""Meanings of a code: done, done after a reboot, already installed, not applicable, may pass on a retry, failed."""
+Meaning = t.Literal["done", "reboot", "already", "not_applicable", "temporary", "failed"]
+"""Meanings of a code: done, done after a reboot, already installed, not applicable, a retry may succeed, failed."""
 
 MEANINGS: t.Mapping[int, Meaning] = {
     0: "done",
@@ -23,17 +23,17 @@ MEANINGS: t.Mapping[int, Meaning] = {
     0x00240006: "already",
     0x80240017: "not_applicable",
     0x800F081E: "not_applicable",
-    1618: "passing",
-    0x80070652: "passing",
-    0x80240009: "passing",
-    0x80240016: "passing",
-    0x8024001E: "passing",
-    0x8024000B: "passing",
-    0x80248007: "passing",
-    0x8024402C: "passing",
-    0x80072EE2: "passing",
-    0x80072EFE: "passing",
-    0x80244022: "passing",
+    1618: "temporary",
+    0x80070652: "temporary",
+    0x80240009: "temporary",
+    0x80240016: "temporary",
+    0x8024001E: "temporary",
+    0x8024000B: "temporary",
+    0x80248007: "temporary",
+    0x8024402C: "temporary",
+    0x80072EE2: "temporary",
+    0x80072EFE: "temporary",
+    0x80244022: "temporary",
     0x80244017: "failed",
 }
 """Meanings by exit code or HRESULT (unsigned); any other code is a failure."""
@@ -53,22 +53,22 @@ CAUSES: t.Mapping[int, str] = {
     0x80070002: "a file was not found",
     0x80070005: "access denied",
     0x8007000D: "the file is not a package of updates",
-    0x80070032: "this Windows takes no .msu there (DISM does from Server 2025 on): expected a .cab, or no requires",
+    0x80070032: "expected a .cab or no requires: DISM installs a .msu only since Server 2025",
     0x80070070: "the disk is full",
     0x80070228: "an earlier (checkpoint) update is missing",
     0x80070422: "a service that it needs is disabled (wuauserv)",
-    0x80070490: "the component store does not know what it needs",
+    0x80070490: "the component store lacks an element that it needs",
     0x80070652: "another installation is running",
     0x80072EE2: "the update server did not answer in time",
     0x80072EFE: "the connection to the update server broke",
     0x800B0100: "it is not signed",
-    0x800B0109: "its signature ends in a root that is not trusted",
+    0x800B0109: "its signature chains to a root that is not trusted",
     0x800F081E: "not applicable to this Windows, or superseded by what it has",
     0x800F081F: "its source files are missing",
     0x800F0838: "an earlier (checkpoint) update is missing",
     0x800F0922: "the update stack could not install it, and rolled it back",
     0x8024000B: "it was cancelled",
-    0x8024001E: "the service was stopped meanwhile",
+    0x8024001E: "the service was stopped in the meantime",
     0x8024002E: "a policy forbids this update server",
     0x8024002F: "a policy forbids access to Windows Update",
     0x80240009: "another operation of Windows Update is running",
@@ -76,7 +76,7 @@ CAUSES: t.Mapping[int, str] = {
     0x80240017: "not applicable to this Windows, or superseded by what it has",
     0x80244017: "the update server refused",
     0x80244022: "the update server is overloaded",
-    0x80248007: "the update's data is not there yet",
+    0x80248007: "the update's data is not available yet",
     0x8024402C: "the update server's name cannot be resolved, or it cannot be reached",
 }
 
@@ -101,5 +101,5 @@ def describe(code: int) -> str:
 
 def hresult(text: str) -> int | None:
     """Return the HRESULT in a message of a cmdlet, such as `Add-WindowsPackage failed. Error code = 0x800f081e`."""
-    found = re.findall(r"0x([0-9a-fA-F]{8})\b", text)
-    return int(found[-1], 16) if found else None
+    codes = re.findall(r"0x([0-9a-fA-F]{8})\b", text)
+    return int(codes[-1], 16) if codes else None

@@ -16,6 +16,7 @@ from ..downloads.curl_errors import describe_curl_error
 from ..remote.upload import join_calls, join_scope
 from ..resources.artifact import Artifact
 from ..windows.signatures import SIGNATURE, is_thumbprint, signed_by, signer
+from ..wire.calls import action, query
 from ..wire.messages import EXISTS, MISSING, Call, CallResult, Json
 from ..wire.scopes import Scope
 from .codes import describe, hresult, meaning, unsigned
@@ -49,14 +50,14 @@ def refusal(patch: Patch, node: NodePatches, rules: FileRules) -> str:
     if not patch.test_signed:
         return ""
     if not rules.test_signing:
-        return "it is test-signed, and test_signing is false"
+        return "it is test-signed, but test_signing is false"
     if node.secure_boot:
-        return "it is test-signed, and Secure Boot is on: Windows would not start such files"
+        return "it is test-signed, but Secure Boot is on: Windows would not load such files"
     return ""
 
 
 def file_calls(
-    patch: Patch, node: NodePatches, rules: FileRules, there: CallResult, pushed: t.Mapping[str, int], prefix: str
+    patch: Patch, node: NodePatches, rules: FileRules, present: CallResult, pushed: t.Mapping[str, int], prefix: str
 ) -> tuple[Call, ...]:
     """Return the calls that install one patch.
 
@@ -64,47 +65,41 @@ def file_calls(
         patch: a patch with a file.
         node: the state of the node.
         rules: what the user allows.
-        there: the present files at the paths of the patch's files.
+        present: the present files at the paths of the patch's files.
         pushed: number of uploaded pieces of a file from the controller, by the file's path.
         prefix: prefix of the calls' ids.
     """
-    found: list[Call] = []
+    calls: list[Call] = []
     if only_test_signing(patch, node):
         return (_test_signing(()).prefixed(prefix),)
     for index, file in enumerate(patch.files):
-        found += _bring(patch, file, rules, there, pushed, index)
+        calls += _fetch(patch, file, rules, present, pushed, index)
     have = tuple(f"have-{index}" for index in range(len(patch.files)))
     signature = tuple(_signature(patch, node, rules))
-    found += signature
+    calls += signature
     accepted = "unsigned" if any(call.id == "unsigned" for call in signature) else "signature"
     needs = (*have, accepted)
     if patch.test_signed and not node.test_signing:
         needs = (*needs, "testsigning")
-    found.append(_install(patch, rules, needs))
+    calls.append(_install(patch, rules, needs))
     gone: dict[str, Json] = {"LiteralPath": folder(patch), "Recurse": True, "Force": True}
-    remove = Call(id="remove", command="Remove-Item", parameters=gone, select=(), needs=("install",))
-    found.append(dataclasses.replace(remove, on_error="continue"))
-    return tuple(call.prefixed(prefix) for call in found)
+    remove = action("remove", "Remove-Item", gone, needs=("install",))
+    calls.append(dataclasses.replace(remove, on_error="continue"))
+    return tuple(call.prefixed(prefix) for call in calls)
 
 
 def sweep_call() -> Call:
-    """Return the calls that remove the folder of patch files if it is empty."""
-    return Call(
-        id="sweep",
-        command="Remove-Item",
-        parameters={"LiteralPath": CACHE, "Confirm": False},
-        select=(),
-        on_error="continue",
-    )
+    """Return the call that removes the folder of patch files if it is empty."""
+    return action("sweep", "Remove-Item", {"LiteralPath": CACHE, "Confirm": False}, on_error="continue")
 
 
-def _bring(
-    patch: Patch, file: PatchFile, rules: FileRules, there: CallResult, pushed: t.Mapping[str, int], index: int
+def _fetch(
+    patch: Patch, file: PatchFile, rules: FileRules, present: CallResult, pushed: t.Mapping[str, int], index: int
 ) -> t.Iterator[Call]:
     """Return the calls that download one file and verify its checksum."""
     target = path(patch, file)
     if file.local:
-        brought = join_calls(target, file.sha256, pushed.get(target, 0), index)
+        fetching = join_calls(target, file.sha256, pushed.get(target, 0), index)
     else:
         artifact = Artifact(
             name=file.name,
@@ -117,17 +112,16 @@ def _bring(
             ignore_revocation=rules.route.ignore_revocation,
             timeout=int(rules.timeout),
         )
-        change = artifact.change_for({"file": there})
+        change = artifact.change_for({"file": present})
         scope = _download_scope(index)
-        brought = tuple(scope.call(call) for call in (change.calls if change else ()))
-    yield from (dataclasses.replace(call, on_error="continue") for call in brought)
-    yield Call(
-        id=f"have-{index}",
-        command="@read-file",
-        parameters={"paths": [target], "hash": True},
+        fetching = tuple(scope.call(call) for call in (change.calls if change else ()))
+    yield from (dataclasses.replace(call, on_error="continue") for call in fetching)
+    yield query(
+        f"have-{index}",
+        "@read-file",
+        {"paths": [target], "hash": True},
         select=("exists", "sha256"),
         until={"sha256": file.sha256},
-        on_error="continue",
     )
 
 
@@ -149,20 +143,19 @@ def _signature(patch: Patch, node: NodePatches, rules: FileRules) -> t.Iterator[
             name: signers,
         }
     target = path(patch, patch.files[0])
-    look = Call(
-        id="signature",
-        command="Get-AuthenticodeSignature",
-        parameters={"LiteralPath": target},
+    check = query(
+        "signature",
+        "Get-AuthenticodeSignature",
+        {"LiteralPath": target},
         select=SIGNATURE,
         until=allowed,
         needs=("have-0",),
-        on_error="continue",
     )
-    yield look
+    yield check
     if not may_test and not rules.allowed_signers:
         # Windows supports no signatures in this kind of file, or it is not a package: the installer will report that.
         unsigned: dict[str, Json] = {"Status": list(_NOT_TRUSTED), "SignerCertificate": MISSING}
-        yield dataclasses.replace(look, id="unsigned", until=unsigned, unless=("signature",))
+        yield dataclasses.replace(check, id="unsigned", until=unsigned, unless=("signature",))
     if not may_test or node.test_signing:
         return
     if patch.test_signed:
@@ -170,24 +163,20 @@ def _signature(patch: Patch, node: NodePatches, rules: FileRules) -> t.Iterator[
         return
     # A file that is not a package has no certificate either.
     marks: dict[str, Json] = {"Status": list(_NOT_TRUSTED), "SignerCertificate": EXISTS}
-    yield dataclasses.replace(look, id="untrusted", until=marks, needs=("signature",))
+    yield dataclasses.replace(check, id="untrusted", until=marks, needs=("signature",))
     yield _test_signing(("untrusted",))
 
 
 def _test_signing(needs: tuple[str, ...]) -> Call:
-    return Call(
-        id="testsigning",
-        command="bcdedit.exe",
-        arguments=("/set", "testsigning", "on"),
-        needs=needs,
-        on_error="continue",
+    return action(
+        "testsigning", "bcdedit.exe", arguments=("/set", "testsigning", "on"), needs=needs, on_error="continue"
     )
 
 
 def _install(patch: Patch, rules: FileRules, needs: tuple[str, ...]) -> Call:
     file = patch.files[0]
     target = path(patch, file)
-    call = Call(id="install", command=target, needs=needs, on_error="continue", timeout=rules.timeout, long=True)
+    call = action("install", target, needs=needs, on_error="continue", timeout=rules.timeout, long=True, select=None)
     if file.extension == ".exe":
         return dataclasses.replace(call, arguments=patch.arguments, success_codes=_DONE)
     if file.extension == ".msu" and not patch.requires:
@@ -220,7 +209,7 @@ def read(patch: Patch, results: t.Mapping[str, CallResult], boots: int) -> Attem
     if signed and outcome in ("done", "already"):
         outcome = "reboot"
     elif signed and _code(install) in _UNTRUSTED:
-        outcome, why = "reboot", f"{why}; test signing is in force after a reboot only"
+        outcome, why = "reboot", f"{why}; test signing takes effect only after a reboot"
     return Attempt(outcome=outcome, why=why, boots=boots, seconds=install.seconds, test_signing=signed)
 
 
@@ -253,7 +242,7 @@ def _before(patch: Patch, results: t.Mapping[str, CallResult]) -> tuple[Outcome,
     for index, file in enumerate(patch.files):
         have = results.get(f"have-{index}")
         if have is None:
-            return "passing", "the batch did not come to it"
+            return "temporary", "the batch did not reach it"
         if not have.ok:
             return "failed", _missing(file, index, have, results)
     signature = results.get("signature")
@@ -265,7 +254,7 @@ def _before(patch: Patch, results: t.Mapping[str, CallResult]) -> tuple[Outcome,
             "failed",
             f"test signing could not be turned on: {(signing.stderr or signing.stdout or str(signing.error)).strip()}",
         )
-    return "passing", "the batch did not come to it"
+    return "temporary", "the batch did not reach it"
 
 
 def _missing(file: PatchFile, index: int, have: CallResult, results: t.Mapping[str, CallResult]) -> str:
@@ -279,15 +268,15 @@ def _missing(file: PatchFile, index: int, have: CallResult, results: t.Mapping[s
     for name, result in reversed(errors):
         if "verify" in name or "commit" in name:
             if result.error and "ChecksumMismatch" in result.error.id:
-                return f"{source} has not the SHA-256 that was given: {result.error.message}"
+                return f"{source} does not have the expected SHA-256: {result.error.message}"
             continue
         if "download" in name and result.exit_code is not None:
             return f"{source} was not downloaded: {describe_curl_error(result.exit_code)}"
     if errors:
-        return f"{source} was not brought: {errors[0][1].error}"
+        return f"{source} was not transferred: {errors[0][1].error}"
     actual = have.first.get("sha256") if have.first else None
     return (
-        f"{source} is not on the node: its SHA-256 is {actual}, expected {file.sha256}"
+        f"{source} is not on the node: expected SHA-256 {file.sha256}, got {actual}"
         if actual
         else f"{source} is not on the node"
     )

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Read and check the user's list of patches before any node is touched; finds files on the controller."""
+"""Read and check the user's list of patches before any node is touched, and find its files on the controller."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Find = t.Callable[[str], str]
 
 @functools.cache
 def known_builds() -> t.Mapping[str, Build]:
-    """Cumulative updates and the build that they install (data/cumulative_updates.json)."""
+    """Return the build that each known cumulative update installs (data/cumulative_updates.json)."""
     data = json.loads((DATA / "cumulative_updates.json").read_text(encoding="utf-8"))
     return {kb: _build(f"data: {kb}", build) for kb, build in data["builds"].items()}
 
@@ -138,16 +138,16 @@ def _requires(
 ) -> tuple[PatchFile, ...]:
     if entries and (file is None or file.extension != ".msu"):
         raise ResourceError(where, AsItIs(f"{len(entries)} files"), "expected it only with a .msu")
-    found = []
+    files = []
     for index, entry in enumerate(entries):
         one = _file(f"{where}[{index}]", entry, source, find)
         if one.extension != ".msu":
             raise ResourceError(f"{where}[{index}]", one.name, "expected a checkpoint update's .msu")
-        found.append(one)
-    names = [one.name.lower() for one in (*found, *((file,) if file else ()))]
+        files.append(one)
+    names = [one.name.lower() for one in (*files, *((file,) if file else ()))]
     if len(set(names)) < len(names):
-        raise ResourceError(where, names, "expected different names, since the files lie in one folder")
-    return tuple(found)
+        raise ResourceError(where, names, "expected different names, since the files are in one folder")
+    return tuple(files)
 
 
 def _file(where: str, entry: PatchFileEntry, source: str, find: Find) -> PatchFile:
@@ -164,14 +164,14 @@ def _file(where: str, entry: PatchFileEntry, source: str, find: Find) -> PatchFi
         raise ResourceError(f"{where}.sha256", entry.sha256 or None, expected, "Nothing runs on a node unverified.")
     url, local = entry.url, ""
     if entry.file:
-        wanted = pathlib.Path(entry.file)
+        given = pathlib.Path(entry.file)
         if "://" in source:
             url = _at_mirror(source, entry.file)
-        elif source and not wanted.is_absolute():
-            local = _existing(f"{where}.file", pathlib.Path(source) / wanted)
+        elif source and not given.is_absolute():
+            local = _existing(f"{where}.file", pathlib.Path(source) / given)
         else:
-            found = wanted if wanted.is_absolute() else pathlib.Path(find(str(wanted)))
-            local = _existing(f"{where}.file", found)
+            path = given if given.is_absolute() else pathlib.Path(find(str(given)))
+            local = _existing(f"{where}.file", path)
     if url and not (curl.is_url(url) and url.startswith(("http://", "https://"))):
         raise ResourceError(f"{where}.url", redact_url(url), "expected a URL of http or https")
     name = pathlib.Path(local).name if local else curl.file_name(url)

@@ -13,6 +13,7 @@ from ..remote.node import FOLDER
 from ..windows import windows_info as node_header
 from ..windows.node_paths import TRUSTED_FOLDER
 from ..windows.registry_calls import make_key, remove_value, set_value
+from ..wire.calls import action, query
 from ..wire.messages import Call, CallResult, Json, Observation
 from .patch import HotFix, NodePatches, Package, Patch, PatchFile
 
@@ -81,7 +82,7 @@ def path(patch: Patch, file: PatchFile) -> str:
 
 
 def calls(patches: t.Sequence[Patch]) -> tuple[Call, ...]:
-    """Return the observing calls; each one records its error and the batch goes on."""
+    """Return the calls that observe the node; each one records its error and the batch continues."""
     registry: list[Json] = [
         {"path": _SECURE_BOOT, "name": "UEFISecureBootEnabled"},
         {"path": _CONTROL, "name": "SystemStartOptions"},
@@ -122,7 +123,7 @@ _PACKAGE = ("PackageName", "PackageState", "ReleaseType", "InstallTime")
 
 
 def _ask(call_id: str, command: str, parameters: t.Mapping[str, Json], select: tuple[str, ...] | None) -> Call:
-    return Call(id=call_id, command=command, parameters=parameters, select=select, on_error="continue")
+    return query(call_id, command, parameters, select=select)
 
 
 def settle_calls(seconds: float) -> tuple[Call, ...]:
@@ -133,50 +134,41 @@ def settle_calls(seconds: float) -> tuple[Call, ...]:
     delay = max(0.1, min(5.0, seconds / 40))
     short = max(1, int(seconds / 5 / delay))
     wait: dict[str, Json] = {"Name": "TiWorker", "Timeout": max(1, int(seconds))}
-    worker = Call(
-        id="settle.worker",
-        command="Wait-Process",
-        parameters=wait,
-        select=(),
-        on_error="continue",
-        timeout=seconds + 60,
-    )
+    worker = query("settle.worker", "Wait-Process", wait, select=(), timeout=seconds + 60)
     return (
         worker,
-        Call(
-            id="settle.installer",
-            command="Get-Service",
-            parameters={"Name": "TrustedInstaller"},
+        query(
+            "settle.installer",
+            "Get-Service",
+            {"Name": "TrustedInstaller"},
             select=("Status",),
             until={"Status": "Stopped"},
             retries=short,
             delay=delay,
-            on_error="continue",
         ),
         dataclasses.replace(worker, id="settle.again"),
-        Call(
-            id="settle.pending",
-            command="@read-registry",
-            parameters={"values": [{"path": _SERVICING}]},
+        query(
+            "settle.pending",
+            "@read-registry",
+            {"values": [{"path": _SERVICING}]},
             select=("key_exists",),
             until={"key_exists": False},
             retries=min(short, 3),
             delay=delay,
-            on_error="continue",
         ),
     )
 
 
 def enable_calls(services: t.Sequence[str]) -> tuple[Call, ...]:
     """Return the calls that make disabled services startable, after recording their start types."""
-    found: list[Call] = list(make_key(MARKER, "enable.")) if services else []
+    enabling: list[Call] = list(make_key(MARKER, "enable.")) if services else []
     for name in services:
         parameters: dict[str, Json] = {"Name": name, "StartupType": "Manual"}
-        found.append(set_value(f"enable.{name}.mark", MARKER, name, "String", "Disabled"))
-        enable = Call(id=f"enable.{name}", command="Set-Service", parameters=parameters, select=())
+        enabling.append(set_value(f"enable.{name}.mark", MARKER, name, "String", "Disabled"))
+        enable = action(f"enable.{name}", "Set-Service", parameters)
         # Only recorded services are changed; an installer that misses a service reports it.
-        found.append(dataclasses.replace(enable, needs=(f"enable.{name}.mark",)))
-    return tuple(dataclasses.replace(call, on_error="continue") for call in found)
+        enabling.append(dataclasses.replace(enable, needs=(f"enable.{name}.mark",)))
+    return tuple(dataclasses.replace(call, on_error="continue") for call in enabling)
 
 
 def restore_calls(services: t.Mapping[str, str]) -> tuple[Call, ...]:
@@ -185,19 +177,19 @@ def restore_calls(services: t.Mapping[str, str]) -> tuple[Call, ...]:
     Args:
         services: start types by service name.
     """
-    found: list[Call] = []
+    restoring: list[Call] = []
     for name, start in services.items():
         stop: dict[str, Json] = {"Name": name, "Force": True}
         if start == "Disabled":
-            found.append(_ask(f"restore.{name}.stop", "Stop-Service", stop, ()))
-        found.append(_ask(f"restore.{name}", "Set-Service", {"Name": name, "StartupType": start}, ()))
+            restoring.append(_ask(f"restore.{name}.stop", "Stop-Service", stop, ()))
+        restoring.append(_ask(f"restore.{name}", "Set-Service", {"Name": name, "StartupType": start}, ()))
         mark = remove_value(f"restore.{name}.mark", MARKER, name)
-        found.append(dataclasses.replace(mark, needs=(f"restore.{name}",), on_error="continue"))
-    return tuple(found)
+        restoring.append(dataclasses.replace(mark, needs=(f"restore.{name}",), on_error="continue"))
+    return tuple(restoring)
 
 
 def discard_call() -> Call:
-    """Return the calls that remove all patch files."""
+    """Return the call that removes all patch files."""
     parameters: dict[str, Json] = {"LiteralPath": CACHE, "Recurse": True, "Force": True}
     return _ask("discard", "Remove-Item", parameters, ())
 
@@ -257,13 +249,13 @@ def _package(item: t.Mapping[str, t.Any]) -> Package:
 
 
 def _logged(log: CallResult | None) -> dict[str, str]:
-    found: dict[str, str] = {}
+    titles: dict[str, str] = {}
     for item in log.output if log else ():
         # "Installation Successful: Windows successfully installed the following update: TITLE", in the node's language.
         title = str(item.get("Message") or "").strip().rpartition(": ")[2]
         for number in _KB.findall(title):
-            found.setdefault(f"KB{number}", title)
-    return found
+            titles.setdefault(f"KB{number}", title)
+    return titles
 
 
 def _leftovers(seen: Observation) -> Leftovers:
@@ -277,22 +269,22 @@ def _leftovers(seen: Observation) -> Leftovers:
         job = read_job(str(item.get("Line")))
         if not job.get("finished") and job.get(PID) in alive:
             running[str(item.get("Path")).rpartition("\\")[0].rpartition("\\")[2]] = int(job[PID])
-    there = {str(item.get("path")).lower(): item for item in seen["files"].output}
+    files = {str(item.get("path")).lower(): item for item in seen["files"].output}
     return Leftovers(
         batches=tuple(sorted(batches - results)),
         jobs=running,
         done=tuple(sorted((results & batches) | (jobs - set(running)))),
-        cache=bool(there.get(CACHE.lower(), {}).get("exists")),
+        cache=bool(files.get(CACHE.lower(), {}).get("exists")),
     )
 
 
 def read_job(text: str) -> dict[str, t.Any]:
     """Return the content of the status file of an async job; empty if it cannot be read."""
     try:
-        found = json.loads(text.lstrip("\ufeff"))
+        job = json.loads(text.lstrip("\ufeff"))
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return job if isinstance(job, dict) else {}
 
 
 def _settled(seen: Observation) -> bool:

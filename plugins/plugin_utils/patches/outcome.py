@@ -9,8 +9,8 @@ import typing as t
 
 from .patch import NodePatches, Patch, PatchState
 
-Outcome = t.Literal["done", "reboot", "already", "not_applicable", "not_offered", "passing", "failed"]
-"""Outcome of an installer; `passing`: a retry may succeed."""
+Outcome = t.Literal["done", "reboot", "already", "not_applicable", "not_offered", "temporary", "failed"]
+"""Outcome of an installer; `temporary`: a retry may succeed."""
 
 TRIES = 3
 """Number of attempts per patch in one run."""
@@ -40,18 +40,18 @@ class PatchRecord:
     verdict: PatchState | None = None
     """Latest observed state of the patch."""
     attempts: list[Attempt] = dataclasses.field(default_factory=list)
-    _looked: tuple[int, int] = (0, 0)
+    _observed_after: tuple[int, int] = (0, 0)
     """Number of attempts and reboots before the latest observation."""
 
     def record_state(self, verdict: PatchState, boots: int = 0) -> None:
         """Record an observation of the node after a number of reboots of this run."""
         self.first = self.first or verdict
         self.verdict = verdict
-        self._looked = (len(self.attempts), boots)
+        self._observed_after = (len(self.attempts), boots)
 
     def is_fresh(self, boots: int) -> bool:
-        """Whether the node was observed after the last attempt and reboot."""
-        return self._looked == (len(self.attempts), boots)
+        """Return whether the node was observed after the last attempt and reboot."""
+        return self._observed_after == (len(self.attempts), boots)
 
     @property
     def last(self) -> Attempt | None:
@@ -75,14 +75,14 @@ class PatchRecord:
         if self.verdict is None or self.verdict.status != "to_install" or len(self.attempts) >= TRIES:
             return False
         last = self.last
-        if last is None or last.outcome == "passing":
+        if last is None or last.outcome == "temporary":
             return True
         if last.outcome in ("not_applicable", "not_offered"):
             # It may depend on what was staged at that time.
             return last.boots < boots and len(self.attempts) == 1
         if last.outcome in ("done", "reboot"):
             # Not listed: Windows rolled it back, or does not list this kind of patch. A second run of the installer
-            # tells which, except for an .exe.
+            # shows which, except for an .exe.
             is_program = self.patch.file is not None and self.patch.file.extension == ".exe"
             return not is_program and len(self.attempts) == 1 and (last.outcome == "done" or last.boots < boots)
         return False
@@ -102,7 +102,7 @@ def conclude(record: PatchRecord, node: NodePatches, *, boots: int, blocked: str
         boots: number of reboots of this run.
         blocked: why the patch was not tried; empty if it was.
     """
-    verdict = record.verdict or PatchState(status="failed", why="the node was not asked")
+    verdict = record.verdict or PatchState(status="failed", why="the node was not observed")
     if verdict.status != "to_install":
         return verdict
     last = record.last
@@ -116,7 +116,7 @@ def conclude(record: PatchRecord, node: NodePatches, *, boots: int, blocked: str
         return PatchState(status="needs_reboot", why=last.why)
     if last.outcome in ("done", "reboot") and not record.is_fresh(boots):
         return PatchState(
-            status="failed", why=f"{last.why}; the run ended before Windows could be asked whether it is in"
+            status="failed", why=f"{last.why}; the run ended before Windows could be asked whether it is installed"
         )
     if last.outcome in ("done", "reboot"):
         return PatchState(status="failed", why=f"{last.why}; but Windows does not list it: {_why_unlisted(record)}")
@@ -127,10 +127,10 @@ def conclude(record: PatchRecord, node: NodePatches, *, boots: int, blocked: str
 
 def _not_offered(record: PatchRecord, node: NodePatches, last: Attempt) -> PatchState:
     if record.changed:
-        return PatchState(status="installed", why="Windows Update installed it and offers it no more")
+        return PatchState(status="installed", why="Windows Update installed it and no longer offers it")
     title = node.logged.get(record.patch.kb)
     if title:
-        why = f"Windows Update logged it as installed ({title}); it is listed and offered no more"
+        why = f"Windows Update logged it as installed ({title}); it is no longer listed or offered"
         return PatchState(status="superseded", why=why)
     return PatchState(status="not_offered", why=last.why)
 

@@ -195,8 +195,8 @@ def _listed(patch: Patch, node: NodePatches) -> PatchState:
     if patch.build is not None and patch.build[0] != node.header.build:
         why = f"it is for build {patch.build[0]}, this is {node.os_build}{_for_others(patch.build[0])}"
         return PatchState(status="not_applicable", why=why)
-    found = _by_packages(patch, node) or _by_build(patch, node) or _by_hotfix(patch, node) or _by_log(patch, node)
-    return found or PatchState(status="to_install", why="is not installed")
+    state = _by_packages(patch, node) or _by_build(patch, node) or _by_hotfix(patch, node) or _by_log(patch, node)
+    return state or PatchState(status="to_install", why="is not installed")
 
 
 def _for_others(build: int) -> str:

@@ -54,8 +54,8 @@ def result(run: PatchRun, *, check_mode: bool, may_reboot: bool, diff: bool, nam
     }
     bad = [entry for entry in entries if entry["status"] not in well]
     if bad:
-        told = f"{name}: {len(bad)} of {len(entries)} patches are not installed"
-        shown.update(failed=True, msg=f"{told}\n{table(entries)}")
+        summary = f"{name}: {len(bad)} of {len(entries)} patches are not installed"
+        shown.update(failed=True, msg=f"{summary}\n{table(entries)}")
     elif waits and may_reboot and not check_mode:
         limit = f"after {run.reboots} reboots (max_reboots)" if run.reboots else "and max_reboots is 0"
         text = f"{name}: the update stack still waits for a reboot {limit}"
@@ -65,8 +65,8 @@ def result(run: PatchRun, *, check_mode: bool, may_reboot: bool, diff: bool, nam
 
 def _verdicts(run: PatchRun, *, check_mode: bool) -> list[PatchState]:
     if run.seen is None:
-        return [PatchState(status="failed", why="the node was not asked") for dummy in run.records]
-    blocked = "" if check_mode else "it was not tried: the run ended before"
+        return [PatchState(status="failed", why="the node was not observed") for dummy in run.records]
+    blocked = "" if check_mode else "it was not attempted: the run ended first"
     if run.seen.node.stack_pending and not check_mode:
         blocked = "a reboot is pending, and nothing is installed before it; reboot the node, then run again"
     return [conclude(record, run.seen.node, boots=run.reboots, blocked=blocked) for record in run.records]
@@ -94,24 +94,24 @@ def table(entries: t.Sequence[t.Mapping[str, t.Any]]) -> str:
 
 def _changes(run: PatchRun, verdicts: t.Sequence[PatchState], *, check_mode: bool) -> list[dict[str, t.Any]]:
     """Return the changes in the form that node_state uses, for reports."""
-    found = []
+    changes = []
     for record, verdict in zip(run.records, verdicts, strict=True):
         if record.changed or (check_mode and verdict.status == "to_install"):
-            found.append({"type": "Patch", "name": record.patch.name, "action": "create", "why": verdict.why})
-    return found
+            changes.append({"type": "Patch", "name": record.patch.name, "action": "create", "why": verdict.why})
+    return changes
 
 
 def _diff(run: PatchRun, verdicts: t.Sequence[PatchState], before: str, after: str) -> list[dict[str, t.Any]]:
-    found: list[dict[str, t.Any]] = []
+    differences: list[dict[str, t.Any]] = []
     if before != after:
-        found.append(_change("OS build", before, after))
+        differences.append(_change("OS build", before, after))
     for record, verdict in zip(run.records, verdicts, strict=True):
         was: str = record.first.status if record.first else "unknown"
         now = "installed" if verdict.status == "to_install" else verdict.status
         was = "not installed" if was == "to_install" else was
         if was != now:
-            found.append(_change(f"Patch {record.patch.name}", was, now))
-    return found
+            differences.append(_change(f"Patch {record.patch.name}", was, now))
+    return differences
 
 
 def _change(header: str, before: str, after: str) -> dict[str, t.Any]:

@@ -29,9 +29,9 @@ def node_entry(
         check_mode: whether the run only checked.
     """
     notes = notes or {}
-    found = notes.get("found") or {}
-    result = result or found
-    before = str(found.get("os_build_before") or result.get("os_build_before") or "")
+    checked = notes.get("found") or {}
+    result = result or checked
+    before = str(checked.get("os_build_before") or result.get("os_build_before") or "")
     seconds = float(notes.get("finished") or 0) - float(notes.get("started") or 0)
     status, message = _status(notes, result)
     if check_mode and status == "not_started":
@@ -44,7 +44,7 @@ def node_entry(
         "os_build_after": str(result.get("os_build_after") or before),
         "patches": [
             {key: str(patch.get(key) or "") for key in ("name", "status", "message")}
-            for patch in result.get("patches") or found.get("patches") or ()
+            for patch in result.get("patches") or checked.get("patches") or ()
         ],
         "reboots": int(result.get("reboots") or 0),
         "minutes": round(max(0.0, seconds) / 60, 1) if notes.get("finished") else 0.0,
@@ -65,8 +65,8 @@ def _status(notes: t.Mapping[str, t.Any], result: t.Mapping[str, t.Any]) -> tupl
 
 def counts(nodes: t.Mapping[str, t.Mapping[str, t.Any]]) -> dict[str, int]:
     """Return the number of nodes by status."""
-    found = collections.Counter(entry["status"] for entry in nodes.values())
-    return {status: found[status] for status in STATUSES}
+    by_status = collections.Counter(entry["status"] for entry in nodes.values())
+    return {status: by_status[status] for status in STATUSES}
 
 
 def table(nodes: t.Mapping[str, t.Mapping[str, t.Any]], width: int = 200) -> list[str]:

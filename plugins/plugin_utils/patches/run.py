@@ -27,7 +27,7 @@ _STARTS = 3
 """How often the Windows Update job is started again after a connection failure that prevented its start."""
 _LEAST_FREE = 16 * 2**20
 """Free bytes that the node needs just to record the work."""
-_LOOKS = 3
+_MAX_WAITS = 3
 """How often the run waits for the work of earlier runs."""
 FIRST_POLL, POLL = 600, 900
 """How long the first poll and each later poll wait on the node for the end of an installation, in seconds. A cumulative
@@ -46,7 +46,7 @@ class PatchOptions:
     settle: float = 600.0
     """Time limit for the update stack to become idle after a reboot, in seconds."""
     check_mode: bool = False
-    """Accept unsupported versions of Windows."""
+    """Whether only to observe and report."""
 
 
 class PatchRun:
@@ -70,25 +70,25 @@ class PatchRun:
         self.records = [PatchRecord(patch=patch) for patch in patches]
         self.reboots = 0
         self.seen: PatchObservation | None = None
-        """The last look; None until the first one."""
+        """The latest observation; None before the first one."""
         self.first: PatchObservation | None = None
         self.warnings: list[str] = []
 
     def run(self) -> None:
-        """Do all the work. The records hold the outcome, also after an exception.
+        """Do all the work. The records contain the outcome, even after an exception.
 
         Raises:
             NodeError: the run cannot continue.
             AnsibleConnectionFailure: the node cannot be reached.
         """
-        seen = self._look_at_rest(settle=False)
+        seen = self._observe_when_idle(settle=False)
         self._session.check_windows(seen.node.header)
         if self._session.version_warning:
             self.warnings.append(self._session.version_warning)
         if self._options.check_mode:
             return
         while True:
-            if self._reboot_wanted(seen):
+            if self._reboot_needed(seen):
                 if not self._may_reboot():
                     break
                 self._reboot()
@@ -97,17 +97,17 @@ class PatchRun:
                 if not todo:
                     break
                 self._attempt(todo, seen)
-                if self._reboot_wanted(None) and self._may_reboot():
+                if self._reboot_needed(None) and self._may_reboot():
                     self._reboot()
-            seen = self._look_at_rest(settle=True)
+            seen = self._observe_when_idle(settle=True)
         self._tidy(seen)
 
     # --- Observing.
 
-    def _look_at_rest(self, *, settle: bool) -> PatchObservation:
+    def _observe_when_idle(self, *, settle: bool) -> PatchObservation:
         """Observe the node once no work of an earlier run is active."""
         seen = self._observe(settle=settle)
-        for dummy in range(_LOOKS):
+        for dummy in range(_MAX_WAITS):
             left = seen.leftovers
             self._node.forget(left.done)
             if self._options.check_mode or not (left.batches or left.jobs):
@@ -122,15 +122,15 @@ class PatchRun:
             back = patches_observe.restore_calls(self._restore)
             calls = (*patches_observe.settle_calls(self._options.settle), *back, *calls)
         try:
-            seen = patches_observe.read(self._node.observe(calls, step="look at the patches"))
+            seen = patches_observe.read(self._node.observe(calls, step="observe the patches"))
         except PatchesUnreadable as error:
-            raise NodeError(f"{self._node.name}: look at the patches: {error}") from error
+            raise NodeError(f"{self._node.name}: observe the patches: {error}") from error
         self.seen, self.first = seen, self.first or seen
         # Services that an earlier run did not restore are restored together with ours.
         self._restore = dict(seen.node.to_restore)
         self.warnings.extend(text for text in seen.warnings if text not in self.warnings)
         if not seen.settled:
-            self.warnings.append(f"the update stack still worked after {self._options.settle:.0f} s (settle_timeout)")
+            self.warnings.append(f"the update stack was still busy after {self._options.settle:.0f} s (settle_timeout)")
         for record in self.records:
             record.record_state(judge(record.patch, seen.node), self.reboots)
         return seen
@@ -138,7 +138,7 @@ class PatchRun:
     def _wait_for(self, left: Leftovers) -> None:
         """Wait for work of an earlier run that lost its connection or controller."""
         self._session.report_progress(
-            f"an earlier run is still at work here: waiting for it ({', '.join((*left.batches, *left.jobs))})"
+            f"an earlier run is still working on this node; waiting for it ({', '.join((*left.batches, *left.jobs))})"
         )
         for key in left.batches:
             self._node.wait(key, step="wait for an earlier run")
@@ -147,7 +147,7 @@ class PatchRun:
 
     # --- Rebooting.
 
-    def _reboot_wanted(self, seen: PatchObservation | None) -> bool:
+    def _reboot_needed(self, seen: PatchObservation | None) -> bool:
         """Return whether the node must reboot before anything else.
 
         Args:
@@ -193,7 +193,7 @@ class PatchRun:
         local = [file for file in record.patch.files if file.local]
         wrong = next((file for file in local if sha256(file.local) != file.sha256), None)
         if not why and wrong is not None:
-            why = f"{wrong.local} has not the SHA-256 that was given: it has {sha256(wrong.local)}"
+            why = f"{wrong.local}: expected SHA-256 {wrong.sha256}, got {sha256(wrong.local)}"
         if why:
             self._fail(record, why)
         return bool(why)
@@ -211,11 +211,11 @@ class PatchRun:
             target = patches_observe.path(record.patch, file)
             if not file.local or have.get(target.lower()) == file.sha256:
                 continue
-            self._session.report_progress(f"{record.patch.name}: pushing {file.name}")
+            self._session.report_progress(f"{record.patch.name}: uploading {file.name}")
             try:
-                pushed[target] = push(self._node, file.local, target, seen.pieces, f"push {file.name}")
+                pushed[target] = push(self._node, file.local, target, seen.pieces, f"upload {file.name}")
             except NodeError as error:
-                self._fail(record, f"{file.local} could not be pushed: {error}")
+                self._fail(record, f"{file.local} could not be uploaded: {error}")
                 return False
         return True
 
@@ -245,10 +245,10 @@ class PatchRun:
         try:
             answer = self._node.run(_batch(calls), step="install patches", system=True)
         except BatchLost as lost:
-            # What it did shows in the next look; a job of Windows Update that still runs is waited for there.
-            self.warnings.append(f"{lost}; looking again at what the node has")
+            # The next observation shows what it did, and waits for a job of Windows Update that still runs.
+            self.warnings.append(f"{lost}; observing the node again")
             for record in (*(public if job else ()), *files):
-                record.attempts.append(Attempt(outcome="passing", why="the node lost the work", boots=self.reboots))
+                record.attempts.append(Attempt(outcome="temporary", why="the node lost the batch", boots=self.reboots))
             return
         waited = answer.calls.get(patches_update.WAITED)
         if job and (waited is None or waited.ok):
@@ -268,11 +268,11 @@ class PatchRun:
         Returns:
             Its key and process id. The key is empty if it could not be started, which counts as the patches' attempt.
         """
-        wanted = patches_update.arguments([record.patch for record in public], self._options.server)
+        job_options = patches_update.arguments([record.patch for record in public], self._options.server)
         step, why = "start Windows Update", f"in {_STARTS} attempts"
         for dummy in range(_STARTS):
             key = f"{JOB_KEY}{uuid.uuid4()}"
-            job = self._node.start_job(patches_update.ACTION, wanted, key, step=step)
+            job = self._node.start_job(patches_update.ACTION, job_options, key, step=step)
             if job is None:
                 line = self._node.observe(patches_update.find_calls(key), step=step)[patches_update.JOB].first
                 job = patches_observe.read_job(str((line or {}).get("Line")))
@@ -307,10 +307,10 @@ class PatchRun:
         """Print the progress of a batch at each poll."""
         if progress.id in patches_update.UPDATE:
             names = ", ".join(record.patch.name for record in public)
-            self._session.report_progress(f"Windows Update is at work: {names}")
+            self._session.report_progress(f"Windows Update is installing {names}")
         elif match := re.fullmatch(r"p(\d+)\.(.+)", progress.id):
             number, what = int(match[1]), match[2]
-            doing = "installing" if what == "install" else "bringing and checking"
+            doing = "installing" if what == "install" else "downloading and checking"
             self._session.report_progress(f"{number + 1}/{len(files)} {files[number].patch.name}: {doing}")
 
 

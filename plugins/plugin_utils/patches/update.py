@@ -10,6 +10,7 @@ from __future__ import annotations
 import typing as t
 
 from ..remote.node import FOLDER
+from ..wire.calls import query
 from ..wire.messages import Call, CallResult, Json
 from ..wire.scopes import Scope
 from .codes import describe, meaning, unsigned
@@ -45,17 +46,7 @@ def arguments(patches: t.Sequence[Patch], server: str) -> dict[str, t.Any]:
 def find_calls(key: str) -> tuple[Call, ...]:
     """Return the calls that look for the job in a key's folder, after a connection failure at its start."""
     parameters: dict[str, Json] = {"Path": f"{FOLDER}\\{key}\\j*", "Pattern": PID}
-    return (
-        Call(
-            id=JOB,
-            command="Select-String",
-            parameters=parameters,
-            select=("Line",),
-            until={"LineNumber": 1},
-            retries=5,
-            on_error="continue",
-        ),
-    )
+    return (query(JOB, "Select-String", parameters, select=("Line",), until={"LineNumber": 1}, retries=5),)
 
 
 def wait_calls(key: str, pid: int, timeout: float) -> tuple[Call, ...]:
@@ -70,37 +61,32 @@ def wait_calls(key: str, pid: int, timeout: float) -> tuple[Call, ...]:
     calls: list[Call] = []
     if pid:
         # After a reboot another process may have that id.
-        alive = Call(
-            id=UPDATE.id("alive"),
-            command="Get-Process",
-            parameters={"Id": pid},
-            select=(),
-            until={"ProcessName": ["powershell", "pwsh"]},
-            on_error="continue",
+        alive = query(
+            UPDATE.id("alive"), "Get-Process", {"Id": pid}, select=(), until={"ProcessName": ["powershell", "pwsh"]}
         )
-        wait = Call(
-            id=WAITED,
-            command="Wait-Process",
-            parameters={"Id": pid, "Timeout": max(1, int(timeout))},
+        wait = query(
+            WAITED,
+            "Wait-Process",
+            {"Id": pid, "Timeout": max(1, int(timeout))},
             select=(),
             needs=(alive.id,),
             timeout=timeout + 60,
-            on_error="continue",
             long=True,
         )
         calls = [alive, wait]
     return (
         *calls,
-        Call(
-            id=ENDED,
-            command="Select-String",
-            parameters={"Path": job, "Pattern": '"finished":\\s*(true|1)\\b'},
+        query(
+            ENDED,
+            "Select-String",
+            {"Path": job, "Pattern": '"finished":\\s*(true|1)\\b'},
             select=(),
             until={"LineNumber": 1},
             retries=3,
             delay=_DELAY,
+            on_error="stop",
         ),
-        Call(id=ANSWER, command="Get-Content", parameters={"Path": job, "Raw": True}, on_error="continue"),
+        query(ANSWER, "Get-Content", {"Path": job, "Raw": True}),
     )
 
 
@@ -118,7 +104,7 @@ def read(answer: CallResult | None, patches: t.Sequence[Patch], boots: int) -> d
     result = _result(answer)
     if not result.get("finished"):
         why = "Windows Update did not answer in time" if result else "Windows Update's answer was lost"
-        return {patch.name: Attempt(outcome="passing", why=why, boots=boots) for patch in patches}
+        return {patch.name: Attempt(outcome="temporary", why=why, boots=boots) for patch in patches}
     return {patch.name: _attempt(patch, result, boots) for patch in patches}
 
 
@@ -141,12 +127,12 @@ def _attempt(patch: Patch, result: t.Mapping[str, t.Any], boots: int) -> Attempt
     if mine:
         # Another update's download failed, or a reboot was pending: then none is installed.
         return Attempt(
-            outcome="passing", why=f"Windows Update did not install {title}: {_message(result)}", boots=boots
+            outcome="temporary", why=f"Windows Update did not install {title}: {_message(result)}", boots=boots
         )
     if result.get("failed") and not result.get("updates"):
         code = int(result.get("hresult") or 0)
         kind = meaning(code) if unsigned(code) else "failed"
-        return Attempt(outcome="passing" if kind == "passing" else "failed", why=_message(result), boots=boots)
+        return Attempt(outcome="temporary" if kind == "temporary" else "failed", why=_message(result), boots=boots)
     filtered = _of(patch, result.get("filtered_updates"))
     if filtered and "hidden" in (filtered[0].get("filtered_reasons") or ()):
         return Attempt(outcome="not_offered", why=f"{filtered[0].get('title')} is hidden on this machine", boots=boots)
@@ -156,17 +142,17 @@ def _attempt(patch: Patch, result: t.Mapping[str, t.Any], boots: int) -> Attempt
 
 def _of(patch: Patch, updates: t.Any) -> list[t.Mapping[str, t.Any]]:
     number = patch.kb.removeprefix("KB")
-    found = []
+    matching = []
     for update in (updates or {}).values() if isinstance(updates, t.Mapping) else ():
         kbs = update.get("kb")
         if number in [str(kb).removeprefix("KB") for kb in (kbs if isinstance(kbs, list) else [kbs])]:
-            found.append(update)
-    return found
+            matching.append(update)
+    return matching
 
 
 def _message(result: t.Mapping[str, t.Any]) -> str:
     """Return the message of win_updates, with its HRESULT in words."""
     # "Searching for updates:", for example.
-    message = str(result.get("msg") or "it did not say why").strip().removesuffix(":")
+    message = str(result.get("msg") or "no reason was reported").strip().removesuffix(":")
     code = int(result.get("hresult") or 0)
     return f"{message}: {describe(code)}" if unsigned(code) else message

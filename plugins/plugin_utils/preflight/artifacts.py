@@ -102,7 +102,7 @@ def _wanted(lists: object, where: str, sources: t.Mapping[str, t.Any]) -> list[d
     given = {
         name: sources[name] for name in ("kinds", "sites", "mirror", "upstream", "verify", "urls") if name in sources
     }
-    return cache.wanted(lists, where, cache_dir="C:\\cache", **given)
+    return cache.resources_for_versions(lists, where, cache_dir="C:\\cache", **given)
 
 
 def _source_problems(sources: t.Mapping[str, t.Any], mirror: str) -> t.Iterator[Problem]:

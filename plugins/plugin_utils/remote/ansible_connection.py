@@ -121,7 +121,7 @@ class ModuleRunner:
         """Commands sent so far."""
         self._abandoned = OrphanedShells()
         self.boot = ""
-        """When the node booted, by its last answer; empty where it has not said, or may have booted again since."""
+        """When the node booted, according to its last answer; empty if unknown, or if it may have booted since."""
 
     @property
     def _connection(self) -> Connection:
@@ -220,7 +220,7 @@ class ModuleRunner:
         )
         if plugin is None:
             collection = name.rpartition(".")[0]
-            raise LookupError(f"{name} is not there: install the collection {collection}")
+            raise LookupError(f"{name} is not installed: install the collection {collection}")
         return plugin
 
     def reset(self) -> None:

@@ -14,6 +14,7 @@ import binascii
 import hashlib
 import typing as t
 
+from ..wire.calls import query
 from ..wire.messages import Call, Json, Observation
 from .errors import NodeError
 from .protocol import RemoteNode
@@ -41,20 +42,23 @@ def fetch(node: RemoteNode, path: str, size: int, sha256: str, target: t.BinaryI
     """
     digest, offset, pieces = hashlib.sha256(), 0, 0
     while offset < size:
-        step = f"bring {path}, {offset * 100 // size} %"
+        step = f"download {path}, {offset * 100 // size} %"
         # Keep megabytes of base64 out of the log.
         seen = node.observe((_piece(path, offset),), step=step, private=True)
         data = _data(seen, node.name, step)
         if len(data) > min(PIECE, size - offset):
-            raise NodeError(f"{node.name}: {step}: expected {min(PIECE, size - offset)} bytes at most, got {len(data)}")
+            raise NodeError(f"{node.name}: {step}: expected at most {min(PIECE, size - offset)} bytes, got {len(data)}")
         if not data:
-            raise NodeError(f"{node.name}: {step}: the file ended after {offset} of {size} bytes")
+            raise NodeError(f"{node.name}: {step}: expected {size} bytes, got {offset}: the file became shorter")
         digest.update(data)
         target.write(data)
         offset += len(data)
         pieces += 1
     if offset != size or digest.hexdigest() != sha256.lower():
-        raise NodeError(f"{node.name}: bring {path}: its SHA-256 is {digest.hexdigest()}, expected {sha256.lower()}")
+        raise NodeError(
+            f"{node.name}: download {path}: expected SHA-256 {sha256.lower()}, got {digest.hexdigest()}. "
+            "The file changed during the download: run again."
+        )
     return pieces
 
 
@@ -66,14 +70,14 @@ def _piece(path: str, offset: int) -> Call:
         "offset": offset,
         "limit": PIECE,
     }
-    return Call(id="piece", command="@read-file", parameters=parameters)
+    return query("piece", "@read-file", parameters, on_error="stop")
 
 
 def _data(seen: Observation, name: str, step: str) -> bytes:
     result = seen.calls.get("piece")
     if result is None or not result.ok or not result.first or not result.first.get("exists"):
-        raise NodeError(f"{name}: {step}: {result.error if result and result.error else 'the file is gone'}")
+        raise NodeError(f"{name}: {step}: {result.error if result and result.error else 'the file no longer exists'}")
     try:
         return base64.b64decode(str(result.first.get("content") or ""), validate=True)
     except binascii.Error as error:
-        raise NodeError(f"{name}: {step}: what came is no base64: {error}") from error
+        raise NodeError(f"{name}: {step}: expected base64: {error}") from error

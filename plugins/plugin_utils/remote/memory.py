@@ -8,8 +8,8 @@ copied, and Python writes to every object that it uses: reference counts, and ma
 tests/integration/test_memory.py measures `site.yml` with ten nodes over psrp: a peak of 360 MB and 33 CPU seconds with
 the measures of this module, 460 MB and 44 CPU seconds without them. They replace each other in part: without the
 libraries the peak is 365 MB, without gc.freeze 365 MB, without the thresholds 362 MB, and without both fork hooks 430
-MB. Options of mallopt(3), malloc_trim(3) at each task and templating in processes of its own saved less than 20 % and
-are gone.
+MB. Options of mallopt(3), malloc_trim(3) at each task and templating in separate processes saved less than 20 %, so
+they were removed.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ def failure(result: t.Mapping[str, t.Any], private: bool) -> str:
         return policy
     message = str(result.get("msg") or "the module failed")
     if private:
-        return f"{message} (its output is hidden: it may hold secrets)"
+        return f"{message} (its output is hidden, because it may contain secrets)"
     output = _output(result)
     return f"{message}\n{output[-2000:]}" if output else message
 

@@ -38,7 +38,7 @@ class Node:
     Args:
         action: the running action plugin, whose connection is used.
         task_vars: the variables of its task.
-        patience: time limits.
+        timeouts: time limits.
         on_progress: receives the progress of detached batches.
         clock: replaces time.monotonic in tests.
         sleep: replaces time.sleep in tests.
@@ -49,17 +49,17 @@ class Node:
         action: AnsibleAction,
         task_vars: t.Mapping[str, t.Any],
         *,
-        patience: Timeouts | None = None,
+        timeouts: Timeouts | None = None,
         on_progress: t.Callable[[Progress], None] | None = None,
         clock: t.Callable[[], float] = time.monotonic,
         sleep: t.Callable[[float], None] = time.sleep,
     ) -> None:
         self.name = str(task_vars.get("inventory_hostname") or "node")
-        self.patience = patience or Timeouts()
+        self.timeouts = timeouts or Timeouts()
         self.on_progress = on_progress
         self._runner = ModuleRunner(action, task_vars)
         self._clock, self._sleep = clock, sleep
-        self._outage = Outage(self._runner.reset, self.patience, clock, sleep)
+        self._outage = Outage(self._runner.reset, clock, sleep)
         self._may_reboot = False
         self._garbled = 0
         self._forget: tuple[str, ...] = ()
@@ -126,7 +126,7 @@ class Node:
         self._asked[key] = batch.calls
         private = private or batch.secret
         self._may_reboot = may_reboot
-        deadline = self._clock() + self.patience.batch
+        deadline = self._clock() + self.timeouts.batch
         for dummy in range(_SENDS):
             started = False
             try:
@@ -136,7 +136,7 @@ class Node:
                 self._recover(error, step)
                 answer = None
             if answer is None or answer.state == "known":
-                poll = min(self.patience.poll, self.patience.watched_poll) if batch.watched else self.patience.poll
+                poll = min(self.timeouts.poll, self.timeouts.watched_poll) if batch.watched else self.timeouts.poll
                 answer = self._collect(key, step, deadline, private=private, started=started, poll=poll)
             if answer.state == "unknown":
                 continue
@@ -144,9 +144,9 @@ class Node:
             self._runner.close_abandoned()
             if answer.state == "lost":
                 where = f" at {answer.progress.id}" if answer.progress else ""
-                raise BatchLost(f"{self.name}: {step}: the node lost the work{where}", answer.progress)
+                raise BatchLost(f"{self.name}: {step}: the node lost the batch{where}", answer.progress)
             return answer
-        raise NodeError(f"{self.name}: {step}: the batch did not arrive in {_SENDS} attempts")
+        raise NodeError(f"{self.name}: {step}: the node did not receive the batch in {_SENDS} attempts")
 
     def wait(self, key: str, *, step: str) -> Observation:
         """Wait for a batch that an earlier run left running, and remove its result from the node.
@@ -158,8 +158,8 @@ class Node:
             NodeError: as in `run`.
             AnsibleConnectionFailure: as in `run`.
         """
-        end = self._clock() + self.patience.batch
-        answer = self._collect(key, step, end, private=True, started=False, poll=self.patience.poll)
+        end = self._clock() + self.timeouts.batch
+        answer = self._collect(key, step, end, private=True, started=False, poll=self.timeouts.poll)
         self._forget = (*self._forget, key)
         return answer
 
@@ -186,7 +186,7 @@ class Node:
                 self._forget = ()
                 self._runner.close_abandoned()
                 return key
-        raise NodeError(f"{self.name}: {step}: the batch did not arrive in {_SENDS} attempts")
+        raise NodeError(f"{self.name}: {step}: the node did not receive the batch in {_SENDS} attempts")
 
     def peek(self, key: str, *, step: str, seconds: float, asked: t.Sequence[Call] = ()) -> Observation:
         """Return the observation of a batch that was left running, after waiting for a while.
@@ -206,7 +206,7 @@ class Node:
         """
         self._asked[key] = asked
         deadline = self._clock() + seconds
-        answer = self._poll(key, step, deadline, private=True, started=False, poll=self.patience.poll)
+        answer = self._poll(key, step, deadline, private=True, started=False, poll=self.timeouts.poll)
         if answer.state != "running":
             self._forget = (*self._forget, key)
         return answer
@@ -235,7 +235,7 @@ class Node:
             AnsibleConnectionFailure: the node cannot be reached.
         """
         try:
-            job = (int(self.patience.batch) + 600, f"{FOLDER}\\{key}")
+            job = (int(self.timeouts.batch) + 600, f"{FOLDER}\\{key}")
             result = self._runner.start_job(name, arguments, detach=job)
             if result.get("unreachable"):
                 raise ConnectionLost(str(result.get("msg")))
@@ -286,7 +286,7 @@ class Node:
             send=lambda batch: self._send_reboot(batch, step),
             reconnect=self._runner.reset,
             away=(ConnectionLost, NodeError),
-            timeout=self.patience.reboot,
+            timeout=self.timeouts.reboot,
             clock=self._clock,
             sleep=self._sleep,
         )
@@ -312,8 +312,8 @@ class Node:
         if answer.state == "running":
             where = f", now at {answer.progress.id}" if answer.progress else ""
             raise NodeError(
-                f"{self.name}: {step}: not finished after {self.patience.batch:.0f} seconds (timeout){where}; "
-                "the node goes on with it"
+                f"{self.name}: {step}: not finished after {self.timeouts.batch:.0f} seconds (timeout){where}; "
+                "the batch keeps running on the node"
             )
         return answer
 
@@ -339,7 +339,7 @@ class Node:
                 return answer
             if answer.progress and self.on_progress:
                 self.on_progress(answer.progress)
-            poll = max(poll, min(poll * 4, self.patience.longest_poll))
+            poll = max(poll, min(poll * 4, self.timeouts.longest_poll))
             if self._clock() >= deadline:
                 return answer
 
@@ -351,10 +351,10 @@ class Node:
             raise NodeError(f"{self.name}: {step}: {KEEPS_FILES}")
         wire = json.dumps(batch.to_wire(), separators=(",", ":"))
         if len(wire) > MAX_BATCH_BYTES:
-            accepted = f"at most {MAX_BATCH_BYTES} are accepted"
-            raise NodeError(f"{self.name}: {step}: {len(wire)} bytes in one batch; {accepted}")
+            expected = f"expected at most {MAX_BATCH_BYTES} bytes in one batch"
+            raise NodeError(f"{self.name}: {step}: {expected}, got {len(wire)}")
         # The watchdog ends the batch at its limit, so it gets more time than ours.
-        job = (int(self.patience.batch) + 600, f"{FOLDER}\\{batch.key}") if detach else None
+        job = (int(self.timeouts.batch) + 600, f"{FOLDER}\\{batch.key}") if detach else None
         collects = batch.mode == "collect"
         result = self._runner.execute(wire, private=private, detach=job, system=system, collects=collects)
         observation = result.get("observation")
@@ -382,6 +382,6 @@ class Node:
     def _recover(self, lost: ConnectionLost, step: str) -> None:
         """Connect again with growing pauses, until there is a connection or the time is up."""
         try:
-            self._outage.reconnect(lost, may_reboot=self._may_reboot)
+            self._outage.reconnect(lost, self.timeouts, may_reboot=self._may_reboot)
         except ReconnectFailed as error:
             raise AnsibleConnectionFailure(printable(f"{self.name}: {step}: {error}")) from error

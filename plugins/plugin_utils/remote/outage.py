@@ -25,7 +25,6 @@ class Outage:
 
     Args:
         reset: connects once.
-        timeouts: time limits.
         clock: returns a time in seconds.
         sleep: waits for a number of seconds.
     """
@@ -33,12 +32,10 @@ class Outage:
     def __init__(
         self,
         reset: t.Callable[[], None],
-        timeouts: Timeouts,
         clock: t.Callable[[], float],
         sleep: t.Callable[[float], None],
     ) -> None:
-        self._reset, self._timeouts = reset, timeouts
-        self._clock, self._sleep = clock, sleep
+        self._reset, self._clock, self._sleep = reset, clock, sleep
         self._reached = False
         self._began: float | None = None
         self._pause = _FIRST_PAUSE
@@ -51,11 +48,12 @@ class Outage:
         self._pause = _FIRST_PAUSE
         self._refusals = 0
 
-    def reconnect(self, lost: Exception, *, may_reboot: bool = False) -> None:
+    def reconnect(self, lost: Exception, timeouts: Timeouts, *, may_reboot: bool = False) -> None:
         """Connect again, until there is a connection or the time is up.
 
         Args:
             lost: the error that the connection failed with.
+            timeouts: time limits.
             may_reboot: whether the node may be rebooting, which takes longer than other outages.
 
         Raises:
@@ -66,8 +64,8 @@ class Outage:
         error = lost
         while True:
             self._refusals += _REFUSED.search(str(error)) is not None
-            limit = self._timeouts.reconnect if self._reached else self._timeouts.first_contact
-            limit = max(limit, self._timeouts.reboot) if may_reboot and self._reached else limit
+            limit = timeouts.reconnect if self._reached else timeouts.first_contact
+            limit = max(limit, timeouts.reboot) if may_reboot and self._reached else limit
             if self._clock() - self._began + self._pause > limit or self._refusals >= self._allowed_refusals():
                 raise ReconnectFailed(str(error)) from error
             self._sleep(self._pause)

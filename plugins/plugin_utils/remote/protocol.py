@@ -28,7 +28,7 @@ class RemoteNode(t.Protocol):
         """Run a batch at most once."""
 
     def wait(self, key: str, *, step: str) -> Observation:
-        """Wait for a batch that an earlier run left at work."""
+        """Wait for a batch that an earlier run left running."""
 
     def forget(self, keys: t.Iterable[str]) -> None:
         """Make the next command delete the results of these keys."""

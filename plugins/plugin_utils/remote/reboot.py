@@ -15,6 +15,7 @@ import time
 import typing as t
 import uuid
 
+from ..wire.calls import action, query
 from ..wire.messages import Batch, Call, CallResult, Observation
 
 LOGON_KEY = "HKLM:\\SOFTWARE\\Microsoft\\Windows NT\\CurrentVersion\\Winlogon\\AutoLogonChecked"
@@ -63,22 +64,10 @@ def order(message: str, *, delay: int = _DELAY) -> tuple[Call, ...]:
     """
     arguments = ("/r", "/t", str(delay), "/c", message)
     return (
-        Call(
-            id="logon",
-            command="Remove-Item",
-            parameters={"LiteralPath": LOGON_KEY, "Force": True},
-            select=(),
-            on_error="continue",
-        ),
-        Call(
-            id="order",
-            command="shutdown.exe",
-            arguments=arguments,
-            success_codes=(0, _IN_PROGRESS),
-            on_error="continue",
-        ),
-        Call(id="cancel", command="shutdown.exe", arguments=("/a",), unless=("order",), on_error="continue"),
-        Call(id="again", command="shutdown.exe", arguments=arguments, unless=("order",), on_error="continue"),
+        action("logon", "Remove-Item", {"LiteralPath": LOGON_KEY, "Force": True}, on_error="continue"),
+        action("order", "shutdown.exe", arguments=arguments, success_codes=(0, _IN_PROGRESS), on_error="continue"),
+        action("cancel", "shutdown.exe", arguments=("/a",), unless=("order",), on_error="continue"),
+        action("again", "shutdown.exe", arguments=arguments, unless=("order",), on_error="continue"),
     )
 
 
@@ -92,17 +81,16 @@ def is_ordered(results: t.Mapping[str, CallResult]) -> bool:
     return any(result.ok and not result.skipped for result in orders)
 
 
-def question() -> tuple[Call, ...]:
+def wait_calls() -> tuple[Call, ...]:
     """Return the calls that wait on the node until its logon screen is up; every observation has the boot time."""
     return (
-        Call(
-            id="logon",
-            command="@read-registry",
-            parameters={"values": [{"path": LOGON_KEY}]},
+        query(
+            "logon",
+            "@read-registry",
+            {"values": [{"path": LOGON_KEY}]},
             select=("key_exists",),
             until={"key_exists": True},
             retries=_LONGEST_QUESTION,
-            on_error="continue",
         ),
     )
 
@@ -163,7 +151,7 @@ class Reboot:
         self.sleep(_GOING_DOWN)
         while self.clock() < deadline:
             try:
-                seen = self.send(Batch(calls=question()))
+                seen = self.send(Batch(calls=wait_calls()))
             except self.away as lost:
                 error = str(lost) or type(lost).__name__
                 self._reconnect(deadline)
@@ -171,11 +159,11 @@ class Reboot:
             if seen is not None and is_another_boot(boot, seen.boot):
                 if seen["logon"].ok:
                     return
-                error = "it has booted, and its logon screen is not up yet"
+                error = "it has booted, but its logon screen is not up yet"
             elif seen is not None and not ordered:
                 ordered, error = self._order(message, deadline)
             elif seen is not None:
-                error = "a reboot was ordered, but it still runs"
+                error = "a reboot was ordered, but it has not shut down yet"
             self.sleep(_PAUSE)
         raise NotRebooted(f"expected the node to be back within {self.timeout:.0f} seconds; last seen: {error}")
 
@@ -190,15 +178,15 @@ class Reboot:
             self._reconnect(deadline)
             return False, str(lost) or type(lost).__name__
         if seen is None or seen.state in ("unknown", "running"):
-            return False, "the order was not answered"
+            return False, "it did not answer the order to reboot"
         if seen.state == "lost":
             # The session was ended while it sent the order. A second order is harmless: it ends with 1115.
             self.keys.append(str(uuid.uuid4()))
-            return False, "the order was interrupted"
+            return False, "the order to reboot was interrupted"
         refused = [seen[name] for name in ("order", "again")]
         if not any(result.ok for result in refused):
-            said = " ".join(f"{refused[-1].stderr} {refused[-1].stdout}".split())
-            raise NotRebooted(f"shutdown.exe ended with {refused[-1].exit_code}: {said}")
+            output = " ".join(f"{refused[-1].stderr} {refused[-1].stdout}".split())
+            raise NotRebooted(f"shutdown.exe ended with {refused[-1].exit_code}: {output}")
         return True, ""
 
     def _reconnect(self, deadline: float) -> None:

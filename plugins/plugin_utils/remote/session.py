@@ -26,7 +26,7 @@ class NodeSession(t.Generic[N]):
     Args:
         node: the node.
         allow_unsupported_windows: whether to continue on versions of Windows that are not supported.
-        say: prints a line of progress; None: progress is not shown.
+        notify: prints a line of progress; None: progress is not shown.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class NodeSession(t.Generic[N]):
         node: N,
         *,
         allow_unsupported_windows: bool = False,
-        say: t.Callable[[str], object] | None = None,
+        notify: t.Callable[[str], object] | None = None,
     ) -> None:
         self.node = node
         self.name = node.name
@@ -43,17 +43,17 @@ class NodeSession(t.Generic[N]):
         self.warnings: list[str] = []
         """Warnings for the user, each with the node's name in front."""
         self._allow_unsupported = allow_unsupported_windows
-        self._say = say
+        self._notify = notify
 
     @property
     def shows_progress(self) -> bool:
-        """Whether `tell` prints anything."""
-        return self._say is not None
+        """Whether `report_progress` prints anything."""
+        return self._notify is not None
 
     def report_progress(self, text: str) -> None:
         """Print a line of progress with the node's name in front."""
-        if self._say is not None:
-            self._say(f"{self.name}: {text}")
+        if self._notify is not None:
+            self._notify(f"{self.name}: {text}")
 
     def warn(self, text: str) -> None:
         """Add a warning with the node's name in front."""
@@ -113,5 +113,5 @@ class NodeSession(t.Generic[N]):
         """A warning about the node's Windows if its version is accepted but not supported; else empty."""
         if self.windows is None or not self.windows.unsupported:
             return ""
-        found = self.windows.unsupported.partition(";")[0]
-        return f"{found}; it is treated as Windows Server {self.windows.nearest_version}"
+        reason = self.windows.unsupported.partition(";")[0]
+        return f"{reason}; it is treated as Windows Server {self.windows.nearest_version}"

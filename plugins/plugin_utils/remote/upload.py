@@ -10,6 +10,7 @@ import pathlib
 import tempfile
 import typing as t
 
+from ..wire.calls import action
 from ..wire.messages import Call, Json
 from ..wire.scopes import Scope
 from .protocol import RemoteNode
@@ -30,7 +31,7 @@ class Piece:
     size: int
 
 
-def sha256(local: str) -> str:
+def sha256(local: str | pathlib.Path) -> str:
     """Return the SHA-256 of a file on the controller."""
     with pathlib.Path(local).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
@@ -50,14 +51,14 @@ def pieces(target: str, size: int) -> tuple[Piece, ...]:
     )
 
 
-def push(node: RemoteNode, local: str, target: str, there: t.Mapping[str, int], step: str) -> int:
+def push(node: RemoteNode, local: str, target: str, uploaded: t.Mapping[str, int], step: str) -> int:
     """Upload the missing pieces.
 
     Args:
         node: the node.
         local: path on the controller.
         target: Windows path of the complete file; its folder exists.
-        there: sizes of the pieces on the node, by path in lower case.
+        uploaded: sizes of the pieces on the node, by path in lower case.
         step: name of the step, for messages.
 
     Returns:
@@ -67,15 +68,15 @@ def push(node: RemoteNode, local: str, target: str, there: t.Mapping[str, int], 
         NodeError: as in `Node.put`.
         AnsibleConnectionFailure: as in `Node.put`.
     """
-    wanted = pieces(target, pathlib.Path(local).stat().st_size)
-    for piece in wanted:
+    file_pieces = pieces(target, pathlib.Path(local).stat().st_size)
+    for piece in file_pieces:
         # A piece of the right size is complete; the hash of the whole file is checked in the end.
-        if there.get(piece.path.lower()) == piece.size:
+        if uploaded.get(piece.path.lower()) == piece.size:
             continue
         with tempfile.NamedTemporaryFile(prefix="winkube-push-") as part:
             _copy(local, piece, part)
             node.put(part.name, piece.path, step=step)
-    return len(wanted)
+    return len(file_pieces)
 
 
 def _copy(local: str, piece: Piece, part: t.IO[bytes]) -> None:
@@ -113,18 +114,16 @@ def join_calls(target: str, digest: str, count: int, index: int, destination: st
     scope = join_scope(index)
     names = [f"{target}.piece-{number:02}" for number in range(count)]
     whole = names[0]
-    found: list[Call] = []
+    calls: list[Call] = []
     needs: tuple[str, ...] = ()
     if count > 1:
         whole = f"{target}.part"
-        words = ("/d", "/c", "copy", "/b", "/y", "+".join(names), whole)
-        found.append(Call(id=scope.id("copy"), command="cmd.exe", arguments=words, timeout=1800, long=True))
+        arguments = ("/d", "/c", "copy", "/b", "/y", "+".join(names), whole)
+        calls.append(action(scope.id("copy"), "cmd.exe", arguments=arguments, timeout=1800, long=True))
         needs = (scope.id("copy"),)
     commit: dict[str, Json] = {"path": whole, "destination": destination or target, "sha256": digest}
-    found.append(
-        Call(id=scope.id("commit"), command="@commit-file", parameters=commit, select=("sha256",), needs=needs)
-    )
+    calls.append(action(scope.id("commit"), "@commit-file", commit, select=("sha256",), needs=needs))
     # Wrong pieces are useless to a later attempt.
     drop: dict[str, Json] = {"Path": f"{target}.piece-*", "Force": True, "ErrorAction": "SilentlyContinue"}
-    found.append(Call(id=scope.id("drop"), command="Remove-Item", parameters=drop, select=()))
-    return tuple(found)
+    calls.append(action(scope.id("drop"), "Remove-Item", drop))
+    return tuple(calls)

@@ -26,11 +26,11 @@ def table(nodes: t.Mapping[str, t.Mapping[str, t.Any]], width: int = 150, *, joi
     Args:
         nodes: entries of plan.json, by node.
         width: maximum line width; texts are shortened in the middle.
-        join_compared: whether the settings from the cluster were compared; if not, the last line says so.
+        join_compared: whether the settings from the cluster were compared; if not, a last line mentions it.
     """
-    found = [row for name, entry in nodes.items() for row in _rows(name, entry)]
-    rows = [("NODE", "STATUS", "RESOURCE", "DISTURBS", "WHAT DIFFERS"), *found]
-    if not any(row[3] for row in found):
+    all_rows = [row for name, entry in nodes.items() for row in _rows(name, entry)]
+    rows = [("NODE", "STATUS", "RESOURCE", "DISTURBS", "WHAT DIFFERS"), *all_rows]
+    if not any(row[3] for row in all_rows):
         rows = [(*row[:3], *row[4:]) for row in rows]
     full = [row[2] for row in rows]
     short = [shorten(text, _WIDEST) for text in full]

@@ -15,7 +15,7 @@ _WIDEST = (24, 11, 36, 26, 16, 12)
 """Maximum width of a column; the last one is limited by the table's width."""
 _KINDS = {"endpoints": "endpoints", "policy_lists": "policy lists", "namespaces": "namespaces"}
 _ORDER = {"stale": 0, "stopped": 1, "unknown": 2, "in use": 3, "host": 4, "remote": 5}
-_UNNAMED = re.compile(r"containerd has namespaces that were not asked for: ")
+_UNNAMED = re.compile(r"containerd has namespaces that were not queried: ")
 
 Row = tuple[str, str, str, str, str, str, str]
 
@@ -31,21 +31,21 @@ def rows(node: str, facts: t.Mapping[str, t.Any] | None, *, message: str = "", s
     """
     if facts is None:
         return [(node, "", "", "", "", "error", _reason(node, message))]
-    found: list[Row] = []
+    table_rows: list[Row] = []
     if not facts["answers"]:
         state = "none" if facts["problem"] == NO_HNS else "no answer"
-        found.append((node, "hns", "", "", "", state, facts["problem"]))
+        table_rows.append((node, "hns", "", "", "", state, facts["problem"]))
     if facts["interrupted_cleanup"]:
-        found.append((node, "cleanup", "", "", "", "interrupted", "the next hns_cleanup repairs what it left"))
+        table_rows.append((node, "cleanup", "", "", "", "interrupted", "the next hns_cleanup repairs what it left"))
     runtime = facts["runtime"]
     asked = "asked" if runtime["asked"] else "in doubt"
     why = _UNNAMED.sub("namespaces not listed: ", runtime["problem"])
-    found.append((node, "runtime", ", ".join(runtime["names"]), "", "", asked, why))
-    found += [
+    table_rows.append((node, "runtime", ", ".join(runtime["names"]), "", "", asked, why))
+    table_rows += [
         (node, "service", item["name"], "", "", item["status"].lower(), item["start_mode"])
         for item in facts["services"]
     ]
-    found += [
+    table_rows += [
         (
             node,
             "network",
@@ -58,16 +58,16 @@ def rows(node: str, facts: t.Mapping[str, t.Any] | None, *, message: str = "", s
         for item in facts["networks"]
     ]
     objects = _summary(node, facts) if summary else _objects(node, facts)
-    found += objects
+    table_rows += objects
     pools = facts["port_pools"]
     if pools:
-        found.append((node, "ports", f"{len(pools)} reserved", ", ".join(pools), "", "", ""))
-    found += [(node, "file", "", "", "", "", path) for path in facts["state_files"]]
-    found += [
+        table_rows.append((node, "ports", f"{len(pools)} reserved", ", ".join(pools), "", "", ""))
+    table_rows += [(node, "file", "", "", "", "", path) for path in facts["state_files"]]
+    table_rows += [
         (node, "static", item["alias"], ", ".join(f"{one}/{length}" for one, length in item["addresses"]), "", "", "")
         for item in facts["static_uplinks"]
     ]
-    return found
+    return table_rows
 
 
 def _reason(node: str, message: str) -> str:
@@ -80,12 +80,12 @@ def _reason(node: str, message: str) -> str:
 
 def _objects(node: str, facts: t.Mapping[str, t.Any]) -> list[Row]:
     """Return a row for each endpoint, policy list and namespace; unused ones first."""
-    found: list[Row] = [
+    object_rows: list[Row] = [
         (node, "endpoint", _short(item["name"]), item["address"], item["network"], item["state"], _owner(item))
         for item in facts["endpoints"]
     ]
     addresses = {item["id"]: item["address"] for item in facts["endpoints"]}
-    found += [
+    object_rows += [
         (
             node,
             "policy list",
@@ -97,9 +97,11 @@ def _objects(node: str, facts: t.Mapping[str, t.Any]) -> list[Row]:
         )
         for item in facts["policy_lists"]
     ]
-    found += [(node, "namespace", item["id"], "", "", item["state"], _owner(item)) for item in facts["namespaces"]]
+    object_rows += [
+        (node, "namespace", item["id"], "", "", item["state"], _owner(item)) for item in facts["namespaces"]
+    ]
     kinds = ("endpoint", "policy list", "namespace")
-    return sorted(found, key=lambda row: (kinds.index(row[1]), _ORDER.get(row[5], 9), row[4], row[2]))
+    return sorted(object_rows, key=lambda row: (kinds.index(row[1]), _ORDER.get(row[5], 9), row[4], row[2]))
 
 
 def _summary(node: str, facts: t.Mapping[str, t.Any]) -> list[Row]:
@@ -127,14 +129,14 @@ def _owner(item: t.Mapping[str, t.Any]) -> str:
     return f"{owner[:12]}, which is gone" if item["state"] == "stale" and owner else owner
 
 
-def table(found: t.Sequence[Row], width: int = 170) -> list[str]:
+def table(all_rows: t.Sequence[Row], width: int = 170) -> list[str]:
     """Return the lines of a table.
 
     Args:
-        found: the rows of all hosts.
+        all_rows: the rows of all hosts.
         width: maximum line width; the last column is shortened to no less than 60 characters.
     """
-    return text_table([HEAD, *found], width=width, widest=_WIDEST)
+    return text_table([HEAD, *all_rows], width=width, widest=_WIDEST)
 
 
 _NAMES = 8
@@ -161,13 +163,13 @@ def totals(nodes: t.Mapping[str, t.Mapping[str, t.Any] | None]) -> str:
         if any(stale.values()):
             groups.setdefault("with stale objects", []).append(node)
         objects = {kind: objects.get(kind, 0) + count for kind, count in stale.items()}
-    found = ", ".join(_counted(count, _KINDS[kind]) for kind, count in objects.items() if count)
-    said = [_counted(len(nodes), "nodes"), f"stale: {found or 'nothing'}"]
+    stale_counts = ", ".join(_counted(count, _KINDS[kind]) for kind, count in objects.items() if count)
+    parts = [_counted(len(nodes), "nodes"), f"stale: {stale_counts or 'nothing'}"]
     for name in ("with stale objects", "HNS does not answer", "runtime in doubt", "without HNS", "failed"):
         if hosts := groups.get(name):
             more = f" and {len(hosts) - _NAMES} more" if len(hosts) > _NAMES else ""
-            said.append(f"{name}: {', '.join(hosts[:_NAMES])}{more}")
-    return "; ".join(said)
+            parts.append(f"{name}: {', '.join(hosts[:_NAMES])}{more}")
+    return "; ".join(parts)
 
 
 def _counted(count: int, things: str) -> str:

@@ -16,11 +16,11 @@ def shared(problems: t.Mapping[str, t.Sequence[str]]) -> dict[str, list[str]]:
     Args:
         problems: the problems of each host of the play.
     """
-    found: dict[str, list[str]] = {}
+    hosts_by_problem: dict[str, list[str]] = {}
     for host, sentences in problems.items():
         for sentence in dict.fromkeys(sentences):
-            found.setdefault(sentence, []).append(host)
-    return found
+            hosts_by_problem.setdefault(sentence, []).append(host)
+    return hosts_by_problem
 
 
 def lines(problems: t.Mapping[str, t.Sequence[str]]) -> list[str]:
@@ -36,10 +36,10 @@ def summary(problems: t.Mapping[str, t.Sequence[str]]) -> str:
     """Return one sentence with the number of problems and the hosts that have them."""
     count = len(shared(problems))
     hosts = [host for host, sentences in problems.items() if sentences]
-    found = "a problem" if count == 1 else f"{count} problems"
+    what = "a problem" if count == 1 else f"{count} problems"
     them = "it is" if count == 1 else "they are"
     where = _hosts(hosts, len(problems))
-    return f"no node was touched, because of {found} in the variables of {where}; {them} listed above"
+    return f"no node was touched, because of {what} in the variables of {where}; {them} listed above"
 
 
 def _hosts(hosts: t.Sequence[str], total: int) -> str:

@@ -16,6 +16,7 @@ from ..values.errors import ResourceError
 from ..windows import replaced_files, signatures
 from ..windows.path_calls import make_directory, move_path, remove_path
 from ..windows.windows_info import WindowsInfo
+from ..wire.calls import action, query
 from ..wire.messages import Call, CallResult, Input, Json, Results
 from ..wire.scopes import Scope
 from .service import running
@@ -37,7 +38,7 @@ class Archive(Resource):
     type: t.ClassVar[str] = "Archive"
     name: str = dataclasses.field(metadata={"help": "The destination folder; with `destination`, a label of your own."})
     destination: str | None = dataclasses.field(
-        default=None, metadata={"help": "The folder to unpack into, where several archives share one."}
+        default=None, metadata={"help": "The folder to unpack into, if several archives share one."}
     )
     path: str = dataclasses.field(
         metadata={
@@ -45,27 +46,27 @@ class Archive(Resource):
         }
     )
     sha256: str | None = dataclasses.field(
-        default=None, metadata={"help": "The archive's SHA-256, where `path` does not change with the version."}
+        default=None, metadata={"help": "The archive's SHA-256, needed if `path` does not change with the version."}
     )
     members: tuple[str, ...] = dataclasses.field(
         default=(),
         metadata={
-            "help": "Unpack only these files and folders, as named in the archive. Each replaces its namesake;"
-            " all else in the destination is left alone."
+            "help": "Unpack only these files and folders, as named in the archive. Each replaces the file or folder of"
+            " that name; everything else in the destination stays."
         },
     )
     renames: t.Mapping[str, str] = dataclasses.field(
         default_factory=dict, metadata={"help": "Members that get another file name: the member, and its new name."}
     )
     strip_components: int = dataclasses.field(
-        default=0, metadata={"help": "So many leading folders of the archive's names are dropped."}
+        default=0, metadata={"help": "Number of leading folders to drop from the names in the archive."}
     )
     exclusive: bool = dataclasses.field(
         default=False,
-        metadata={"help": "The destination holds nothing else: it is replaced at one stroke."},
+        metadata={"help": "The destination contains nothing else, so it is replaced as a whole."},
     )
     check: tuple[str, ...] = dataclasses.field(
-        default=(), metadata={"help": "Unpacked files, relative to the destination, that must stay as they were."}
+        default=(), metadata={"help": "Unpacked files, relative to the destination, that must stay unchanged."}
     )
     stops: tuple[str, ...] = dataclasses.field(
         default=(),
@@ -77,11 +78,11 @@ class Archive(Resource):
     allowed_signers: tuple[str, ...] = dataclasses.field(
         default=(),
         metadata={
-            "help": "Who may have signed the programs among `members`, by subject or thumbprint: none is put into its"
-            " place before all have a valid signature of theirs."
+            "help": "Accepted signers of the programs among `members`, by subject or thumbprint. No program is put in"
+            " place before all of them have a valid signature of one of these signers."
         },
     )
-    timeout: int = dataclasses.field(default=1800, metadata={"help": "Seconds to unpack."})
+    timeout: int = dataclasses.field(default=1800, metadata={"help": "Time limit for unpacking, in seconds."})
 
     def __post_init__(self) -> None:
         if not self.path.lower().endswith((*archive_members.FORMATS, _PROGRAM)):
@@ -139,17 +140,17 @@ class Archive(Resource):
         parts = _parts(member)[self.strip_components :]
         return "\\".join([*parts[:-1], self.renames.get(member, "".join(parts[-1:]))] if parts else [])
 
-    def _place(self, file: str) -> str:
+    def _path_of(self, file: str) -> str:
         return f"{self.folder}\\{file.replace('/', chr(92))}"
 
     def _records(self) -> dict[str, str]:
         """Return the files of the record with hashes, by recorded path."""
         recorded = {self.path: f"{self.record}\\archive.sha256"}
         for index, file in enumerate(self.check):
-            recorded[self._place(file)] = f"{self.record}\\file-{index}.sha256"
+            recorded[self._path_of(file)] = f"{self.record}\\file-{index}.sha256"
         return recorded
 
-    def _wanted(self) -> dict[str, t.Any]:
+    def _settings(self) -> dict[str, t.Any]:
         """Return how the archive is unpacked, as the record stores it; if it differs, it is unpacked again."""
         return {
             "path": self.path,
@@ -165,33 +166,31 @@ class Archive(Resource):
         files: list[Json] = [*recorded]
         records: list[Json] = [f"{self.record}\\archive.json", *recorded.values(), self._staging]
         return (
-            Call(id="files", command="@read-file", parameters={"paths": files, "hash": True}, on_error="continue"),
-            Call(
-                id="record", command="@read-file", parameters={"paths": records, "content": True}, on_error="continue"
-            ),
-            *replaced_files.questions(self._replaces),
+            query("files", "@read-file", {"paths": files, "hash": True}),
+            query("record", "@read-file", {"paths": records, "content": True}),
+            *replaced_files.list_calls(self._replaces),
         )
 
     @property
     def _replaces(self) -> list[str]:
-        """Return the existing files that are moved aside."""
-        return [self.folder] if self.exclusive else [self._place(self._target(member)) for member in self.members]
+        """Return the paths of existing files that are renamed and replaced."""
+        return [self.folder] if self.exclusive else [self._path_of(self._target(member)) for member in self.members]
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         change = self._plan(seen)
-        aside = replaced_files.removable(self._replaces, seen)
-        if not aside:
+        replaced = replaced_files.removable(self._replaces, seen)
+        if not replaced:
             return change
-        removals = replaced_files.removals(aside)
+        removals = replaced_files.removals(replaced)
         if change is not None:
             return dataclasses.replace(change, calls=(*removals, *change.calls))
         why = "an earlier version was kept while it ran, and is no longer used"
-        left = update(self, {"aside": aside}, {"aside": []}, removals, why=why)
+        left = update(self, {"replaced_files": replaced}, {"replaced_files": []}, removals, why=why)
         return left and dataclasses.replace(left, harmless=True)
 
     def explain(self, call_id: str, result: CallResult) -> str | None:
         if call_id in _SIGNED:
-            return f"it is not used: its signature is {signatures.signed_by(result)}; allowed_signers accepts others"
+            return f"expected a valid signature of one of allowed_signers, got {signatures.signed_by(result)}"
         return archive_members.describe_failure(result) or None if call_id in archive_members.INSIDE else None
 
     def lacks(self, call_id: str, result: CallResult) -> str | None:
@@ -215,8 +214,8 @@ class Archive(Resource):
         staged = bool(records.get(self._staging.casefold(), {}).get("exists"))
         had_record = any(item.get("exists") for path, item in records.items() if path != self._staging.casefold())
         calls = list(self._unpack(had_record, staged))
-        there = files.get(self.path.casefold(), {})
-        size = int(there.get("size") or 0) * SpaceRequirement.UNPACKED if there.get("exists") else None
+        source = files.get(self.path.casefold(), {})
+        size = int(source.get("size") or 0) * SpaceRequirement.UNPACKED if source.get("exists") else None
         space = (SpaceRequirement(path=self.folder, size=size, unpacks=self.path),)
         how = _parsed(recorded(f"{self.record}\\archive.json"))
         if not how:  # it is written last
@@ -226,7 +225,7 @@ class Archive(Resource):
         # The record stays if the archive was removed from the cache.
         archive = self.sha256 or now.pop(self.path) or unpacked[self.path]
         before = {**how, "sha256": unpacked.pop(self.path) or None, "changed_files": []}
-        after = {**self._wanted(), "sha256": archive.lower() or None, "changed_files": []}
+        after = {**self._settings(), "sha256": archive.lower() or None, "changed_files": []}
         before["changed_files"] = [path for path, sha256 in unpacked.items() if not sha256 or now.get(path) != sha256]
         changed = update(self, before, after, calls)
         return dataclasses.replace(changed, space=space) if changed is not None else None
@@ -244,9 +243,9 @@ class Archive(Resource):
         yield (
             self._copy()
             if self._is_program
-            else Call(
-                id="unpack",
-                command="tar.exe",
+            else action(
+                "unpack",
+                "tar.exe",
                 arguments=("-xf", self.path, "-C", target, *self._selection()),
                 timeout=self.timeout,
                 long=True,
@@ -259,7 +258,7 @@ class Archive(Resource):
             yield move_path(self._staging, self.folder, "move")
         for index, member in enumerate(self.members):
             unpacked, landed = self._unpacked(member), self._target(member)
-            yield move_path(f"{self._staging}\\{unpacked}", self._place(landed), f"move-{index}")
+            yield move_path(f"{self._staging}\\{unpacked}", self._path_of(landed), f"move-{index}")
         yield from self._start()
         if self.members:
             yield remove_path(self._staging, "clean")
@@ -275,7 +274,7 @@ class Archive(Resource):
     def _copy(self) -> Call:
         target = f"{self._staging}\\{self._unpacked(self.members[0])}"
         parameters: dict[str, Json] = {"LiteralPath": self.path, "Destination": target}
-        return Call(id="unpack", command="Copy-Item", parameters=parameters, select=())
+        return action("unpack", "Copy-Item", parameters)
 
     def _selection(self) -> list[str]:
         strip = [f"--strip-components={self.strip_components}"] if self.strip_components else []
@@ -286,53 +285,34 @@ class Archive(Resource):
         if had_record:
             yield remove_path(self.record, "forget")
         for index, service in enumerate(self.stops):
-            yield Call(
-                id=f"service-{index}",
-                command="Get-Service",
-                parameters={"Name": [service]},
-                select=("Name", "Status"),
-                on_error="continue",
-            )
+            yield query(f"service-{index}", "Get-Service", {"Name": [service]}, select=("Name", "Status"))
         for index in range(len(self.stops)):
-            yield Call(
-                id=f"stop-{index}",
-                command="Stop-Service",
-                parameters={"Force": True},
-                input=running((f"service-{index}",)),
-                select=(),
-            )
+            yield action(f"stop-{index}", "Stop-Service", {"Force": True}, input=running((f"service-{index}",)))
 
     def _start(self) -> t.Iterator[Call]:
         for index in reversed(range(len(self.stops))):
-            yield Call(
-                id=f"start-{index}",
-                command="Start-Service",
-                input=running((f"service-{index}",)),
-                select=(),
-                retries=1,
-                delay=3,
-                always=True,
+            yield action(
+                f"start-{index}", "Start-Service", input=running((f"service-{index}",)), retries=1, delay=3, always=True
             )
 
     def _write_record(self) -> t.Iterator[Call]:
         """Return the calls that write the record. The node computes the hashes."""
         for index, (path, record) in enumerate(self._records().items()):
             # The id names the file of `check` that the archive lacks.
-            look = f"hash-{index}-{re.sub(r'[^A-Za-z0-9.-]+', '_', _parts(path)[-1])}"
-            yield Call(
-                id=look,
-                command="@read-file",
-                parameters={"paths": [path], "hash": True},
+            hash_id = f"hash-{index}-{re.sub(r'[^A-Za-z0-9.-]+', '_', _parts(path)[-1])}"
+            yield query(
+                hash_id,
+                "@read-file",
+                {"paths": [path], "hash": True},
                 until={"type": "file"},
                 select=("path", "sha256"),
+                on_error="stop",
             )
-            sha256 = Input(calls=(look,), parameter="content", property="sha256")
-            yield Call(
-                id=f"record-{index}", command="@write-file", parameters={"path": record}, input=sha256, select=()
-            )
-        description = json.dumps(self._wanted(), indent=1) + "\n"
+            sha256 = Input(calls=(hash_id,), parameter="content", property="sha256")
+            yield action(f"record-{index}", "@write-file", {"path": record}, input=sha256)
+        description = json.dumps(self._settings(), indent=1) + "\n"
         parameters: dict[str, Json] = {"path": f"{self.record}\\archive.json", "content": description}
-        yield Call(id="record", command="@write-file", parameters=parameters, select=())
+        yield action("record", "@write-file", parameters)
 
 
 def _parts(name: str) -> list[str]:

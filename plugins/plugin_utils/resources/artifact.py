@@ -17,6 +17,7 @@ from ..engine.resource import Change, Resource, SpaceRequirement
 from ..values.errors import ResourceError
 from ..windows.path_calls import discard, move_path, remove_path
 from ..windows.windows_info import WindowsInfo
+from ..wire.calls import action, query
 from ..wire.messages import Call, Json, Results
 from .directory import Directory
 
@@ -34,47 +35,53 @@ class Artifact(Resource):
     type: t.ClassVar[str] = "Artifact"
     independent: t.ClassVar[bool] = True
     name: str = dataclasses.field(metadata={"help": "Kind and version, such as `containerd 2.2.1`."})
-    path: str = dataclasses.field(metadata={"help": "Where it lies on the node. It should name the version."})
+    path: str = dataclasses.field(metadata={"help": "Its path on the node; it should contain the version."})
     urls: tuple[str, ...] = dataclasses.field(
         default=(),
         metadata={
-            "help": "Where it is found; tried in order. User and query (signatures) appear in no output.",
+            "help": "Its URLs, tried in order. Their users and queries (signatures) appear in no output.",
             "secret": True,
         },
     )
-    sites: tuple[Site, ...] = dataclasses.field(default=(), metadata={"help": "Places to ask before `urls`, in order."})
+    sites: tuple[Site, ...] = dataclasses.field(
+        default=(), metadata={"help": "Additional sources, tried before `urls`, in order."}
+    )
     upstream: str | None = dataclasses.field(
         default=None,
-        metadata={"help": "The publisher's URL, for whoever makes a bundle; it is not asked.", "secret": True},
+        metadata={"help": "The publisher's URL, used only when a bundle is built.", "secret": True},
     )
     upstream_checksum: str | None = dataclasses.field(
-        default=None, metadata={"help": "The publisher's checksum file, likewise.", "secret": True}
+        default=None,
+        metadata={"help": "URL of the publisher's checksum file, used only when a bundle is built.", "secret": True},
     )
     kind: str | None = dataclasses.field(
-        default=None, metadata={"help": "Its kind; a manifest is then kept next to the file."}
+        default=None, metadata={"help": "Its kind. If set, a manifest is kept next to the file."}
     )
     version: str | None = dataclasses.field(default=None, metadata={"help": "Its version, for the manifest."})
     custom: bool = dataclasses.field(
         default=False,
-        metadata={"help": "It is not the publisher's: fetched again when its ETag or size there changes."},
+        metadata={
+            "help": "Whether it is your own file. It is downloaded again when its ETag or size at the source changes."
+        },
     )
     sha256: str | None = dataclasses.field(default=None, metadata={"help": "Its SHA-256, in hexadecimal."})
     sha512: str | None = dataclasses.field(default=None, metadata={"help": "Its SHA-512, in hexadecimal."})
     checksum_url: str | None = dataclasses.field(
-        default=None, metadata={"help": "A checksum file as publishers write them.", "secret": True}
+        default=None, metadata={"help": "URL of the publisher's checksum file.", "secret": True}
     )
     checksum_name: str | None = dataclasses.field(
-        default=None, metadata={"help": "The file's name in there; default: the name in the first URL."}
+        default=None, metadata={"help": "The file's name in the checksum file; default: the name in the last URL."}
     )
     checksum_algorithm: t.Literal["SHA256", "SHA512"] = dataclasses.field(
         default="SHA256", metadata={"help": "The algorithm of the checksum file."}
     )
     allowed_signers: tuple[str, ...] = dataclasses.field(
-        default=(), metadata={"help": "Who may have signed its programs; the `Archive` that unpacks it asks Windows."}
+        default=(),
+        metadata={"help": "Accepted signers of its programs; the `Archive` that unpacks it checks the signatures."},
     )
     allow_unverified: bool = dataclasses.field(
         default=False,
-        metadata={"help": "Accept it without any checksum; without `kind` what exists is never looked at again."},
+        metadata={"help": "Accept it without any checksum. Without `kind`, an existing file is never checked again."},
     )
     proxy: str | None = dataclasses.field(default=None, metadata={"help": "The proxy's URL.", "secret": True})
     no_proxy: tuple[str, ...] = dataclasses.field(
@@ -85,15 +92,15 @@ class Artifact(Resource):
     )
     ignore_revocation: bool = dataclasses.field(
         default=False,
-        metadata={"help": "Go on where it cannot be asked whether the server's certificate was revoked."},
+        metadata={"help": "Continue if it cannot be checked whether the server's certificate was revoked."},
     )
     limit_rate: str | None = dataclasses.field(
-        default=None, metadata={"help": "Bytes a second at most, such as `500K` or `2M`."}
+        default=None, metadata={"help": "Maximum bytes per second, such as `500K` or `2M`."}
     )
-    parallel: int = dataclasses.field(
-        default=curl.PARALLEL, metadata={"help": "Downloads that run side by side, at most."}
+    parallel: int = dataclasses.field(default=curl.PARALLEL, metadata={"help": "Maximum number of parallel downloads."})
+    timeout: int = dataclasses.field(
+        default=3600, metadata={"help": "Time limit of one attempt at one URL, in seconds."}
     )
-    timeout: int = dataclasses.field(default=3600, metadata={"help": "Seconds for one attempt at one URL."})
 
     def builds_on(self, earlier: Resource) -> bool:
         """Wait for the file's folder, for trusted certificates, and for the clock that decides if they are valid."""
@@ -119,7 +126,7 @@ class Artifact(Resource):
         for name in (name for name in ("timeout", "parallel") if getattr(self, name) < 1):
             raise ResourceError(name, getattr(self, name), "expected at least 1")
         if self.limit_rate and not curl.is_rate(self.limit_rate):
-            raise ResourceError("limit_rate", self.limit_rate, "expected bytes a second, such as 500K or 2M")
+            raise ResourceError("limit_rate", self.limit_rate, "expected bytes per second, such as 500K or 2M")
         headers = [*self.headers.items(), *(pair for site in self.sites for pair in site.headers.items())]
         if any("\n" in part or "\r" in part for pair in headers for part in pair):
             raise ResourceError("headers", "…", "expected headers of one line each")
@@ -150,7 +157,7 @@ class Artifact(Resource):
     @property
     def _summed(self) -> bool:
         """Whether the publisher's checksum file verifies the file."""
-        return not (self.sha256 or self.sha512) and any(place.checksum_url for place in self._places)
+        return not (self.sha256 or self.sha512) and any(source.checksum_url for source in self._sources)
 
     @property
     def _verified(self) -> bool:
@@ -176,7 +183,7 @@ class Artifact(Resource):
         return f"{self.path}.manifest.json"
 
     @property
-    def _places(self) -> tuple[attempts.DownloadSource, ...]:
+    def _sources(self) -> tuple[attempts.DownloadSource, ...]:
         own = curl.DownloadRoute(
             proxy=self.proxy,
             no_proxy=self.no_proxy,
@@ -206,24 +213,22 @@ class Artifact(Resource):
     def observe(self) -> tuple[Call, ...]:
         paths: list[Json] = [self.path, f"{self.path}.part", self._unverified]
         # Files of interrupted runs are hashed as well, which costs little.
-        calls = [Call(id="file", command="@read-file", parameters={"paths": paths, "hash": True}, on_error="continue")]
-        for wanted, call_id, path in (
+        calls = [query("file", "@read-file", {"paths": paths, "hash": True})]
+        for needed, call_id, path in (
             (self._summed, "checksum", self.kept_checksum),
             (self.kind, "manifest", self.manifest),
         ):
-            if wanted:
+            if needed:
                 kept: dict[str, Json] = {"paths": [path], "content": True}
-                calls.append(Call(id=call_id, command="@read-file", parameters=kept, on_error="continue"))
+                calls.append(query(call_id, "@read-file", kept))
         if self.algorithm == "SHA512":  # @read-file supports only SHA-256
             for call_id, path in (("sha512", self.path), ("sha512-aside", self._unverified)):
-                look: dict[str, Json] = {"LiteralPath": path, "Algorithm": "SHA512"}
-                calls.append(
-                    Call(id=call_id, command="Get-FileHash", parameters=look, select=("Hash",), on_error="continue")
-                )
+                parameters: dict[str, Json] = {"LiteralPath": path, "Algorithm": "SHA512"}
+                calls.append(query(call_id, "Get-FileHash", parameters, select=("Hash",)))
         if self.kind:
             calls.append(curl.VERSION_CALL)
         if self._asks:
-            calls.append(curl.ask("offer", self._places[0].url, self._places[0].route))
+            calls.append(curl.ask("offer", self._sources[0].url, self._sources[0].route))
         return tuple(calls)
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
@@ -232,60 +237,62 @@ class Artifact(Resource):
         return dataclasses.replace(change, space=(self._space(seen),)) if change is not None and fetches else change
 
     def change_for(self, seen: Results) -> Change | None:
-        """The change without the disk space that it needs."""
+        """Return the change without the disk space that it needs."""
         only(self, seen, "file")
-        here, aside = self._observed_file(seen, self.path), self._observed_file(seen, self._unverified)
+        file, unverified = self._observed_file(seen, self.path), self._observed_file(seen, self._unverified)
         broken = bool(self._observed_file(seen, f"{self.path}.part").get("exists"))
         offer = curl.offered(seen.get("offer")) or curl.RemoteFile()
-        fetch = (*self._write_checksum(), *attempts.calls(self._wanted(seen, offer), broken=broken))
+        fetch = (*self._write_checksum(), *attempts.calls(self._download(seen, offer), broken=broken))
         # Runs only if another file was downloaded.
         fetch = (
-            (*fetch, discard(self._unverified, "remove-aside")) if aside.get("exists") or here.get("exists") else fetch
+            (*fetch, discard(self._unverified, "remove-aside"))
+            if unverified.get("exists") or file.get("exists")
+            else fetch
         )
-        if not here.get("exists"):
-            known = self._expected(seen) if self._verified and aside.get("exists") else None
-            if known and known == self._actual(seen, aside, "-aside"):
+        if not file.get("exists"):
+            known = self._expected(seen) if self._verified and unverified.get("exists") else None
+            if known and known == self._actual(seen, unverified, "-aside"):
                 back = (*self._write_checksum(), move_path(self._unverified, self.path, "back"))
-                return update(self, {"path": self._unverified}, {"path": self.path}, back, why="it is verified by now")
-            after = {"path": self.path, "source": redact_url(self._places[0].url)}
+                return update(self, {"path": self._unverified}, {"path": self.path}, back, why="it can be verified now")
+            after = {"path": self.path, "source": redact_url(self._sources[0].url)}
             return create(self, after, fetch, why="is not on the node")
         if not self._verified:
-            return self._plan_unverified(seen, here, offer, fetch)
-        expected, actual = self._expected(seen), self._actual(seen, here)
+            return self._plan_unverified(seen, file, offer, fetch)
+        expected, actual = self._expected(seen), self._actual(seen, file)
         if expected is None or actual != expected:
             algorithm = self.algorithm.lower()
-            sums = next((place.checksum_url for place in self._places if place.checksum_url), "")
+            sums = next((source.checksum_url for source in self._sources if source.checksum_url), "")
             why = (
                 f"its {self.algorithm} is {actual}, expected {expected}" if expected else "its checksum file is missing"
             )
-            wanted = {"path": self.path, algorithm: expected or f"by {redact_url(sums)}"}
-            away = remove_path(self.path) if expected else self._set_aside()
-            return update(self, {"path": self.path, algorithm: actual}, wanted, (away, *fetch), why=why)
-        return self._plan_manifest(seen, here)
+            desired = {"path": self.path, algorithm: expected or f"by {redact_url(sums)}"}
+            away = remove_path(self.path) if expected else self._move_unverified()
+            return update(self, {"path": self.path, algorithm: actual}, desired, (away, *fetch), why=why)
+        return self._plan_manifest(seen, file)
 
     def _space(self, seen: Results) -> SpaceRequirement:
         """Return the required disk space; the second source is used only if the first does not report the size."""
         # An unfinished download is resumed only if something verifies the complete file.
-        there = int(self._observed_file(seen, f"{self.path}.part").get("size") or 0) if self._verified else 0
-        return attempts.space(self._wanted(seen, curl.RemoteFile()), there)
+        present = int(self._observed_file(seen, f"{self.path}.part").get("size") or 0) if self._verified else 0
+        return attempts.space(self._download(seen, curl.RemoteFile()), present)
 
     def file_facts(self, seen: Results) -> dict[str, t.Any]:
         """Return hash, size and source of the present file; empty if it is missing or wrong."""
         change = self.change_for(seen)
         if change is not None and any(call.id == attempts.FETCHED for call in change.calls):
             return {}
-        here = self._observed_file(seen, self.path)
-        here = here if here.get("exists") else self._observed_file(seen, self._unverified)
+        file = self._observed_file(seen, self.path)
+        file = file if file.get("exists") else self._observed_file(seen, self._unverified)
         source = self._noted(seen).get("source") if self.kind else None
-        return {"sha256": here.get("sha256"), "size": here.get("size"), "source": source}
+        return {"sha256": file.get("sha256"), "size": file.get("size"), "source": source}
 
-    def brought(self, results: Results) -> dict[str, t.Any] | None:
+    def downloaded(self, results: Results) -> dict[str, t.Any] | None:
         """Return hash, size and source of a file that a change downloaded, or None.
 
         Args:
             results: results of the change's calls, by id.
         """
-        return attempts.brought(self._wanted({}, curl.RemoteFile()), results)
+        return attempts.downloaded(self._download({}, curl.RemoteFile()), results)
 
     def failure(self, results: Results) -> str:
         """Return why each source failed, without signatures.
@@ -293,22 +300,22 @@ class Artifact(Resource):
         Args:
             results: results of the change's calls, by id.
         """
-        return attempts.explain(self._wanted({}, curl.RemoteFile()), results)
+        return attempts.explain(self._download({}, curl.RemoteFile()), results)
 
     def _plan_unverified(
-        self, seen: Results, here: t.Mapping[str, t.Any], offer: curl.RemoteFile, fetch: tuple[Call, ...]
+        self, seen: Results, file: t.Mapping[str, t.Any], offer: curl.RemoteFile, fetch: tuple[Call, ...]
     ) -> Change | None:
-        """Return the hash in the manifest of a file that nothing else verifies."""
+        """Return the change of a file that only the hash in its manifest verifies."""
         if not self.kind:
             return None
         noted = self._noted(seen)
-        if not noted or noted.get("sha256") != here.get("sha256"):
+        if not noted or noted.get("sha256") != file.get("sha256"):
             why = (
                 "its manifest has another SHA256" if noted else "its manifest is missing, and nothing else verifies it"
             )
-            before = {"path": self.path, "sha256": here.get("sha256")}
+            before = {"path": self.path, "sha256": file.get("sha256")}
             after = {"path": self.path, "sha256": noted.get("sha256") or "as fetched"}
-            away = remove_path(self.path) if noted else self._set_aside()
+            away = remove_path(self.path) if noted else self._move_unverified()
             return update(self, before, after, (away, *fetch), why=why)
         before = {"etag": noted.get("etag") or "", "size": noted.get("size")}
         after = {
@@ -318,13 +325,13 @@ class Artifact(Resource):
         # The former file stays until the new one is complete.
         return update(self, before, after, fetch)
 
-    def _plan_manifest(self, seen: Results, here: t.Mapping[str, t.Any]) -> Change | None:
-        if not self.kind or self._noted(seen).get("sha256") == here.get("sha256"):
+    def _plan_manifest(self, seen: Results, file: t.Mapping[str, t.Any]) -> Change | None:
+        if not self.kind or self._noted(seen).get("sha256") == file.get("sha256"):
             return None
-        facts = {key: here.get(key) for key in ("sha256", "size")} | {"time": here.get("modified")}
+        facts = {key: file.get(key) for key in ("sha256", "size")} | {"time": file.get("modified")}
         described = {**self._facts(), "source": None, **facts}  # The source of this file is unknown.
         content: dict[str, Json] = {"path": self.manifest, "content": json.dumps(described, indent=1) + "\n"}
-        write = Call(id="manifest", command="@write-file", parameters=content, select=())
+        write = action("manifest", "@write-file", content)
         return update(self, {"manifest": "missing or of another file"}, {"manifest": self.manifest}, [write])
 
     def _noted(self, seen: Results) -> t.Mapping[str, t.Any]:
@@ -338,7 +345,7 @@ class Artifact(Resource):
         facts: dict[str, Json] = {"kind": self.kind, "version": self.version, "custom": self.custom}
         return {**facts, "etag": etag} if etag else facts
 
-    def _wanted(self, seen: Results, offer: curl.RemoteFile) -> attempts.Download:
+    def _download(self, seen: Results, offer: curl.RemoteFile) -> attempts.Download:
         commit: dict[str, Json] = {}
         if self.sha256:
             commit["sha256"] = self.sha256
@@ -350,7 +357,7 @@ class Artifact(Resource):
             commit |= {"algorithm": self.checksum_algorithm}
         return attempts.Download(
             path=self.path,
-            places=self._places,
+            sources=self._sources,
             commit=commit,
             verified=self._verified,
             manifest=self._facts(offer.etag) if self.kind else None,
@@ -365,15 +372,15 @@ class Artifact(Resource):
         known = self.sha512 or (self.sha256 if self.upstream_checksum and self.checksum_algorithm == "SHA256" else None)
         if known:
             checksum: dict[str, Json] = {"path": self.kept_checksum, "content": f"{known}\n"}
-            yield Call(id="keep-checksum", command="@write-file", parameters=checksum, select=())
+            yield action("keep-checksum", "@write-file", checksum)
 
-    def _set_aside(self) -> Call:
-        """Return the call that moves an unverified file aside: it must not be used, but it may be the only copy."""
+    def _move_unverified(self) -> Call:
+        """Return the call that renames an unverified file: it must not be used, but it may be the only copy."""
         return move_path(self.path, self._unverified, "aside")
 
     def _observed_file(self, seen: Results, path: str) -> t.Mapping[str, t.Any]:
-        found = {str(item.get("path")).casefold(): item for item in objects(self, seen, "file")}
-        return found.get(path.casefold(), {})
+        files = {str(item.get("path")).casefold(): item for item in objects(self, seen, "file")}
+        return files.get(path.casefold(), {})
 
     def _expected(self, seen: Results) -> str | None:
         """Return the expected hash, if the node has it without the network."""
@@ -382,12 +389,12 @@ class Artifact(Resource):
         content = str(only(self, seen, "checksum").get("content") or "")
         return checksum_in(content, self._name_in_checksum(), self.checksum_algorithm)
 
-    def _actual(self, seen: Results, here: t.Mapping[str, t.Any], which: str = "") -> str | None:
+    def _actual(self, seen: Results, file: t.Mapping[str, t.Any], which: str = "") -> str | None:
         if self.algorithm == "SHA256":
-            return str(here.get("sha256") or "").lower() or None
+            return str(file.get("sha256") or "").lower() or None
         if is_missing(seen.get(f"sha512{which}")):
             return None
         return str(only(self, seen, f"sha512{which}").get("Hash") or "").lower() or None
 
     def _name_in_checksum(self) -> str:
-        return self.checksum_name or curl.file_name(self._places[-1].url)
+        return self.checksum_name or curl.file_name(self._sources[-1].url)

@@ -11,6 +11,7 @@ from ..engine.changes import is_missing, objects, update
 from ..engine.resource import Change, Resource
 from ..values.errors import ResourceError
 from ..windows.windows_info import WindowsInfo
+from ..wire.calls import action, query
 from ..wire.messages import Call, Json, Results
 
 _DEPTH = {"custom": 3}
@@ -27,7 +28,7 @@ class ArtifactCache(Resource):
     type: t.ClassVar[str] = "ArtifactCache"
     name: str = dataclasses.field(metadata={"help": "The cache folder."})
     keep: tuple[str, ...] = dataclasses.field(
-        metadata={"help": "Files of the cache: the folders in which they lie stay, all other versions go."}
+        metadata={"help": "Files of the cache whose folders are kept; all other versions are removed."}
     )
 
     def __post_init__(self) -> None:
@@ -45,9 +46,7 @@ class ArtifactCache(Resource):
 
     def observe(self) -> tuple[Call, ...]:
         parameters: dict[str, Json] = {"LiteralPath": self.folder, "Recurse": True, "File": True, "Force": True}
-        return (
-            Call(id="files", command="Get-ChildItem", parameters=parameters, select=("FullName",), on_error="continue"),
-        )
+        return (query("files", "Get-ChildItem", parameters, select=("FullName",)),)
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         if is_missing(seen.get("files")):
@@ -57,7 +56,7 @@ class ArtifactCache(Resource):
         kept = {self._version(file).casefold() for file in self.keep}
         unwanted: list[Json] = [folder for key, folder in sorted(folders.items()) if key not in kept]
         remove: dict[str, Json] = {"LiteralPath": unwanted, "Recurse": True, "Force": True}
-        calls = [Call(id="prune", command="Remove-Item", parameters=remove, select=())]
+        calls = [action("prune", "Remove-Item", remove)]
         why = f"{len(unwanted)} of {len(folders)} versions are not listed"
         return update(self, {"unlisted": unwanted}, {"unlisted": []}, calls, why=why)
 

@@ -5,8 +5,8 @@
 Containers of an Insider build of Windows run only on that build, and no registry has a pause image for it.
 
 Sources: moby/buildkit docs/windows.md (buildctl, the service buildkitd, containerd as its worker) and
-cmd/buildkitd/main_containerd_worker.go (--containerd-worker-namespace: what is built lands where the kubelet looks);
-docs.docker.com/reference/cli/docker/image/build.
+cmd/buildkitd/main_containerd_worker.go (--containerd-worker-namespace: the kubelet's namespace, so that it finds built
+images); docs.docker.com/reference/cli/docker/image/build.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from ..windows.node_paths import TRUSTED_FOLDER
 from ..windows.path_calls import remove_path
 from ..windows.registry_calls import make_key, remove_value, set_value
 from ..windows.windows_info import WindowsInfo
+from ..wire.calls import action, query
 from ..wire.messages import Call, Results
 from .container_image import InStore
 
@@ -47,7 +48,7 @@ class BuiltContainerImage(InStore):
     name: str = dataclasses.field(metadata={"help": "The tag that it gets: `registry/repository:tag`."})
     dockerfile: str = dataclasses.field(metadata={"help": "The text of its Dockerfile."})
     build_args: t.Mapping[str, str] = dataclasses.field(
-        default_factory=dict, metadata={"help": "Values of the Dockerfile's ARGs; they are no place for secrets."}
+        default_factory=dict, metadata={"help": "Values of the Dockerfile's ARGs; not for secrets."}
     )
     context: str | None = dataclasses.field(
         default=None, metadata={"help": "Folder on the node that COPY takes files from; by default an empty one."}
@@ -55,7 +56,9 @@ class BuiltContainerImage(InStore):
     pinned: bool = dataclasses.field(
         default=False, metadata={"help": "The kubelet's garbage collection never removes it (containerd only)."}
     )
-    push: bool = dataclasses.field(default=False, metadata={"help": "Push it to its registry when it was built."})
+    push: bool = dataclasses.field(
+        default=False, metadata={"help": "Whether to push it to its registry after each build."}
+    )
     buildctl: str = dataclasses.field(
         default="C:\\Program Files\\buildkit\\buildctl.exe",
         metadata={"help": "BuildKit's client, for containerd; `docker` builds for Docker."},
@@ -86,31 +89,31 @@ class BuiltContainerImage(InStore):
         return f"{_LABEL}={self.source}"
 
     def observe(self) -> tuple[Call, ...]:
-        looks = self.store.list_calls()
+        calls = self.store.list_calls()
         if self.runtime == "docker":
             # `docker image ls` does not print labels, but can filter by them.
-            (listing,) = looks
+            (listing,) = calls
             arguments = (*listing.arguments[:2], "--filter", f"label={self._mark}", *listing.arguments[2:])
-            looks += (dataclasses.replace(listing, id="marked", arguments=arguments),)
+            calls += (dataclasses.replace(listing, id="marked", arguments=arguments),)
         if self.push:
             values = [{"path": PUSHED, "name": self._note}]
-            looks += (Call(id="pushed", command="@read-registry", parameters={"values": values}, on_error="continue"),)
-        return looks
+            calls += (query("pushed", "@read-registry", {"values": values}),)
+        return calls
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
-        found = self.store.read(seen).get(self.name)
+        image = self.store.read(seen).get(self.name)
         note = _noted(seen)
         after: dict[str, t.Any] = {"built_from": self.source}
         after |= {"pinned": True} if self.pinned else {}
         after |= {"pushed": True} if self.push else {}
-        if found is None or not found.complete:
+        if image is None or not image.complete:
             return create(
                 self, after, [*self._built(note), *self._kept(), *self._pushed()], why="was not built here yet"
             )
-        built = self._is_built(found, seen)
+        built = self._is_built(image, seen)
         before = {
             "built_from": self.source if built else "something else",
-            "pinned": PINNED in found.labels,
+            "pinned": PINNED in image.labels,
             "pushed": built and note == self.source,
         }
         calls = [] if built else [*self._built(note)]
@@ -118,10 +121,10 @@ class BuiltContainerImage(InStore):
         calls += self._pushed() if not before["pushed"] else ()
         return update(self, before, after, calls)
 
-    def _is_built(self, found: StoredImage, seen: Results) -> bool:
+    def _is_built(self, image: StoredImage, seen: Results) -> bool:
         if self.runtime == "docker":
             return self.name in self.store.read({"images": seen["marked"]} if "marked" in seen else {})
-        return self._mark in found.labels
+        return self._mark in image.labels
 
     @property
     def _note(self) -> str:
@@ -134,11 +137,11 @@ class BuiltContainerImage(InStore):
             yield remove_value("forget", PUSHED, self._note)
         folder = f"{FOLDER}\\{hashlib.sha256(self.name.encode()).hexdigest()[:24]}"
         file = {"path": f"{folder}\\Dockerfile", "content": self.dockerfile}
-        yield Call(id="dockerfile", command="@write-file", parameters=dict(file), select=())
+        yield action("dockerfile", "@write-file", dict(file))
         yield self._build(folder, self.context or folder)
         if self.runtime == "containerd":
             label = ("-n", "k8s.io", "images", "label", self.name, self._mark)
-            yield Call(id="mark", command=self.ctr, arguments=label, timeout=300)
+            yield action("mark", self.ctr, arguments=label, timeout=300)
         yield dataclasses.replace(remove_path(folder, "discard"), always=True, on_error="continue")
 
     def _kept(self) -> t.Iterator[Call]:
@@ -167,9 +170,9 @@ class BuiltContainerImage(InStore):
                 "--local", f"context={context}", "--local", f"dockerfile={folder}", *given,
                 "--output", f"type=image,name={self.name},unpack=true",
             )  # fmt: skip
-        return Call(
-            id="build",
-            command=command,
+        return action(
+            "build",
+            command,
             arguments=arguments,
             # buildctl has no option for that.
             environment={"DOCKER_CONFIG": self.docker_config} if self.docker_config else {},
@@ -184,5 +187,5 @@ class BuiltContainerImage(InStore):
 def _noted(seen: Results) -> str:
     """Return what the pushed image was built from; empty if it was not pushed or not observed."""
     result = seen.get("pushed")
-    found = result.first if result is not None and result.ok else None
-    return str(found.get("value") or "") if isinstance(found, t.Mapping) else ""
+    value = result.first if result is not None and result.ok else None
+    return str(value.get("value") or "") if isinstance(value, t.Mapping) else ""

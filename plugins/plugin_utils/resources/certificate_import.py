@@ -19,6 +19,7 @@ from ..values.shown import AsItIs
 from ..windows import sddl
 from ..windows.node_paths import TRUSTED_FOLDER
 from ..windows.windows_info import WindowsInfo
+from ..wire.calls import action, query
 from ..wire.messages import Call, Json, Results
 
 _PEM = re.compile(r"-----BEGIN CERTIFICATE-----(.+?)-----END CERTIFICATE-----", re.DOTALL)
@@ -37,14 +38,13 @@ class CertificateImport(Resource):
     name: str = dataclasses.field(metadata={"help": "A label."})
     content: str = dataclasses.field(metadata={"help": "The certificates in PEM, one or more; no private key."})
     store: t.Literal["Root", "CA", "TrustedPublisher", "TrustedPeople"] = dataclasses.field(
-        default="Root", metadata={"help": "The store: `Root` holds trusted authorities, `CA` those between."}
+        default="Root",
+        metadata={"help": "The store: `Root` contains trusted root authorities, `CA` intermediate ones."},
     )
 
     def __post_init__(self) -> None:
         if "PRIVATE KEY" in self.content:
-            raise ResourceError(
-                "content", AsItIs(HIDDEN), "expected certificates only: a private key has no business here"
-            )
+            raise ResourceError("content", AsItIs(HIDDEN), "expected certificates only, without a private key")
         if not self.thumbprints:
             raise ResourceError(
                 "content", self.content[:60], "expected a certificate in PEM (-----BEGIN CERTIFICATE-----)"
@@ -58,7 +58,7 @@ class CertificateImport(Resource):
     @property
     def _blocks(self) -> dict[str, str]:
         """Return the certificates (PEM) by thumbprint; empty if one of them is malformed."""
-        found = {}
+        blocks = {}
         for body in _PEM.findall(self.content):
             try:
                 der = base64.b64decode("".join(body.split()), validate=True)
@@ -68,8 +68,8 @@ class CertificateImport(Resource):
             if not der.startswith(b"0"):
                 return {}
             mark = hashlib.sha1(der, usedforsecurity=False).hexdigest().upper()
-            found[mark] = f"-----BEGIN CERTIFICATE-----{body}-----END CERTIFICATE-----\n"
-        return found
+            blocks[mark] = f"-----BEGIN CERTIFICATE-----{body}-----END CERTIFICATE-----\n"
+        return blocks
 
     def observe(self) -> tuple[Call, ...]:
         values: list[Json] = [
@@ -78,13 +78,13 @@ class CertificateImport(Resource):
         ]
         parameters: dict[str, Json] = {"values": values}
         select = ("path", "exists")
-        return (Call(id="store", command="@read-registry", parameters=parameters, select=select, on_error="continue"),)
+        return (query("store", "@read-registry", parameters, select=select),)
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
-        there = {
+        present = {
             str(item.get("path")).rpartition("\\")[2] for item in objects(self, seen, "store") if item.get("exists")
         }
-        missing = [mark for mark in self.thumbprints if mark not in there]
+        missing = [mark for mark in self.thumbprints if mark not in present]
         calls = [call for index, mark in enumerate(missing) for call in self._import(mark, str(index))]
         return update(
             self, {"missing": missing}, {"missing": []}, calls, why=f"not in {self.store}: {', '.join(missing)}"
@@ -100,13 +100,6 @@ class CertificateImport(Resource):
         write: dict[str, Json] = {"path": path, "content": self._blocks[mark], "sddl": sddl.ADMINISTRATORS_ONLY_FILE}
         take: dict[str, Json] = {"FilePath": path, "CertStoreLocation": f"Cert:\\LocalMachine\\{self.store}"}
         gone: dict[str, Json] = {"LiteralPath": path, "Force": True}
-        yield Call(id=f"write-{label}", command="@write-file", parameters=write, select=())
-        yield Call(id=f"import-{label}", command="Import-Certificate", parameters=take, select=("Thumbprint",))
-        yield Call(
-            id=f"clean-{label}",
-            command="Remove-Item",
-            parameters=gone,
-            select=(),
-            needs=(f"write-{label}",),
-            always=True,
-        )
+        yield action(f"write-{label}", "@write-file", write)
+        yield action(f"import-{label}", "Import-Certificate", take, select=("Thumbprint",))
+        yield action(f"clean-{label}", "Remove-Item", gone, needs=(f"write-{label}",), always=True)

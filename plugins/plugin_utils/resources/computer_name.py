@@ -12,6 +12,7 @@ from ..engine.changes import Reboot, objects, only, update
 from ..engine.resource import Change, Resource
 from ..values.errors import ResourceError
 from ..windows.windows_info import WindowsInfo
+from ..wire.calls import action, query
 from ..wire.messages import Call, Json, Results
 
 _KEY = r"HKLM:\SYSTEM\CurrentControlSet\Control\ComputerName"
@@ -36,15 +37,7 @@ class ComputerName(Resource):
         values: list[Json] = [
             {"path": f"{_KEY}\\{which}", "name": "ComputerName"} for which in ("ComputerName", "ActiveComputerName")
         ]
-        return (
-            Call(
-                id="names",
-                command="@read-registry",
-                parameters={"values": values},
-                select=("path", "value"),
-                on_error="continue",
-            ),
-        )
+        return (query("names", "@read-registry", {"values": values}, select=("path", "value")),)
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         only(self, seen, "names")
@@ -56,7 +49,7 @@ class ComputerName(Resource):
         if not self._is(names.get("ComputerName")):
             # Its only warning is that a reboot is needed, which follows anyway.
             parameters: dict[str, Json] = {"NewName": self.name, "Force": True, "WarningAction": "SilentlyContinue"}
-            calls = [Call(id="rename", command="Rename-Computer", parameters=parameters, select=())]
+            calls = [action("rename", "Rename-Computer", parameters)]
             return update(self, {"computer_name": names.get("ComputerName")}, after, calls, reboot=reboot)
         if not self._is(names.get("ActiveComputerName")):
             before = {"computer_name": names.get("ActiveComputerName")}

@@ -32,14 +32,16 @@ class InStore(Resource):
     """Properties of all resources that work on a runtime's image store."""
 
     runtime: t.Literal["containerd", "docker"] = dataclasses.field(
-        default="containerd", metadata={"help": "Whose store: containerd and Docker share nothing."}
+        default="containerd",
+        metadata={"help": "The runtime whose image store is used; containerd and Docker share no images."},
     )
     hosts_dir: str | None = dataclasses.field(
         default=None,
-        metadata={"help": "Folder with a `hosts.toml` per registry, for what ctr itself asks of registries."},
+        metadata={"help": "Folder with a `hosts.toml` per registry, for ctr's own requests to registries."},
     )
     environment: t.Mapping[str, str] = dataclasses.field(
-        default_factory=dict, metadata={"help": "For what ctr itself asks of a registry, such as `HTTPS_PROXY`."}
+        default_factory=dict,
+        metadata={"help": "Variables for ctr's own requests to registries, such as `HTTPS_PROXY`."},
     )
     ctr: str = dataclasses.field(
         default="C:\\Program Files\\containerd\\bin\\ctr.exe", metadata={"help": "containerd's client on the node."}
@@ -59,20 +61,24 @@ class InStore(Resource):
     )
     store_dir: str | None = dataclasses.field(
         default=None,
-        metadata={"help": "The runtime's data folder, on the volume that fills (by default below `C:\\ProgramData`)."},
+        metadata={
+            "help": "The runtime's data folder, whose volume needs the space (by default below `C:\\ProgramData`)."
+        },
     )
-    parallel: int = dataclasses.field(default=4, metadata={"help": "How many run side by side."})
+    parallel: int = dataclasses.field(
+        default=4, metadata={"help": "Maximum number of parallel pulls, imports or builds."}
+    )
     retries: int = dataclasses.field(default=3, metadata={"help": "Further attempts after one that failed."})
     delay: float = dataclasses.field(default=10.0, metadata={"help": "Seconds between attempts."})
-    timeout: int = dataclasses.field(default=3600, metadata={"help": "Seconds for one attempt."})
+    timeout: int = dataclasses.field(default=3600, metadata={"help": "Time limit of one attempt, in seconds."})
 
     def __post_init__(self) -> None:
-        for place in ("ctr", "crictl", "docker"):
-            if not str(getattr(self, place)).lower().endswith(".exe"):
-                raise ResourceError(place, getattr(self, place), f"expected the path of {place}.exe")
-        for place, least in (("parallel", 1), ("retries", 0), ("delay", 0), ("timeout", 1)):
-            if getattr(self, place) < least:
-                raise ResourceError(place, getattr(self, place), f"expected {least} or more")
+        for option in ("ctr", "crictl", "docker"):
+            if not str(getattr(self, option)).lower().endswith(".exe"):
+                raise ResourceError(option, getattr(self, option), f"expected the path of {option}.exe")
+        for option, least in (("parallel", 1), ("retries", 0), ("delay", 0), ("timeout", 1)):
+            if getattr(self, option) < least:
+                raise ResourceError(option, getattr(self, option), f"expected {least} or more")
 
     @property
     def store(self) -> Store:
@@ -97,7 +103,7 @@ class InStore(Resource):
     def explain(self, call_id: str, result: CallResult) -> str | None:
         """Return the meaning of a runtime's error message."""
         if call_id == "check":
-            return "the archive holds no container image of this name for this version of Windows"
+            return "the archive contains no container image of this name for this version of Windows"
         error = result.error.message if result.error else ""
         return meaning(f"{result.stderr} {result.stdout} {error}")
 
@@ -110,7 +116,8 @@ class ContainerImage(InStore):
     independent: t.ClassVar[bool] = True
     name: str = dataclasses.field(metadata={"help": "Its whole reference: `registry/repository:tag`, or `…@sha256:…`."})
     digest: str | None = dataclasses.field(
-        default=None, metadata={"help": "What the tag has to name (`sha256:…`); pulled again where it names another."}
+        default=None,
+        metadata={"help": "The digest that the tag must refer to (`sha256:…`); otherwise the image is pulled again."},
     )
     aliases: tuple[str, ...] = dataclasses.field(default=(), metadata={"help": "Further references to the same image."})
     pinned: bool = dataclasses.field(
@@ -121,13 +128,14 @@ class ContainerImage(InStore):
         metadata={"help": "Path of an archive on the node (OCI or Docker's) to import; nothing is pulled."},
     )
     archives: tuple[ImageArchive, ...] = dataclasses.field(
-        default=(), metadata={"help": "Archives to download and import; the one that fits the node's Windows is taken."}
+        default=(),
+        metadata={"help": "Archives to download and import; the first that fits the node's Windows is used."},
     )
     size: int | None = dataclasses.field(
-        default=None, metadata={"help": "Bytes to download, where known; else the registry is asked before the pull."}
+        default=None, metadata={"help": "Bytes to download, if known; otherwise the registry is asked before the pull."}
     )
     likely_size: int | None = dataclasses.field(
-        default=None, metadata={"help": "The same, about: it counts where no registry can be asked yet."}
+        default=None, metadata={"help": "Approximate bytes to download, used if the registry cannot be asked yet."}
     )
     state: t.Literal["present", "absent"] = dataclasses.field(
         default="present", metadata={"help": "Whether it is in the store."}
@@ -135,58 +143,58 @@ class ContainerImage(InStore):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for place, reference in (("name", self.name), *(("aliases", alias) for alias in self.aliases)):
-            named = ImageReference.parse(reference, place)
-            if place == "aliases" and named.digest:
+        for option, reference in (("name", self.name), *(("aliases", alias) for alias in self.aliases)):
+            named = ImageReference.parse(reference, option)
+            if option == "aliases" and named.digest:
                 raise ResourceError("aliases", self.aliases, "expected tags without a digest")
         if self.digest is not None and not DIGEST.fullmatch(self.digest):
             raise ResourceError("digest", self.digest, "expected sha256: and 64 hexadecimal digits")
         if self.digest is not None and "@" in self.name and not self.name.endswith(self.digest):
             raise ResourceError("digest", self.digest, "expected the digest of name, or a name without one")
-        for place in ("size", "likely_size"):
-            if (getattr(self, place) or 0) < 0:
-                raise ResourceError(place, getattr(self, place), "expected bytes, 0 or more")
+        for option in ("size", "likely_size"):
+            if (getattr(self, option) or 0) < 0:
+                raise ResourceError(option, getattr(self, option), "expected bytes, 0 or more")
         if self.pinned and self.runtime == "docker":
             raise ResourceError("pinned", True, "expected false", "Docker has no pins, only containerd has.")
 
     def joined(self, other: t.Self) -> t.Self | None:
-        """Two lists may name the same image with different aliases and pins."""
+        """Merge aliases and pins, because two lists may name the same image with different ones."""
         aliases = tuple(dict.fromkeys((*self.aliases, *other.aliases)))
         pinned = self.pinned or other.pinned
         mine, others = (dataclasses.replace(one, pinned=pinned, aliases=aliases) for one in (self, other))
         return mine if mine == others else None
 
     def observe(self) -> tuple[Call, ...]:
-        """The same questions for all container images: the engine asks them once."""
+        """Return the same calls for all container images, which the engine sends once."""
         return self.store.list_calls()
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         images = self.store.read(seen)
-        found = images.get(self.name)
+        image = images.get(self.name)
         if self.state == "absent":
             return self._removal(images)
         after = {"digest": self.digest, "aliases": sorted(self.aliases), "pinned": self.pinned or None}
-        wanted = {key: value for key, value in after.items() if value}
+        desired = {key: value for key, value in after.items() if value}
         why = "is not in the store"
-        if found is None or not found.complete:
-            why = why if found is None else "is not whole in the store"
+        if image is None or not image.complete:
+            why = why if image is None else "is incomplete in the store"
             return self._with_space(
-                create(self, wanted, [*self._bring(windows), *self._named(), *self._kept()], why=why), seen, windows
+                create(self, desired, [*self._fetch(windows), *self._named(), *self._kept()], why=why), seen, windows
             )
         # In Docker, images from archives and builds have no digest and are identified by name.
-        right = self.digest is None or self.digest in found.digests or (self.runtime == "docker" and not found.digests)
-        tagged = sorted(alias for alias in self.aliases if alias in images and images[alias].identity == found.identity)
-        digest = self.digest if right else ", ".join(sorted(found.digests)) or found.identity
-        before = {"digest": digest, "aliases": tagged, "pinned": PINNED in found.labels}
-        calls = [] if right else [*self._bring(windows)]
+        right = self.digest is None or self.digest in image.digests or (self.runtime == "docker" and not image.digests)
+        tagged = sorted(alias for alias in self.aliases if alias in images and images[alias].identity == image.identity)
+        digest = self.digest if right else ", ".join(sorted(image.digests)) or image.identity
+        before = {"digest": digest, "aliases": tagged, "pinned": PINNED in image.labels}
+        calls = [] if right else [*self._fetch(windows)]
         calls += self._named() if not right or tagged != sorted(self.aliases) else ()
         calls += self._kept() if not right or not before["pinned"] else ()
-        change = update(self, before, wanted, calls)
+        change = update(self, before, desired, calls)
         return change if right or change is None else self._with_space(change, seen, windows)
 
-    def _bring(self, windows: WindowsInfo) -> t.Iterator[Call]:
+    def _fetch(self, windows: WindowsInfo) -> t.Iterator[Call]:
         """Yield the calls that put the image into the store."""
-        chosen = archives.fitting(self.archives, windows)
+        chosen = archives.supported_archive(self.archives, windows)
         if self.archive is not None:
             yield from self.store.load(self.archive, self.how)
             yield from self.store.check(self.name)
@@ -195,12 +203,12 @@ class ContainerImage(InStore):
             yield from self.store.check(self.name)
         else:
             # Pull by digest if one is given, because the tag may have moved.
-            wanted = self._wanted()
-            yield self.store.pull(wanted, self.how)
-            if wanted != self.name:
-                yield from self.store.tag("tag", wanted, (self.name,))
+            reference = self._pull_reference()
+            yield self.store.pull(reference, self.how)
+            if reference != self.name:
+                yield from self.store.tag("tag", reference, (self.name,))
 
-    def _wanted(self) -> str:
+    def _pull_reference(self) -> str:
         if self.digest is None or "@" in self.name:
             return self.name
         return f"{ImageReference.parse(self.name).repository}@{self.digest}"
@@ -215,11 +223,11 @@ class ContainerImage(InStore):
 
     def _with_space(self, change: Change, seen: Results, windows: WindowsInfo) -> Change:
         """Return the change with the disk space that it needs, for the download and its unpacked content."""
-        store, name = self.store, self._wanted()
-        chosen = archives.fitting(self.archives, windows)
+        store, name = self.store, self._pull_reference()
+        chosen = archives.supported_archive(self.archives, windows)
         size = self.size if self.size is not None else chosen.size if chosen is not None else None
         if size is not None or self.archive is not None or chosen is not None:
-            stored = SpaceRequirement(path=store.path, size=None if size is None else needed(size))
+            stored = SpaceRequirement(path=store.path, size=None if size is None else needed_space(size))
             space: tuple[SpaceRequirement, ...] = (stored,)
             if chosen is not None and self.archive is None:
                 # The archive stays there until the import is complete.
@@ -235,16 +243,16 @@ class ContainerImage(InStore):
         return dataclasses.replace(change, space=(SpaceRequirement(path=store.path, probe=probe),))
 
     def _removal(self, images: t.Mapping[str, StoredImage]) -> Change | None:
-        here = [reference for reference in (self.name, *self.aliases) if reference in images]
-        if not here:
+        present = [reference for reference in (self.name, *self.aliases) if reference in images]
+        if not present:
             return None
-        gone = list(here)
-        for identity in dict.fromkeys(images[reference].identity for reference in here):
+        gone = list(present)
+        for identity in dict.fromkeys(images[reference].identity for reference in present):
             # With the last tag, also remove the names by digest and CRI's names by id, which would keep the content.
-            others = [name for name in names_of(identity, images) if name not in here]
+            others = [name for name in names_of(identity, images) if name not in present]
             if not any(_is_tag(name) for name in others):
                 gone += [name for name in others if self.runtime == "containerd"]
-        return remove(self, {"references": here}, self.store.remove(sorted(set(gone), key=gone.index)))
+        return remove(self, {"references": present}, self.store.remove(sorted(set(gone), key=gone.index)))
 
 
 def _is_tag(name: str) -> bool:
@@ -265,11 +273,11 @@ class _ImageSize(SizeProbe):
         # Most layers of an application are those of its base image.
         layers = self.store.read_layers(results, self.build)
         if layers:
-            return {digest: needed(size) for digest, size in layers.items()}
+            return {digest: needed_space(size) for digest, size in layers.items()}
         reported = self.store.read_size(results, self.build) or self.likely
-        return None if reported is None else needed(reported)
+        return None if reported is None else needed_space(reported)
 
 
-def needed(size: int) -> int:
+def needed_space(size: int) -> int:
     """Return the disk space for a download of this size: compressed and unpacked layers exist at the same time."""
     return int(size * (1 + UNPACKED))

@@ -11,6 +11,7 @@ from ..engine.changes import no_command, only, update
 from ..engine.resource import Change, Resource
 from ..values.errors import ResourceError
 from ..windows.windows_info import WindowsInfo
+from ..wire.calls import action, query
 from ..wire.messages import Call, Results
 
 _PROPERTIES = {"paths": "ExclusionPath", "processes": "ExclusionProcess", "extensions": "ExclusionExtension"}
@@ -26,7 +27,9 @@ class DefenderExclusion(Resource):
     name: str = dataclasses.field(metadata={"help": "A label of your own."})
     paths: tuple[str, ...] = dataclasses.field(default=(), metadata={"help": "Files and folders."})
     processes: tuple[str, ...] = dataclasses.field(default=(), metadata={"help": "Files that these programs open."})
-    extensions: tuple[str, ...] = dataclasses.field(default=(), metadata={"help": "Files by the end of their name."})
+    extensions: tuple[str, ...] = dataclasses.field(
+        default=(), metadata={"help": "Files with these file name extensions."}
+    )
     state: t.Literal["present", "absent"] = dataclasses.field(
         default="present", metadata={"help": "Whether they are excluded."}
     )
@@ -36,9 +39,7 @@ class DefenderExclusion(Resource):
             raise ResourceError("paths", [], "expected paths, processes or extensions")
 
     def observe(self) -> tuple[Call, ...]:
-        return (
-            Call(id="preference", command="Get-MpPreference", select=tuple(_PROPERTIES.values()), on_error="continue"),
-        )
+        return (query("preference", "Get-MpPreference", select=tuple(_PROPERTIES.values())),)
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         result = seen.get("preference")
@@ -46,21 +47,26 @@ class DefenderExclusion(Resource):
             result and result.error and _OFF in f"{result.error.id} {result.error.message}".lower()
         ):
             return None
-        found = only(self, seen, "preference")
+        preference = only(self, seen, "preference")
         before: dict[str, t.Any] = {}
         after: dict[str, t.Any] = {}
         differing: dict[str, list[str]] = {}
         for key, word in _PROPERTIES.items():
-            wanted = getattr(self, key)
-            have = {_same(key, str(item)) for item in found.get(word) or ()}
-            present = [item for item in wanted if _same(key, item) in have]
-            before[key], after[key] = present, list(wanted) if self.state == "present" else []
+            listed = getattr(self, key)
+            have = {_same(key, str(item)) for item in preference.get(word) or ()}
+            present = [item for item in listed if _same(key, item) in have]
+            before[key], after[key] = present, list(listed) if self.state == "present" else []
             if self.state == "absent" and present:
                 differing[word] = present
-            elif self.state == "present" and len(present) < len(wanted):
-                differing[word] = [item for item in wanted if item not in present]
+            elif self.state == "present" and len(present) < len(listed):
+                differing[word] = [item for item in listed if item not in present]
         command = "Add-MpPreference" if self.state == "present" else "Remove-MpPreference"
-        return update(self, before, after, [Call(id="change", command=command, parameters=differing, select=())])
+        return update(
+            self,
+            before,
+            after,
+            [action("change", command, differing)],
+        )
 
 
 def _same(key: str, item: str) -> str:

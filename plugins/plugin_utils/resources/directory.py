@@ -15,6 +15,7 @@ from ..windows import node_paths, sddl, untrusted_files
 from ..windows.path_calls import ancestors, make_closed, make_directory, remove_path, set_acl
 from ..windows.sddl import ADMINISTRATORS_ONLY, READABLE, SHARED
 from ..windows.windows_info import WindowsInfo
+from ..wire.calls import query
 from ..wire.messages import Call, CallResult, Json, Results
 from .file import check_acl, refuse_link
 
@@ -28,38 +29,38 @@ class Directory(Resource):
     acl: str | None = dataclasses.field(
         default=None,
         metadata={
-            "help": "Its access list in SDDL, and its owner where that is named, such as "
+            "help": "Its access list in SDDL, and its owner if the SDDL names one, such as "
             "`O:BAD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)`. A junction or symbolic link on the path is refused."
         },
     )
     guard_parents: bool = dataclasses.field(
         default=False,
         metadata={
-            "help": "Nobody but administrators may rename or replace the folders above it: those that others own or "
-            "may delete get Administrators as owner and the list that Windows gives to folders in C:\\. Those that do "
-            "not exist are made so. With `acl` only."
+            "help": "Only administrators may rename or replace the folders above it: those that others own or may "
+            "delete get Administrators as owner and the access list that Windows gives to folders in C:\\. Missing "
+            "ones are created that way. Only with `acl`."
         },
     )
     move_aside: untrusted_files.Which = dataclasses.field(
         default="nothing",
         metadata={
-            "help": "What of its content is not trusted, and is moved into a folder `.untrusted-TIME` in it, with a "
-            "warning: `foreign` what others than administrators own, `writable` also what others may write. "
-            "With `acl` only."
+            "help": "Which content is not trusted: `foreign` is what users other than administrators own, `writable` "
+            "is also what they may write. It is moved into a subfolder `.untrusted-TIME`, with a warning. "
+            "Only with `acl`."
         },
     )
     shallow: bool = dataclasses.field(
-        default=False, metadata={"help": "`move_aside` looks only at what lies directly in it."}
+        default=False, metadata={"help": "`move_aside` checks only the folder's direct content."}
     )
     open_folders: tuple[str, ...] = dataclasses.field(
         default=(),
         metadata={
-            "help": "Names of folders in it that stay open to all users: before it is closed they are made, with the "
-            "list that Windows gives to folders in C:\\. With `acl` only."
+            "help": "Names of subfolders that stay open to all users. They are created before the folder is "
+            "restricted, with the access list that Windows gives to folders in C:\\. Only with `acl`."
         },
     )
     state: t.Literal["present", "absent"] = dataclasses.field(
-        default="present", metadata={"help": "Whether it exists. `absent` removes it with all in it."}
+        default="present", metadata={"help": "Whether it exists. `absent` removes it with its content."}
     )
 
     def __post_init__(self) -> None:
@@ -72,7 +73,7 @@ class Directory(Resource):
                 raise ResourceError(option, getattr(self, option), expected)
 
     def joined(self, other: t.Self) -> t.Self | None:
-        """Several roles may name the same folder; their access lists must not contradict each other."""
+        """Merge the folders of several roles, whose access lists must not contradict each other."""
         for one, more in ((self, other), (other, self)):
             if one == type(self)(name=one.name) and more.state == "present":
                 return more
@@ -102,47 +103,49 @@ class Directory(Resource):
     def observe(self) -> tuple[Call, ...]:
         above: list[Json] = [*ancestors(self.name)] if self.guard_parents else []
         parameters: dict[str, Json] = {"paths": [self.name, *above, *self._open]} | ({"acl": True} if self.acl else {})
-        look = Call(id="directory", command="@read-file", parameters=parameters, on_error="continue")
+        read = query("directory", "@read-file", parameters)
         if self.move_aside == "nothing":
-            return (look,)
-        return (look, *untrusted_files.questions(self.path, shallow=self.shallow))
+            return (read,)
+        return (read, *untrusted_files.list_calls(self.path, shallow=self.shallow))
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         change = self._plan(seen)
         # If content may be moved away, only that can disturb pods.
-        if change is None or self.move_aside == "nothing" or change.look_again or self.restarts:
+        if change is None or self.move_aside == "nothing" or change.observe_again or self.restarts:
             return change
         return dataclasses.replace(change, harmless=True)
 
     def _plan(self, seen: Results) -> Change | None:
-        found = only(self, seen, "directory")
-        exists = bool(found.get("exists"))
-        if exists and found.get("type") != "directory":
+        observed = only(self, seen, "directory")
+        exists = bool(observed.get("exists"))
+        if exists and observed.get("type") != "directory":
             raise ResourceError(self.title, AsItIs("a file"), "expected a directory or nothing at this path")
         if self.state == "absent":
             return remove(self, {"path": self.name}, [remove_path(self.name)]) if exists else None
         if self.acl is None:
             return None if exists else create(self, {"path": self.name}, [make_directory(self.name)])
-        refuse_link(self.title, found)
+        refuse_link(self.title, observed)
         above = [*self._parents(seen)]
         if not exists:
             inside = [make_closed(path, SHARED, f"open-{number}") for number, path in enumerate(self._open)]
             return create(self, {"path": self.name, "acl": self.acl}, [*above, *self._make(self.acl), *inside])
-        return self._close(self.acl, found, above, seen)
+        return self._close(self.acl, observed, above, seen)
 
-    def _close(self, acl: str, found: t.Mapping[str, t.Any], above: t.Sequence[Call], seen: Results) -> Change | None:
+    def _close(
+        self, acl: str, observed: t.Mapping[str, t.Any], above: t.Sequence[Call], seen: Results
+    ) -> Change | None:
         """Plan the owner and the access list of an existing folder, then its content."""
         before: dict[str, t.Any] = {}
         after: dict[str, t.Any] = {}
         calls = [*above]
         if above:
-            before, after = {"parents": "others may replace them"}, {"parents": "closed"}
+            before, after = {"parents": "open to other users"}, {"parents": "closed"}
         opened = [*self._keep_open(seen)]
         if opened:
             before, after = {**before, "open_folders": "not open"}, {**after, "open_folders": [*self.open_folders]}
             calls += opened
-        if not sddl.same(acl, str(found.get("sddl") or "")):
-            before, after = {**before, "acl": found.get("sddl")}, {**after, "acl": acl}
+        if not sddl.same(acl, str(observed.get("sddl") or "")):
+            before, after = {**before, "acl": observed.get("sddl")}, {**after, "acl": acl}
             calls.append(set_acl(self.name, acl))
         items = [] if self.move_aside == "nothing" else untrusted_files.find(self.path, self.move_aside, seen)
         if not items:
@@ -151,7 +154,7 @@ class Directory(Resource):
         before["untrusted"], after["untrusted"] = [item.path for item in items], []
         change = update(self, before, after, [*calls, *untrusted_files.moves(self.path, items, target, acl)])
         warning = untrusted_files.warning(items, target)
-        return dataclasses.replace(change, look_again=True, warnings=(warning,)) if change else None
+        return dataclasses.replace(change, observe_again=True, warnings=(warning,)) if change else None
 
     def _make(self, acl: str) -> tuple[Call, ...]:
         if self._owned:
@@ -185,11 +188,11 @@ class Directory(Resource):
     def explain(self, call_id: str, result: CallResult) -> str | None:
         if untrusted_files.is_move(call_id):
             return (
-                f"{self.name} holds what others than administrators own or can change. Something uses it: stop what "
-                "runs from there (reset the node if it has joined), and run this again"
+                f"{self.name} contains files that users other than administrators own or can change, and a program "
+                "uses them: stop the programs that run from there (reset the node if it has joined), then run again"
             )
         if result.error is not None and "FolderNotEmpty" in result.error.id:
-            return "Somebody filled it since the node was looked at: look at what is in it, and run this again"
+            return "Files were added to it after the node was observed: check the folder's content, then run again"
         return None
 
 

@@ -13,6 +13,7 @@ from ..engine.changes import create, objects, only, remove, update
 from ..engine.resource import Change, Resource
 from ..values.errors import ResourceError
 from ..windows.windows_info import WindowsInfo
+from ..wire.calls import action, query
 from ..wire.messages import Call, Json, Results
 
 KEY = r"HKLM:\SYSTEM\CurrentControlSet\Control\Session Manager\Environment"
@@ -25,13 +26,13 @@ class Environment(Resource):
     type: t.ClassVar[str] = "Environment"
     name: str = dataclasses.field(metadata={"help": "The variable's name."})
     value: str | None = dataclasses.field(
-        default=None, metadata={"help": "Its value. With `%OTHER%` in it, it is kept as one to expand."}
+        default=None, metadata={"help": "Its value. With `%OTHER%` in it, it is stored as an expandable string."}
     )
     path_entries: tuple[str, ...] = dataclasses.field(
         default=(),
         metadata={
-            "help": "Folders that the variable lists; new ones are added at its end, others are left alone."
-            " Upper and lower case, and a backslash at the end, make no difference."
+            "help": "Folders that the variable lists; new ones are added at its end, others stay."
+            " Case and a trailing backslash are ignored."
         },
     )
     state: t.Literal["present", "absent"] = dataclasses.field(
@@ -40,8 +41,8 @@ class Environment(Resource):
     managed: bool = dataclasses.field(
         default=False,
         metadata={
-            "help": "Note on the node that the variable is managed while it is `present`; `absent` then removes it"
-            " only where there is such a note: a variable that others set stays."
+            "help": "Record on the node that the variable is managed while it is `present`; `absent` then removes it"
+            " only if there is such a record, so that a variable that others set stays."
         },
     )
 
@@ -59,7 +60,7 @@ class Environment(Resource):
                 raise ResourceError("path_entries", entry, 'expected single folders, without ; or "')
 
     def joined(self, other: Environment) -> Environment | None:
-        """Several roles add entries to lists such as PATH; separate plans would overwrite each other."""
+        """Merge entries of lists such as PATH, because separate plans of several roles would overwrite each other."""
         if not (self.path_entries and other.path_entries) or (self.state, self.windows) != (other.state, other.windows):
             return super().joined(other)
         entries = tuple(dict.fromkeys([*self.path_entries, *other.path_entries]))
@@ -67,11 +68,11 @@ class Environment(Resource):
         return dataclasses.replace(self, path_entries=entries, restarts=restarts, no_log=self.no_log or other.no_log)
 
     def observe(self) -> tuple[Call, ...]:
-        note: list[Json] = [managed_marks.question(self)] if self.managed else []
+        note: list[Json] = [managed_marks.registry_entry(self)] if self.managed else []
         # A value that is removed because of a record need not be read; it may be a secret of other software.
         value: list[Json] = [] if self.managed and self.state == "absent" else [{"path": KEY, "name": self.name}]
         values: list[Json] = [*value, *note]
-        return (Call(id="value", command="@read-registry", parameters={"values": values}, on_error="continue"),)
+        return (query("value", "@read-registry", {"values": values}),)
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         if not self.managed:
@@ -81,8 +82,8 @@ class Environment(Resource):
         return managed_marks.plan(self, self.state, answer, lambda: self._plan_value(seen), undo=undo)
 
     def _plan_value(self, seen: Results) -> Change | None:
-        found = only(self, seen, "value")
-        old = str(found.get("value") or "") if found.get("exists") else None
+        observed = only(self, seen, "value")
+        old = str(observed.get("value") or "") if observed.get("exists") else None
         if self.path_entries:
             edit = with_entries if self.state == "present" else without_entries
             new = edit(old, self.path_entries)
@@ -90,15 +91,15 @@ class Environment(Resource):
             new = self.value if self.state == "present" else None
         if new is None:
             return None if old is None else remove(self, {"value": old}, [self._write(None, "String")])
-        kind = "ExpandString" if found.get("kind") == "ExpandString" or re.search("%[^%]+%", new) else "String"
+        kind = "ExpandString" if observed.get("kind") == "ExpandString" or re.search("%[^%]+%", new) else "String"
         write = [self._write(new, kind)]
         if old is None:
             return create(self, {"value": new}, write)
-        return update(self, {"value": old, "kind": found.get("kind")}, {"value": new, "kind": kind}, write)
+        return update(self, {"value": old, "kind": observed.get("kind")}, {"value": new, "kind": kind}, write)
 
     def _write(self, value: str | None, kind: str) -> Call:
         parameters = {"name": self.name, "value": value, "kind": kind}
-        return Call(id="set", command="@set-environment", parameters=parameters, select=())
+        return action("set", "@set-environment", parameters)
 
 
 def with_entries(value: str | None, entries: t.Iterable[str]) -> str | None:

@@ -18,6 +18,7 @@ from ..values.shown import AsItIs
 from ..windows import sddl
 from ..windows.path_calls import remove_path, set_acl
 from ..windows.windows_info import WindowsInfo
+from ..wire.calls import action, query
 from ..wire.messages import Call, Json, Results
 
 MAX_BYTES = 512 * 1024
@@ -34,20 +35,21 @@ class File(Resource):
         default=None, metadata={"help": "Its text, written as UTF-8 without a byte-order mark."}
     )
     source_content_base64: str | None = dataclasses.field(
-        default=None, metadata={"help": "Its bytes, for what is no text; up to 512 KiB, an Artifact beyond that."}
+        default=None,
+        metadata={"help": "Its content in base64, for binary files up to 512 KiB; use an Artifact for larger ones."},
     )
     line_ending: t.Literal["crlf", "lf", "as_is"] = dataclasses.field(
-        default="as_is", metadata={"help": "How lines of `content` end."}
+        default="as_is", metadata={"help": "Line endings of `content`."}
     )
     acl: str | None = dataclasses.field(
         default=None,
         metadata={
-            "help": "Its access list in SDDL, and its owner where that is named, such as "
+            "help": "Its access list in SDDL, and its owner if the SDDL names one, such as "
             "`O:BAD:P(A;;FA;;;SY)(A;;FA;;;BA)`. A junction or symbolic link on the path is refused."
         },
     )
     create_only: bool = dataclasses.field(
-        default=False, metadata={"help": "A seed: a file that exists keeps its content."}
+        default=False, metadata={"help": "Whether an existing file keeps its content."}
     )
     state: t.Literal["present", "absent"] = dataclasses.field(
         default="present", metadata={"help": "Whether it exists."}
@@ -65,7 +67,7 @@ class File(Resource):
             raise ResourceError("content", size, f"expected at most {MAX_BYTES} bytes", "Use an Artifact.")
 
     def data(self) -> bytes | None:
-        """Desired content in bytes; None: the content is not managed."""
+        """Return the desired content in bytes; None: the content is not managed."""
         if self.source_content_base64 is not None:
             try:
                 return base64.b64decode(re.sub(r"\s", "", self.source_content_base64), validate=True)
@@ -85,29 +87,29 @@ class File(Resource):
         parameters: dict[str, Json] = {"paths": [self.name], "hash": True}
         parameters |= {"content": True} if show else {}
         parameters |= {"acl": True} if self.acl else {}
-        return (Call(id="file", command="@read-file", parameters=parameters, on_error="continue"),)
+        return (query("file", "@read-file", parameters),)
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
-        found = only(self, seen, "file")
-        if found.get("type") == "directory":
+        observed = only(self, seen, "file")
+        if observed.get("type") == "directory":
             raise ResourceError(self.title, AsItIs("a directory"), "expected a file or nothing at this path")
-        exists = bool(found.get("exists"))
+        exists = bool(observed.get("exists"))
         data = self.data()
         if self.state == "absent":
             return remove(self, {"path": self.name}, [remove_path(self.name)]) if exists else None
-        refuse_link(self.title, found)
+        refuse_link(self.title, observed)
         if data is not None and not exists:
             return create(self, {**self._shown(data), "acl": self.acl}, [self._write(data)])
         if not exists:
-            raise ResourceError(self.title, None, "expected a file at this path", "Set content to make it.")
+            raise ResourceError(self.title, None, "expected a file at this path", "Set content to create it.")
         before: dict[str, t.Any] = {}
         after: dict[str, t.Any] = {}
         calls: list[Call] = []
-        if data is not None and not self.create_only and not same_hash(found.get("sha256"), data):
-            before, after = self._differing(found, data)
+        if data is not None and not self.create_only and not same_hash(observed.get("sha256"), data):
+            before, after = self._differing(observed, data)
             calls = [self._write(data)]
-        if self.acl and not sddl.same(self.acl, str(found.get("sddl") or "")):
-            before, after = {**before, "acl": found.get("sddl")}, {**after, "acl": self.acl}
+        if self.acl and not sddl.same(self.acl, str(observed.get("sddl") or "")):
+            before, after = {**before, "acl": observed.get("sddl")}, {**after, "acl": self.acl}
             calls = calls or [set_acl(self.name, self.acl)]
         return update(self, before, after, calls)
 
@@ -116,9 +118,9 @@ class File(Resource):
             return {"sha256": hashlib.sha256(data).hexdigest()}
         return {"content": data.decode("utf-8")}
 
-    def _differing(self, found: t.Mapping[str, t.Any], data: bytes) -> tuple[dict[str, t.Any], dict[str, t.Any]]:
-        old, new = found.get("content"), self._shown(data)
-        hashes = {"sha256": str(found.get("sha256") or "").lower()}, {"sha256": hashlib.sha256(data).hexdigest()}
+    def _differing(self, observed: t.Mapping[str, t.Any], data: bytes) -> tuple[dict[str, t.Any], dict[str, t.Any]]:
+        old, new = observed.get("content"), self._shown(data)
+        hashes = {"sha256": str(observed.get("sha256") or "").lower()}, {"sha256": hashlib.sha256(data).hexdigest()}
         if "content" not in new or old is None or old == new["content"]:
             return hashes  # bytes that are not visible as text, such as a byte order mark
         return {"content": old}, new
@@ -131,7 +133,7 @@ class File(Resource):
             parameters["content"] = data.decode("utf-8")
         if self.acl:
             parameters["sddl"] = self.acl
-        return Call(id="write", command="@write-file", parameters=parameters, select=("sha256",))
+        return action("write", "@write-file", parameters, select=("sha256",))
 
 
 def same_hash(sha256: t.Any, data: bytes) -> bool:
@@ -145,17 +147,17 @@ def check_acl(acl: str | None) -> None:
         raise ResourceError("acl", acl, "expected SDDL with a discretionary access list, such as D:P(A;;FA;;;SY)")
 
 
-def refuse_link(title: str, found: t.Mapping[str, t.Any]) -> None:
+def refuse_link(title: str, observed: t.Mapping[str, t.Any]) -> None:
     """Refuse a path with a junction or symbolic link, because content and access list would be set at its target.
 
     Args:
         title: title of the resource.
-        found: the result of @read-file for the path, with its access list.
+        observed: the result of @read-file for the path, with its access list.
 
     Raises:
         ResourceError: there is a junction or symbolic link on the path.
     """
-    if found.get("link"):
-        link = str(found["link"])
+    if observed.get("link"):
+        link = str(observed["link"])
         expected = "expected a path without junctions and symbolic links"
-        raise ResourceError(title, link, expected, "Find out who made it, and remove it.")
+        raise ResourceError(title, link, expected, "Find out who created it, then remove it.")

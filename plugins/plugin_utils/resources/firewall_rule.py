@@ -11,6 +11,7 @@ from ..engine.changes import create, is_missing, only, remove, update
 from ..engine.resource import Change, Resource
 from ..values.errors import ResourceError
 from ..windows.windows_info import WindowsInfo
+from ..wire.calls import action, query
 from ..wire.messages import Call, Input, Json, Results
 
 # property → its name in Get- and New-NetFirewallRule and the filters
@@ -39,11 +40,17 @@ class FirewallRule(Resource):
 
     type: t.ClassVar[str] = "FirewallRule"
     name: str = dataclasses.field(metadata={"help": "The rule's unique name (not its display name)."})
-    display_name: str = dataclasses.field(default="", metadata={"help": "What people see; default: the name."})
+    display_name: str = dataclasses.field(
+        default="", metadata={"help": "Its name in the user interface; default: `name`."}
+    )
     description: str = dataclasses.field(default="", metadata={"help": "What it is for."})
     group: str = dataclasses.field(default="", metadata={"help": "The group it belongs to."})
-    direction: t.Literal["Inbound", "Outbound"] = dataclasses.field(default="Inbound", metadata={"help": "Which way."})
-    action: t.Literal["Allow", "Block"] = dataclasses.field(default="Allow", metadata={"help": "What happens."})
+    direction: t.Literal["Inbound", "Outbound"] = dataclasses.field(
+        default="Inbound", metadata={"help": "Whether it applies to inbound or outbound traffic."}
+    )
+    action: t.Literal["Allow", "Block"] = dataclasses.field(
+        default="Allow", metadata={"help": "What it does with the traffic."}
+    )
     protocol: str = dataclasses.field(
         default="Any", metadata={"help": "`TCP`, `UDP`, `ICMPv4`, `ICMPv6`, `Any`, or a number."}
     )
@@ -57,9 +64,9 @@ class FirewallRule(Resource):
     )
     program: str = dataclasses.field(default="", metadata={"help": "Only for this executable."})
     profile: tuple[t.Literal["Any", "Domain", "Private", "Public"], ...] = dataclasses.field(
-        default=("Any",), metadata={"help": "In which networks."}
+        default=("Any",), metadata={"help": "The network profiles to which it applies."}
     )
-    enabled: bool = dataclasses.field(default=True, metadata={"help": "Whether it is in force."})
+    enabled: bool = dataclasses.field(default=True, metadata={"help": "Whether it is enabled."})
     state: t.Literal["present", "absent"] = dataclasses.field(
         default="present", metadata={"help": "Whether it exists."}
     )
@@ -89,51 +96,50 @@ class FirewallRule(Resource):
         if self.program:
             filters["program"] = ("Get-NetFirewallApplicationFilter", ("Program",))
         return (
-            Call(
-                id="rule",
-                command="Get-NetFirewallRule",
-                parameters={"Name": [self.name]},
+            query(
+                "rule",
+                "Get-NetFirewallRule",
+                {"Name": [self.name]},
                 select=("DisplayName", "Description", "Group", "Direction", "Action", "Profile", "Enabled"),
-                on_error="continue",
             ),
             *(
-                Call(id=call_id, command=command, input=rule, select=select, needs=("rule",), on_error="continue")
+                query(call_id, command, input=rule, select=select, needs=("rule",))
                 for call_id, (command, select) in filters.items()
             ),
         )
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         exists = not is_missing(seen.get("rule"))
-        delete = Call(id="remove", command="Remove-NetFirewallRule", parameters={"Name": [self.name]}, select=())
+        delete = action("remove", "Remove-NetFirewallRule", {"Name": [self.name]})
         if self.state == "absent":
             if not exists:
                 return None
             return remove(self, {"display_name": only(self, seen, "rule").get("DisplayName")}, [delete])
-        wanted = self._wanted()
+        desired = self._desired()
         if not exists:
-            return create(self, wanted, [self._write("New-NetFirewallRule", wanted)])
-        found: dict[str, t.Any] = {
+            return create(self, desired, [self._write("New-NetFirewallRule", desired)])
+        observed: dict[str, t.Any] = {
             **only(self, seen, "rule"),
             **only(self, seen, "ports"),
             **only(self, seen, "addresses"),
         }
         if self.program:
-            found |= only(self, seen, "program")
-        before = {key: _seen(key, found.get(_PARAMETERS[key]), wanted[key]) for key in wanted}
-        changed = {key: value for key, value in wanted.items() if before[key] != value}
+            observed |= only(self, seen, "program")
+        before = {key: _seen(key, observed.get(_PARAMETERS[key]), desired[key]) for key in desired}
+        changed = {key: value for key, value in desired.items() if before[key] != value}
         if "group" in changed:  # -Group selects rules there; a group can be given only to a new rule
-            return update(self, before, wanted, [delete, self._write("New-NetFirewallRule", wanted)])
+            return update(self, before, desired, [delete, self._write("New-NetFirewallRule", desired)])
         if "local_ports" in changed or "remote_ports" in changed or "protocol" in changed:
             # Ports are refused without a protocol.
-            changed |= {key: wanted[key] for key in ("protocol", "local_ports", "remote_ports")}
-        return update(self, before, wanted, [self._write("Set-NetFirewallRule", changed)])
+            changed |= {key: desired[key] for key in ("protocol", "local_ports", "remote_ports")}
+        return update(self, before, desired, [self._write("Set-NetFirewallRule", changed)])
 
-    def _wanted(self) -> dict[str, t.Any]:
-        wanted: dict[str, t.Any] = {key: getattr(self, key) for key in _PARAMETERS}
+    def _desired(self) -> dict[str, t.Any]:
+        desired: dict[str, t.Any] = {key: getattr(self, key) for key in _PARAMETERS}
         for key in _LISTS:
-            wanted[key] = sorted(wanted[key]) or ["Any"]
-        wanted["profile"] = ", ".join(sorted(self.profile)) or "Any"
-        return {key: value for key, value in wanted.items() if value != ""}
+            desired[key] = sorted(desired[key]) or ["Any"]
+        desired["profile"] = ", ".join(sorted(self.profile)) or "Any"
+        return {key: value for key, value in desired.items() if value != ""}
 
     def _write(self, command: str, values: t.Mapping[str, t.Any]) -> Call:
         parameters: dict[str, Json] = {"Name": self.name if command.startswith("New") else [self.name]}
@@ -143,25 +149,25 @@ class FirewallRule(Resource):
             parameters[word] = ("True" if value else "False") if key == "enabled" else value
         if values.get("protocol") not in (None, "TCP", "UDP"):
             parameters = {key: value for key, value in parameters.items() if key not in ("LocalPort", "RemotePort")}
-        return Call(id="rule", command=command, parameters=parameters, select=())
+        return action("rule", command, parameters)
 
 
-def _seen(key: str, value: t.Any, wanted: t.Any) -> t.Any:
+def _seen(key: str, value: t.Any, desired: t.Any) -> t.Any:
     """Return an observed value in the notation of the desired one."""
     if key == "enabled":
         return str(value).casefold() == "true"
     if key in _LISTS:
         items = value if isinstance(value, (list, tuple)) else [value]
-        found = sorted(_address(str(item)) for item in items if item is not None) or ["Any"]
-        same = sorted(map(str.casefold, found)) == sorted(_address(str(item)).casefold() for item in wanted)
-        return wanted if same else found
+        observed = sorted(_address(str(item)) for item in items if item is not None) or ["Any"]
+        same = sorted(map(str.casefold, observed)) == sorted(_address(str(item)).casefold() for item in desired)
+        return desired if same else observed
     if key == "profile":
-        found_profiles = ", ".join(sorted(part.strip() for part in str(value).split(",")))
-        return "Any" if found_profiles == "Domain, Private, Public" else found_profiles
+        profiles = ", ".join(sorted(part.strip() for part in str(value).split(",")))
+        return "Any" if profiles == "Domain, Private, Public" else profiles
     text = str(value or "")
     if key == "protocol":
         text = _NUMBERED.get(text, text)
-    return wanted if text.casefold() == str(wanted).casefold() else text
+    return desired if text.casefold() == str(desired).casefold() else text
 
 
 def _address(text: str) -> str:

@@ -13,6 +13,7 @@ from ..engine.changes import only, update
 from ..engine.resource import Change, Resource
 from ..values.errors import ResourceError
 from ..windows.windows_info import WindowsInfo
+from ..wire.calls import action, query
 from ..wire.messages import Call, Json, Results
 
 PATH = "C:\\Windows\\System32\\drivers\\etc\\hosts"
@@ -44,23 +45,23 @@ class HostsFile(Resource):
 
     def observe(self) -> tuple[Call, ...]:
         parameters: dict[str, Json] = {"paths": [PATH], "content": True}
-        return (Call(id="hosts", command="@read-file", parameters=parameters, on_error="continue"),)
+        return (query("hosts", "@read-file", parameters),)
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
-        found = only(self, seen, "hosts")
-        text = str(found.get("content") or "").replace("\r\n", "\n")
+        observed = only(self, seen, "hosts")
+        text = str(observed.get("content") or "").replace("\r\n", "\n")
         match = _BLOCK.search(text)
         before = _entries(match[0] if match else "")
         if before == self.entries:
             return None
         # Longer text would be truncated, and other characters replaced, when the file is written back.
-        if int(found.get("size") or 0) > READ:
-            raise ResourceError(PATH, f"{found['size']} bytes", f"expected a hosts file of at most {READ} bytes")
+        if int(observed.get("size") or 0) > READ:
+            raise ResourceError(PATH, f"{observed['size']} bytes", f"expected a hosts file of at most {READ} bytes")
         if "\N{REPLACEMENT CHARACTER}" in text:
             raise ResourceError(PATH, "a file that is not UTF-8", "expected a hosts file in ASCII or UTF-8")
         # At the beginning, because Windows uses the first line with a name.
         content = (self._block() + _BLOCK.sub("", text)).replace("\n", "\r\n")
-        call = Call(id="write", command="@write-file", parameters={"path": PATH, "content": content}, select=())
+        call = action("write", "@write-file", {"path": PATH, "content": content})
         return update(self, {"entries": before}, {"entries": dict(self.entries)}, [call])
 
     def _block(self) -> str:

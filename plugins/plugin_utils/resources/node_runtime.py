@@ -13,6 +13,7 @@ from ..engine.resource import Change, Resource
 from ..values.errors import ResourceError
 from ..windows import command_line, node_paths
 from ..windows.windows_info import WindowsInfo
+from ..wire.calls import query
 from ..wire.messages import Call, Json, Results
 
 _SERVICE = "HKLM:\\SYSTEM\\CurrentControlSet\\Services\\kubelet"
@@ -35,33 +36,20 @@ class NodeRuntime(Resource):
 
     type: t.ClassVar[str] = "NodeRuntime"
     name: t.Literal["containerd", "docker"] = dataclasses.field(
-        metadata={"help": "The runtime that the node is to have; `docker` is Docker's engine of any publisher."}
+        metadata={"help": "The node's container runtime; `docker` is Docker's engine of any publisher."}
     )
 
     def observe(self) -> tuple[Call, ...]:
         paths: list[Json] = [node_paths.KUBELET_CONF]
         settings: list[Json] = [node_paths.KUBELET_DROPIN, node_paths.KUBELET_CONFIG]
         return (
-            Call(
-                id="joined",
-                command="@read-file",
-                parameters={"paths": paths},
-                select=("path", "exists"),
-                on_error="continue",
-            ),
-            Call(
-                id="settings",
-                command="@read-file",
-                parameters={"paths": settings, "content": True},
-                select=("path", "content"),
-                on_error="continue",
-            ),
-            Call(
-                id="service",
-                command="@read-registry",
-                parameters={"values": [{"path": _SERVICE, "name": "ImagePath"}]},
+            query("joined", "@read-file", {"paths": paths}, select=("path", "exists")),
+            query("settings", "@read-file", {"paths": settings, "content": True}, select=("path", "content")),
+            query(
+                "service",
+                "@read-registry",
+                {"values": [{"path": _SERVICE, "name": "ImagePath"}]},
                 select=("exists", "value"),
-                on_error="continue",
             ),
         )
 
@@ -80,9 +68,9 @@ class NodeRuntime(Resource):
         raise ResourceError(
             self.title,
             self.name,
-            f"expected {current}, on which this member of a cluster runs its pods",
-            "Drain the node, take it out of the cluster (kubeadm reset) and run this again, or leave container_runtime "
-            f"at {current} for it.",
+            f"expected {current}, with which this node has joined its cluster",
+            "Drain the node, remove it from the cluster (kubeadm reset) and run again, or set container_runtime to "
+            f"{current} for it.",
         )
 
     def _endpoint(self, seen: Results) -> str:
@@ -97,13 +85,13 @@ class NodeRuntime(Resource):
                 return value
         contents = {str(item.get("path")).lower(): str(item.get("content") or "") for item in self._files(seen)}
         for path in (node_paths.KUBELET_DROPIN, node_paths.KUBELET_CONFIG):
-            found = _SETTING.search(contents.get(path.lower(), ""))
-            if found:
-                return found[1]
+            match = _SETTING.search(contents.get(path.lower(), ""))
+            if match:
+                return match[1]
         return ENDPOINTS["containerd"]
 
     def _files(self, seen: Results) -> tuple[t.Mapping[str, t.Any], ...]:
-        found = objects(self, seen, "settings")
-        if not found:
-            raise ObservationError(self.title, "settings", "no object came back")
-        return found
+        items = objects(self, seen, "settings")
+        if not items:
+            raise ObservationError(self.title, "settings", "the node returned no object")
+        return items

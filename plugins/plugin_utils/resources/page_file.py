@@ -11,6 +11,7 @@ from ..engine.changes import objects, only, update
 from ..engine.resource import Change, Resource
 from ..values.errors import ResourceError
 from ..windows.windows_info import WindowsInfo
+from ..wire.calls import action, query
 from ..wire.messages import Call, Input, Json, Results
 
 
@@ -19,8 +20,8 @@ class Paging:
     """A page file."""
 
     path: str = dataclasses.field(metadata={"help": "Its path, such as `D:\\pagefile.sys`."})
-    initial_mb: int = dataclasses.field(default=0, metadata={"help": "Size at first; 0: Windows decides."})
-    maximum_mb: int = dataclasses.field(default=0, metadata={"help": "Size at most; 0: Windows decides."})
+    initial_mb: int = dataclasses.field(default=0, metadata={"help": "Initial size in MB; 0: Windows decides."})
+    maximum_mb: int = dataclasses.field(default=0, metadata={"help": "Maximum size in MB; 0: Windows decides."})
 
     def __post_init__(self) -> None:
         if len(self.path) < 4 or self.path[1:3] != ":\\" or any(letter in self.path for letter in "'\"*?/"):
@@ -37,11 +38,11 @@ class PageFile(Resource):
 
     type: t.ClassVar[str] = "PageFile"
     name: str = dataclasses.field(metadata={"help": "A label of your own."})
-    automatic: bool = dataclasses.field(default=False, metadata={"help": "Windows decides."})
+    automatic: bool = dataclasses.field(default=False, metadata={"help": "Whether Windows manages the page files."})
     files: tuple[Paging, ...] = dataclasses.field(
         default=(), metadata={"help": "All page files; none: no paging. Not with `automatic`."}
     )
-    reboot: bool = dataclasses.field(default=False, metadata={"help": "Reboot at once when it changed."})
+    reboot: bool = dataclasses.field(default=False, metadata={"help": "Whether a change reboots the node at once."})
 
     def __post_init__(self) -> None:
         if self.automatic and self.files:
@@ -51,19 +52,14 @@ class PageFile(Resource):
 
     def observe(self) -> tuple[Call, ...]:
         return (
-            Call(
-                id="system",
-                command="Get-CimInstance",
-                parameters={"ClassName": "Win32_ComputerSystem"},
-                select=("AutomaticManagedPagefile",),
-                on_error="continue",
+            query(
+                "system", "Get-CimInstance", {"ClassName": "Win32_ComputerSystem"}, select=("AutomaticManagedPagefile",)
             ),
-            Call(
-                id="files",
-                command="Get-CimInstance",
-                parameters={"ClassName": "Win32_PageFileSetting"},
+            query(
+                "files",
+                "Get-CimInstance",
+                {"ClassName": "Win32_PageFileSetting"},
                 select=("Name", "InitialSize", "MaximumSize"),
-                on_error="continue",
             ),
         )
 
@@ -71,40 +67,40 @@ class PageFile(Resource):
         automatic = bool(only(self, seen, "system").get("AutomaticManagedPagefile"))
         before: dict[str, t.Any] = {"automatic": automatic}
         after: dict[str, t.Any] = {"automatic": self.automatic}
-        found = {
+        current = {
             str(item.get("Name")).casefold(): (int(item.get("InitialSize") or 0), int(item.get("MaximumSize") or 0))
             for item in objects(self, seen, "files")
         }
-        wanted = {file.path.casefold(): (file.initial_mb, file.maximum_mb) for file in self.files}
+        desired = {file.path.casefold(): (file.initial_mb, file.maximum_mb) for file in self.files}
         if not self.automatic:
-            before["files"], after["files"] = _sizes(found), _sizes(wanted)
-        return update(self, before, after, self._write(automatic, found), reboot="always" if self.reboot else "never")
+            before["files"], after["files"] = _sizes(current), _sizes(desired)
+        return update(self, before, after, self._write(automatic, current), reboot="always" if self.reboot else "never")
 
-    def _write(self, automatic: bool, found: t.Mapping[str, tuple[int, int]]) -> t.Iterator[Call]:
+    def _write(self, automatic: bool, current: t.Mapping[str, tuple[int, int]]) -> t.Iterator[Call]:
         if automatic != self.automatic:
             class_name: dict[str, Json] = {"ClassName": "Win32_ComputerSystem"}
-            yield Call(id="system", command="Get-CimInstance", parameters=class_name, select=())
+            yield query("system", "Get-CimInstance", class_name, select=(), on_error="stop")
             yield _set("automatic", "system", {"AutomaticManagedPagefile": self.automatic})
         if self.automatic:
             return
-        yield Call(
-            id="files", command="Get-CimInstance", parameters={"ClassName": "Win32_PageFileSetting"}, select=("Name",)
+        yield query(
+            "files", "Get-CimInstance", {"ClassName": "Win32_PageFileSetting"}, select=("Name",), on_error="stop"
         )
-        wanted = {file.path.casefold() for file in self.files}
+        desired = {file.path.casefold() for file in self.files}
         # If Windows managed the page files until now, they stay, and are not known yet.
-        kept = {} if automatic else {path: sizes for path, sizes in found.items() if path in wanted}
-        for index, path in enumerate(path for path in found if path not in kept and not automatic):
+        kept = {} if automatic else {path: sizes for path, sizes in current.items() if path in desired}
+        for index, path in enumerate(path for path in current if path not in kept and not automatic):
             unwanted = Input(calls=("files",), where={"Name": path})
-            yield Call(id=f"remove-{index}", command="Remove-CimInstance", input=unwanted, select=())
+            yield action(f"remove-{index}", "Remove-CimInstance", input=unwanted)
         if automatic:
-            yield Call(id="remove", command="Remove-CimInstance", input=Input(calls=("files",)), select=())
+            yield action("remove", "Remove-CimInstance", input=Input(calls=("files",)))
         for index, file in enumerate(self.files):
             sizes = (file.initial_mb, file.maximum_mb)
             properties: dict[str, Json] = {"InitialSize": sizes[0], "MaximumSize": sizes[1]}
             if file.path.casefold() not in kept:
                 # The sizes cannot be given when it is created.
                 parameters: dict[str, Json] = {"ClassName": "Win32_PageFileSetting", "Property": {"Name": file.path}}
-                yield Call(id=f"make-{index}", command="New-CimInstance", parameters=parameters, select=())
+                yield action(f"make-{index}", "New-CimInstance", parameters)
                 yield _set(f"size-{index}", f"make-{index}", properties)
             elif kept[file.path.casefold()] != sizes:
                 yield _set(f"size-{index}", "files", properties, where={"Name": file.path})
@@ -114,12 +110,8 @@ def _set(
     call_id: str, source: str, properties: t.Mapping[str, Json], where: t.Mapping[str, Json] | None = None
 ) -> Call:
     """Return the call that changes properties of objects from an earlier call."""
-    return Call(
-        id=call_id,
-        command="Set-CimInstance",
-        parameters={"Property": dict(properties)},
-        input=Input(calls=(source,), where=where or {}),
-        select=(),
+    return action(
+        call_id, "Set-CimInstance", {"Property": dict(properties)}, input=Input(calls=(source,), where=where or {})
     )
 
 

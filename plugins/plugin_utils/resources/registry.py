@@ -13,6 +13,7 @@ from ..values.errors import ResourceError
 from ..windows.path_calls import remove_path
 from ..windows.registry_calls import Kind, make_key, normal_key, normal_value, remove_value, seen_value, set_value
 from ..windows.windows_info import WindowsInfo
+from ..wire.calls import query
 from ..wire.messages import Call, Results
 
 
@@ -22,7 +23,7 @@ class Registry(Resource):
 
     type: t.ClassVar[str] = "Registry"
     name: str = dataclasses.field(default="", metadata={"help": r"A label of your own; default: `key\value_name`."})
-    key: str = dataclasses.field(metadata={"help": r"The key, such as `HKLM:\SOFTWARE\Example`. Made as needed."})
+    key: str = dataclasses.field(metadata={"help": r"The key, such as `HKLM:\SOFTWARE\Example`. Created if missing."})
     value_name: str | None = dataclasses.field(default=None, metadata={"help": "The value's name."})
     value: t.Any = dataclasses.field(
         default=None,
@@ -31,7 +32,7 @@ class Registry(Resource):
     value_type: Kind = dataclasses.field(default="String", metadata={"help": "Its kind."})
     state: t.Literal["present", "absent"] = dataclasses.field(
         default="present",
-        metadata={"help": "Whether it exists. Without `value_name`, `absent` removes the key and all below it."},
+        metadata={"help": "Whether it exists. Without `value_name`, `absent` removes the key with its subkeys."},
     )
 
     def __post_init__(self) -> None:
@@ -48,32 +49,24 @@ class Registry(Resource):
             raise ResourceError("value", self.value, "expected it only with value_name")
 
     def observe(self) -> tuple[Call, ...]:
-        wanted = {"path": self.key} | ({} if self.value_name is None else {"name": self.value_name})
+        requested = {"path": self.key} | ({} if self.value_name is None else {"name": self.value_name})
         # For a key, read only whether it exists, because it may have many values.
         select = ("key_exists",) if self.value_name is None else ("exists", "key_exists", "value", "kind")
-        return (
-            Call(
-                id="value",
-                command="@read-registry",
-                parameters={"values": [wanted]},
-                select=select,
-                on_error="continue",
-            ),
-        )
+        return (query("value", "@read-registry", {"values": [requested]}, select=select),)
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
-        found = only(self, seen, "value")
+        observed = only(self, seen, "value")
         if self.value_name is None:
-            return self._plan_key(bool(found.get("key_exists")))
-        exists = bool(found.get("exists"))
+            return self._plan_key(bool(observed.get("key_exists")))
+        exists = bool(observed.get("exists"))
         if self.state == "absent":
             calls = [remove_value("remove", self.key, self.value_name)]
-            return remove(self, {"value": seen_value(found)}, calls) if exists else None
+            return remove(self, {"value": seen_value(observed)}, calls) if exists else None
         after = {"value": self.value, "value_type": self.value_type}
         calls = [set_value("set", self.key, self.value_name, self.value_type, self.value)]
         if not exists:
-            return create(self, after, [*(() if found.get("key_exists") else make_key(self.key)), *calls])
-        return update(self, {"value": seen_value(found), "value_type": found.get("kind")}, after, calls)
+            return create(self, after, [*(() if observed.get("key_exists") else make_key(self.key)), *calls])
+        return update(self, {"value": seen_value(observed), "value_type": observed.get("kind")}, after, calls)
 
     def _plan_key(self, exists: bool) -> Change | None:
         if self.state == "present":

@@ -12,6 +12,7 @@ from ..engine.changes import create, is_missing, objects, remove, update
 from ..engine.resource import Change, Resource
 from ..values.errors import ResourceError
 from ..windows.windows_info import WindowsInfo
+from ..wire.calls import action, query
 from ..wire.messages import Call, Input, Json, Results
 
 _CLASSES = {
@@ -29,7 +30,9 @@ _SYSTEM = frozenset({"system", "nt authority\\system", "s-1-5-18", "localsystem"
 class Trigger:
     """A trigger of a task."""
 
-    on: t.Literal["startup", "logon", "daily", "weekly", "once"] = dataclasses.field(metadata={"help": "The occasion."})
+    on: t.Literal["startup", "logon", "daily", "weekly", "once"] = dataclasses.field(
+        metadata={"help": "The event that starts the task."}
+    )
     at: str | None = dataclasses.field(
         default=None,
         metadata={"help": "Time of day (`03:30`) for `daily` and `weekly`; `2026-12-31T03:30` for `once`."},
@@ -73,21 +76,21 @@ class ScheduledTask(Resource):
     name: str = dataclasses.field(metadata={"help": "Its name, with its folder if it has one: `\\winkube\\clean-up`."})
     execute: str | None = dataclasses.field(default=None, metadata={"help": "The program."})
     arguments: str = dataclasses.field(default="", metadata={"help": "Its arguments, as one text."})
-    working_directory: str = dataclasses.field(default="", metadata={"help": "Where it runs."})
+    working_directory: str = dataclasses.field(default="", metadata={"help": "Its working directory."})
     description: str = dataclasses.field(default="", metadata={"help": "What it is for."})
     triggers: tuple[Trigger, ...] = dataclasses.field(default=(), metadata={"help": "When it runs; none: on demand."})
     user: str = dataclasses.field(
         default="SYSTEM", metadata={"help": "`SYSTEM`, `LOCAL SERVICE` or `NETWORK SERVICE`."}
     )
     run_level: t.Literal["Limited", "Highest"] = dataclasses.field(
-        default="Highest", metadata={"help": "With the account's full rights, or without."}
+        default="Highest", metadata={"help": "Whether it runs with all rights of the account or with limited ones."}
     )
-    enabled: bool = dataclasses.field(default=True, metadata={"help": "Whether its triggers count."})
+    enabled: bool = dataclasses.field(default=True, metadata={"help": "Whether it is enabled."})
     execution_time_limit_minutes: int = dataclasses.field(
-        default=4320, metadata={"help": "It is ended after this time; 0: never."}
+        default=4320, metadata={"help": "Minutes after which it is ended; 0: never."}
     )
     multiple_instances: t.Literal["IgnoreNew", "Parallel", "Queue"] = dataclasses.field(
-        default="IgnoreNew", metadata={"help": "What happens when it is due while it runs."}
+        default="IgnoreNew", metadata={"help": "What happens if it is due while it is still running."}
     )
     state: t.Literal["present", "absent"] = dataclasses.field(
         default="present", metadata={"help": "Whether it exists."}
@@ -131,17 +134,15 @@ class ScheduledTask(Resource):
             "Triggers.DaysOfWeek",
         )
         parameters: dict[str, Json] = {"TaskName": [self.task_name], "TaskPath": [self.task_path]}
-        return (
-            Call(id="task", command="Get-ScheduledTask", parameters=parameters, select=select, on_error="continue"),
-        )
+        return (query("task", "Get-ScheduledTask", parameters, select=select),)
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
-        found = () if is_missing(seen.get("task")) else objects(self, seen, "task")
+        tasks = () if is_missing(seen.get("task")) else objects(self, seen, "task")
         if self.state == "absent":
             gone: dict[str, Json] = {"TaskName": [self.task_name], "TaskPath": [self.task_path], "Confirm": False}
-            calls = [Call(id="remove", command="Unregister-ScheduledTask", parameters=gone, select=())]
-            return remove(self, {"execute": _one(found[0].get("Actions.Execute"))}, calls) if found else None
-        wanted = {
+            calls = [action("remove", "Unregister-ScheduledTask", gone)]
+            return remove(self, {"execute": _one(tasks[0].get("Actions.Execute"))}, calls) if tasks else None
+        desired = {
             "execute": self.execute,
             "arguments": self.arguments,
             "working_directory": self.working_directory,
@@ -153,16 +154,16 @@ class ScheduledTask(Resource):
             "multiple_instances": self.multiple_instances,
             "triggers": sorted(trigger.text for trigger in self.triggers),
         }
-        if not found:
-            return create(self, wanted, self._register())
-        return update(self, self._observed(found[0]), wanted, self._register())
+        if not tasks:
+            return create(self, desired, self._register())
+        return update(self, self._observed(tasks[0]), desired, self._register())
 
     def _observed(self, task: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         user = str(task.get("Principal.UserId") or "")
         if (user.casefold() in _SYSTEM and self.user.casefold() in _SYSTEM) or _account(user) == _account(self.user):
             user = self.user
         limit = str(task.get("Settings.ExecutionTimeLimit") or "")
-        wanted_limit = _limit(self.execution_time_limit_minutes)
+        desired_limit = _limit(self.execution_time_limit_minutes)
         return {
             "execute": _one(task.get("Actions.Execute")),
             "arguments": _one(task.get("Actions.Arguments")) or "",
@@ -171,20 +172,20 @@ class ScheduledTask(Resource):
             "user": user,
             "run_level": task.get("Principal.RunLevel"),
             "enabled": str(task.get("State")) != "Disabled" and task.get("Settings.Enabled") is not False,
-            "execution_time_limit": wanted_limit if _minutes(limit) == self.execution_time_limit_minutes else limit,
+            "execution_time_limit": desired_limit if _minutes(limit) == self.execution_time_limit_minutes else limit,
             "multiple_instances": task.get("Settings.MultipleInstances"),
             "triggers": _triggers(task),
         }
 
     def _register(self) -> t.Iterator[Call]:
-        """Yield the calls. Triggers and settings come after the registration: a call takes one kind of object."""
-        action: dict[str, Json] = {"Execute": self.execute}
-        action |= {"Argument": self.arguments} if self.arguments else {}
-        action |= {"WorkingDirectory": self.working_directory} if self.working_directory else {}
-        yield Call(id="action", command="New-ScheduledTaskAction", parameters=action, select=())
+        """Yield the calls. Triggers and settings follow the registration, because a call accepts one kind of object."""
+        program: dict[str, Json] = {"Execute": self.execute}
+        program |= {"Argument": self.arguments} if self.arguments else {}
+        program |= {"WorkingDirectory": self.working_directory} if self.working_directory else {}
+        yield action("action", "New-ScheduledTaskAction", program)
         for index, trigger in enumerate(self.triggers):
             parameters = trigger.parameters()
-            yield Call(id=f"trigger-{index}", command="New-ScheduledTaskTrigger", parameters=parameters, select=())
+            yield action(f"trigger-{index}", "New-ScheduledTaskTrigger", parameters)
         settings: dict[str, Json] = {
             "ExecutionTimeLimit": _limit(self.execution_time_limit_minutes),
             "MultipleInstances": self.multiple_instances,
@@ -192,18 +193,18 @@ class ScheduledTask(Resource):
             "DontStopIfGoingOnBatteries": True,
         }
         settings |= {} if self.enabled else {"Disable": True}
-        yield Call(id="settings", command="New-ScheduledTaskSettingsSet", parameters=settings, select=())
+        yield action("settings", "New-ScheduledTaskSettingsSet", settings)
         register: dict[str, Json] = {**self._named, "User": self.user, "RunLevel": self.run_level, "Force": True}
         register |= {"Description": self.description} if self.description else {}
         made = Input(calls=("action",), parameter="Action")
-        yield Call(id="register", command="Register-ScheduledTask", parameters=register, input=made, select=())
+        yield action("register", "Register-ScheduledTask", register, input=made)
         if self.triggers:
             triggers = Input(
                 calls=tuple(f"trigger-{index}" for index in range(len(self.triggers))), parameter="Trigger"
             )
-            yield Call(id="triggers", command="Set-ScheduledTask", parameters=self._named, input=triggers, select=())
+            yield action("triggers", "Set-ScheduledTask", self._named, input=triggers)
         kept = Input(calls=("settings",), parameter="Settings")
-        yield Call(id="set-settings", command="Set-ScheduledTask", parameters=self._named, input=kept, select=())
+        yield action("set-settings", "Set-ScheduledTask", self._named, input=kept)
 
 
 def _one(value: t.Any) -> t.Any:
@@ -243,14 +244,14 @@ def _triggers(task: t.Mapping[str, t.Any]) -> list[str]:
     kinds = [_CLASSES.get(str(name), str(name)) for name in _many(task.get("Triggers.CimClass.CimClassName"))]
     starts = iter(str(start) for start in _many(task.get("Triggers.StartBoundary")))
     masks = iter(_many(task.get("Triggers.DaysOfWeek")))
-    found: list[str] = []
+    texts: list[str] = []
     for kind in kinds:
-        words = [kind]
+        parts = [kind]
         if kind in ("daily", "weekly", "once"):
             start = next(starts, "")
-            words.append(start[:16] if kind == "once" else start[11:16])
+            parts.append(start[:16] if kind == "once" else start[11:16])
         if kind == "weekly":
             mask = next(masks, 0)
-            words += [day for bit, day in enumerate(_DAYS) if isinstance(mask, int) and mask >> bit & 1]
-        found.append(" ".join(words))
-    return sorted(found)
+            parts += [day for bit, day in enumerate(_DAYS) if isinstance(mask, int) and mask >> bit & 1]
+        texts.append(" ".join(parts))
+    return sorted(texts)

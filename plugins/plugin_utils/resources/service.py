@@ -18,6 +18,7 @@ from ..windows import service_recovery
 from ..windows.command_line import flags_of, join, merge_flags, quote, split
 from ..windows.registry_calls import remove_value, set_value
 from ..windows.windows_info import WindowsInfo
+from ..wire.calls import action, query
 from ..wire.messages import Call, Input, Json, Results
 
 _SERVICES = "HKLM:\\SYSTEM\\CurrentControlSet\\Services\\"
@@ -37,29 +38,30 @@ class Service(Resource):
     type: t.ClassVar[str] = "Service"
     name: str = dataclasses.field(metadata={"help": "The service's name (not its display name)."})
     path: str | None = dataclasses.field(
-        default=None, metadata={"help": "The executable; needed to make a service. Quoted as Windows wants it."}
+        default=None, metadata={"help": "Path of the executable, without quotation marks; needed to create a service."}
     )
     arguments: str | tuple[str, ...] = dataclasses.field(
-        default=(), metadata={"help": "A list, quoted as Windows wants it; or text that is appended as it stands."}
+        default=(), metadata={"help": "A list, which is quoted by Windows' rules, or text that is appended unchanged."}
     )
     arguments_from_file: str | None = dataclasses.field(
         default=None,
         metadata={
-            "help": "An environment file on the node (it need not exist) whose flags come behind `arguments` and"
+            "help": "An environment file on the node (it may be missing) whose flags follow `arguments` and"
             " replace those of the same name. For the kubelet: `C:\\var\\lib\\kubelet\\kubeadm-flags.env`."
         },
     )
     arguments_variable: str = dataclasses.field(
-        default="KUBELET_KUBEADM_ARGS", metadata={"help": "The variable of that file that holds the flags."}
+        default="KUBELET_KUBEADM_ARGS", metadata={"help": "The variable of that file that contains the flags."}
     )
     arguments_for_kubelet: str | None = dataclasses.field(
         default=None,
         metadata={
             "help": "The version of Kubernetes of the kubelet that this service runs, such as `1.36.2`. Flags of"
-            " `arguments_from_file` that this kubelet does not know are left out, with a warning: it would not start."
+            " `arguments_from_file` that this kubelet does not support are left out with a warning, because it would"
+            " not start with them."
         },
     )
-    display_name: str | None = dataclasses.field(default=None, metadata={"help": "What people see."})
+    display_name: str | None = dataclasses.field(default=None, metadata={"help": "Its name in the user interface."})
     description: str | None = dataclasses.field(default=None, metadata={"help": "What it is for."})
     start_mode: t.Literal["auto", "delayed-auto", "demand", "disabled"] | None = dataclasses.field(
         default=None, metadata={"help": "When it starts. The default for a new service is `demand`."}
@@ -71,7 +73,7 @@ class Service(Resource):
         default=None, metadata={"help": "All variables of the service's own environment; an empty mapping removes all."}
     )
     recovery: service_recovery.Recovery | None = dataclasses.field(
-        default=None, metadata={"help": "What happens when it fails."}
+        default=None, metadata={"help": "What the service manager does when it fails."}
     )
     account: str | None = dataclasses.field(
         default=None,
@@ -80,10 +82,10 @@ class Service(Resource):
         },
     )
     state: t.Literal["running", "stopped", "absent"] | None = dataclasses.field(
-        default=None, metadata={"help": "Whether it runs or exists; left out, whether it runs is left alone."}
+        default=None, metadata={"help": "Whether it runs or exists; if omitted, it is neither started nor stopped."}
     )
     if_exists: bool = dataclasses.field(
-        default=False, metadata={"help": "If the service does not exist, nothing is done."}
+        default=False, metadata={"help": "Whether to do nothing if the service does not exist."}
     )
     cuts_connection: bool = dataclasses.field(
         default=False,
@@ -95,8 +97,8 @@ class Service(Resource):
     remember_start_mode: bool = dataclasses.field(
         default=False,
         metadata={
-            "help": "Note on the node how it starts before it is disabled (`winkube.node.sysprep` sets"
-            " cloudbase-init back to that)."
+            "help": "Whether to record its start mode on the node before it is disabled (`winkube.node.sysprep`"
+            " restores that of cloudbase-init)."
         },
     )
 
@@ -125,29 +127,17 @@ class Service(Resource):
 
     @property
     def private(self) -> bool:
-        """Its environment may contain a proxy password, even one that is going to be removed."""
+        """Whether the node's answers may contain secrets: an environment may contain a proxy password."""
         return self.no_log or self.environment is not None
 
     def observe(self) -> tuple[Call, ...]:
         calls = [
-            Call(
-                id="service",
-                command="Get-Service",
-                parameters={"Name": [self.name]},
-                select=("Name", "Status"),
-                on_error="continue",
-            ),
-            Call(
-                id="definition",
-                command="@read-registry",
-                parameters={"values": [{"path": self.key}]},
-                select=("key_exists", "values"),
-                on_error="continue",
-            ),
+            query("service", "Get-Service", {"Name": [self.name]}, select=("Name", "Status")),
+            query("definition", "@read-registry", {"values": [{"path": self.key}]}, select=("key_exists", "values")),
         ]
         if self.arguments_from_file:
             parameters: dict[str, Json] = {"paths": [self.arguments_from_file], "content": True}
-            calls.append(Call(id="flags", command="@read-file", parameters=parameters, on_error="continue"))
+            calls.append(query("flags", "@read-file", parameters))
         return tuple(calls)
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
@@ -158,13 +148,13 @@ class Service(Resource):
         if self.state == "absent" or not (dropped := self._flags(seen).dropped):
             return change
         warning = (
-            f"{self.arguments_from_file} has flags that the kubelet of {self.arguments_for_kubelet} does not know;"
-            f" it runs without them: {' '.join(map(_shown, dropped))}"
+            f"{self.arguments_from_file} has flags that the kubelet of {self.arguments_for_kubelet} does not support;"
+            f" they are left out: {' '.join(map(_shown, dropped))}"
         )
         return dataclasses.replace(change, warnings=(*change.warnings, warning))
 
     def _effect(self, change: Change) -> ServiceEffect | None:
-        """What a change does to the service."""
+        """Return what a change does to the service."""
         if self.state in ("stopped", "absent"):
             return ServiceEffect(service=self.name, effect="stops")
         ids = {call.id for call in change.calls}
@@ -178,7 +168,7 @@ class Service(Resource):
             return self._plan_create(seen)
         if self.state == "absent":
             return self._plan_remove(status)
-        before, after = self._observed(seen), self._wanted(seen)
+        before, after = self._observed(seen), self._desired(seen)
         changed = frozenset(key for key in after if before.get(key) != after[key])
         before["state"] = "running" if status in _RUNS else "stopped"
         if self.state is not None:
@@ -194,9 +184,9 @@ class Service(Resource):
             return None
         return str(only(self, seen, "service").get("Status"))
 
-    def _wanted(self, seen: Results) -> dict[str, t.Any]:
+    def _desired(self, seen: Results) -> dict[str, t.Any]:
         """Return the managed properties, in the notation of `_observed`."""
-        wanted = {
+        desired = {
             "command_line": None if self.path is None else self._command_line(seen),
             "start_mode": self.start_mode,
             "display_name": self.display_name,
@@ -207,7 +197,7 @@ class Service(Resource):
             "recovery": self.recovery and self.recovery.text,
             "recovery_on_error_exit": self.recovery and self.recovery.on_error_exit,
         }
-        return {key: value for key, value in wanted.items() if value is not None}
+        return {key: value for key, value in desired.items() if value is not None}
 
     def _command_line(self, seen: Results) -> str:
         program = quote(self.path or "")
@@ -226,8 +216,8 @@ class Service(Resource):
     def _flags(self, seen: Results) -> kubelet_flags.Flags:
         if not self.arguments_from_file:
             return kubelet_flags.Flags([], [])
-        found = only(self, seen, "flags")
-        flags = flags_of(str(found.get("content") or ""), self.arguments_variable)
+        file = only(self, seen, "flags")
+        flags = flags_of(str(file.get("content") or ""), self.arguments_variable)
         if self.arguments_for_kubelet is None:
             return kubelet_flags.Flags(flags, [])
         return kubelet_flags.part(flags, self.arguments_for_kubelet)
@@ -251,7 +241,7 @@ class Service(Resource):
             "start_mode": "delayed-auto" if start == "auto" and value("DelayedAutostart") else start,
             "display_name": value("DisplayName"),
             "description": value("Description"),
-            "dependencies": _in_words_of(self.dependencies or (), value("DependOnService") or ()),
+            "dependencies": _spelled_like(self.dependencies or (), value("DependOnService") or ()),
             "account": self.account if self.account and account.casefold() == self.account.casefold() else account,
             "environment": _variables(value("Environment") or ()),
             "recovery": service_recovery.parse(value("FailureActions")),
@@ -262,14 +252,14 @@ class Service(Resource):
         if self.state == "absent" or self.if_exists:
             return None
         if self.path is None:
-            raise ResourceError(self.title, None, "expected a service of this name", "Set path to make it.")
-        after = self._wanted(seen)
+            raise ResourceError(self.title, None, "expected a service of this name", "Set path to create it.")
+        after = self._desired(seen)
         calls = [*self._define("create", after, frozenset(after)), *self._run("Stopped", False)]
         return create(self, {**after, **({"state": self.state} if self.state else {})}, calls)
 
     def _plan_remove(self, status: str) -> Change:
-        stop = Call(id="stop", command="Stop-Service", parameters={"Name": [self.name], "Force": True}, select=())
-        delete = Call(id="delete", command="sc.exe", arguments=("delete", self.name))
+        stop = action("stop", "Stop-Service", {"Name": [self.name], "Force": True})
+        delete = action("delete", "sc.exe", arguments=("delete", self.name))
         state = "running" if status in _RUNS else "stopped"
         return remove(self, {"state": state}, [*([stop] if state == "running" else []), delete])
 
@@ -282,16 +272,16 @@ class Service(Resource):
             # 1072: a service of this name was deleted but is still open, which is temporary.
             retries = 5 if verb == "create" else 0
             arguments = (verb, self.name, *options)
-            yield Call(id=verb, command="sc.exe", arguments=arguments, retries=retries, delay=2, secret=self.no_log)
+            yield action(verb, "sc.exe", arguments=arguments, retries=retries, delay=2, secret=self.no_log)
         if "description" in changed:
-            yield Call(id="description", command="sc.exe", arguments=("description", self.name, after["description"]))
+            yield action("description", "sc.exe", arguments=("description", self.name, after["description"]))
         if "recovery" in changed and self.recovery:
             reset = str(self.recovery.reset_seconds)
             arguments = ("failure", self.name, "reset=", reset, "actions=", self.recovery.sc_actions)
-            yield Call(id="recovery", command="sc.exe", arguments=arguments)
+            yield action("recovery", "sc.exe", arguments=arguments)
         if "recovery_on_error_exit" in changed:
             flag = "1" if after["recovery_on_error_exit"] else "0"
-            yield Call(id="failureflag", command="sc.exe", arguments=("failureflag", self.name, flag))
+            yield action("failureflag", "sc.exe", arguments=("failureflag", self.name, flag))
         if "environment" in changed:
             pairs: list[Json] = [f"{name}={value}" for name, value in after["environment"].items()]
             if pairs:
@@ -301,52 +291,38 @@ class Service(Resource):
 
     def _sc_options(self, after: t.Mapping[str, t.Any], changed: frozenset[str]) -> list[str]:
         """Return options of sc.exe, which expects a name with its equals sign and the value as two arguments."""
-        words = {
+        options = {
             "command_line": ("binpath=", after.get("command_line")),
             "start_mode": ("start=", after.get("start_mode")),
             "display_name": ("displayname=", after.get("display_name")),
             "dependencies": ("depend=", "/".join(self.dependencies or ()) or "/"),
             "account": ("obj=", after.get("account")),
         }
-        return [str(word) for key, pair in words.items() if key in changed for word in pair]
+        return [str(word) for key, pair in options.items() if key in changed for word in pair]
 
     def _run(self, status: str, restart: bool) -> t.Iterator[Call]:
-        """The calls that bring it to its state; `_effect` reads their ids."""
+        """Yield the calls that start, stop or restart it; `_effect` reads their ids."""
         runs = status in _RUNS
         named: dict[str, Json] = {"Name": [self.name]}
         if self.state == "stopped":
             if runs:
-                yield Call(id="stop", command="Stop-Service", parameters={**named, "Force": True}, select=())
+                yield action("stop", "Stop-Service", {**named, "Force": True})
         elif runs and (restart or (self.state == "running" and status == "Paused")):
-            yield Call(
-                id="restart",
-                command="Restart-Service",
-                parameters={**named, "Force": True},
-                select=(),
-                retries=1,
-                long=self.cuts_connection,
-            )
+            yield action("restart", "Restart-Service", {**named, "Force": True}, retries=1, long=self.cuts_connection)
         elif not runs and self.state == "running":
             if status == "StopPending":
                 # Start-Service fails while the service is stopping.
-                yield Call(
-                    id="stopped",
-                    command="Get-Service",
-                    parameters=named,
+                yield query(
+                    "stopped",
+                    "Get-Service",
+                    named,
                     select=("Status",),
                     until={"Status": "Stopped"},
                     retries=30,
                     delay=2,
+                    on_error="stop",
                 )
-            yield Call(
-                id="start",
-                command="Start-Service",
-                parameters=named,
-                select=(),
-                retries=1,
-                delay=3,
-                long=self.cuts_connection,
-            )
+            yield action("start", "Start-Service", named, retries=1, delay=3, long=self.cuts_connection)
 
 
 def _shown(word: str) -> str:
@@ -364,10 +340,10 @@ def _same_line(one: str, other: str) -> bool:
     return first[1:] == second[1:] and "".join(first[:1]).casefold() == "".join(second[:1]).casefold()
 
 
-def _in_words_of(wanted: t.Iterable[str], found: t.Iterable[str]) -> list[str]:
+def _spelled_like(desired: t.Iterable[str], observed: t.Iterable[str]) -> list[str]:
     """Return sorted service names, spelled like the desired ones; case is ignored."""
-    spelling = {name.casefold(): name for name in wanted}
-    return sorted((spelling.get(str(name).casefold(), str(name)) for name in found), key=str.casefold)
+    spelling = {name.casefold(): name for name in desired}
+    return sorted((spelling.get(str(name).casefold(), str(name)) for name in observed), key=str.casefold)
 
 
 def _variables(lines: t.Iterable[t.Any]) -> dict[str, str]:

@@ -10,6 +10,7 @@ import typing as t
 from ..engine.changes import only, update
 from ..engine.resource import Change, Resource
 from ..windows.windows_info import WindowsInfo
+from ..wire.calls import action, query
 from ..wire.messages import Call, Results
 
 
@@ -26,12 +27,12 @@ class TimeZone(Resource):
     id: str | None = dataclasses.field(default=None, metadata={"help": "The time zone, where `name` is a label."})
 
     def observe(self) -> tuple[Call, ...]:
-        return (Call(id="zone", command="Get-TimeZone", select=("Id",), on_error="continue"),)
+        return (query("zone", "Get-TimeZone", select=("Id",)),)
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
-        wanted = self.id or self.name
-        found = str(only(self, seen, "zone").get("Id"))
-        if found.casefold() == wanted.casefold():
+        desired = self.id or self.name
+        current = str(only(self, seen, "zone").get("Id"))
+        if current.casefold() == desired.casefold():
             return None
-        calls = [Call(id="set", command="Set-TimeZone", parameters={"Id": wanted}, select=())]
-        return update(self, {"time_zone": found}, {"time_zone": wanted}, calls)
+        calls = [action("set", "Set-TimeZone", {"Id": desired})]
+        return update(self, {"time_zone": current}, {"time_zone": desired}, calls)

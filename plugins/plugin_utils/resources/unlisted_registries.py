@@ -13,6 +13,7 @@ from ..engine.resource import Change, Resource
 from ..values.errors import ResourceError
 from ..windows.registry_calls import make_key, remove_value, set_value
 from ..windows.windows_info import WindowsInfo
+from ..wire.calls import action, query
 from ..wire.messages import Call, Input, Json, Results
 
 NOTES = "HKLM:\\SOFTWARE\\winkube\\registries"
@@ -30,7 +31,7 @@ class UnlistedRegistries(Resource):
 
     type: t.ClassVar[str] = "UnlistedRegistries"
     name: str = dataclasses.field(
-        metadata={"help": "The folder that holds one for each registry, such as containerd's `config_path`."}
+        metadata={"help": "The folder with a subfolder for each registry, such as containerd's `config_path`."}
     )
     keep: tuple[str, ...] = dataclasses.field(metadata={"help": "Names of the folders below it that are listed now."})
 
@@ -48,14 +49,14 @@ class UnlistedRegistries(Resource):
 
     def observe(self) -> tuple[Call, ...]:
         values: list[Json] = [{"path": NOTES, "name": self.folder}]
-        return (Call(id="noted", command="@read-registry", parameters={"values": values}, on_error="continue"),)
+        return (query("noted", "@read-registry", {"values": values}),)
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
-        told = only(self, seen, "noted").get("value")
+        recorded = only(self, seen, "noted").get("value")
         # Only names of folders are removed, whatever else the record contains.
         noted = {
             name
-            for name in (told if isinstance(told, list) else [told])
+            for name in (recorded if isinstance(recorded, list) else [recorded])
             if isinstance(name, str) and _NAME.fullmatch(name)
         }
         kept = {name.casefold() for name in self.keep}
@@ -71,11 +72,10 @@ class UnlistedRegistries(Resource):
         # Remove the whole folder: an empty one would hide `_default` from containerd (core/remotes/docker/config:
         # HostDirFromRoot).
         paths: list[Json] = [f"{self.folder}\\{name}" for name in names]
-        yield Call(id="look", command="@read-file", parameters={"paths": paths}, select=("path", "exists"))
-        yield Call(
-            id="remove",
-            command="Remove-Item",
-            parameters={"Recurse": True, "Force": True},
+        yield query("look", "@read-file", {"paths": paths}, select=("path", "exists"), on_error="stop")
+        yield action(
+            "remove",
+            "Remove-Item",
+            {"Recurse": True, "Force": True},
             input=Input(calls=("look",), where={"exists": True}, parameter="LiteralPath", property="path"),
-            select=(),
         )

@@ -23,7 +23,7 @@ class UnusedContainerImages(InStore):
     type: t.ClassVar[str] = "UnusedContainerImages"
     independent: t.ClassVar[bool] = True
     keep: tuple[str, ...] = dataclasses.field(
-        default=(), metadata={"help": "References that stay, whatever else they are called."}
+        default=(), metadata={"help": "References of images that stay, under all of their names."}
     )
 
     def __post_init__(self) -> None:
@@ -32,7 +32,7 @@ class UnusedContainerImages(InStore):
             ImageReference.parse(reference, "keep")
 
     def observe(self) -> tuple[Call, ...]:
-        return (*self.store.list_calls(), *self.store.look_for_use())
+        return (*self.store.list_calls(), *self.store.container_calls())
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         images = self.store.read(seen)
@@ -40,9 +40,11 @@ class UnusedContainerImages(InStore):
             return None
         used = self.store.in_use(seen, images)
         if used is None:
-            raise ObservationError(self.title, "containers", "what containers use is unknown, so nothing is removed")
-        kept = {held.identity for name, held in images.items() if name in self.keep or PINNED in held.labels} | used
-        gone = sorted(name for name, held in images.items() if held.identity not in kept)
+            raise ObservationError(
+                self.title, "containers", "it is unknown which images containers use, so nothing is removed"
+            )
+        kept = {image.identity for name, image in images.items() if name in self.keep or PINNED in image.labels} | used
+        gone = sorted(name for name, image in images.items() if image.identity not in kept)
         if not gone:
             return None
         count = len({images[name].identity for name in gone})

@@ -11,6 +11,7 @@ from ..engine.changes import only, update
 from ..engine.resource import Change, Resource
 from ..values.errors import ResourceError
 from ..windows.windows_info import WindowsInfo
+from ..wire.calls import action, query
 from ..wire.messages import Call, Json, Results
 
 KEY = r"HKLM:\SYSTEM\CurrentControlSet\Services\W32Time\Parameters"
@@ -30,7 +31,7 @@ class W32Time(Resource):
         default=(), metadata={"help": "Time servers; flags may follow (`host,0x9`); the default is `0x8` (client)."}
     )
     sync_type: t.Literal["manual", "domain", "all"] = dataclasses.field(
-        default="manual", metadata={"help": "From the peers, from the domain, or both."}
+        default="manual", metadata={"help": "Whether the time comes from the peers, from the domain, or from both."}
     )
 
     def __post_init__(self) -> None:
@@ -42,34 +43,28 @@ class W32Time(Resource):
 
     def observe(self) -> tuple[Call, ...]:
         values: list[Json] = [{"path": KEY, "name": "NtpServer"}, {"path": KEY, "name": "Type"}]
-        return (
-            Call(
-                id="parameters",
-                command="@read-registry",
-                parameters={"values": values},
-                select=("name", "value"),
-                on_error="continue",
-            ),
-        )
+        return (query("parameters", "@read-registry", {"values": values}, select=("name", "value")),)
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         only(self, seen, "parameters")
-        found = {item.get("name"): str(item.get("value") or "") for item in seen["parameters"].output}
+        parameters = {item.get("name"): str(item.get("value") or "") for item in seen["parameters"].output}
         kinds = {kind: word for word, kind in _TYPES.items()}
-        before: dict[str, t.Any] = {"sync_type": kinds.get(found.get("Type", ""), found.get("Type") or "none")}
+        before: dict[str, t.Any] = {
+            "sync_type": kinds.get(parameters.get("Type", ""), parameters.get("Type") or "none")
+        }
         after: dict[str, t.Any] = {"sync_type": self.sync_type}
         if self.peers:
-            before["peers"], after["peers"] = _peers(found.get("NtpServer", "").split()), _peers(self.peers)
+            before["peers"], after["peers"] = _peers(parameters.get("NtpServer", "").split()), _peers(self.peers)
         return update(self, before, after, self._configure())
 
     def _configure(self) -> t.Iterator[Call]:
         service: dict[str, Json] = {"Name": ["W32Time"]}
         # Servers outside of a domain do not run the service, but /update needs it.
-        yield Call(id="start", command="Start-Service", parameters=service, select=())
+        yield action("start", "Start-Service", service)
         peers = [f"/manualpeerlist:{' '.join(_peers(self.peers))}"] if self.peers else []
         arguments = ("/config", *peers, f"/syncfromflags:{_FLAGS[self.sync_type]}", "/update")
-        yield Call(id="configure", command="w32tm.exe", arguments=arguments)
-        yield Call(id="restart", command="Restart-Service", parameters={**service, "Force": True}, select=())
+        yield action("configure", "w32tm.exe", arguments=arguments)
+        yield action("restart", "Restart-Service", {**service, "Force": True})
 
 
 def _peers(peers: t.Iterable[str]) -> list[str]:

@@ -14,9 +14,10 @@ from ..engine.changes import answered, only, update
 from ..engine.resource import Change, Resource
 from ..values.errors import ResourceError
 from ..windows.windows_info import WindowsInfo
+from ..wire.calls import action, query
 from ..wire.messages import Call, Results
 
-_RESET = Call(id="reset", command="netsh.exe", arguments=("winhttp", "reset", "proxy"))
+_RESET = action("reset", "netsh.exe", arguments=("winhttp", "reset", "proxy"))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -28,15 +29,15 @@ class WinHttpProxy(Resource):
     proxy: str | None = dataclasses.field(
         default=None,
         metadata={
-            "help": "`host:port`, or a URL: its scheme and credentials are dropped, WinHTTP cannot use them.",
+            "help": "`host:port`, or a URL, whose scheme and credentials are dropped, because WinHTTP cannot use them.",
             "secret": True,
         },
     )
     bypass: tuple[str, ...] = dataclasses.field(
         default=(),
         metadata={
-            "help": "What is reached without it. As in `no_proxy`, `.example.org` is a domain and a CIDR a network;"
-            " networks of IPv6 cannot be written there and are left out."
+            "help": "Hosts that are reached without it. As in `no_proxy`, `.example.org` is a domain and a CIDR a"
+            " network; WinHTTP supports no IPv6 networks, so they are left out."
         },
     )
     state: t.Literal["present", "absent"] = dataclasses.field(
@@ -45,8 +46,8 @@ class WinHttpProxy(Resource):
     managed: bool = dataclasses.field(
         default=False,
         metadata={
-            "help": "Note on the node that the proxy is managed while it is `present`; `absent` then removes it"
-            " only where there is such a note: a proxy that others set stays."
+            "help": "Record on the node that the proxy is managed while it is `present`; `absent` then removes it"
+            " only if there is such a record, so that a proxy that others set stays."
         },
     )
 
@@ -61,10 +62,10 @@ class WinHttpProxy(Resource):
         self._set(bypass=tuple(dict.fromkeys(item for entry in entries if entry for item in patterns(entry))))
 
     def observe(self) -> tuple[Call, ...]:
-        calls = [Call(id="proxy", command="netsh.exe", arguments=("winhttp", "show", "proxy"), on_error="continue")]
+        calls = [query("proxy", "netsh.exe", arguments=("winhttp", "show", "proxy"))]
         if self.managed:
-            values = {"values": [managed_marks.question(self)]}
-            note = Call(id="note", command="@read-registry", parameters=values, on_error="continue")
+            values = {"values": [managed_marks.registry_entry(self)]}
+            note = query("note", "@read-registry", values)
             calls = [note] if self.state == "absent" else [*calls, note]
         return tuple(calls)
 
@@ -75,7 +76,7 @@ class WinHttpProxy(Resource):
         return managed_marks.plan(self, self.state, answer, lambda: self._plan_proxy(seen), undo=_RESET)
 
     def _plan_proxy(self, seen: Results) -> Change | None:
-        proxy, bypass = shown(answered(self, seen, "proxy").stdout)
+        proxy, bypass = parse_proxy(answered(self, seen, "proxy").stdout)
         if self.state == "absent" or self.proxy is None:
             return update(self, {"proxy": proxy, "bypass": bypass}, {"proxy": None, "bypass": []}, [_RESET])
         after = {"proxy": self.proxy, "bypass": list(self.bypass)}
@@ -86,7 +87,7 @@ class WinHttpProxy(Resource):
             before["bypass"] = after["bypass"]
         arguments = ["winhttp", "set", "proxy", f"proxy-server={self.proxy}"]
         arguments += [f"bypass-list={';'.join(self.bypass)}"] if self.bypass else []
-        return update(self, before, after, [Call(id="set", command="netsh.exe", arguments=tuple(arguments))])
+        return update(self, before, after, [action("set", "netsh.exe", arguments=tuple(arguments))])
 
 
 def server(proxy: str) -> str:
@@ -116,7 +117,7 @@ def patterns(entry: str) -> list[str]:
     return [".".join(prefix) + (".*" if octets < 4 else "") for prefix in prefixes]
 
 
-def shown(text: str) -> tuple[str | None, list[str]]:
+def parse_proxy(text: str) -> tuple[str | None, list[str]]:
     """Return proxy and bypass list of `netsh winhttp show proxy`: in every language two lines with a colon."""
     values = [line.split(" : ", 1)[1].strip() for line in text.splitlines() if " : " in line]
     if not values:

@@ -11,6 +11,7 @@ from ..engine.changes import create, is_missing, objects, remove
 from ..engine.resource import Change, Resource
 from ..values.errors import ResourceError
 from ..windows.windows_info import WindowsInfo
+from ..wire.calls import action, query
 from ..wire.messages import Call, Json, Results
 
 
@@ -24,7 +25,7 @@ class WindowsFeature(Resource):
         default=False, metadata={"help": "Also its management tools, when it is installed or removed."}
     )
     include_all_sub_features: bool = dataclasses.field(
-        default=False, metadata={"help": "Also all features below it, when it is installed."}
+        default=False, metadata={"help": "Also all of its subfeatures, when it is installed."}
     )
     source: tuple[str, ...] = dataclasses.field(
         default=(), metadata={"help": "Where the files of removed features are found, such as a `sxs` folder."}
@@ -35,32 +36,26 @@ class WindowsFeature(Resource):
 
     def observe(self) -> tuple[Call, ...]:
         return (
-            Call(
-                id="feature",
-                command="Get-WindowsFeature",
-                parameters={"Name": [self.name]},
-                select=("Name", "InstallState", "Installed"),
-                on_error="continue",
-            ),
+            query("feature", "Get-WindowsFeature", {"Name": [self.name]}, select=("Name", "InstallState", "Installed")),
         )
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
-        found = () if is_missing(seen.get("feature")) else objects(self, seen, "feature")
-        if not found:
+        features = () if is_missing(seen.get("feature")) else objects(self, seen, "feature")
+        if not features:
             raise ResourceError(f"{self.title}.name", self.name, "expected a feature that this Windows has")
         # Installed, Available, Removed, InstallPending, UninstallPending
-        install_state = str(found[0].get("InstallState"))
+        install_state = str(features[0].get("InstallState"))
         present = self.state == "present"
-        wanted, pending = ("Installed", "InstallPending") if present else ("Available", "UninstallPending")
-        if install_state == wanted or (not present and install_state == "Removed"):
+        desired, pending = ("Installed", "InstallPending") if present else ("Available", "UninstallPending")
+        if install_state == desired or (not present and install_state == "Removed"):
             return None
         before = {"install_state": install_state}
         if install_state == pending:
             why = f"{'installed' if present else 'removed'}, but waits for a reboot"
-            return Change(why=why, before=before, after={"install_state": wanted}, calls=(), reboot="always")
+            return Change(why=why, before=before, after={"install_state": desired}, calls=(), reboot="always")
         if present:
             calls = [self._change("Install-WindowsFeature")]
-            return create(self, {"install_state": wanted}, calls, why="is not installed", reboot="if_reported")
+            return create(self, {"install_state": desired}, calls, why="is not installed", reboot="if_reported")
         return remove(self, before, [self._change("Uninstall-WindowsFeature")], reboot="if_reported")
 
     def _change(self, command: str) -> Call:
@@ -72,10 +67,10 @@ class WindowsFeature(Resource):
                 parameters["IncludeAllSubFeature"] = True
             if self.source:
                 parameters["Source"] = list(self.source)
-        return Call(
-            id="feature",
-            command=command,
-            parameters=parameters,
+        return action(
+            "feature",
+            command,
+            parameters,
             select=("Success", "RestartNeeded", "ExitCode"),
             until={"Success": True},
             long=True,

@@ -12,6 +12,7 @@ from ..engine.resource import Change, Resource
 from ..values.errors import ResourceError
 from ..windows.registry_calls import make_key, remove_value, set_value
 from ..windows.windows_info import WindowsInfo
+from ..wire.calls import query
 from ..wire.messages import Call, Json, Results
 
 KEY = r"HKLM:\SOFTWARE\Policies\Microsoft\Windows\WindowsUpdate"
@@ -28,7 +29,7 @@ class WindowsUpdateSettings(Resource):
     name: str = dataclasses.field(metadata={"help": "A label of your own."})
     automatic_updates: t.Literal["disabled", "notify", "download", "scheduled"] | None = dataclasses.field(
         default=None,
-        metadata={"help": "Nothing by itself; tell; download and tell; or install by `install_day`, `install_hour`."},
+        metadata={"help": "`disabled`; `notify` only; `download` and notify; or install `scheduled` by day and hour."},
     )
     install_day: int | None = dataclasses.field(
         default=None, metadata={"help": "Day of scheduled installs: 0 every day, 1 Sunday to 7 Saturday."}
@@ -37,7 +38,7 @@ class WindowsUpdateSettings(Resource):
         default=None, metadata={"help": "Hour of scheduled installs, 0 to 23."}
     )
     no_auto_reboot: bool | None = dataclasses.field(
-        default=None, metadata={"help": "Scheduled installs never reboot while somebody is logged on."}
+        default=None, metadata={"help": "Whether scheduled installs never reboot while a user is logged on."}
     )
     wsus_server: str | None = dataclasses.field(
         default=None, metadata={"help": "URL of the update server (WSUS); empty text: Microsoft's."}
@@ -72,16 +73,8 @@ class WindowsUpdateSettings(Resource):
         return values
 
     def observe(self) -> tuple[Call, ...]:
-        wanted: list[Json] = [{"path": AU}, {"path": KEY}]
-        return (
-            Call(
-                id="policy",
-                command="@read-registry",
-                parameters={"values": wanted},
-                select=("path", "key_exists", "values"),
-                on_error="continue",
-            ),
-        )
+        requested: list[Json] = [{"path": AU}, {"path": KEY}]
+        return (query("policy", "@read-registry", {"values": requested}, select=("path", "key_exists", "values")),)
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         keys = {str(item.get("path")).casefold(): item for item in objects(self, seen, "policy")}
@@ -90,7 +83,7 @@ class WindowsUpdateSettings(Resource):
         calls: list[Call] = []
         for setting, (key, name, value) in self._values().items():
             entry = keys.get(key.casefold(), {})
-            have = {held.casefold(): item for held, item in (entry.get("values") or {}).items()}
+            have = {value_name.casefold(): item for value_name, item in (entry.get("values") or {}).items()}
             before[setting], after[setting] = (have.get(name.casefold()) or {}).get("value"), value
             if before[setting] == value:
                 continue

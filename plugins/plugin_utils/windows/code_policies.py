@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 import typing as t
 
+from ..wire.calls import query
 from ..wire.messages import Call, CallResult, Json
 
 APPLOCKER, WDAC = "applocker", "wdac"
@@ -65,8 +66,8 @@ def calls() -> tuple[Call, ...]:
     }
     select = ("UsermodeCodeIntegrityPolicyEnforcementStatus",)
     return (
-        Call(id=_REGISTRY, command="@read-registry", parameters={"values": values}, on_error="continue"),
-        Call(id=_DEVICE_GUARD, command="Get-CimInstance", parameters=guard, select=select, on_error="continue"),
+        query(_REGISTRY, "@read-registry", {"values": values}),
+        query(_DEVICE_GUARD, "Get-CimInstance", guard, select=select),
     )
 
 
@@ -90,13 +91,13 @@ def enforced(results: t.Mapping[str, CallResult], allowed: t.Collection[str] = (
         results: results of `calls`, by id.
         allowed: the values of CHOICES that the site has prepared.
     """
-    found = []
+    policies = []
     rules = [name for name in _COLLECTIONS if _value(results, (f"{_APPLOCKER}\\{name}", "EnforcementMode")) == 1]
     if rules and APPLOCKER not in allowed:
-        found.append(f"AppLocker enforces its rules for {', '.join(rules)}: {_advice(APPLOCKER)}")
+        policies.append(f"AppLocker enforces its rules for {', '.join(rules)}: {_advice(APPLOCKER)}")
     if _guarded(results) == _ENFORCED and WDAC not in allowed:
-        found.append(f"App Control for Business (WDAC) is enforced: {_advice(WDAC)}")
-    return found
+        policies.append(f"App Control for Business (WDAC) is enforced: {_advice(WDAC)}")
+    return policies
 
 
 def notes(results: t.Mapping[str, CallResult]) -> list[str]:
@@ -126,11 +127,11 @@ def _advice(name: str) -> str:
     return f"allow {_ALLOW} there, then set allowed_code_policies: [{name}]"
 
 
-def _value(results: t.Mapping[str, CallResult], wanted: tuple[str, str]) -> t.Any:
+def _value(results: t.Mapping[str, CallResult], key: tuple[str, str]) -> t.Any:
     result = results.get(_REGISTRY)
     if result is None or not result.ok or len(result.output) != len(_VALUES):
         return None
-    answer = result.output[_VALUES.index(wanted)]
+    answer = result.output[_VALUES.index(key)]
     return answer.get("value") if isinstance(answer, dict) else None
 
 

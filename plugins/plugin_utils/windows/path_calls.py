@@ -6,36 +6,37 @@ from __future__ import annotations
 
 import typing as t
 
+from ..wire.calls import action
 from ..wire.messages import Call, Json
 
 
 def remove_path(path: str, call_id: str = "remove") -> Call:
     """Return the call that removes a file, a folder with its content, or a registry key with its subkeys."""
     parameters: dict[str, Json] = {"LiteralPath": path, "Recurse": True, "Force": True}
-    return Call(id=call_id, command="Remove-Item", parameters=parameters, select=())
+    return action(call_id, "Remove-Item", parameters)
 
 
 def discard(path: str, call_id: str, needs: tuple[str, ...] = ()) -> Call:
     """Return the call that removes a file if it exists."""
     parameters: dict[str, Json] = {"LiteralPath": path, "Force": True, "ErrorAction": "SilentlyContinue"}
-    return Call(id=call_id, command="Remove-Item", parameters=parameters, select=(), needs=needs, on_error="continue")
+    return action(call_id, "Remove-Item", parameters, needs=needs, on_error="continue")
 
 
 def make_directory(path: str, call_id: str = "make") -> Call:
     """Return the call that creates a folder with its parents; an existing one is not changed."""
     parameters: dict[str, Json] = {"ItemType": "Directory", "Path": path, "Force": True}
-    return Call(id=call_id, command="New-Item", parameters=parameters, select=())
+    return action(call_id, "New-Item", parameters)
 
 
 def move_path(path: str, destination: str, call_id: str) -> Call:
     """Return the call that moves a file or folder and replaces the destination."""
     parameters: dict[str, Json] = {"path": path, "destination": destination}
-    return Call(id=call_id, command="@move-path", parameters=parameters, select=())
+    return action(call_id, "@move-path", parameters)
 
 
 def set_acl(path: str, sddl: str, call_id: str = "acl") -> Call:
     """Return the call that sets the owner and the access list that the SDDL names."""
-    return Call(id=call_id, command="@set-acl", parameters={"path": path, "sddl": sddl}, select=())
+    return action(call_id, "@set-acl", {"path": path, "sddl": sddl})
 
 
 def make_closed(
@@ -52,7 +53,7 @@ def make_closed(
     parameters: dict[str, Json] = {"path": path, "sddl": sddl}
     if existing != "set":
         parameters["existing"] = existing
-    return Call(id=call_id, command="@make-directory", parameters=parameters, select=())
+    return action(call_id, "@make-directory", parameters)
 
 
 def ancestors(path: str) -> list[str]:

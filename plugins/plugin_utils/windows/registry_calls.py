@@ -8,6 +8,7 @@ import re
 import typing as t
 
 from ..values.errors import ResourceError
+from ..wire.calls import action, query
 from ..wire.messages import Call, Input, Json
 
 Kind = t.Literal["String", "ExpandString", "MultiString", "DWord", "QWord", "Binary"]
@@ -100,15 +101,14 @@ def make_key(key: str, prefix: str = "") -> tuple[Call, ...]:
     `New-Item -Force` empties an existing key, and another resource of the same batch may have created it in the
     meantime, so the calls check again on the node.
     """
-    look, make = f"{prefix}key", f"{prefix}make-key"
+    check, make = f"{prefix}key", f"{prefix}make-key"
     return (
-        Call(id=look, command="@read-registry", parameters={"values": [{"path": key}]}, select=("path", "key_exists")),
-        Call(
-            id=make,
-            command="New-Item",
-            parameters={"Force": True},
-            input=Input(calls=(look,), where={"key_exists": False}, parameter="Path", property="path"),
-            select=(),
+        query(check, "@read-registry", {"values": [{"path": key}]}, select=("path", "key_exists"), on_error="stop"),
+        action(
+            make,
+            "New-Item",
+            {"Force": True},
+            input=Input(calls=(check,), where={"key_exists": False}, parameter="Path", property="path"),
         ),
     )
 
@@ -118,19 +118,17 @@ def set_value(call_id: str, key: str, name: str, kind: str, value: Json) -> Call
     bits = {"DWord": 32, "QWord": 64}.get(kind)
     if bits and isinstance(value, int) and value >= 1 << (bits - 1):
         value -= 1 << bits  # .NET treats numbers in the registry as signed
-    return Call(
-        id=call_id,
-        command="New-ItemProperty",
-        parameters={"LiteralPath": key, "Name": name, "Value": value, "PropertyType": kind, "Force": True},
-        select=(),
+    return action(
+        call_id,
+        "New-ItemProperty",
+        {"LiteralPath": key, "Name": name, "Value": value, "PropertyType": kind, "Force": True},
     )
 
 
 def remove_value(call_id: str, key: str, name: str) -> Call:
     """Return the call that removes a value; the cmdlet reads its name as a wildcard pattern."""
-    return Call(
-        id=call_id,
-        command="Remove-ItemProperty",
-        parameters={"LiteralPath": key, "Name": re.sub(r"([*?\[\]`])", r"`\1", name), "Force": True},
-        select=(),
+    return action(
+        call_id,
+        "Remove-ItemProperty",
+        {"LiteralPath": key, "Name": re.sub(r"([*?\[\]`])", r"`\1", name), "Force": True},
     )

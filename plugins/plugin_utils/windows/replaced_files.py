@@ -11,13 +11,14 @@ from __future__ import annotations
 import re
 import typing as t
 
+from ..wire.calls import query
 from ..wire.messages import Call, Json, Results
 from .path_calls import discard
 
 _MOVED_NAME = re.compile(r"(.+)\.([0-9]{14})-[0-9a-f]{32}\.old", re.IGNORECASE)
 
 
-def questions(targets: t.Sequence[str]) -> tuple[Call, ...]:
+def list_calls(targets: t.Sequence[str]) -> tuple[Call, ...]:
     """Return the calls that list such files and the processes that may run them.
 
     Args:
@@ -25,22 +26,14 @@ def questions(targets: t.Sequence[str]) -> tuple[Call, ...]:
     """
     folders = list(dict.fromkeys(target.rpartition("\\")[0] for target in targets))
     calls = [
-        Call(
-            id=f"aside-{index}",
-            command="Get-ChildItem",
-            parameters={"LiteralPath": folder, "Filter": "*.old"},
-            select=("FullName",),
-            on_error="continue",
-        )
+        query(f"aside-{index}", "Get-ChildItem", {"LiteralPath": folder, "Filter": "*.old"}, select=("FullName",))
         for index, folder in enumerate(folders)
     ]
     names: list[Json] = [stem for target in targets if (stem := _stem(target))]
     if names:
         parameters: dict[str, Json] = {"Name": names, "ErrorAction": "SilentlyContinue"}
         select = ("ProcessName", "StartTime")
-        calls.append(
-            Call(id="running", command="Get-Process", parameters=parameters, select=select, on_error="continue")
-        )
+        calls.append(query("running", "Get-Process", parameters, select=select))
     return tuple(calls)
 
 
@@ -48,23 +41,23 @@ def removable(targets: t.Sequence[str], seen: Results) -> list[str]:
     """Return the replaced files that no process can be running any more.
 
     Args:
-        targets: as in `questions`.
+        targets: as in `list_calls`.
         seen: the results.
     """
     began: dict[str, list[str]] = {}
     for process in _objects(seen, "running"):
         # The start time of this process is unknown.
         began.setdefault(str(process.get("ProcessName")).casefold(), []).append(_stamp(process.get("StartTime")))
-    wanted = {target.casefold(): _stem(target).casefold() for target in targets}
-    found: list[str] = []
+    stems = {target.casefold(): _stem(target).casefold() for target in targets}
+    deletable: list[str] = []
     for call in sorted(name for name in seen if name.startswith("aside-")):
         for item in _objects(seen, call):
             path = str(item.get("FullName"))
-            aside = _MOVED_NAME.fullmatch(path)
-            if aside and aside[1].casefold() in wanted:
-                held = any(start <= aside[2] for start in began.get(wanted[aside[1].casefold()], ()))
-                found += [] if held else [path]
-    return found
+            match = _MOVED_NAME.fullmatch(path)
+            if match and match[1].casefold() in stems:
+                in_use = any(start <= match[2] for start in began.get(stems[match[1].casefold()], ()))
+                deletable += [] if in_use else [path]
+    return deletable
 
 
 def removals(paths: t.Iterable[str]) -> tuple[Call, ...]:

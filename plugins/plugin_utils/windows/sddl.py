@@ -55,10 +55,10 @@ Acl = tuple[bool, frozenset[tuple[str, frozenset[str], str, str]]]
 
 def parse(sddl: str) -> Acl | None:
     """Return the discretionary access list of a descriptor without inherited entries, or None."""
-    found = _DACL.search(sddl)
-    if not found:
+    match = _DACL.search(sddl)
+    if not match:
         return None
-    control, entries = found.groups()
+    control, entries = match.groups()
     own = set()
     for entry in re.findall(r"\(([^()]*)\)", entries):
         kind, flags, rights, dummy_object, dummy_inherited, trustee = (*entry.split(";"), *[""] * 6)[:6]
@@ -70,13 +70,13 @@ def parse(sddl: str) -> Acl | None:
 
 def owner(sddl: str) -> str | None:
     """Return the SID of the owner, or None."""
-    found = _OWNER.match(sddl)
-    return _TRUSTEES.get(found[1], found[1]) if found else None
+    match = _OWNER.match(sddl)
+    return _TRUSTEES.get(match[1], match[1]) if match else None
 
 
-def same(wanted: str, found: str) -> bool:
+def same(expected: str, actual: str) -> bool:
     """Return whether a descriptor has the expected access list and, if given, the expected owner."""
-    return parse(wanted) == parse(found) and owner(wanted) in (None, owner(found))
+    return parse(expected) == parse(actual) and owner(expected) in (None, owner(actual))
 
 
 def is_administrative(sid: str | None) -> bool:
@@ -86,17 +86,17 @@ def is_administrative(sid: str | None) -> bool:
 
 def others(sddl: str, rights: int) -> tuple[str, ...]:
     """Return the other trustees that own an object or have one of these rights on it, also by inheritance."""
-    found = {sid for sid in (owner(sddl),) if sid}
+    sids = {sid for sid in (owner(sddl),) if sid}
     listed = _DACL.search(sddl)
     if listed is None or "NO_ACCESS_CONTROL" in listed[1]:
         # Without an access list everybody has all rights.
-        found.add(_TRUSTEES["WD"])
+        sids.add(_TRUSTEES["WD"])
     for entry in re.findall(r"\(([^()]*)\)", listed[2] if listed else ""):
         kind, flags, mask, dummy_object, dummy_inherited, trustee = (*entry.split(";"), *[""] * 6)[:6]
         names = {flags[index : index + 2] for index in range(0, len(flags), 2)}
         if kind.upper() == "A" and "IO" not in names and _mask(mask) & rights:
-            found.add(_TRUSTEES.get(trustee.upper(), trustee.upper()))
-    return tuple(sorted(sid for sid in found if not is_administrative(sid)))
+            sids.add(_TRUSTEES.get(trustee.upper(), trustee.upper()))
+    return tuple(sorted(sid for sid in sids if not is_administrative(sid)))
 
 
 def _mask(text: str) -> int:

@@ -24,7 +24,9 @@ INFINITE = 0xFFFFFFFF
 class FailureAction:
     """A failure action."""
 
-    action: t.Literal["restart", "none", "reboot"] = dataclasses.field(metadata={"help": "What happens."})
+    action: t.Literal["restart", "none", "reboot"] = dataclasses.field(
+        metadata={"help": "What the service manager does."}
+    )
     delay_seconds: float = dataclasses.field(default=0, metadata={"help": "How long the service manager waits first."})
 
     def __post_init__(self) -> None:

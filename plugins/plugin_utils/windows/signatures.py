@@ -8,6 +8,7 @@ import re
 import typing as t
 
 from ..values.errors import ResourceError
+from ..wire.calls import query
 from ..wire.messages import Call, CallResult, Json
 
 SIGNATURE = (
@@ -66,21 +67,22 @@ def call(call_id: str, path: str, signers: t.Sequence[str]) -> Call:
         signers: at least one.
     """
     name, allowed = signer(signers)
-    return Call(
-        id=call_id,
-        command="Get-AuthenticodeSignature",
-        parameters={"LiteralPath": path},
+    return query(
+        call_id,
+        "Get-AuthenticodeSignature",
+        {"LiteralPath": path},
         select=SIGNATURE,
         until={"Status": ["Valid"], name: allowed},
+        on_error="stop",
     )
 
 
 def signed_by(result: CallResult) -> str:
     """Return the signer of a file as text for messages."""
-    found = result.first or {}
-    subject = found.get("SignerCertificate.Subject") or "nobody"
-    thumbprint = found.get("SignerCertificate.Thumbprint")
-    shown = f"{found.get('Status') or result.error}, by {subject}"
-    if not thumbprint and found.get("StatusMessage"):
-        shown += f" ({str(found['StatusMessage']).strip()})"
-    return f"{shown} ({thumbprint}), issued by {found.get('SignerCertificate.Issuer')}" if thumbprint else shown
+    signature = result.first or {}
+    subject = signature.get("SignerCertificate.Subject")
+    thumbprint = signature.get("SignerCertificate.Thumbprint")
+    shown = f"{signature.get('Status') or result.error}, {f'by {subject}' if subject else 'no signer'}"
+    if not thumbprint and signature.get("StatusMessage"):
+        shown += f" ({str(signature['StatusMessage']).strip()})"
+    return f"{shown} ({thumbprint}), issued by {signature.get('SignerCertificate.Issuer')}" if thumbprint else shown

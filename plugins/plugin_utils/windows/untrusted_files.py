@@ -14,6 +14,7 @@ import dataclasses
 import re
 import typing as t
 
+from ..wire.calls import query
 from ..wire.messages import Call, Input, Json, Results
 from ..wire.scopes import Scope
 from . import sddl as descriptors
@@ -41,7 +42,7 @@ class UntrustedItem:
     """Their SIDs."""
 
 
-def questions(folder: str, *, shallow: bool = False) -> tuple[Call, ...]:
+def list_calls(folder: str, *, shallow: bool = False) -> tuple[Call, ...]:
     """Return the calls that list a folder with owners and access lists.
 
     Args:
@@ -52,24 +53,17 @@ def questions(folder: str, *, shallow: bool = False) -> tuple[Call, ...]:
     if not shallow:
         parameters["Depth"] = _DEPTH
     return (
-        Call(
-            id="within",
-            command="Get-ChildItem",
-            parameters=parameters,
-            select=("FullName", "Attributes", "PSIsContainer"),
-            on_error="continue",
-        ),
-        Call(
-            id="owners",
-            command="Get-Acl",
-            parameters={"ErrorAction": "SilentlyContinue"},
+        query("within", "Get-ChildItem", parameters, select=("FullName", "Attributes", "PSIsContainer")),
+        query(
+            "owners",
+            "Get-Acl",
+            {"ErrorAction": "SilentlyContinue"},
             input=Input(calls=("within",), parameter="LiteralPath", property="FullName"),
             select=("Path", "Sddl"),
-            on_error="continue",
         ),
         # A file that no longer exists was temporary; an existing one without an access list cannot be checked.
-        Call(id="still", command="Get-ChildItem", parameters=parameters, select=("FullName",), on_error="continue"),
-        Call(id="now", command="Get-Date", on_error="continue"),
+        query("still", "Get-ChildItem", parameters, select=("FullName",)),
+        query("now", "Get-Date"),
     )
 
 
@@ -81,27 +75,27 @@ def find(folder: str, which: Which, seen: Results) -> list[UntrustedItem]:
     Args:
         folder: the listed folder.
         which: what to move aside.
-        seen: results of `questions`.
+        seen: results of `list_calls`.
     """
     within, owners = seen.get("within"), seen.get("owners")
     if within is None or not within.ok:
         return []
     still = seen.get("still")
-    there = {str(item.get("FullName")).casefold() for item in (still.output if still else ())}
+    remaining = {str(item.get("FullName")).casefold() for item in (still.output if still else ())}
     lists = {_path(item).casefold(): str(item.get("Sddl") or "") for item in (owners.output if owners else ())}
     theirs: list[UntrustedItem] = []
-    behind: list[str] = []
+    covered: list[str] = []
     for item in sorted(within.output, key=lambda item: str(item.get("FullName"))):
         path = str(item.get("FullName"))
         below = path.casefold()
-        gone = below not in lists and below not in there
-        if gone or any(below.startswith(f"{outer}\\") for outer in behind) or _is_aside(folder, path):
+        gone = below not in lists and below not in remaining
+        if gone or any(below.startswith(f"{outer}\\") for outer in covered) or _is_moved(folder, path):
             continue
         who = _who(lists.get(below, ""), which, folder=bool(item.get("PSIsContainer")))
         if who:
             theirs.append(UntrustedItem(path=path, who=who))
         if who or "ReparsePoint" in str(item.get("Attributes")):
-            behind.append(below)
+            covered.append(below)
     return theirs
 
 
@@ -119,7 +113,7 @@ def _path(item: t.Mapping[str, t.Any]) -> str:
     return str(item.get("Path") or "").rpartition("::")[2]
 
 
-def _is_aside(folder: str, path: str) -> bool:
+def _is_moved(folder: str, path: str) -> bool:
     return path.casefold().startswith(f"{folder.casefold()}\\{MOVED_PREFIX}")
 
 
@@ -135,7 +129,7 @@ def moves(folder: str, items: t.Sequence[UntrustedItem], target: str, sddl: str)
     Args:
         folder: the folder of the items.
         items: the items to move.
-        target: result of `aside`.
+        target: result of `quarantine_folder`.
         sddl: owner and access list of the target.
     """
     yield make_closed(target, sddl, _FOLDER, existing="empty")
@@ -153,6 +147,6 @@ def warning(items: t.Sequence[UntrustedItem], target: str) -> str:
     who = ", ".join(sorted({sid for item in items for sid in item.who}))
     listed = ", ".join(item.path for item in items[:5]) + (f" and {len(items) - 5} more" if len(items) > 5 else "")
     return (
-        f"not trusted, since others than administrators ({who}) own or can change it: {listed}. "
-        f"It counts as not there and is moved to {target}; look at it, and remove it"
+        f"users other than administrators ({who}) own or can change this content, so it is not trusted: {listed}. "
+        f"It is treated as missing and moved to {target}; inspect it there, then delete it"
     )

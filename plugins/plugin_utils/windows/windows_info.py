@@ -7,6 +7,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ..wire.calls import query
 from ..wire.messages import Call, CallResult, Json
 from . import windows_versions
 
@@ -61,8 +62,8 @@ class WindowsInfo:
             return ""
         supported = windows_versions.SUPPORTED.items()
         known = ", ".join(f"build {build} (Windows Server {name})" for build, name in supported)
-        found = f"{self.product} (build {self.build}, {self.installation or 'unknown installation type'})"
-        return f"{found} is not supported; expected {known}, or any with allow_unsupported_windows: true"
+        actual = f"{self.product} (build {self.build}, {self.installation or 'unknown installation type'})"
+        return f"{actual} is not supported; expected {known}, or any with allow_unsupported_windows: true"
 
     @property
     def unlisted(self) -> str:
@@ -81,7 +82,7 @@ class WindowsInfo:
 def call() -> Call:
     """Return the call that reads these facts."""
     values: list[Json] = [{"path": path} if name is None else {"path": path, "name": name} for path, name in _VALUES]
-    return Call(id=CALL_ID, command="@read-registry", parameters={"values": values}, on_error="continue")
+    return query(CALL_ID, "@read-registry", {"values": values})
 
 
 def read(result: CallResult) -> WindowsInfo:
@@ -91,17 +92,17 @@ def read(result: CallResult) -> WindowsInfo:
         ValueError: the result does not contain the Windows version.
     """
     if not result.ok or len(result.output) != len(_VALUES):
-        raise ValueError(f"the registry does not say which Windows this is: {result.error or 'no answer'}")
-    found = dict(zip(_VALUES, result.output, strict=True))
+        raise ValueError(f"could not read the Windows version from the registry: {result.error or 'no answer'}")
+    entries = dict(zip(_VALUES, result.output, strict=True))
 
     def value(path: str, name: str) -> t.Any:
-        return found[path, name].get("value")
+        return entries[path, name].get("value")
 
     new_name = str(value(f"{_NAMES}\\ComputerName", "ComputerName") or "")
     active_name = str(value(f"{_NAMES}\\ActiveComputerName", "ComputerName") or "")
     pending = {
-        "servicing": bool(found[_SERVICING, None].get("key_exists")),
-        "update": bool(found[_UPDATE, None].get("key_exists")),
+        "servicing": bool(entries[_SERVICING, None].get("key_exists")),
+        "update": bool(entries[_UPDATE, None].get("key_exists")),
         "file_rename": bool(value(_SESSION, "PendingFileRenameOperations")),
         "computer_name": bool(active_name) and new_name.lower() != active_name.lower(),
     }

@@ -59,9 +59,14 @@ def checked_output(call: Call, result: CallResult, where: str) -> tuple[t.Any, .
     output = result.output
     if result.skipped is not None or not result.ok:
         return output
-    wanted = call.parameters.get(_FOR_EACH.get(call.command, ""))
-    if isinstance(wanted, (list, tuple)) and call.input is None and call.select != () and len(output) != len(wanted):
-        raise typed_values.BadAnswer(f"{where}: expected {len(wanted)} objects, got {len(output)}")
+    requested = call.parameters.get(_FOR_EACH.get(call.command, ""))
+    if (
+        isinstance(requested, (list, tuple))
+        and call.input is None
+        and call.select != ()
+        and len(output) != len(requested)
+    ):
+        raise typed_values.BadAnswer(f"{where}: expected {len(requested)} objects, got {len(output)}")
     verb = _VERBS.get(call.command)
     if verb is None and not call.select:
         return output
@@ -74,11 +79,11 @@ def checked_output(call: Call, result: CallResult, where: str) -> tuple[t.Any, .
 
 
 def _object(item: object, shape: t.Mapping[str, _Check], names: t.Iterable[str], where: str) -> t.Mapping[str, t.Any]:
-    found = {**dict.fromkeys(names), **typed_values.mapping(item, where)}
+    properties = {**dict.fromkeys(names), **typed_values.mapping(item, where)}
     for name, check in shape.items():
-        if found[name] is not None:
-            check(found[name], f"{where}.{name}")
-    return found
+        if properties[name] is not None:
+            check(properties[name], f"{where}.{name}")
+    return properties
 
 
 def _check_contents(call: Call, output: t.Iterable[t.Mapping[str, t.Any]], where: str) -> None:
@@ -87,4 +92,4 @@ def _check_contents(call: Call, output: t.Iterable[t.Mapping[str, t.Any]], where
     longest = -(-limit // 3) * 4 if call.parameters.get("encoding") == "base64" else limit
     for item in output:
         if len(item.get("content") or "") > longest:
-            raise typed_values.BadAnswer(f"{where}.content: expected {longest} characters at most")
+            raise typed_values.BadAnswer(f"{where}.content: expected at most {longest} characters")

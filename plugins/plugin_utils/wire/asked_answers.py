@@ -44,10 +44,10 @@ def _checked(call: Call, result: CallResult) -> CallResult:
     if call.secret:
         # The module sends none of it.
         return dataclasses.replace(result, output=(), stdout="", stderr="", warnings=())
-    for name, said in (("stdout", result.stdout), ("stderr", result.stderr)):
-        if len(said) > call.output_limit:
+    for name, text in (("stdout", result.stdout), ("stderr", result.stderr)):
+        if len(text) > call.output_limit:
             raise typed_values.BadAnswer(
-                f"{where}.{name}: expected {call.output_limit} characters at most, got {len(said)}"
+                f"{where}.{name}: expected at most {call.output_limit} characters, got {len(text)}"
             )
     if _is_deeper(result.output, _DEEPEST):
         raise typed_values.BadAnswer(f"{where}.output: expected at most {_DEEPEST} levels")

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Merges the calls of many resources into one list, in which calls that may run in parallel are neighbors: no I/O."""
+"""Merge the calls of many resources into one list, in which calls that may run in parallel are neighbors: no I/O."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BARRIER = "after-all."
 """The beginning of the id of a barrier between two groups."""
 
 
-def woven(lanes: t.Iterable[t.Sequence[Call]]) -> list[Call]:
+def interleave(lanes: t.Iterable[t.Sequence[Call]]) -> list[Call]:
     """Return all calls of all lanes; the order within each lane stays.
 
     The result alternates between the calls of every lane that run alone, and one group (docs/wire.md) of the calls of
@@ -37,7 +37,7 @@ def woven(lanes: t.Iterable[t.Sequence[Call]]) -> list[Call]:
     return calls
 
 
-def joined(first: list[Call], second: list[Call]) -> list[Call]:
+def concatenate(first: list[Call], second: list[Call]) -> list[Call]:
     """Return both lists as one, in which no group has calls of both.
 
     Args:

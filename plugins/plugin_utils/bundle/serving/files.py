@@ -60,7 +60,7 @@ class Files:
         return (now.st_ino, now.st_size, now.st_mtime_ns)
 
 
-def wanted_bytes(header: str | None, size: int) -> range | None:
+def requested_range(header: str | None, size: int) -> range | None:
     """Return the range of a Range header (RFC 9110, 14.1.2); None: all. It begins at `size` if it is unsatisfiable."""
     match = re.fullmatch(r"bytes=(\d{0,18})-(\d{0,18})", (header or "").strip(), re.ASCII)
     if match is None or not (match[1] or match[2]):

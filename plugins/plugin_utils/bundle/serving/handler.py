@@ -11,7 +11,7 @@ import socket
 import typing as t
 import urllib.parse
 
-from .files import BusyError, Files, wanted_bytes
+from .files import BusyError, Files, requested_range
 
 _BLOCK = 256 * 1024
 
@@ -71,7 +71,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if tag in self.headers.get("If-None-Match", ""):
             self._head(304, headers)
             return
-        part = wanted_bytes(self.headers.get("Range"), size)
+        part = requested_range(self.headers.get("Range"), size)
         if part is not None and self.headers.get("If-Range", tag) != tag:
             part = None
         if part is None:

@@ -75,7 +75,7 @@ class RequestListener:
         self._waiting: dict[str, dict[_Connection, None]] = {}
         self._back: collections.deque[_Connection] = collections.deque()
         self._lock = threading.Lock()
-        self._looked = 0.0
+        self._checked_at = 0.0
         self._selector = selectors.DefaultSelector()
         self._listener = _listen(address, port)
         self._woken, self._wake = socket.socketpair()
@@ -158,9 +158,9 @@ class RequestListener:
         return connection in self._waiting.get(connection.address, ())
 
     def _expire(self, now: float) -> None:
-        if now - self._looked < _CHECK_INTERVAL:
+        if now - self._checked_at < _CHECK_INTERVAL:
             return
-        self._looked = now
+        self._checked_at = now
         late = [one for own in self._waiting.values() for one in own if one.until < now]
         for connection in late:
             self._close(connection)
@@ -188,8 +188,8 @@ class RequestListener:
 
     def _dispatch(self, connection: _Connection) -> None:
         head, dummy, rest = bytes(connection.head).partition(b"\r\n\r\n")
-        words = head.split(b"\r\n", 1)[0].decode("latin-1").split(" ")
-        node = self._nodes.of(words[1]) if len(words) > 1 else None
+        request_line = head.split(b"\r\n", 1)[0].decode("latin-1").split(" ")
+        node = self._nodes.of(request_line[1]) if len(request_line) > 1 else None
         now = time.monotonic()
         client, rate = (connection.address, _STRANGERS) if node is None else (f"node {node}", _RATE)
         if not self._nodes.may_ask(client, rate, now):

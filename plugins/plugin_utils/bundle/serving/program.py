@@ -33,12 +33,12 @@ _DESCRIPTORS = 65_536
 def raised_limit() -> int:
     """Return how many descriptors this process may open, after raising the limit as far as the system allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _DESCRIPTORS)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
+    limit = _DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _DESCRIPTORS)
+    if soft != resource.RLIM_INFINITY and soft < limit:
         with contextlib.suppress(OSError, ValueError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-            return wanted
-    return wanted if soft == resource.RLIM_INFINITY else min(soft, _DESCRIPTORS)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+            return limit
+    return limit if soft == resource.RLIM_INFINITY else min(soft, _DESCRIPTORS)
 
 
 def _serve(settings: t.Mapping[str, t.Any]) -> None:

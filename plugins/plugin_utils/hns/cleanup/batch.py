@@ -13,6 +13,7 @@ import dataclasses
 import typing as t
 
 from ...windows.node_paths import CONTAINERD_PIPE
+from ...wire.calls import action, query
 from ...wire.messages import Call, Input, Json
 from ...wire.scopes import Scope
 from ..facts import journal as hns_journal
@@ -79,8 +80,8 @@ def batch_calls(plan: CleanupPlan, key: str, options: BatchOptions) -> tuple[Cal
         checks.append(restore[-1].id)
     if plan.port_pools and plan.networks:
         calls.append(_port_pools(plan, options))
-    calls += _remains(plan)
-    calls += _looks(plan, options)
+    calls += _leftover_calls(plan)
+    calls += _final_listings(plan, options)
     calls += services.start_calls(plan.start)
     if plan.networks and plan.uplinks and plan.start:
         calls += _once_more(plan, options)
@@ -98,12 +99,8 @@ def _container_calls(containers: t.Sequence[Owner], programs: Programs) -> list[
 
     def call(command: str, *arguments: str) -> None:
         calls.append(
-            Call(
-                id=CONTAINERS.id(str(len(calls))),
-                command=command,
-                arguments=arguments,
-                timeout=_STOP_SECONDS,
-                on_error="continue",
+            action(
+                CONTAINERS.id(str(len(calls))), command, arguments=arguments, timeout=_STOP_SECONDS, on_error="continue"
             )
         )
 
@@ -123,9 +120,9 @@ def _container_calls(containers: t.Sequence[Owner], programs: Programs) -> list[
 
 
 def _kill(program: str) -> Call:
-    return Call(
-        id=KILLS.id(program),
-        command="taskkill.exe",
+    return action(
+        KILLS.id(program),
+        "taskkill.exe",
         arguments=("/IM", program, "/F"),
         # 128: the container does not run.
         success_codes=(0, 128),
@@ -167,13 +164,12 @@ def removals_of(kind: str) -> Scope:
 def _remove(kind: str, call_id: str, where: t.Mapping[str, Json], count: int, options: BatchOptions) -> list[Call]:
     command, dummy = LISTINGS[kind]
     return [
-        Call(id=call_id, command=command, select=("ID",), timeout=options.hns_timeout),
-        Call(
-            id=REMOVE.id(call_id),
-            command=_REMOVE[kind],
-            parameters={"ErrorAction": "Continue"},
+        query(call_id, command, select=("ID",), timeout=options.hns_timeout, on_error="stop"),
+        action(
+            REMOVE.id(call_id),
+            _REMOVE[kind],
+            {"ErrorAction": "Continue"},
             input=Input(calls=(call_id,), where=where),
-            select=(),
             timeout=options.hns_timeout * (1 + count / 60),
             # A failure for one object is not an error (Continue). An error means that the cmdlet hung or gave up early.
             on_error="continue" if options.singly else "stop",
@@ -181,37 +177,35 @@ def _remove(kind: str, call_id: str, where: t.Mapping[str, Json], count: int, op
     ]
 
 
-def _remains(plan: CleanupPlan) -> list[Call]:
+def _leftover_calls(plan: CleanupPlan) -> list[Call]:
     """Return the calls that remove state files and routes."""
     calls: list[Call] = []
     if plan.files:
         calls.append(
-            Call(
-                id="files",
-                command="Remove-Item",
-                parameters={
+            action(
+                "files",
+                "Remove-Item",
+                {
                     "LiteralPath": list(plan.files),
                     "Recurse": True,
                     "Force": True,
                     "Confirm": False,
                     "ErrorAction": "SilentlyContinue",
                 },
-                select=(),
                 on_error="continue",
             )
         )
     for number, route in enumerate(plan.routes):
         if number == 0:
-            calls.append(Call(id="routes", command="Get-NetRoute", select=(), on_error="continue"))
+            calls.append(query("routes", "Get-NetRoute", select=()))
         calls.append(
-            Call(
-                id=ROUTES.id(str(number)),
-                command="Remove-NetRoute",
-                parameters={"Confirm": False},
+            action(
+                ROUTES.id(str(number)),
+                "Remove-NetRoute",
+                {"Confirm": False},
                 input=Input(
                     calls=("routes",), where={"DestinationPrefix": route.destination, "NextHop": route.next_hop}
                 ),
-                select=(),
                 on_error="continue",
             )
         )
@@ -221,59 +215,44 @@ def _remains(plan: CleanupPlan) -> list[Call]:
 def _port_pools(plan: CleanupPlan, options: BatchOptions) -> Call:
     """Return the call that waits until the networks' ports are released; other networks keep theirs."""
     free: list[Json] = list(range(plan.port_pools)) if plan.networks_left else [0]
-    return Call(
-        id="port-pools",
-        command="@port-pools",
-        until={"reserved": free},
-        retries=max(0, options.port_pool_timeout // 2),
-        delay=2.0,
-        on_error="continue",
+    return query(
+        "port-pools", "@port-pools", until={"reserved": free}, retries=max(0, options.port_pool_timeout // 2), delay=2.0
     )
 
 
-def _looks(plan: CleanupPlan, options: BatchOptions) -> list[Call]:
+def _final_listings(plan: CleanupPlan, options: BatchOptions) -> list[Call]:
     """Return the calls that list the kinds again before services start and create new objects."""
     calls: list[Call] = []
     for kind in _REMOVE:
         if getattr(plan, kind):
             calls.append(
-                Call(
-                    id=f"{kind}-after",
-                    command=LISTINGS[kind][0],
+                query(
+                    f"{kind}-after",
+                    LISTINGS[kind][0],
                     select=("ID",),
                     timeout=options.hns_timeout,
                     # After HNS has hung once, it is not called again.
                     needs=(kind, *(call.id for call in calls[-1:])),
-                    on_error="continue",
                     always=True,
                 )
             )
     if plan.files:
-        calls.append(
-            Call(
-                id="files-after",
-                command="@read-file",
-                parameters={"paths": list(plan.files)},
-                on_error="continue",
-                always=True,
-            )
-        )
+        calls.append(query("files-after", "@read-file", {"paths": list(plan.files)}, always=True))
     return calls
 
 
 def _once_more(plan: CleanupPlan, options: BatchOptions) -> list[Call]:
     """Return the calls that restore static addresses again after started services create their networks."""
     names: list[Json] = [item.name for item in plan.networks if item.external]
-    wait = Call(
-        id="network-again",
-        command="Get-HnsNetwork",
+    wait = query(
+        "network-again",
+        "Get-HnsNetwork",
         select=("Name",),
         # The first network takes the adapter. A network that stays has it already and would be found at once.
         until={"Name": names} if plan.external_left and names else {"Type": list(EXTERNAL)},
         retries=max(0, options.network_timeout // 2),
         delay=2.0,
         timeout=options.hns_timeout,
-        on_error="continue",
         always=True,
     )
     again = [
@@ -281,14 +260,13 @@ def _once_more(plan: CleanupPlan, options: BatchOptions) -> list[Call]:
         for number, uplink in enumerate(plan.uplinks)
         for call in hns_uplink.restore_calls(uplink, f"uplink-again.{number}.")
     ]
-    settle = Call(
-        id="settle",
-        command="Start-Sleep",
-        parameters={"Milliseconds": _SETTLE},
+    settle = query(
+        "settle",
+        "Start-Sleep",
+        {"Milliseconds": _SETTLE},
         select=(),
         # If no network appeared, there is nothing to wait for.
         needs=("network-again",),
-        on_error="continue",
         always=True,
     )
     return [wait, settle, *again]

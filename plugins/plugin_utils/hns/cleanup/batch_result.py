@@ -61,10 +61,10 @@ def read_done(plan: CleanupPlan, observation: Observation) -> BatchResult:
         failures=tuple(_failures(plan, observation, left)),
         warnings=tuple(_warnings(seen)),
         restored=tuple(
-            f"{uplink.alias}: {', '.join(found)}"
+            f"{uplink.alias}: {', '.join(settings)}"
             for number, uplink in enumerate(plan.uplinks)
             for prefix in (f"uplink.{number}.", f"uplink-again.{number}.")
-            if (found := hns_uplink.restored(seen, prefix))
+            if (settings := hns_uplink.restored(seen, prefix))
         ),
         started=tuple(
             name for name in plan.start if services.START.id(name) in seen and seen[services.START.id(name)].ok
@@ -91,8 +91,8 @@ def _ids(result: CallResult | None) -> frozenset[str] | None:
 
 def _gone(item: Removal, seen: t.Mapping[str, CallResult], listed: t.Mapping[str, frozenset[str] | None]) -> bool:
     if item.type in KINDS:
-        there = listed[KINDS[item.type]]
-        return there is not None and item.id not in there
+        remaining = listed[KINDS[item.type]]
+        return remaining is not None and item.id not in remaining
     if item.type == "File":
         after = seen.get("files-after")
         files = {str(one["path"]): bool(one["exists"]) for one in after.output} if after is not None else {}
@@ -128,11 +128,11 @@ def _failures(plan: CleanupPlan, observation: Observation, left: t.Sequence[Remo
 def _reason(item: Removal, seen: t.Mapping[str, CallResult]) -> str:
     """Return HNS's error messages about a kind; they need not name the object."""
     kind = KINDS.get(item.type, "files")
-    said: list[str] = []
+    errors: list[str] = []
     for name, result in seen.items():
         if name == kind or name in map(REMOVE.id, (kind, f"{kind}-again", f"{kind}.{item.id}")):
-            said += [*result.warnings, *([str(result.error)] if result.error is not None else [])]
-    return f": {'; '.join(dict.fromkeys(said))}" if said else ""
+            errors += [*result.warnings, *([str(result.error)] if result.error is not None else [])]
+    return f": {'; '.join(dict.fromkeys(errors))}" if errors else ""
 
 
 def _warnings(seen: t.Mapping[str, CallResult]) -> t.Iterator[str]:
@@ -141,5 +141,5 @@ def _warnings(seen: t.Mapping[str, CallResult]) -> t.Iterator[str]:
         yield "HNS still holds ports of removed networks; it releases them later"
     for name, result in seen.items():
         if result.error is not None and any(name in scope for scope in (CONTAINERS, ROUTES, KILLS)):
-            said = (result.stderr or result.stdout).strip()[-500:]
-            yield f"{name}: {said or result.error}"
+            output = (result.stderr or result.stdout).strip()[-500:]
+            yield f"{name}: {output or result.error}"

@@ -20,7 +20,7 @@ from ..facts.node_facts import NO_HNS, FactsOptions, HnsFacts, facts_calls, read
 from .batch import BatchOptions, batch_calls
 from .batch_result import KINDS, BatchResult, read_done
 from .outcome import CleanupOutcome
-from .plan import CleanupPlan, CleanupRequest, ScopeError, check_wish
+from .plan import CleanupPlan, CleanupRequest, ScopeError, check_request
 from .planning import make_plan
 
 _ROUNDS = 6
@@ -44,31 +44,30 @@ class Cleanup:
     """A cleanup of one node.
 
     Args:
-        node: the node.
-        wish: the request.
+        session: the session with the node.
+        request: the request.
         options: options of the cleanup.
         check_mode: whether only to observe and plan.
-        say: prints a line of progress.
     """
 
     def __init__(
         self,
         session: NodeSession[RemoteNode],
-        wish: CleanupRequest,
+        request: CleanupRequest,
         options: CleanupOptions,
         *,
         check_mode: bool = False,
     ) -> None:
         self._session, self._node = session, session.node
-        self._wish, self._options, self._check_mode = wish, options, check_mode
+        self._request, self._options, self._check_mode = request, options, check_mode
         self._restarted = self._rebooted = self._waited = False
-        self.outcome = CleanupOutcome(scope=wish.scope, say=self._session.report_progress)
+        self.outcome = CleanupOutcome(scope=request.scope, notify=self._session.report_progress)
 
     def run(self) -> CleanupOutcome:
         """Run the cleanup.
 
         Raises:
-            NodeError: the cleanup failed; `outcome` holds what was done.
+            NodeError: the cleanup failed; `outcome` shows what was done.
             AnsibleConnectionFailure: the node did not come back.
         """
         for dummy in range(_ROUNDS):
@@ -92,7 +91,7 @@ class Cleanup:
 
     def _observe(self) -> HnsFacts:
         """Observe all facts, after waiting for an earlier cleanup that still runs."""
-        facts = read_facts(self._node.observe(facts_calls(self._options.facts), step="look at HNS"))
+        facts = read_facts(self._node.observe(facts_calls(self._options.facts), step="observe HNS"))
         journal = facts.journal
         if journal is None or not journal.key or self._waited or self._check_mode:
             return facts
@@ -109,13 +108,13 @@ class Cleanup:
             if facts.problem == NO_HNS:
                 self.outcome.warnings.append(f"{self._node.name}: {NO_HNS}")
                 return CleanupPlan()
-            raise NodeError(f"{self._node.name}: HNS cannot be asked: {facts.problem}")
+            raise NodeError(f"{self._node.name}: HNS cannot be queried: {facts.problem}")
         try:
-            warnings = check_wish(self._wish, facts)
+            warnings = check_request(self._request, facts)
         except ScopeError as error:
             raise NodeError(f"{self._node.name}: hns_cleanup: {error}") from error
         self.outcome.warnings += [text for text in warnings if text not in self.outcome.warnings]
-        return make_plan(self._wish, facts)
+        return make_plan(self._request, facts)
 
     def _remove(self, plan: CleanupPlan, options: BatchOptions) -> BatchResult | None:
         """Run the batch of a plan.
@@ -126,9 +125,9 @@ class Cleanup:
         key = str(uuid.uuid4())
         calls = batch_calls(plan, key, options)
         try:
-            answer = self._run(Batch(calls=calls, key=key), step=f"hns_cleanup {self._wish.scope}")
+            answer = self._run(Batch(calls=calls, key=key), step=f"hns_cleanup {self._request.scope}")
         except BatchLost as error:
-            self.outcome.step("remove", f"the node lost it{_where(error.progress)}; looking again")
+            self.outcome.step("remove", f"the node lost the batch{_where(error.progress)}; observing again")
             return None
         done = read_done(plan, answer)
         self.outcome.batch_done(plan, done)
@@ -146,10 +145,13 @@ class Cleanup:
         try:
             return self._node.run(batch, step=step)
         except AnsibleConnectionFailure as error:
-            known = f"its last news was{_where(last[-1])}" if last else self.outcome.without_news(removes)
+            known = (
+                f"it last reported progress{_where(last[-1])}" if last else self.outcome.last_known_progress(removes)
+            )
             raise AnsibleConnectionFailure(
-                f"{error}: the node did not come back. Its batch of {len(batch.calls)} calls goes on by itself; "
-                f"{known}. It was to: {self.outcome.intent(removes)}. The next run collects it and repairs what it left"
+                f"{error}: the node did not come back. Its batch of {len(batch.calls)} calls continues there; "
+                f"{known}. Its task: {self.outcome.intent(removes)}. The next run reads its result and completes the "
+                "work"
             ) from error
 
     # --- HNS hangs.
@@ -184,8 +186,8 @@ class Cleanup:
         if self._restarted:
             return "; a restart of the service hns did not help, and allow_reboot is false"
         return (
-            "; scope stale restarts nothing, since running pods would lose their endpoints for good: drain the node "
-            "and set allow_hns_restart, or reboot it"
+            "; scope stale does not restart HNS, because running pods would lose their endpoints: drain the node and "
+            "set allow_hns_restart, or reboot it"
         )
 
     def _restart(self, facts: HnsFacts) -> bool:
@@ -211,7 +213,7 @@ class Cleanup:
         try:
             answer = self._run(Batch(calls=calls, key=key), step="restart hns", removes=False)
         except BatchLost as error:
-            self.outcome.step("restart hns", f"the node lost it{_where(error.progress)}")
+            self.outcome.step("restart hns", f"the node lost the batch{_where(error.progress)}")
             return True
         seen = answer.calls
         ok = "answer" in seen and seen["answer"].ok
@@ -229,7 +231,7 @@ class Cleanup:
 
 
 def _rest(plan: CleanupPlan, done: BatchResult) -> CleanupPlan:
-    """Return which objects of a plan are left."""
+    """Return the plan with the objects that are left."""
     left = {item.id for item in done.left}
     return dataclasses.replace(
         plan,

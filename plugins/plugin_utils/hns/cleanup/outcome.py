@@ -29,11 +29,11 @@ def silent(dummy: str) -> None:
 
 @dataclasses.dataclass(kw_only=True)
 class CleanupOutcome:
-    """What a cleanup did in all of its rounds."""
+    """The outcome of a cleanup with all of its rounds."""
 
     scope: str
     planned: tuple[Removal, ...] = ()
-    """Kept objects of the last plan."""
+    """The removals of the last plan."""
     plan: CleanupPlan = dataclasses.field(default_factory=CleanupPlan)
     removed: list[Removal] = dataclasses.field(default_factory=list)
     changes: list[dict[str, t.Any]] = dataclasses.field(default_factory=list)
@@ -47,13 +47,13 @@ class CleanupOutcome:
     """Address and network of the removed objects, by id, for the diff."""
     rebooted: bool = False
     restarted: bool = False
-    say: t.Callable[[str], object] = silent
+    notify: t.Callable[[str], object] = silent
     """Prints each step, because some take minutes."""
 
     def step(self, name: str, result: str) -> None:
         """Record one step."""
         self.steps.append({"step": name, "result": result})
-        self.say(f"{name}: {result}")
+        self.notify(f"{name}: {result}")
 
     def plan_made(self, plan: CleanupPlan, facts: HnsFacts) -> None:
         """Record a plan."""
@@ -62,11 +62,11 @@ class CleanupOutcome:
             self.details[endpoint.id] = f"{endpoint.address} on {endpoint.network_name or endpoint.network}"
         for network in plan.networks:
             self.details[network.id] = f"{network.type} {', '.join(network.subnets)}".strip()
-        said = {"step": "look", "result": f"{self._counted(plan.items) or 'nothing'} to remove"}
-        if said not in self.steps:
-            self.steps.append(said)
+        step = {"step": "observe", "result": f"{self._counted(plan.items) or 'nothing'} to remove"}
+        if step not in self.steps:
+            self.steps.append(step)
             if not plan.empty:
-                self.say(f"look: {said['result']}")
+                self.notify(f"observe: {step['result']}")
         if facts.last.runtime.problem and self.scope == "stale":
             self.warnings.append(f"nothing counts as stale: {facts.last.runtime.problem}")
 
@@ -102,25 +102,25 @@ class CleanupOutcome:
         parts.append(f"start {', '.join(self.plan.start)}" if self.plan.start else "")
         return ", ".join(part for part in parts if part) or "repair what an earlier cleanup left"
 
-    def without_news(self, removes: bool) -> str:
+    def last_known_progress(self, removes: bool) -> str:
         """Return the last known progress of a batch after the connection was lost; networks are removed last."""
-        said = "it has not reported its progress"
+        text = "it has not reported any progress"
         if not removes or not any(network.external for network in self.plan.networks):
-            return said
+            return text
         before = [item for item in self.planned if item.type not in ("HnsNetwork", "File", "Route")]
         parts = [f"stopped {', '.join(self.plan.stop)}" if self.plan.stop else "", self._counted(before, "removed ")]
         done = ", ".join(part for part in parts if part) or "nothing"
-        return f"{said}: if the connection was lost with its network, it had by then {done}"
+        return f"{text}: if the connection was lost with its network, it had by then {done}"
 
     @staticmethod
     def _counted(items: t.Iterable[Removal], before: str = "") -> str:
         counts: dict[str, int] = {}
         for item in items:
             counts[item.type] = counts.get(item.type, 0) + 1
-        said = (
+        parts = (
             f"{count} {_COUNT_NAMES[name] if count > 1 else _COUNT_NAMES[name][:-1]}" for name, count in counts.items()
         )
-        return before * bool(counts) + ", ".join(said)
+        return before * bool(counts) + ", ".join(parts)
 
     def to_result(self, *, name: str, diff: bool, check_mode: bool, remote_commands: int) -> dict[str, t.Any]:
         """Return the module's result.

@@ -102,7 +102,7 @@ class CleanupPlan:
         return bool(self.stop or self.networks or self.containers)
 
 
-def check_wish(wish: CleanupRequest, facts: HnsFacts) -> tuple[str, ...]:
+def check_request(request: CleanupRequest, facts: HnsFacts) -> tuple[str, ...]:
     """Refuse an unacceptable request before anything is changed.
 
     Returns:
@@ -115,31 +115,38 @@ def check_wish(wish: CleanupRequest, facts: HnsFacts) -> tuple[str, ...]:
     objects = facts.last.objects
     known = ", ".join(sorted(network.name for network in objects.networks)) or "none"
     # A misspelt name would protect nothing. Docker's network may be protected without existing.
-    wanted = [("protected_networks", name) for name in wish.protected or () if name.lower() not in DEFAULT_PROTECTED]
-    for option, name in (*(("networks", name) for name in wish.networks), *wanted):
-        if not wish.missing_ok and not objects.called([name]):
-            said = f"{option}: there is no network {name!r}; there are: {known}"
-            if wish.scope != "stale":
-                raise ScopeError(said if option == "networks" else f"{said}; ignore_missing accepts that")
-            warnings.append(said)
-    for network in objects.called(wish.networks):
-        if is_protected(network, wish, facts):
-            accepted = ", ".join(sorted(n.name for n in objects.networks if not is_protected(n, wish, facts))) or "none"
-            raise ScopeError(f"networks: {network.name!r} is protected (protected_networks); accepted: {accepted}")
+    names = [("protected_networks", name) for name in request.protected or () if name.lower() not in DEFAULT_PROTECTED]
+    for option, name in (*(("networks", name) for name in request.networks), *names):
+        if not request.missing_ok and not objects.called([name]):
+            message = f"{option}: expected names or ids of networks ({known}), got {name!r}"
+            if request.scope != "stale":
+                raise ScopeError(
+                    message if option == "networks" else f"{message}. ignore_missing: true accepts missing networks"
+                )
+            warnings.append(message)
+    for network in objects.called(request.networks):
+        if is_protected(network, request, facts):
+            accepted = (
+                ", ".join(sorted(n.name for n in objects.networks if not is_protected(n, request, facts))) or "none"
+            )
+            raise ScopeError(
+                f"networks: expected networks that are not protected ({accepted}), got {network.name!r}. "
+                "protected_networks protects it"
+            )
     return tuple(warnings)
 
 
-def is_protected(network: HnsNetwork, wish: CleanupRequest, facts: HnsFacts) -> bool:
+def is_protected(network: HnsNetwork, request: CleanupRequest, facts: HnsFacts) -> bool:
     """Return whether a network is protected."""
-    if wish.protected is None:
+    if request.protected is None:
         return network.is_called(DEFAULT_PROTECTED) or not facts.from_cni(network)
-    return network.is_called(wish.protected)
+    return network.is_called(request.protected)
 
 
-def without_network(wish: CleanupRequest, facts: HnsFacts) -> tuple[HnsEndpoint, ...]:
+def without_network(request: CleanupRequest, facts: HnsFacts) -> tuple[HnsEndpoint, ...]:
     """Return endpoints without a network, which a removal may leave, except those of a protected network."""
     known = {item.id for item in facts.last.objects.networks}
-    protected = DEFAULT_PROTECTED if wish.protected is None else wish.protected
+    protected = DEFAULT_PROTECTED if request.protected is None else request.protected
     return tuple(
         item
         for item in facts.last.objects.endpoints
@@ -157,20 +164,20 @@ def items_of(
     why: str,
 ) -> tuple[Removal, ...]:
     """Return the HNS objects that a cleanup removes as rows of its report, in the order of removal."""
-    found = [Removal(type="HnsPolicyList", id=item.id, name=item.name or item.id, why=why) for item in policies]
+    removals = [Removal(type="HnsPolicyList", id=item.id, name=item.name or item.id, why=why) for item in policies]
     for item in endpoints:
         owner = owners.endpoints[item.id].owner
         state = owners.endpoints[item.id].state
-        said = {
+        reason = {
             "stale": f"{owner[:12]} does not exist",
             "stopped": f"{owner} does not run",
             "in use": f"{why}; {owner} uses it",
         }.get(state, why)
-        said = owners.endpoints[item.id].note or said
-        found.append(Removal(type="HnsEndpoint", id=item.id, name=item.name or item.address or item.id, why=said))
+        reason = owners.endpoints[item.id].note or reason
+        removals.append(Removal(type="HnsEndpoint", id=item.id, name=item.name or item.address or item.id, why=reason))
     for space in namespaces:
         holding = owners.namespaces[space.id]
-        said = f"{why}; {holding.owner} uses it" if holding.state == "in use" else why
-        found.append(Removal(type="HnsNamespace", id=space.id, name=space.id, why=said))
-    found += [Removal(type="HnsNetwork", id=item.id, name=item.name, why=why) for item in networks]
-    return tuple(found)
+        reason = f"{why}; {holding.owner} uses it" if holding.state == "in use" else why
+        removals.append(Removal(type="HnsNamespace", id=space.id, name=space.id, why=reason))
+    removals += [Removal(type="HnsNetwork", id=item.id, name=item.name, why=why) for item in networks]
+    return tuple(removals)

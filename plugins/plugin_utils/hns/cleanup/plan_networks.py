@@ -37,18 +37,18 @@ class _TargetNetworks:
     why: str
 
     @classmethod
-    def of(cls, wish: CleanupRequest, facts: HnsFacts) -> _TargetNetworks:
+    def of(cls, request: CleanupRequest, facts: HnsFacts) -> _TargetNetworks:
         objects, owners = facts.last.objects, facts.last.owners
-        if wish.scope == "all":
+        if request.scope == "all":
             targets = [
-                item for item in objects.networks if facts.from_cni(item) and not is_protected(item, wish, facts)
+                item for item in objects.networks if facts.from_cni(item) and not is_protected(item, request, facts)
             ]
         else:
-            targets = [*objects.called(wish.networks)]
+            targets = [*objects.called(request.networks)]
         ids = {item.id for item in targets}
-        adrift = without_network(wish, facts) if wish.scope == "all" else ()
-        on_targets = (*(item for item in objects.endpoints if item.network in ids), *adrift)
-        running = {item.network for item in on_targets if wish.keep_running_containers and _may_run(owners, item)}
+        orphaned = without_network(request, facts) if request.scope == "all" else ()
+        on_targets = (*(item for item in objects.endpoints if item.network in ids), *orphaned)
+        running = {item.network for item in on_targets if request.keep_running_containers and _may_run(owners, item)}
         return cls(
             targets=tuple(targets),
             on_targets=on_targets,
@@ -58,7 +58,7 @@ class _TargetNetworks:
                 for item in on_targets
                 if item.network in running and owners.endpoints[item.id].state not in ("stale", "stopped")
             ),
-            why="Kubernetes or its CNI made it" if wish.scope == "all" else "asked for",
+            why="Kubernetes or its CNI created it" if request.scope == "all" else "requested",
         )
 
     @property
@@ -82,13 +82,15 @@ class _TargetNetworks:
         )
 
 
-def plan_networks(wish: CleanupRequest, facts: HnsFacts) -> CleanupPlan:
+def plan_networks(request: CleanupRequest, facts: HnsFacts) -> CleanupPlan:
     """Plan the cleanup of scope `networks`: everything that belongs to the chosen networks."""
-    objects, owners, aim = facts.last.objects, facts.last.owners, _TargetNetworks.of(wish, facts)
+    objects, owners, aim = facts.last.objects, facts.last.owners, _TargetNetworks.of(request, facts)
     networks, endpoints = aim.networks, aim.endpoints
-    policies, namespaces = _references(wish, facts, {item.id for item in endpoints})
-    files, routes = _files(wish, facts, aim), _routes(facts, networks)
-    containers = () if wish.keep_running_containers else _containers(wish, facts, owners, aim.on_targets, networks)
+    policies, namespaces = _references(request, facts, {item.id for item in endpoints})
+    files, routes = _files(request, facts, aim), _routes(facts, networks)
+    containers = (
+        () if request.keep_running_containers else _containers(request, facts, owners, aim.on_targets, networks)
+    )
     items = (
         *items_of(policies, endpoints, namespaces, networks, owners, aim.why),
         *(Removal(type="Container", id=item.id, name=item.name or item.id[:12], why=aim.why) for item in containers),
@@ -110,7 +112,7 @@ def plan_networks(wish: CleanupRequest, facts: HnsFacts) -> CleanupPlan:
         files=files,
         routes=routes,
         items=items,
-        kept=(*aim.kept, *_unasked(wish, facts, items)),
+        kept=(*aim.kept, *_unasked(request, facts, items)),
         stop=stop,
         start=hns_services.start_order(stop, overlay=is_overlay(facts)),
         uplinks=tuple(hns_uplink.without_routes(uplink, gone) for uplink in facts.adapters.uplinks)
@@ -123,7 +125,7 @@ def plan_networks(wish: CleanupRequest, facts: HnsFacts) -> CleanupPlan:
 
 
 def _references(
-    wish: CleanupRequest, facts: HnsFacts, removed: set[str]
+    request: CleanupRequest, facts: HnsFacts, removed: set[str]
 ) -> tuple[tuple[PolicyList, ...], tuple[Namespace, ...]]:
     """Return the objects that refer to removed endpoints; in scope `all`, also those that refer to no kept endpoint."""
     objects = facts.last.objects
@@ -131,7 +133,7 @@ def _references(
     policies = tuple(
         item
         for item in objects.policies
-        if item.endpoints & removed or (wish.scope == "all" and not item.endpoints & stay)
+        if item.endpoints & removed or (request.scope == "all" and not item.endpoints & stay)
     )
     namespaces = tuple(
         item
@@ -139,29 +141,29 @@ def _references(
         if not item.default
         and not (inside := objects.in_namespace(item)) & stay
         # An empty one may belong to a pod that is being created.
-        and (inside & removed or (wish.scope == "all" and not wish.keep_running_containers))
+        and (inside & removed or (request.scope == "all" and not request.keep_running_containers))
     )
     return policies, namespaces
 
 
-def _files(wish: CleanupRequest, facts: HnsFacts, aim: _TargetNetworks) -> tuple[str, ...]:
+def _files(request: CleanupRequest, facts: HnsFacts, aim: _TargetNetworks) -> tuple[str, ...]:
     """Return the state files of the removed networks."""
     kept = {item.name.lower() for item in aim.targets if item.id in aim.busy_networks}
-    names = {name.lower() for name in (*(item.name for item in aim.networks), *wish.networks)} - kept
-    everything = wish.scope == "all" and not aim.busy
+    names = {name.lower() for name in (*(item.name for item in aim.networks), *request.networks)} - kept
+    everything = request.scope == "all" and not aim.busy
     return (*cni.state_of(facts.cni, names, everything), *(() if aim.busy_networks else facts.extra_files))
 
 
-def _unasked(wish: CleanupRequest, facts: HnsFacts, items: t.Sequence[Removal]) -> tuple[KeptObject, ...]:
+def _unasked(request: CleanupRequest, facts: HnsFacts, items: t.Sequence[Removal]) -> tuple[KeptObject, ...]:
     """Return the note that containers may keep running because the runtime could not be queried."""
     problem = facts.last.runtime.problem
-    if wish.keep_running_containers or not problem or not items:
+    if request.keep_running_containers or not problem or not items:
         return ()
     return (KeptObject(type="Runtime", name="containers", why=f"those that run are not stopped: {problem}"),)
 
 
 def is_overlay(facts: HnsFacts) -> bool:
-    """Whether the node's CNI or one of its HNS networks is an overlay."""
+    """Return whether the node's CNI or one of its HNS networks is an overlay."""
     return facts.cni.overlay or any(item.type.lower() == "overlay" for item in facts.last.objects.networks)
 
 
@@ -183,16 +185,16 @@ def _routes(facts: HnsFacts, networks: t.Sequence[HnsNetwork]) -> tuple[AdapterR
     subnets = [subnet for network in networks for subnet in network.subnets]
     if any(network.type.lower() == "l2bridge" for network in networks) and facts.cni.pods_subnet:
         subnets.append(facts.cni.pods_subnet)
-    found = {
+    routes = {
         (route.destination, route.next_hop): route
         for route in facts.adapters.routes
         if cni.inside(route.destination, subnets)
     }
-    return tuple(found.values())
+    return tuple(routes.values())
 
 
 def _containers(
-    wish: CleanupRequest,
+    request: CleanupRequest,
     facts: HnsFacts,
     owners: Ownership,
     endpoints: t.Iterable[HnsEndpoint],
@@ -207,7 +209,7 @@ def _containers(
         for claim in owners.claims(endpoint)
         if (owner := runtime.find(claim)) is not None
     }
-    if wish.scope == "all" and networks:
+    if request.scope == "all" and networks:
         claimed.update((pod.id, pod) for pod in pods)
         claimed.update((one.id, one) for one in runtime.owners.values() if one.runtime == "docker" and "/" in one.name)
         if not pods:

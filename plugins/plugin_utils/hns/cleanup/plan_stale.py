@@ -10,39 +10,39 @@ from ..facts.node_facts import HnsFacts
 from .plan import CleanupPlan, CleanupRequest, KeptObject, is_protected, items_of, without_network
 
 
-def plan_stale(wish: CleanupRequest, facts: HnsFacts) -> CleanupPlan:
+def plan_stale(request: CleanupRequest, facts: HnsFacts) -> CleanupPlan:
     """Return the plan: objects that were unused, and the same, in all observations."""
     objects, problem = (
         facts.last.objects,
-        next((look.runtime.problem for look in facts.looks if look.runtime.problem), ""),
+        next((observation.runtime.problem for observation in facts.observations if observation.runtime.problem), ""),
     )
     if problem:
         return CleanupPlan(
             kept=(KeptObject(type="Runtime", name="containers", why=f"nothing counts as stale: {problem}"),)
         )
-    owners = [look.owners for look in facts.looks]
-    open_networks = {network.id for network in objects.networks if not is_protected(network, wish, facts)}
-    adrift = {item.id for item in without_network(wish, facts)}
-    protected = {item.id for item in objects.endpoints if item.network not in open_networks} - adrift
-    gone = ("stale", "stopped") if wish.stopped_containers else ("stale",)
+    owners = [observation.owners for observation in facts.observations]
+    open_networks = {network.id for network in objects.networks if not is_protected(network, request, facts)}
+    orphaned = {item.id for item in without_network(request, facts)}
+    protected = {item.id for item in objects.endpoints if item.network not in open_networks} - orphaned
+    gone = ("stale", "stopped") if request.stopped_containers else ("stale",)
     endpoints = tuple(
         item
         for item in objects.endpoints
-        if item.id not in protected and all(_state(look.endpoints, item.id) in gone for look in owners)
+        if item.id not in protected and all(_state(observation.endpoints, item.id) in gone for observation in owners)
     )
     removed = {item.id for item in endpoints}
-    known = {item.id for look in facts.looks for item in look.objects.endpoints}
+    known = {item.id for observation in facts.observations for item in observation.objects.endpoints}
     policies = tuple(
         item
         for item in objects.policies
         if item.endpoints
-        and all(_state(look.policies, item.id) == "stale" for look in owners)
+        and all(_state(observation.policies, item.id) == "stale" for observation in owners)
         and all(name in removed or name not in known for name in item.endpoints)
     )
     namespaces = tuple(
         item
         for item in objects.namespaces
-        if all(_state(look.namespaces, item.id) == "stale" for look in owners)
+        if all(_state(observation.namespaces, item.id) == "stale" for observation in owners)
         and not objects.in_namespace(item) & protected
     )
     return CleanupPlan(

@@ -14,14 +14,14 @@ from .plan_networks import is_overlay, plan_networks
 from .plan_stale import plan_stale
 
 
-def make_plan(wish: CleanupRequest, facts: HnsFacts) -> CleanupPlan:
+def make_plan(request: CleanupRequest, facts: HnsFacts) -> CleanupPlan:
     """Return the plan.
 
     Args:
-        wish: a request that `check_wish` accepted.
+        request: a request that `check_request` accepted.
         facts: the observed facts.
     """
-    plan = plan_stale(wish, facts) if wish.scope == "stale" else plan_networks(wish, facts)
+    plan = plan_stale(request, facts) if request.scope == "stale" else plan_networks(request, facts)
     return _with_repairs(plan, facts)
 
 
@@ -30,7 +30,7 @@ def _with_repairs(plan: CleanupPlan, facts: HnsFacts) -> CleanupPlan:
     if journal is None:
         return plan
     stopped = {service.name for service in facts.services if not service.running}
-    there = {service.name for service in facts.services}
+    installed = {service.name for service in facts.services}
     left = [name for name in journal.services if name in stopped]
     lost = [uplink for uplink in journal.uplinks if hns_uplink.lost(uplink, facts.adapters)]
     saved = {uplink.mac for uplink in journal.uplinks}
@@ -39,7 +39,7 @@ def _with_repairs(plan: CleanupPlan, facts: HnsFacts) -> CleanupPlan:
         plan,
         # Services that ran before the first cleanup must run after the last.
         start=services.start_order(
-            {*plan.start, *(name for name in journal.services if name in there)}, overlay=is_overlay(facts)
+            {*plan.start, *(name for name in journal.services if name in installed)}, overlay=is_overlay(facts)
         ),
         uplinks=(
             *(hns_uplink.without_routes(uplink, gone) for uplink in journal.uplinks),

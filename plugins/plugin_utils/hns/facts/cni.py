@@ -16,6 +16,7 @@ import json
 import re
 import typing as t
 
+from ...wire.calls import query
 from ...wire.messages import Call, CallResult, Input
 from .objects import HnsNetwork
 
@@ -66,37 +67,33 @@ class Cni:
 
 def calls(conf_dirs: t.Sequence[str] = CONF_DIRS) -> tuple[Call, ...]:
     """Return the calls that read configurations and find state files; missing files are not errors."""
-    listing = Call(
-        id="cni-files",
-        command="Get-ChildItem",
-        parameters={
+    listing = query(
+        "cni-files",
+        "Get-ChildItem",
+        {
             "Path": [f"{folder}\\*.{kind}" for folder in conf_dirs for kind in ("conf", "conflist", "json")],
             "ErrorAction": "SilentlyContinue",
         },
         select=("FullName",),
-        on_error="continue",
     )
-    content = Call(
-        id="cni-content",
-        command="@read-file",
-        parameters={"content": True},
+    content = query(
+        "cni-content",
+        "@read-file",
+        {"content": True},
         input=Input(calls=("cni-files",), parameter="paths", property="FullName"),
         needs=("cni-files",),
-        on_error="continue",
     )
-    folders = Call(
-        id="cni-folders",
-        command="Get-ChildItem",
+    folders = query(
+        "cni-folders",
+        "Get-ChildItem",
         # Not with a wildcard, which would list the content of folders.
-        parameters={"LiteralPath": HOST_LOCAL, "Directory": True, "ErrorAction": "SilentlyContinue"},
+        {"LiteralPath": HOST_LOCAL, "Directory": True, "ErrorAction": "SilentlyContinue"},
         select=("FullName",),
-        on_error="continue",
     )
-    state = Call(
-        id="cni-state",
-        command="@read-file",
-        parameters={"paths": [*_AZURE_STATE, SUBNET_ENV, _OLD_SUBNET_ENV], "content": True, "limit": 4096},
-        on_error="continue",
+    state = query(
+        "cni-state",
+        "@read-file",
+        {"paths": [*_AZURE_STATE, SUBNET_ENV, _OLD_SUBNET_ENV], "content": True, "limit": 4096},
     )
     return listing, content, folders, state
 
@@ -114,8 +111,8 @@ def read(seen: t.Mapping[str, CallResult]) -> Cni:
     subnet = ""
     for file in state:
         if str(file.get("path")).endswith("subnet.env"):
-            found = re.search(r"^FLANNEL_NETWORK=(\S+)", file.get("content") or "", re.MULTILINE)
-            subnet = found[1] if found else subnet
+            match = re.search(r"^FLANNEL_NETWORK=(\S+)", file.get("content") or "", re.MULTILINE)
+            subnet = match[1] if match else subnet
     return Cni(
         names=frozenset(names),
         overlay=overlay,

@@ -14,6 +14,7 @@ import typing as t
 
 from ...windows.node_paths import PROGRAM_DATA
 from ...windows.sddl import ADMINISTRATORS_ONLY_FILE
+from ...wire.calls import action
 from ...wire.messages import Call
 from .uplink import Uplink
 
@@ -53,10 +54,11 @@ class Journal:
             "services": list(self.services),
             "uplinks": [uplink.to_json() for uplink in self.uplinks],
         }
-        return Call(
-            id="journal",
-            command="@write-file",
-            parameters={"path": JOURNAL, "content": json.dumps(document), "sddl": ADMINISTRATORS_ONLY_FILE},
+        return action(
+            "journal",
+            "@write-file",
+            {"path": JOURNAL, "content": json.dumps(document), "sddl": ADMINISTRATORS_ONLY_FILE},
+            select=None,
         )
 
 
@@ -66,11 +68,10 @@ def remove_call(needs: t.Sequence[str]) -> Call:
     Args:
         needs: ids of the calls that did the work.
     """
-    return Call(
-        id="journal-done",
-        command="Remove-Item",
-        parameters={"LiteralPath": JOURNAL, "Force": True, "ErrorAction": "SilentlyContinue"},
-        select=(),
+    return action(
+        "journal-done",
+        "Remove-Item",
+        {"LiteralPath": JOURNAL, "Force": True, "ErrorAction": "SilentlyContinue"},
         needs=tuple(needs),
         on_error="continue",
         always=True,

@@ -7,6 +7,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ...wire.calls import query
 from ...wire.messages import Call, CallResult, Observation
 from . import cni as hns_cni
 from . import runtime as hns_runtime
@@ -55,7 +56,7 @@ class Snapshot:
 class HnsFacts:
     """The observed facts."""
 
-    looks: tuple[Snapshot, ...]
+    observations: tuple[Snapshot, ...]
     """The first observation and, with a grace period, the second."""
     cni: Cni
     services: tuple[InstalledService, ...]
@@ -74,7 +75,7 @@ class HnsFacts:
     @property
     def last(self) -> Snapshot:
         """The latest observation."""
-        return self.looks[-1]
+        return self.observations[-1]
 
     def from_cni(self, network: HnsNetwork) -> bool:
         """Return whether a network came from a CNI."""
@@ -82,7 +83,7 @@ class HnsFacts:
 
 
 def facts_calls(options: FactsOptions) -> tuple[Call, ...]:
-    """Return the calls. They change nothing; each records its error and the batch goes on.
+    """Return the calls. They change nothing; each records its error and the batch continues.
 
     Args:
         options: options of the observation.
@@ -90,14 +91,13 @@ def facts_calls(options: FactsOptions) -> tuple[Call, ...]:
     once = (*listing_calls("1.", options.hns_timeout), *hns_runtime.calls("1.", options.programs))
     again: tuple[Call, ...] = ()
     if options.grace > 0:
-        pause = Call(
-            id="grace",
-            command="Start-Sleep",
-            parameters={"Milliseconds": int(options.grace * 1000)},
+        pause = query(
+            "grace",
+            "Start-Sleep",
+            {"Milliseconds": int(options.grace * 1000)},
             select=(),
             # If HNS does not respond, a second observation is useless.
             needs=("1.networks",),
-            on_error="continue",
         )
         second = (*listing_calls("2.", options.hns_timeout), *hns_runtime.calls("2.", options.programs))
         again = (pause, *(dataclasses.replace(call, needs=(*call.needs, "grace")) for call in second))
@@ -105,9 +105,9 @@ def facts_calls(options: FactsOptions) -> tuple[Call, ...]:
     return (
         *hns_services.calls(),
         *hns_cni.calls(options.conf_dirs),
-        Call(id="files", command="@read-file", parameters={"paths": list(files), "content": True}, on_error="continue"),
+        query("files", "@read-file", {"paths": list(files), "content": True}),
         *hns_uplink.calls(),
-        Call(id="port-pools", command="@port-pools", on_error="continue"),
+        query("port-pools", "@port-pools"),
         *once,
         *again,
     )
@@ -123,7 +123,7 @@ def read_facts(observation: Observation) -> HnsFacts:
     prefixes = [prefix for prefix in ("1.", "2.") if f"{prefix}networks" in seen]
     pools = seen["port-pools"].first if "port-pools" in seen else None
     return HnsFacts(
-        looks=tuple(
+        observations=tuple(
             Snapshot(objects=read_objects(_listed(seen, prefix)), runtime=hns_runtime.read(seen, prefix, installed))
             for prefix in prefixes or ["1."]
         ),
@@ -160,20 +160,22 @@ def _problem(seen: t.Mapping[str, CallResult]) -> str:
 
 def to_result(facts: HnsFacts) -> dict[str, t.Any]:
     """Return the facts as plain data for hns_info."""
-    look, owners = facts.last, facts.last.owners
-    names = {network.id: network.name for network in look.objects.networks}
+    latest, owners = facts.last, facts.last.owners
+    names = {network.id: network.name for network in latest.objects.networks}
     return {
         "answers": not facts.hang and not facts.problem,
         "problem": f"HNS did not answer {facts.hang}" if facts.hang else facts.problem,
         "runtime": {
-            "asked": not look.runtime.problem,
-            "names": list(look.runtime.names),
-            "problem": look.runtime.problem,
+            "asked": not latest.runtime.problem,
+            "names": list(latest.runtime.names),
+            "problem": latest.runtime.problem,
         },
-        "networks": [_network(item, facts) for item in look.objects.networks],
-        "endpoints": [_endpoint(item, owners.endpoints[item.id], names) for item in look.objects.endpoints],
-        "policy_lists": [_policy(item, owners.policies[item.id]) for item in look.objects.policies],
-        "namespaces": [_namespace(item, owners.namespaces[item.id], look.objects) for item in look.objects.namespaces],
+        "networks": [_network(item, facts) for item in latest.objects.networks],
+        "endpoints": [_endpoint(item, owners.endpoints[item.id], names) for item in latest.objects.endpoints],
+        "policy_lists": [_policy(item, owners.policies[item.id]) for item in latest.objects.policies],
+        "namespaces": [
+            _namespace(item, owners.namespaces[item.id], latest.objects) for item in latest.objects.namespaces
+        ],
         "port_pools": list(facts.port_pools),
         "state_files": [*facts.cni.state_files, *facts.extra_files],
         "services": [dataclasses.asdict(service) for service in facts.services],
@@ -194,23 +196,23 @@ def _network(item: HnsNetwork, facts: HnsFacts) -> dict[str, t.Any]:
     }
 
 
-def _endpoint(item: HnsEndpoint, holding: OwnerEvidence, names: t.Mapping[str, str]) -> dict[str, t.Any]:
+def _endpoint(item: HnsEndpoint, evidence: OwnerEvidence, names: t.Mapping[str, str]) -> dict[str, t.Any]:
     return {
         "id": item.id,
         "name": item.name,
         "network": item.network_name or names.get(item.network, ""),
         "address": item.address,
-        "state": holding.state,
-        "owner": holding.owner,
-        "note": holding.note,
-        "containers": list(holding.ids),
+        "state": evidence.state,
+        "owner": evidence.owner,
+        "note": evidence.note,
+        "containers": list(evidence.ids),
     }
 
 
-def _policy(item: PolicyList, holding: OwnerEvidence) -> dict[str, t.Any]:
-    return {"id": item.id, "name": item.name, "state": holding.state, "endpoints": sorted(item.endpoints)}
+def _policy(item: PolicyList, evidence: OwnerEvidence) -> dict[str, t.Any]:
+    return {"id": item.id, "name": item.name, "state": evidence.state, "endpoints": sorted(item.endpoints)}
 
 
-def _namespace(item: Namespace, holding: OwnerEvidence, objects: HnsObjects) -> dict[str, t.Any]:
+def _namespace(item: Namespace, evidence: OwnerEvidence, objects: HnsObjects) -> dict[str, t.Any]:
     endpoints = sorted(objects.in_namespace(item))
-    return {"id": item.id, "state": holding.state, "owner": holding.owner, "endpoints": endpoints}
+    return {"id": item.id, "state": evidence.state, "owner": evidence.owner, "endpoints": endpoints}

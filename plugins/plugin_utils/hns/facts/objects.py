@@ -12,6 +12,7 @@ import dataclasses
 import functools
 import typing as t
 
+from ...wire.calls import query
 from ...wire.messages import Call
 from ...wire.scopes import Scope
 
@@ -125,10 +126,10 @@ class HnsObjects:
 
     @functools.cached_property
     def _by_namespace(self) -> t.Mapping[str, set[str]]:
-        found: dict[str, set[str]] = {}
+        by_namespace: dict[str, set[str]] = {}
         for item in self.endpoints:
-            found.setdefault(item.namespace, set()).add(item.id)
-        return found
+            by_namespace.setdefault(item.namespace, set()).add(item.id)
+        return by_namespace
 
 
 def cmdlet(call_id: str) -> str:
@@ -150,14 +151,7 @@ def listing_calls(prefix: str, timeout: float, kinds: t.Sequence[str] = tuple(LI
     for kind in kinds:
         command, select = LISTINGS[kind]
         calls.append(
-            Call(
-                id=prefix + kind,
-                command=command,
-                select=select,
-                timeout=timeout,
-                on_error="continue",
-                needs=(calls[-1].id,) if calls else (),
-            )
+            query(prefix + kind, command, select=select, timeout=timeout, needs=(calls[-1].id,) if calls else ())
         )
     return tuple(calls)
 
@@ -173,7 +167,7 @@ def read_objects(listed: t.Mapping[str, t.Sequence[t.Any]]) -> HnsObjects:
 
 
 def _list(value: t.Any) -> list[t.Any]:
-    """Return a property that may be a list, a single value (PowerShell unrolls lists) or null as a tuple."""
+    """Return a property that may be a list, a single value (PowerShell unrolls lists) or null as a list."""
     if value is None or value == "":
         return []
     return list(value) if isinstance(value, list) else [value]

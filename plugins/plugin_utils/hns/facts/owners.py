@@ -46,7 +46,7 @@ class OwnerEvidence:
 
 
 class Ownership:
-    """Return the owners in one observation of HNS and the runtime.
+    """The owners of HNS objects in one observation of HNS and the runtime.
 
     Args:
         objects: the objects that HNS listed.
@@ -75,14 +75,14 @@ class Ownership:
         """Return the ids of the containers and sandboxes that an endpoint names."""
         claimed = [*endpoint.containers, *self._containers.get(endpoint.namespace, ())]
         named = (pattern.fullmatch(endpoint.name) for pattern in _NAMES)
-        claimed += [found["id"].lower() for found in named if found]
+        claimed += [match["id"].lower() for match in named if match]
         return tuple(dict.fromkeys(claimed))
 
     def _endpoint(self, endpoint: HnsEndpoint) -> OwnerEvidence:
         claims = self.claims(endpoint)
         if not claims and self._lost_by_docker(endpoint):
             return OwnerEvidence(state="stopped", owner="a container of Docker")
-        return self._holding(claims)
+        return self._evidence(claims)
 
     def _lost_by_docker(self, endpoint: HnsEndpoint) -> bool:
         """Return whether an endpoint is left over from a container that Docker stopped (moby/moby#47576).
@@ -96,7 +96,7 @@ class Ownership:
         starting = any(owner.kind == "creating" and owner.runtime == "docker" for owner in runtime.owners.values())
         return not starting and endpoint.state in _UNATTACHED and not endpoint.name.endswith("_ep")
 
-    def _holding(self, claims: tuple[str, ...]) -> OwnerEvidence:
+    def _evidence(self, claims: tuple[str, ...]) -> OwnerEvidence:
         if not claims:
             return OwnerEvidence(state="host")
         owners = [owner for claim in claims if (owner := self._runtime.find(claim)) is not None]
@@ -112,12 +112,12 @@ class Ownership:
         if namespace.default:
             return OwnerEvidence(state="host", owner="host")
         inside = [self.endpoints[name] for name in self._objects.in_namespace(namespace) if name in self.endpoints]
-        own = self._holding(namespace.containers)
-        holdings = [*inside, *([own] if namespace.containers else [])]
-        if not holdings:
+        own = self._evidence(namespace.containers)
+        all_evidence = [*inside, *([own] if namespace.containers else [])]
+        if not all_evidence:
             return self._empty()
         # Any endpoint that is not stale keeps it in use: those of the host, and unknown ones.
-        return min(holdings, key=_strength)
+        return min(all_evidence, key=_strength)
 
     def _empty(self) -> OwnerEvidence:
         """Return the owner of a namespace. An empty one may belong to a sandbox that is being created."""
@@ -126,8 +126,10 @@ class Ownership:
         making = next((owner for owner in self._runtime.owners.values() if owner.kind == "creating"), None)
         if making is not None:
             return OwnerEvidence(state="in use", owner=f"perhaps {_name(making)}")
-        if "containerd" in self._runtime.names and not self._runtime.leases_tell:
-            return OwnerEvidence(state="unknown", owner="this containerd does not tell which sandboxes are being made")
+        if "containerd" in self._runtime.names and not self._runtime.has_leases:
+            return OwnerEvidence(
+                state="unknown", owner="this containerd does not report which sandboxes are being created"
+            )
         return OwnerEvidence(state="stale")
 
     def _policy(self, policy: PolicyList) -> OwnerEvidence:
@@ -147,10 +149,10 @@ class Ownership:
 
     def _behind(self, endpoint_id: str) -> State:
         """Return the state of a load balancer's target: an address that a local pod has is in use."""
-        holding = self.endpoints.get(endpoint_id)
-        if holding is None:
+        evidence = self.endpoints.get(endpoint_id)
+        if evidence is None:
             return "stale"
-        return "in use" if holding.note else holding.state
+        return "in use" if evidence.note else evidence.state
 
 
 def _elsewhere(user: str | None) -> OwnerEvidence:
@@ -168,10 +170,10 @@ def _elsewhere(user: str | None) -> OwnerEvidence:
     return OwnerEvidence(state="stale", owner=user, note=f"{user} has its address now")
 
 
-def _strength(holding: OwnerEvidence) -> tuple[int, str]:
-    """Return the owner of an object with several: one that certainly uses it before one that may use it."""
-    return ("in use", "unknown", "host", "remote", "stopped", "stale").index(holding.state), holding.owner
+def _strength(evidence: OwnerEvidence) -> tuple[int, str]:
+    """Return the sort key of an owner: one that certainly uses the object comes before one that may use it."""
+    return ("in use", "unknown", "host", "remote", "stopped", "stale").index(evidence.state), evidence.owner
 
 
 def _name(owner: Owner) -> str:
-    return (owner.name or owner.id[:12]) + (", which is being made" if owner.kind == "creating" else "")
+    return (owner.name or owner.id[:12]) + (", which is being created" if owner.kind == "creating" else "")

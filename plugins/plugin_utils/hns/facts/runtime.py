@@ -17,6 +17,7 @@ import typing as t
 
 from ...image_stores.containerd import SIZES
 from ...windows.node_paths import CONTAINERD_PIPE
+from ...wire.calls import query
 from ...wire.messages import Call, CallResult
 from ...wire.scopes import Scope
 
@@ -70,7 +71,7 @@ class Runtime:
     """Observed runtimes: containerd, docker."""
     problem: str = ""
     """Why the owners are unknown; then nothing counts as stale."""
-    leases_tell: bool = False
+    has_leases: bool = False
     """Whether this containerd has a lease for each sandbox, so that sandboxes being created are known."""
 
     def find(self, claimed: str) -> Owner | None:
@@ -107,13 +108,12 @@ def calls(prefix: str, programs: Programs) -> tuple[Call, ...]:
         "docker": (programs.docker, ("ps", "--all", "--no-trunc", "--format", "{{json .}}")),
     }
     return tuple(
-        Call(
-            id=prefix + name,
-            command=command,
+        query(
+            prefix + name,
+            command,
             arguments=arguments,
             timeout=_TIMEOUT,
             output_limit=_OUTPUT,
-            on_error="continue",
             # If containerd hangs, wait only once, not for each namespace.
             needs=(f"{prefix}ctr-namespaces",) if name in _OTHER else (),
         )
@@ -131,19 +131,19 @@ def read(seen: t.Mapping[str, CallResult], prefix: str, installed: t.Collection[
     """
     answers = Scope(prefix).results(seen)
     if not installed:
-        return Runtime(problem="there is no service containerd or docker to ask")
+        return Runtime(problem="neither the service containerd nor docker can run")
     owners: dict[str, Owner] = {}
     problems: list[str] = []
-    leases_tell = True
+    has_leases = True
     if "containerd" in installed:
-        leases_tell = _read_containerd(answers, owners, problems)
+        has_leases = _read_containerd(answers, owners, problems)
     if "docker" in installed:
         _read_docker(answers.get("docker"), owners, problems)
     return Runtime(
         owners=owners,
         names=tuple(sorted(installed)),
         problem="; ".join(problems),
-        leases_tell=leases_tell,
+        has_leases=has_leases,
     )
 
 
@@ -153,8 +153,8 @@ def _missing(result: CallResult | None) -> bool:
 
 
 def _why(name: str, result: CallResult) -> str:
-    said = (result.stderr or result.stdout).strip().splitlines()[-1:]
-    return f"{name}: {said[0] if said else result.error}"
+    last_line = (result.stderr or result.stdout).strip().splitlines()[-1:]
+    return f"{name}: {last_line[0] if last_line else result.error}"
 
 
 def _read_containerd(answers: t.Mapping[str, CallResult], owners: dict[str, Owner], problems: list[str]) -> bool:
@@ -164,28 +164,28 @@ def _read_containerd(answers: t.Mapping[str, CallResult], owners: dict[str, Owne
         Whether leases show the sandboxes that are being created.
     """
     named = {"pods": "crictl pods", "containers": "crictl ps", "ctr": "ctr containers list"}
-    there = {name: answers[name] for name in named if not _missing(answers.get(name))}
-    problems += [_why(named[name], result) for name, result in there.items() if not result.ok]
-    if not there:
+    answered = {name: answers[name] for name in named if not _missing(answers.get(name))}
+    problems += [_why(named[name], result) for name, result in answered.items() if not result.ok]
+    if not answered:
         problems.append("neither crictl nor ctr is on the node's PATH")
-    for name, result in there.items():
+    for name, result in answered.items():
         if not result.ok or name == "pods":
             continue
         for identity in _IDS.findall(result.stdout):
             owners[identity] = Owner(id=identity, kind="container")
     _read_others(answers, owners, problems)
     pods: list[Owner] = []
-    if "pods" in there and there["pods"].ok:
+    if "pods" in answered and answered["pods"].ok:
         try:
-            pods = [_sandbox(item) for item in json.loads(there["pods"].stdout or "{}").get("items") or ()]
+            pods = [_sandbox(item) for item in json.loads(answered["pods"].stdout or "{}").get("items") or ()]
         except (ValueError, AttributeError, KeyError, TypeError) as error:
             problems.append(f"crictl pods: its answer cannot be read: {error!r}")
     owners.update((pod.id, pod) for pod in pods)
     leases = answers.get("leases")
-    held = set(_IDS.findall(leases.stdout)) if leases is not None and leases.ok else set()
-    for identity in held - owners.keys():
+    leased = set(_IDS.findall(leases.stdout)) if leases is not None and leases.ok else set()
+    for identity in leased - owners.keys():
         owners[identity] = Owner(id=identity, kind="creating")
-    return bool(held & {owner.id for owner in owners.values() if owner.kind != "creating"})
+    return bool(leased & {owner.id for owner in owners.values() if owner.kind != "creating"})
 
 
 def _read_others(answers: t.Mapping[str, CallResult], owners: dict[str, Owner], problems: list[str]) -> None:
@@ -210,7 +210,7 @@ def _read_others(answers: t.Mapping[str, CallResult], owners: dict[str, Owner], 
     unknown = sorted(set(_NAMES.findall(listed.stdout)) - {K8S, SIZES, *asked})
     if unknown:
         problems.append(
-            f"containerd has namespaces that were not asked for: {', '.join(unknown)} (containerd_namespaces)"
+            f"containerd has namespaces that were not queried: {', '.join(unknown)} (set containerd_namespaces)"
         )
 
 
@@ -226,7 +226,7 @@ def _sandbox(item: t.Mapping[str, t.Any]) -> Owner:
 
 def _read_docker(result: CallResult | None, owners: dict[str, Owner], problems: list[str]) -> None:
     if result is None or not result.ok:
-        problems.append("docker was not asked" if result is None else _why("docker ps", result))
+        problems.append("docker was not queried" if result is None else _why("docker ps", result))
         return
     for line in filter(None, map(str.strip, result.stdout.splitlines())):
         try:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ...wire.calls import action, query
 from ...wire.messages import Call, CallResult, Input
 from ...wire.scopes import Scope
 
@@ -62,18 +63,14 @@ class InstalledService:
 def calls() -> tuple[Call, ...]:
     """Return the calls that read all of them."""
     return (
-        Call(
-            id="services",
-            command="Get-Service",
-            parameters={"Name": list(RELATED), "ErrorAction": "SilentlyContinue"},
+        query(
+            "services",
+            "Get-Service",
+            {"Name": list(RELATED), "ErrorAction": "SilentlyContinue"},
             select=("Name", "Status"),
-            on_error="continue",
         ),
-        Call(
-            id="service-keys",
-            command="@read-registry",
-            parameters={"values": [{"path": _KEY + name, "name": "Start"} for name in RELATED]},
-            on_error="continue",
+        query(
+            "service-keys", "@read-registry", {"values": [{"path": _KEY + name, "name": "Start"} for name in RELATED]}
         ),
     )
 
@@ -84,11 +81,11 @@ def read(seen: t.Mapping[str, CallResult]) -> tuple[InstalledService, ...]:
         str(item["path"])[len(_KEY) :].lower(): _START_MODES.get(item.get("value") or 0, "")
         for item in (seen["service-keys"].output if "service-keys" in seen else ())
     }
-    found = {str(item["Name"]).lower(): item for item in (seen["services"].output if "services" in seen else ())}
+    by_name = {str(item["Name"]).lower(): item for item in (seen["services"].output if "services" in seen else ())}
     return tuple(
-        InstalledService(name=name, status=str(found[name.lower()]["Status"]), start_mode=modes.get(name.lower(), ""))
+        InstalledService(name=name, status=str(by_name[name.lower()]["Status"]), start_mode=modes.get(name.lower(), ""))
         for name in RELATED
-        if name.lower() in found
+        if name.lower() in by_name
     )
 
 
@@ -126,25 +123,17 @@ def stop_order(names: t.Iterable[str]) -> tuple[str, ...]:
 def stop_calls(names: t.Sequence[str]) -> tuple[Call, ...]:
     """Return the calls that stop services; the batch ends if one does not stop."""
     return tuple(
-        Call(
-            id=STOP.id(name),
-            command="Stop-Service",
-            parameters={"Name": name, "Force": True},
-            select=(),
-            timeout=_SERVICE_TIMEOUT,
-        )
-        for name in names
+        action(STOP.id(name), "Stop-Service", {"Name": name, "Force": True}, timeout=_SERVICE_TIMEOUT) for name in names
     )
 
 
 def start_calls(names: t.Sequence[str]) -> tuple[Call, ...]:
     """Return the calls that start services, also after failures."""
     starts = tuple(
-        Call(
-            id=START.id(name),
-            command="Start-Service",
-            parameters={"Name": name},
-            select=(),
+        action(
+            START.id(name),
+            "Start-Service",
+            {"Name": name},
             on_error="continue",
             always=True,
             retries=3,
@@ -161,12 +150,11 @@ def after_calls(names: t.Sequence[str]) -> tuple[Call, ...]:
     if not names:
         return ()
     return (
-        Call(
-            id="services-after",
-            command="Get-Service",
-            parameters={"Name": list(names), "ErrorAction": "SilentlyContinue"},
+        query(
+            "services-after",
+            "Get-Service",
+            {"Name": list(names), "ErrorAction": "SilentlyContinue"},
             select=("Name", "Status"),
-            on_error="continue",
             always=True,
         ),
     )
@@ -185,36 +173,24 @@ def restart_hns_calls(seconds: float, answer_within: float) -> tuple[Call, ...]:
         answer_within: time limit of the query in seconds.
     """
     return (
-        Call(
-            id=RESTART_HNS,
-            command="Restart-Service",
-            parameters={"Name": HNS, "Force": True},
-            select=(),
+        action(
+            RESTART_HNS,
+            "Restart-Service",
+            {"Name": HNS, "Force": True},
             timeout=seconds,
             on_error="continue",
             long=True,
         ),
-        Call(
-            id="hns-service", command="Get-Service", parameters={"Name": HNS}, select=("Status",), on_error="continue"
-        ),
+        query("hns-service", "Get-Service", {"Name": HNS}, select=("Status",)),
         # In case the restart stopped it but did not start it again.
-        Call(
-            id="start-hns",
-            command="Start-Service",
-            parameters={},
+        action(
+            "start-hns",
+            "Start-Service",
+            {},
             input=Input(calls=("hns-service",), where={"Status": "Stopped"}, parameter="Name", property="Name"),
-            select=(),
             timeout=seconds,
             on_error="continue",
             always=True,
         ),
-        Call(
-            id="answer",
-            command="Get-HnsNetwork",
-            select=("ID",),
-            timeout=answer_within,
-            retries=1,
-            delay=2.0,
-            on_error="continue",
-        ),
+        query("answer", "Get-HnsNetwork", select=("ID",), timeout=answer_within, retries=1, delay=2.0),
     )

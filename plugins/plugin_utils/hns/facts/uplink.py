@@ -13,6 +13,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ...wire.calls import action, query
 from ...wire.messages import Call, CallResult, Input, Json
 from ...wire.scopes import Scope
 
@@ -87,7 +88,7 @@ def calls() -> tuple[Call, ...]:
     """Return the calls that read adapters, addresses, routes and name servers."""
 
     def ask(call_id: str, command: str, select: tuple[str, ...], **parameters: Json) -> Call:
-        return Call(id=call_id, command=command, parameters=parameters, select=select, on_error="continue")
+        return query(call_id, command, parameters, select=select)
 
     return (
         ask("adapters", "Get-NetAdapter", ("Name", "ifIndex", "MacAddress", "HardwareInterface", "Status")),
@@ -180,25 +181,23 @@ def without_routes(uplink: Uplink, gone: t.Collection[tuple[str, str]]) -> Uplin
     return dataclasses.replace(uplink, routes=kept)
 
 
-def restore_calls(uplink: Uplink, prefix: str, *, patience: int = 30) -> tuple[Call, ...]:
+def restore_calls(uplink: Uplink, prefix: str, *, seconds: int = 30) -> tuple[Call, ...]:
     """Return the calls that compare an adapter with its former settings and restore them, even after failures.
 
     Args:
         uplink: the former settings.
         prefix: prefix of the calls' ids; the last one, `check`, succeeds if all settings are present.
-        patience: time limit for the adapter to appear, in seconds.
+        seconds: time limit for the adapter to appear, in seconds.
     """
     on_interface = _on_interface(prefix)
 
     def step(call_id: str, command: str, parameters: t.Mapping[str, Json], **more: t.Any) -> Call:
-        given: dict[str, t.Any] = {"input": on_interface, "needs": (f"{prefix}interface",), "select": (), **more}
-        return Call(
-            id=prefix + call_id, command=command, parameters=parameters, on_error="continue", always=True, **given
-        )
+        options: dict[str, t.Any] = {"input": on_interface, "needs": (f"{prefix}interface",), **more}
+        return action(prefix + call_id, command, parameters, on_error="continue", always=True, **options)
 
-    found = list(_card_calls(step, uplink, prefix, patience))
+    steps = list(_adapter_calls(step, uplink, prefix, seconds))
     for number, (address, length) in enumerate(uplink.addresses):
-        found += _unless_there(
+        steps += _create_if_missing(
             step,
             prefix,
             f"address.{number}",
@@ -207,7 +206,7 @@ def restore_calls(uplink: Uplink, prefix: str, *, patience: int = 30) -> tuple[C
         )
     for number, (destination, next_hop, metric) in enumerate(uplink.routes):
         route: dict[str, Json] = {"DestinationPrefix": destination, "NextHop": next_hop}
-        found += _unless_there(
+        steps += _create_if_missing(
             step,
             prefix,
             f"route.{number}",
@@ -215,7 +214,7 @@ def restore_calls(uplink: Uplink, prefix: str, *, patience: int = 30) -> tuple[C
             ("New-NetRoute", {**route, "RouteMetric": metric, "Confirm": False}),
         )
     if uplink.dns:
-        found += _unless_there(
+        steps += _create_if_missing(
             step,
             prefix,
             "dns",
@@ -228,19 +227,19 @@ def restore_calls(uplink: Uplink, prefix: str, *, patience: int = 30) -> tuple[C
         "Get-NetIPAddress",
         {},
         until={"IPAddress": uplink.addresses[0][0], "PrefixOrigin": "Manual", "AddressState": "Preferred"},
-        retries=patience,
+        retries=seconds,
         delay=1.0,
     )
-    return (*found, check)
+    return (*steps, check)
 
 
 def _on_interface(prefix: str) -> Input:
     return Input(calls=(f"{prefix}interface",), parameter="InterfaceIndex", property="InterfaceIndex")
 
 
-def _card_calls(step: t.Callable[..., Call], uplink: Uplink, prefix: str, patience: int) -> tuple[Call, ...]:
+def _adapter_calls(step: t.Callable[..., Call], uplink: Uplink, prefix: str, seconds: int) -> tuple[Call, ...]:
     """Return the calls that wait for the adapter, find the interface with its addresses, and turn DHCP off there."""
-    alone: dict[str, t.Any] = {"input": None, "needs": (), "retries": patience, "delay": 1.0}
+    alone: dict[str, t.Any] = {"input": None, "needs": (), "retries": seconds, "delay": 1.0}
     return (
         step("adapter", "Get-NetAdapter", {}, until={"MacAddress": uplink.mac, "Status": "Up"}, **alone),
         # The adapter's own interface, or that of its virtual adapter while a switch uses it.
@@ -257,7 +256,7 @@ def _card_calls(step: t.Callable[..., Call], uplink: Uplink, prefix: str, patien
             needs=(f"{prefix}adapter",),
             select=("InterfaceAlias", "Dhcp"),
             until={"Dhcp": ["Enabled", "Disabled"]},
-            retries=patience,
+            retries=seconds,
             delay=1.0,
         ),
         step(
@@ -269,17 +268,17 @@ def _card_calls(step: t.Callable[..., Call], uplink: Uplink, prefix: str, patien
     )
 
 
-def _unless_there(
+def _create_if_missing(
     step: t.Callable[..., Call],
     prefix: str,
     name: str,
-    look: tuple[str, t.Mapping[str, Json]],
-    make: tuple[str, t.Mapping[str, Json]],
+    check: tuple[str, t.Mapping[str, Json]],
+    create: tuple[str, t.Mapping[str, Json]],
 ) -> tuple[Call, Call]:
     """Return the calls that check whether a setting exists, and create it if it does not."""
     return (
-        step(f"{name}.there", look[0], {}, until=look[1]),
-        step(name, make[0], make[1], unless=(f"{prefix}{name}.there",)),
+        step(f"{name}.there", check[0], {}, until=check[1]),
+        step(name, create[0], create[1], unless=(f"{prefix}{name}.there",)),
     )
 
 

@@ -16,6 +16,7 @@ import typing as t
 
 from ...windows.node_paths import PROGRAM_DATA
 from ...windows.sddl import ADMINISTRATORS_ONLY_FILE
+from ...wire.calls import action, query
 from ...wire.messages import Call, CallResult, Json
 from ..facts import uplink as adapters
 from ..facts.uplink import Uplink
@@ -39,20 +40,15 @@ def calls(uplinks: t.Sequence[Uplink], key: str, *, network_timeout: int, settle
         settle: seconds until the second comparison, because settings may be lost shortly after the switch appears.
     """
     content = json.dumps(to_json(uplinks, key))
-    note = Call(
-        id="note",
-        command="@write-file",
-        parameters={"path": NOTE, "content": content, "sddl": ADMINISTRATORS_ONLY_FILE},
+    note = action(
+        "note",
+        "@write-file",
+        {"path": NOTE, "content": content, "sddl": ADMINISTRATORS_ONLY_FILE},
         long=True,
+        select=None,
     )
-    mine = Call(
-        id="mine",
-        command="@read-file",
-        parameters={"paths": [NOTE], "content": True},
-        select=(),
-        until={"content": content},
-        on_error="continue",
-        always=True,
+    mine = query(
+        "mine", "@read-file", {"paths": [NOTE], "content": True}, select=(), until={"content": content}, always=True
     )
     comparisons: list[Call] = []
     for turn in _TURNS:
@@ -62,11 +58,10 @@ def calls(uplinks: t.Sequence[Uplink], key: str, *, network_timeout: int, settle
             comparisons += adapters.restore_calls(one, f"{turn}.{number}.")
     # A later guard has replaced the record because the adapters got other addresses; do not restore the old ones.
     comparisons = [dataclasses.replace(call, needs=(*call.needs, mine.id)) for call in comparisons]
-    done = Call(
-        id="note-done",
-        command="Remove-Item",
-        parameters={"LiteralPath": NOTE, "Force": True, "ErrorAction": "SilentlyContinue"},
-        select=(),
+    done = action(
+        "note-done",
+        "Remove-Item",
+        {"LiteralPath": NOTE, "Force": True, "ErrorAction": "SilentlyContinue"},
         needs=tuple(f"second.{number}.check" for number in range(len(uplinks))),
         on_error="continue",
         always=True,
@@ -74,14 +69,14 @@ def calls(uplinks: t.Sequence[Uplink], key: str, *, network_timeout: int, settle
     return (note, _wait(uplinks, network_timeout), mine, *comparisons, done)
 
 
-def seconds(uplinks: t.Sequence[Uplink], *, network_timeout: int, settle: float) -> float:
+def time_limit(uplinks: t.Sequence[Uplink], *, network_timeout: int, settle: float) -> float:
     """Return the time limit of the batch, which the node's watchdog also limits."""
     return network_timeout + settle + 120 + _COMPARISON * len(_TURNS) * len(uplinks)
 
 
 def inspection_calls() -> tuple[Call, ...]:
     """Return the calls that read the adapters and the record of an earlier guard."""
-    note = Call(id="note", command="@read-file", parameters={"paths": [NOTE], "content": True}, on_error="continue")
+    note = query("note", "@read-file", {"paths": [NOTE], "content": True})
     return (*adapters.calls(), note)
 
 
@@ -102,7 +97,7 @@ def from_json(document: t.Any) -> tuple[str, tuple[Uplink, ...]]:
 
 
 def noted(seen: t.Mapping[str, CallResult]) -> tuple[str, tuple[Uplink, ...]]:
-    """Return the guard of an earlier run from the results of `look`; without a key if there is none."""
+    """Return the guard of an earlier run from the results of `inspection_calls`; without a key if there is none."""
     files = seen["note"].output if "note" in seen and seen["note"].ok else ()
     try:
         return from_json(json.loads(str(files[0].get("content") or "")) if files else {})
@@ -112,37 +107,29 @@ def noted(seen: t.Mapping[str, CallResult]) -> tuple[str, tuple[Uplink, ...]]:
 
 def _wait(uplinks: t.Sequence[Uplink], seconds: int) -> Call:
     """Return the call that waits for a switch's virtual adapter, which has the MAC address of a physical one."""
-    return Call(
-        id="switch",
-        command="Get-NetAdapter",
+    return query(
+        "switch",
+        "Get-NetAdapter",
         select=("Name",),
         until={"MacAddress": [one.mac for one in uplinks], "HardwareInterface": False},
         retries=max(0, int(seconds / _BETWEEN)),
         delay=_BETWEEN,
-        on_error="continue",
         always=True,
     )
 
 
 def _pause(call_id: str, seconds: float) -> Call:
-    return Call(
-        id=call_id,
-        command="Start-Sleep",
-        parameters={"Milliseconds": int(seconds * 1000)},
-        select=(),
-        on_error="continue",
-        always=True,
-    )
+    return query(call_id, "Start-Sleep", {"Milliseconds": int(seconds * 1000)}, select=(), always=True)
 
 
 def restored(uplinks: t.Sequence[Uplink], seen: t.Mapping[str, CallResult]) -> dict[str, str]:
     """Return the restored settings as text, by name of the adapter."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for number, one in enumerate(uplinks):
         names = [name for turn in _TURNS for name in adapters.restored(seen, f"{turn}.{number}.")]
         if names:
-            found[one.alias] = ", ".join(dict.fromkeys(names))
-    return found
+            texts[one.alias] = ", ".join(dict.fromkeys(names))
+    return texts
 
 
 def replaced(seen: t.Mapping[str, CallResult]) -> bool:

@@ -156,7 +156,7 @@ def test_a_key_that_is_made_is_a_change(site: Path) -> None:
 def test_a_key_needs_its_passphrase(site: Path) -> None:
     made = make(site, needs(site), key_passphrase="s3cret")
     assert make(site, needs(site), key_passphrase="s3cret")["public_key"] == made["public_key"]
-    assert "bundle_key_passphrase has to fit" in make(site, needs(site))["msg"]
+    assert "bundle_key_passphrase" in make(site, needs(site))["msg"]
 
 
 def test_a_dry_run_makes_no_bundle_and_no_key(site: Path) -> None:
@@ -187,7 +187,7 @@ def test_numbers_of_downloads_have_limits(site: Path, name: str) -> None:
 
 
 def test_a_host_that_does_not_say_what_it_needs_is_named(site: Path) -> None:
-    expected = {"failed": True, "msg": "host1: what it needs is not known (results_var 'needs')"}
+    expected = {"failed": True, "msg": "host1: expected a result of bundle_content in results_var 'needs', got none"}
     assert make(site, needs(site), {"failed": True}) == expected
     assert make(site, needs(site), None) == expected
 
@@ -224,7 +224,7 @@ def test_what_a_bundle_lacks_is_told_and_the_rest_is_kept(site: Path, monkeypatc
         "public_key": found["public_key"],
         "warnings": ["w1", "w2"],
         "failed": True,
-        "msg": "the bundle lacks something; the rest is in it:\n- first\n- second",
+        "msg": "the bundle is incomplete; everything else is in it:\n- first\n- second",
     }
     assert asked[0]["folder"] == site / "bundle"
     how = {name: asked[0][name] for name in ("parallel", "refresh", "prune", "check_mode")}

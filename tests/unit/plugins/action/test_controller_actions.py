@@ -50,10 +50,10 @@ def info(
     ("left", "days", "warning"),
     [
         (datetime.timedelta(days=30), 30, ""),
-        (datetime.timedelta(days=30, seconds=-1), 29, "ends in 29 days"),
-        (datetime.timedelta(0), 0, "ends in 0 days"),
-        (datetime.timedelta(seconds=-1), -1, "ended 1 days ago"),
-        (datetime.timedelta(days=-3), -3, "ended 3 days ago"),
+        (datetime.timedelta(days=30, seconds=-1), 29, "expires in 29 days"),
+        (datetime.timedelta(0), 0, "expires in 0 days"),
+        (datetime.timedelta(seconds=-1), -1, "expired 1 days ago"),
+        (datetime.timedelta(days=-3), -3, "expired 3 days ago"),
         (datetime.timedelta(days=400), 400, ""),
     ],
 )

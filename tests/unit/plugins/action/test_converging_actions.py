@@ -61,10 +61,10 @@ def test_hns_of_a_machine_without_it_is_clean(node: Node) -> None:
         "rebooted": False,
         "remote_commands": 1,
         "scope": "stale",
-        "steps": [{"result": "nothing to remove", "step": "look"}],
+        "steps": [{"result": "nothing to remove", "step": "observe"}],
         "warnings": [
             "node-1: this machine has no HNS (feature Containers)",
-            "node-1: nothing counts as stale: there is no service containerd or docker to ask",
+            "node-1: nothing counts as stale: neither the service containerd nor docker can run",
         ],
     }
 

@@ -59,7 +59,7 @@ JOINED = {**PLAIN, "joined": True, "server": "k8s:6443", "prepared": True, "cni"
 def test_a_plain_machine_has_not_joined(node: Node) -> None:
     assert joins(node) == PLAIN
     assert joins(node, node_name="win1") == {**PLAIN, "self_named": False}
-    assert set(node.steps) == {("look whether it has joined", True)}
+    assert set(node.steps) == {("read whether it has joined", True)}
 
 
 def test_a_node_tells_its_cluster(node: Node) -> None:
@@ -132,7 +132,7 @@ def test_a_machine_is_joined_once(monkeypatch: pytest.MonkeyPatch) -> None:
     fresh = Answering(answer())
     assert run_on(fresh, kubeadm_join, JOIN) == {"changed": True, "changes": [CREATED], "remote_commands": 1}
     assert fresh.asked == [(kubeadm.join_calls(*CALLS), "kubeadm join", True)]
-    assert fresh.patience == Timeouts(batch=77, reboot=1800, reconnect=300)
+    assert fresh.timeouts == Timeouts(batch=77, reboot=1800, reconnect=300)
     had = Answering(answer("stop-if-joined"))
     assert run_on(had, kubeadm_join, JOIN) == {"changed": False, "changes": [], "remote_commands": 1}
     dry = Answering()

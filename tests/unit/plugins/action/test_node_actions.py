@@ -40,14 +40,14 @@ def test_hns_of_a_machine_without_it(node: Node) -> None:
             "answers": False,
             "problem": "this machine has no HNS (feature Containers)",
             "interrupted_cleanup": False,
-            "runtime": {"asked": False, "names": [], "problem": "there is no service containerd or docker to ask"},
+            "runtime": {"asked": False, "names": [], "problem": "neither the service containerd nor docker can run"},
             **{name: [] for name in ("networks", "endpoints", "policy_lists", "namespaces", "services")},
             "port_pools": [],
             "state_files": [],
             "static_uplinks": [],
         },
     }
-    assert node.steps == [("look at HNS", False)]
+    assert node.steps == [("observe HNS", False)]
 
 
 def test_the_patches_of_a_node(node: Node) -> None:
@@ -84,7 +84,7 @@ def test_the_patches_of_a_node(node: Node) -> None:
         ),
         "remote_commands": 1,
     }
-    assert node.steps == [("look at the patches", False)]
+    assert node.steps == [("observe the patches", False)]
 
 
 def test_patches_that_cannot_be_read_are_a_failure_or_a_warning(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,7 +101,7 @@ def test_patches_that_cannot_be_read_are_a_failure_or_a_warning(node: Node, monk
         raise observe.PatchesUnreadable("DISM does not answer")
 
     monkeypatch.setattr(observe, "read", unreadable)
-    message = "node-1: look at the patches: DISM does not answer"
+    message = "node-1: observe the patches: DISM does not answer"
     assert run_on(node, patch_info, {}) == {"failed": True, "msg": message}
 
 
@@ -116,7 +116,7 @@ def test_logs_are_collected_or_only_looked_for(node: Node, tmp_path: Path, monke
     shown: list[str] = []
     monkeypatch.setattr(node_action, "show", shown.append)
     dry = logs(node, tmp_path / "logs", check_mode=True)
-    assert shown == ["node-1: would take 0 files (0 KB at most) and 1 event logs"]
+    assert shown == ["node-1: would collect 0 files (0 KB at most) and 1 event logs"]
     nothing = dict.fromkeys(("endpoints", "namespaces", "networks", "policy_lists", "stale"))
     assert {name: value for name, value in dry.items() if name not in ("boot", "time")} == {
         "changed": False,
@@ -224,8 +224,8 @@ def test_unverified_downloads_are_warned_of(node: Node) -> None:
     own = {"kubernetes": [{"version": "1.34.1", "url": url}]}
     (warning,) = cached(node, artifacts=own)["warnings"]
     assert warning == (
-        "kubernetes 1.34.1 (custom) is accepted unverified: a URL of one's own comes without a checksum; a sha256 with "
-        "its version verifies it"
+        "kubernetes 1.34.1 (custom) is accepted unverified: a custom URL has no checksum; add a sha256 to its "
+        "version to verify it"
     )
     assert "verify" in cached(node, artifacts=own, verify="strict")["msg"]
 

@@ -46,7 +46,7 @@ class PatchedNode(DirectNode):
 
     def __init__(self, machine: Machine) -> None:
         super().__init__(machine)
-        self.patience = Timeouts()
+        self.timeouts = Timeouts()
         self.failures: dict[int, Exception] = {}
 
     def observe(self, calls: t.Sequence[Call], *, step: str = "", private: bool = False) -> Observation:
@@ -91,7 +91,7 @@ def test_a_node_that_is_not_reached_is_unreachable_and_has_not_failed(node: Patc
     result = run(node)
     assert (result["failed"], result["unreachable"], result["msg"]) == (False, True, "no route to host")
     assert (result["changed"], result["os_build_before"], result["remote_commands"]) == (False, "", 0)
-    assert [patch["message"] for patch in result["patches"]] == ["the node was not asked"]
+    assert [patch["message"] for patch in result["patches"]] == ["the node was not observed"]
 
 
 def test_a_run_that_is_cut_short_says_what_was_done(node: PatchedNode) -> None:

@@ -130,7 +130,7 @@ def test_hns_of_all_hosts_is_one_table(shown: list[str]) -> None:
         "answers": False,
         "problem": "HNS did not answer Get-HnsEndpoint",
         "interrupted_cleanup": True,
-        "runtime": {"asked": False, "names": [], "problem": "containerd has namespaces that were not asked for: team"},
+        "runtime": {"asked": False, "names": [], "problem": "containerd has namespaces that were not queried: team"},
         **{name: [] for name in ("services", "networks", "endpoints", "policy_lists", "namespaces", "port_pools")},
         "state_files": [],
         "static_uplinks": [],

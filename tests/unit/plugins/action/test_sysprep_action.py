@@ -56,7 +56,9 @@ def test_a_joined_node_is_not_generalized(machine: Machine, joined: bool) -> Non
         machine.files.write_text("C:\\etc\\kubernetes\\kubelet.conf", "a kubeconfig")
     session: NodeSession[t.Any] = NodeSession(t.cast("t.Any", DirectNode(machine)))
     if joined:
-        with pytest.raises(NodeError, match="node-1: a cluster node is not generalized"):
+        with pytest.raises(
+            NodeError, match="node-1: sysprep: expected a machine that has not joined a cluster, got a node"
+        ):
             action.ActionModule._inspect(session, OPTIONS)
     else:
         assert action.ActionModule._inspect(session, OPTIONS)[0].cloudbase_init is False
@@ -67,7 +69,7 @@ class Sealed:
     """A node that accepts all requests."""
 
     name: str = "win1"
-    patience: Timeouts = dataclasses.field(default_factory=Timeouts)
+    timeouts: Timeouts = dataclasses.field(default_factory=Timeouts)
     remote_commands: int = 0
     ran: list[str] = dataclasses.field(default_factory=list)
 
@@ -116,6 +118,6 @@ def test_a_machine_that_stays_up_is_a_failure(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(action, "time", types.SimpleNamespace(monotonic=time.clock, sleep=lambda _: time.sleep(30)))
     with (
         socket.create_server(("127.0.0.1", 0), backlog=100) as port,
-        pytest.raises(NodeError, match="win1: shut down: it is generalized, but still answers after 180 s"),
+        pytest.raises(NodeError, match="win1: shut down: it is generalized, but still responds after 180 s"),
     ):
         Listening(port.getsockname()[1]).perform(OPTIONS, NodeSession(t.cast("t.Any", Sealed())))

@@ -31,7 +31,7 @@ class GuardedNode(DirectNode):
 
     def __init__(self, machine: Machine) -> None:
         super().__init__(machine)
-        self.patience = Timeouts()
+        self.timeouts = Timeouts()
         self.started: list[str] = []
         self.state = "running"
 
@@ -125,7 +125,7 @@ def test_a_guard_that_is_gone_is_followed_by_another_one(node: GuardedNode) -> N
     assert finished["warnings"][0].endswith("a new guard was started")
     dry = run(node, check_mode=True, state="absent", guard=started["guard"])
     assert dry["guard"] == {}
-    assert "ended before its time" in dry["warnings"][0]
+    assert "ended early" in dry["warnings"][0]
 
 
 def test_nothing_is_asked_where_there_was_no_guard(node: GuardedNode) -> None:

@@ -51,14 +51,14 @@ OPTIONS = {
 def test_an_action_gets_its_options_and_a_node_that_knows_its_limits() -> None:
     def perform(_self: object, options: t.Mapping[str, t.Any], session: t.Any) -> dict[str, t.Any]:
         node = session.node
-        return {"options": dict(options), "name": node.name, "patience": node.patience, "said": "a\x07b"}
+        return {"options": dict(options), "name": node.name, "timeouts": node.timeouts, "said": "a\x07b"}
 
     node = Answering()
     own = {"reboot_timeout": "7", "reconnect_timeout": 8, "timeout": 9, "name": "n"}
     found = run_on(node, action(perform), own)
     limits = {"reboot_timeout": 7, "reconnect_timeout": 8, "timeout": 9}
     assert found.pop("options") == {**OPTIONS, **limits, "name": "n"}
-    assert found == {"name": "node-1", "patience": Timeouts(batch=9, reboot=7, reconnect=8), "said": "a\\x07b"}
+    assert found == {"name": "node-1", "timeouts": Timeouts(batch=9, reboot=7, reconnect=8), "said": "a\\x07b"}
     assert run_on(node, action(perform), {})["options"] == OPTIONS
     # A task may be delegated.
     assert run_on(node, action(perform), {}, delegate_to="other")["name"] == "other"

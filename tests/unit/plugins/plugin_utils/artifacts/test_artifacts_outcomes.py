@@ -155,7 +155,7 @@ GOOD: dict[str, dict[str, t.Any]] = {
 
 def wanted(options: dict[str, t.Any]) -> object:
     given: dict[str, t.Any] = {"lists": {"crictl": ["1.37.0"]}, "cache_dir": CACHE, **options}
-    return refused(lambda: cache.wanted(given.pop("lists"), **given))
+    return refused(lambda: cache.resources_for_versions(given.pop("lists"), **given))
 
 
 def test_lists_of_versions() -> None:
@@ -218,7 +218,9 @@ class Answers:
 
 
 def test_the_table_of_the_cache() -> None:
-    resources = load(cache.wanted({"crictl": [{"version": "1.37.0", "sha256": DIGEST}]}, cache_dir=CACHE, prune=True))
+    resources = load(
+        cache.resources_for_versions({"crictl": [{"version": "1.37.0", "sha256": DIGEST}]}, cache_dir=CACHE, prune=True)
+    )
     path = f"{CACHE}\\crictl\\1.37.0\\crictl-v1.37.0-windows-amd64.tar.gz"
     there = answer({"path": path, "exists": True, "type": "file", "size": 5, "sha256": DIGEST})
     absent = answer({"path": path, "exists": False})
@@ -236,14 +238,14 @@ def test_the_table_of_the_cache() -> None:
         for name, state in states.items()
     }
     kinds = {"agent": {**OWN, "windows": "2019"}}
-    other = load(cache.wanted({"agent": ["1"]}, cache_dir=CACHE, kinds=kinds))
+    other = load(cache.resources_for_versions({"agent": ["1"]}, cache_dir=CACHE, kinds=kinds))
     found["another Windows"] = cache.table(other, t.cast("t.Any", Answers(states["held"])), "2022")
     outcomes.check("artifacts/table", found)
 
 
 def test_warnings_of_unverified_artifacts() -> None:
     def warnings(lists: dict[str, list[t.Any]], **more: t.Any) -> list[str]:
-        return cache.unverified(cache.wanted(lists, cache_dir=CACHE, prune=True, **more))
+        return cache.unverified(cache.resources_for_versions(lists, cache_dir=CACHE, prune=True, **more))
 
     crictl = {"crictl": ["1.36.0", "1.37.0", {"version": "1.35.0", "sha256": DIGEST}]}
     outcomes.check(

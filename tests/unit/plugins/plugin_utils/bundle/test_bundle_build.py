@@ -138,7 +138,7 @@ def test_what_does_not_come_leaves_the_rest(folder: pathlib.Path) -> None:
 
 def test_nothing_is_trusted_without_a_word(folder: pathlib.Path) -> None:
     made = build(folder, Servers({OWN: b"new"}), artifact())
-    assert made.warnings == [f"kubelet 1.37.1: nothing verifies it; its SHA-256 is {digest(b'new')}"]
+    assert made.warnings == [f"kubelet 1.37.1: nothing verifies it; it has the SHA-256 {digest(b'new')}"]
 
 
 @pytest.mark.parametrize(("listed", "comes"), [(b"new", True), (b"another", False)])
@@ -164,7 +164,9 @@ def test_a_stranger_in_the_folder_is_a_failure_until_it_is_pruned(folder: pathli
     folder.mkdir()
     (folder / "notes.txt").write_text("mine", encoding="utf-8")
     made = build(folder, Servers(), content.NOTHING)
-    assert made.failures == ["notes.txt is in bundle_dir and not of the bundle; bundle_prune: true removes it"]
+    assert made.failures == [
+        "notes.txt is in bundle_dir but does not belong to the bundle; bundle_prune: true removes it"
+    ]
     pruned = build(folder, Servers(), content.NOTHING, prune=True)
     assert (pruned.failures, pruned.removed) == ([], ["notes.txt"])
 
@@ -173,7 +175,7 @@ def test_two_runs_do_not_make_one_bundle(folder: pathlib.Path) -> None:
     (folder / WORK).mkdir(parents=True)
     with (folder / WORK / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        with pytest.raises(BundleError, match="another run makes this bundle now"):
+        with pytest.raises(BundleError, match="another run is building this bundle"):
             build(folder, Servers(), content.NOTHING)
 
 
@@ -187,7 +189,7 @@ def test_a_patch_of_the_controller_is_copied(
     patch = Patch(name="fix", kb="KB1", file=PatchFile(name="a.msu", sha256=sha, local=str(local)))
     made = build(folder, Servers(), content.of_patches([patch], ["2022"], None, ()))
     assert there(folder) == ({} if fails else {f"patches/{sha}/a.msu": b"patch"})
-    assert made.failures == ([f"{local}: its SHA-256 is {digest(data)}, expected {sha}"] if fails else [])
+    assert made.failures == ([f"{local}: expected SHA-256 {sha}, got {digest(data)}"] if fails else [])
 
 
 # The needed files.
@@ -195,7 +197,9 @@ def test_a_patch_of_the_controller_is_copied(
 
 def test_hosts_that_contradict_each_other_are_refused() -> None:
     one, other, loose = artifact(sha256="a" * 64), artifact(sha256="b" * 64), artifact()
-    with pytest.raises(BundleError, match=rf"kubelet 1\.37\.1: two hosts want different files of {OWN}: a+ and b+"):
+    with pytest.raises(
+        BundleError, match=rf"kubelet 1\.37\.1: expected one checksum of {OWN} for all hosts, got a+ and b+"
+    ):
         one.joined(other)
     for joined in (one.joined(loose), loose.joined(one), one.joined(one)):
         assert joined.files["dl.example/v1/kubelet.exe"].checksum == Checksum(algorithm="SHA256", digest="a" * 64)

@@ -108,9 +108,9 @@ def test_hosts_that_contradict_each_other_are_told() -> None:
     file = {**USUAL, "urls": [f"{URL}?sig=1"]}
     with pytest.raises(BundleError) as caught:
         of({**file, "sha256": SHA}).joined(of({**file, "sha256": OTHER}))
-    assert str(caught.value) == f"kubelet 1.37.1: two hosts want different files of {URL}: {SHA} and {OTHER}"
+    assert str(caught.value) == f"kubelet 1.37.1: expected one checksum of {URL} for all hosts, got {SHA} and {OTHER}"
     image = {"type": "ContainerImage", "name": "r.example/pause:3"}
     with pytest.raises(BundleError) as caught:
         of({**image, "digest": f"sha256:{SHA}"}).joined(of({**image, "digest": f"sha256:{OTHER}"}))
     digests = f"sha256:{SHA} and sha256:{OTHER}"
-    assert str(caught.value) == f"r.example/pause:3: two hosts want different digests: {digests}"
+    assert str(caught.value) == f"r.example/pause:3: expected one digest for all hosts, got {digests}"

@@ -145,7 +145,7 @@ def test_what_is_sent_with_a_request(site: Site, tmp_path: Path) -> None:
         source = FetchSource(url="http://far.example/file", proxy=proxy, no_proxy=("other.example",))
         fetcher.file(source, tmp_path / "b")
     assert [path for path, _headers in site.asked] == ["http://far.example/file"] * 2
-    with pytest.raises(BundleError, match="its name is not known, in 1 attempts"):
+    with pytest.raises(BundleError, match="its name cannot be resolved, in 1 attempts"):
         fetcher.file(
             dataclasses.replace(source, url="http://far.invalid/file", no_proxy=("far.invalid",)), tmp_path / "c"
         )
@@ -165,7 +165,7 @@ def test_documents_have_a_limit(site: Site) -> None:
     fetcher, source = Fetcher(attempts=1), FetchSource(url=f"{site.url}/file")
     data, headers = fetcher.document(source, limit=len(DATA))
     assert (data, headers["X"]) == (DATA, "y")
-    with pytest.raises(BundleError, match="it has more than 999 bytes"):
+    with pytest.raises(BundleError, match="expected at most 999 bytes"):
         fetcher.document(source, limit=999)
 
 
@@ -173,7 +173,7 @@ def test_a_long_download_tells_how_far_it_is(site: Site, tmp_path: Path, monkeyp
     monkeypatch.setattr(fetch, "_BLOCK", 500_000)
     site.replies = {"file": [Reply(body=b"x" * 2_000_000)]}
     times, lines = iter(range(0, 1000, 6)), []
-    fetcher = Fetcher(attempts=1, say=lines.append, clock=lambda: float(next(times)))
+    fetcher = Fetcher(attempts=1, notify=lines.append, clock=lambda: float(next(times)))
     fetcher.file(FetchSource(url=f"{site.url}/file?sig=1"), tmp_path / "a")
     assert lines == [f"bundle: {site.url}/file: {done} of 2 MB" for done in (1, 2)]
 

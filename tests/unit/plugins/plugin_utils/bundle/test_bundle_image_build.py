@@ -138,10 +138,10 @@ def test_another_digest_is_another_image(tmp_path: Path, registry: Registry) -> 
 def test_an_image_that_windows_does_not_have_is_told(tmp_path: Path, registry: Registry) -> None:
     registry.push("10.0.20348.1")
     done, _said = build(tmp_path, registry, ["2019", "2022"])
-    assert done.warnings == [f"{NAME}: it has nothing for Windows Server 2019"]
+    assert done.warnings == [f"{NAME}: the registry has no image for Windows Server 2019"]
     assert [entry.windows for entry in done.entries.values()] == [("2022",)]
     none, _said = build(tmp_path / "none", registry, ["2019"])
-    assert none.failures == [f"{NAME}: it has nothing for Windows Server 2019"]
+    assert none.failures == [f"{NAME}: the registry has no image for Windows Server 2019"]
 
 
 def pem(key: t.Any, passphrase: bytes = b"") -> bytes:
@@ -149,17 +149,17 @@ def pem(key: t.Any, passphrase: bytes = b"") -> bytes:
     return t.cast("bytes", key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, lock))
 
 
-ACCEPTED = "expected an Ed25519 key in PEM, as `openssl genpkey -algorithm ed25519` makes it"
+EXPECTED = "expected an Ed25519 key in PEM, as created by `openssl genpkey -algorithm ed25519`"
 
 
 @pytest.mark.parametrize(
     ("data", "passphrase", "why"),
     [
-        (pem(KEY), "x", "it is not encrypted, yet a passphrase is given; bundle_key_passphrase has to fit"),
-        (pem(KEY, b"x"), "", "it is encrypted; bundle_key_passphrase has to fit"),
-        (pem(KEY, b"x"), "y", f"it is no key, or its passphrase is wrong; {ACCEPTED}"),
-        (b"no key", "", f"it is no key, or its passphrase is wrong; {ACCEPTED}"),
-        (pem(ec.generate_private_key(ec.SECP256R1())), "", f"it is a key of another kind; {ACCEPTED}"),
+        (pem(KEY), "x", "expected an encrypted key for this bundle_key_passphrase, got one that is not encrypted"),
+        (pem(KEY, b"x"), "", "expected bundle_key_passphrase for an encrypted key, got nothing"),
+        (pem(KEY, b"x"), "y", f"{EXPECTED}, got another file or a wrong passphrase"),
+        (b"no key", "", f"{EXPECTED}, got another file or a wrong passphrase"),
+        (pem(ec.generate_private_key(ec.SECP256R1())), "", f"{EXPECTED}, got a key of another kind"),
     ],
     # The keys differ between runs, but names of tests must not.
     ids=["plain", "encrypted", "wrong passphrase", "no key", "another kind"],

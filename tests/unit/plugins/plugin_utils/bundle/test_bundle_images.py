@@ -89,7 +89,7 @@ def test_another_manifest_than_the_list_names_is_refused() -> None:
 
     assert [one.config.digest for one in read(top, manifest(1)).manifests["2022"]] == [f"sha256:{1:064x}"]
     wrong = f"sha256:{hashlib.sha256(manifest(2)).hexdigest()}"
-    with pytest.raises(BundleError, match=f"the registry answered {wrong} for {right}"):
+    with pytest.raises(BundleError, match=f"expected {right} from the registry, got {wrong}"):
         read(top, manifest(2))
 
 
@@ -121,15 +121,15 @@ def test_an_old_windows_takes_its_own_build_only_and_a_new_one_older_ones_too() 
         entry("10.0.30000.1", 4),
     )
     entries = [old, older, newer, own, entry("10.0.26100.1", 5, "linux"), entry("10.0.26100.1", 6, machine="arm64")]
-    assert images.fitting(entries, "2025") == [own, older]
-    assert images.fitting(entries, "2022") == [older]
-    assert images.fitting(entries, "2019") == [old]
-    assert images.fitting([entry(None)], "2019") == [entry(None)]
+    assert images.supported_entries(entries, "2025") == [own, older]
+    assert images.supported_entries(entries, "2022") == [older]
+    assert images.supported_entries(entries, "2019") == [old]
+    assert images.supported_entries([entry(None)], "2019") == [entry(None)]
 
 
 def test_the_newer_revision_comes_first() -> None:
     entries = [entry("10.0.20348.887", 1), entry("10.0.20348.2849", 2)]
-    assert [one.platform["os.version"] for one in images.fitting(entries, "2022")] == [
+    assert [one.platform["os.version"] for one in images.supported_entries(entries, "2022")] == [
         "10.0.20348.2849",
         "10.0.20348.887",
     ]

@@ -241,11 +241,11 @@ def wild_signature(made: Made) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (flip, "h/a has the SHA-256"),
-        (shorten, "h/a has 999 bytes, not 1000"),
+        (flip, "h/a: expected SHA-256"),
+        (shorten, "h/a: expected 1000 bytes, got 999"),
         (lose, "h/b is missing"),
         (add, "h/c is not in the index"),
-        (link, "h/a is no file"),
+        (link, "h/a is not a file"),
         (link_folder, "h is not in the index"),
         (unsign, "It has no index.json.sig"),
         (change_index, "index was changed, or signed by another key"),

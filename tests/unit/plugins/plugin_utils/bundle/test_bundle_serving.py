@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle.serving import nodes, watched
-from ansible_collections.winkube.node.plugins.plugin_utils.bundle.serving.files import BusyError, Files, wanted_bytes
+from ansible_collections.winkube.node.plugins.plugin_utils.bundle.serving.files import BusyError, Files, requested_range
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle.serving.handler import Handler
 
 CONTENT = b"0123456789"
@@ -140,14 +140,14 @@ def test_what_somebody_has_does_not_come_again(files: Files) -> None:
     ],
 )
 def test_which_bytes_a_range_asks_for(header: str | None, expected: range | None) -> None:
-    found = wanted_bytes(header, 10)
+    found = requested_range(header, 10)
     assert (found is None) == (expected is None)
     assert list(found or ()) == list(expected or ())
 
 
 @given(st.text("bytes=-0123456789, ", max_size=20), st.integers(0, 50))
 def test_no_range_leaves_the_file(header: str, size: int) -> None:
-    found = wanted_bytes(header, size)
+    found = requested_range(header, size)
     assert found is None or 0 <= found.start <= found.stop <= size
 
 

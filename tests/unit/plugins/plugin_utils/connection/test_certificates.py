@@ -42,13 +42,13 @@ def stored(mark: str, days: int, friendly_name: str = certificates.FRIENDLY_NAME
 
 def test_a_renewed_certificate_keeps_its_names_and_gets_the_one_it_is_reached_by() -> None:
     old = make(x509.DNSName("windows01.example"), x509.IPAddress(ipaddress.ip_address("192.0.2.21")))
-    assert certificates.names_of(old, ["192.0.2.21", "198.51.100.7"]) == [
+    assert certificates.renewed_names(old, ["192.0.2.21", "198.51.100.7"]) == [
         "windows01.example",
         "192.0.2.21",
         "198.51.100.7",
     ]
     # A certificate without alternative names has its common name.
-    assert certificates.names_of(make(), []) == ["windows01"]
+    assert certificates.renewed_names(make(), []) == ["windows01"]
 
 
 OLD = make()
@@ -56,7 +56,7 @@ OLD = make()
 
 @given(st.lists(st.text(max_size=20), max_size=5))
 def test_no_name_that_a_node_tells_becomes_part_of_the_extension_s_syntax(names: list[str]) -> None:
-    found = certificates.names_of(OLD, names)
+    found = certificates.renewed_names(OLD, names)
     call = certificates.creation(found, NOW, "1")
     (_, alternatives) = t.cast("list[str]", call.parameters["TextExtension"])
     text = alternatives.removeprefix("2.5.29.17={text}")

@@ -104,7 +104,7 @@ def test_what_a_renewal_asks_of_the_node() -> None:
     outcomes.check(
         "connection/renewal_calls",
         {
-            "questions": outcomes.calls(certificates.questions()),
+            "questions": outcomes.calls(certificates.inspection_calls()),
             "creation": outcomes.calls([certificates.creation(["win.example", "192.0.2.1", "::1"], UNTIL, "u1")]),
             "binding": outcomes.calls([certificates.binding(listener, "B")]),
             "removal": outcomes.calls(certificates.removal(["A", "B"])),
@@ -123,7 +123,7 @@ def test_what_a_renewal_asks_of_the_node() -> None:
     ],
 )
 def test_names_that_a_certificate_may_have(more: list[str], names: list[str]) -> None:
-    assert certificates.names_of(made()[0], more) == names
+    assert certificates.renewed_names(made()[0], more) == names
 
 
 class Server:

@@ -81,7 +81,7 @@ def test_the_resources_of_options() -> None:
     }  # fmt: skip
     found: dict[str, t.Any] = {}
     for name, more in given.items():
-        made = refused(lambda more=more: listing.wanted({**OPTIONS, **more}))  # type: ignore[misc]
+        made = refused(lambda more=more: listing.load_options({**OPTIONS, **more}))  # type: ignore[misc]
         found[name] = [{"type": each.type, **outcomes.plain(each)} for each in made] if isinstance(made, list) else made
     outcomes.check("container_images/options", found)
     assert listing.store_of(OPTIONS).path == "C:\\ProgramData\\containerd"

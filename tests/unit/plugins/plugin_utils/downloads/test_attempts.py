@@ -79,7 +79,7 @@ def test_an_archive_that_is_refused_leaves_nothing(
     for server in mirrors:
         server.put("files.example/tool.zip", EVIL)
     outcome = run(node, artifact(EVIL, *mirrors))
-    assert "names that lead out of its folder" in outcome.failures[0]
+    assert "names that lead outside its target folder" in outcome.failures[0]
     assert not node.machine.files.exists(f"{PATH}.part")
     assert [asked(server) for server in mirrors] == [1 + 1, 1], "its size is asked of the first only"
 

@@ -37,7 +37,7 @@ FULL = DownloadRoute(
 
 def download(*places: DownloadSource, name: str = "tool.zip", **more: t.Any) -> Download:
     given: dict[str, t.Any] = {"commit": {"sha256": 64 * "a"}, "verified": True, **more}
-    return Download(path=f"C:\\cache\\{name}", places=places, **given)
+    return Download(path=f"C:\\cache\\{name}", sources=places, **given)
 
 
 def test_the_calls_of_a_download() -> None:
@@ -128,7 +128,10 @@ def test_what_came_of_a_download() -> None:
     wanted = download(FIRST, SECOND)
     redirected = {"download-0": ended(47), "download-1": ended(47), "download-again": ended(7)}
     found = {
-        name: {"explain": attempts.explain(wanted, results), "brought": attempts.brought(wanted, results) or "nothing"}
+        name: {
+            "explain": attempts.explain(wanted, results),
+            "brought": attempts.downloaded(wanted, results) or "nothing",
+        }
         for name, results in RESULTS.items()
     }
     plain = download(DownloadSource(url="https://three.example/x"))
@@ -284,7 +287,7 @@ def test_the_checks_of_an_archive() -> None:
     assert archive_members.describe_failure(ended(2, "x")) == ""
     names = "../a\r\n../b\n../c\n../d\n"
     assert archive_members.describe_failure(ended(0, names)) == (
-        "the archive holds names that lead out of its folder: ../a, ../b, ../c"
+        "the archive contains names that lead outside its target folder: ../a, ../b, ../c"
     )
 
 

@@ -142,7 +142,7 @@ def test_lost_work_is_observed_again_and_finished() -> None:
     outcome, _ = converge(world, Setting(name="a", restarts=("kubelet",)), Setting(name="b"), faults={2: "killed"})
     assert world.settings == {"a": "on", "b": "on"}
     assert outcome.failures == []
-    assert "the node lost the work" in outcome.warnings[0]
+    assert "the node lost the batch" in outcome.warnings[0]
 
 
 def test_services_of_lost_work_restart_even_if_it_was_all_done() -> None:
@@ -213,7 +213,7 @@ def test_progress_of_long_work_is_said_once_per_change() -> None:
     world = World()
     world.running_answers = 3
     said: list[str] = []
-    converge(world, Setting(name="a", long=True), Setting(name="b"), say=said.append)
+    converge(world, Setting(name="a", long=True), Setting(name="b"), notify=said.append)
     assert said == ["win-1: 1/2 Setting a"]
 
 

@@ -11,7 +11,7 @@ from ansible.plugins.callback.default import CallbackModule
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.winkube.node.plugins.plugin_utils.engine.differences import shown
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.differences import before_and_after
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.planned import Planned
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.resource import Change
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.file import File
@@ -39,7 +39,7 @@ def test_a_new_file_has_its_text_and_its_access_list() -> None:
 
 
 def test_what_has_no_text_stays_readable() -> None:
-    assert shown({"value": 0}, {"value": 1}) == ({"value": 0}, {"value": 1})
+    assert before_and_after({"value": 0}, {"value": 1}) == ({"value": 0}, {"value": 1})
     lines = printed({"acl": "D:(A;;FA;;;WD)"}, {"acl": "D:P(A;;FA;;;SY)"})
     assert [line.split() for line in lines if line[0] in "+-"] == [
         ["-", '"acl":', '"D:(A;;FA;;;WD)"'],
@@ -68,7 +68,7 @@ def test_what_is_hidden_stays_hidden() -> None:
 
 
 def test_several_texts_have_their_names() -> None:
-    before, after = shown({"one": "a\nb", "two": "c"}, {"one": "a\nx", "two": "c\nd", "number": 3})
+    before, after = before_and_after({"one": "a\nb", "two": "c"}, {"one": "a\nx", "two": "c\nd", "number": 3})
     assert before == "one:\na\nb\n\\ No newline at its end\ntwo:\nc"
     assert after == "number: 3\none:\na\nx\n\\ No newline at its end\ntwo:\nc\nd"
 
@@ -77,5 +77,5 @@ def test_several_texts_have_their_names() -> None:
 def test_a_difference_is_always_shown(before: dict[str, str], data: st.DataObject) -> None:
     key = data.draw(st.sampled_from(sorted(before)))
     after = {**before, key: before[key] + data.draw(st.text("ab\r\n\ufeff", min_size=1))}
-    old, new = shown(before, after)
+    old, new = before_and_after(before, after)
     assert old != new

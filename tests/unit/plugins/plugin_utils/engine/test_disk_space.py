@@ -236,7 +236,7 @@ def test_a_change_may_take_room_of_several_volumes_and_more_than_once_of_one() -
     def needs(*wanted: SpaceRequirement) -> list[tuple[str, int | None]]:
         change = Change(why="", before={}, after={"x": 1}, calls=(), space=wanted)
         planned = Planned(position=0, resource=Big(name="a"), change=change)
-        assert len(disk_space.questions([planned])) == len({one.path[0].upper() for one in wanted})
+        assert len(disk_space.measure_calls([planned])) == len({one.path[0].upper() for one in wanted})
         return [(need.volume, need.size) for need in disk_space.needs([planned], {})]
 
     assert needs(SpaceRequirement(path="C:\\a", size=1), SpaceRequirement(path="D:\\a", size=4)) == [
@@ -264,7 +264,7 @@ def asked_of(*calls: Call, secret: bool = False) -> tuple[Call, ...]:
     download = Call(id="download", command="curl.exe", secret=secret)
     wanted = SpaceRequirement(path="c:\\cache\\a", probe=Stdout(calls=calls))
     change = Change(why="it is not there", before={}, after={}, calls=(download,), space=(wanted,))
-    free, *found = disk_space.questions([Planned(position=0, resource=Big(name="a"), change=change)])
+    free, *found = disk_space.measure_calls([Planned(position=0, resource=Big(name="a"), change=change)])
     assert (free.command, free.parameters, free.on_error) == ("@free-space", {"path": "c:\\cache\\a"}, "continue")
     return tuple(found)
 

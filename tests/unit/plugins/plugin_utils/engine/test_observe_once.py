@@ -28,7 +28,7 @@ class Counted(Setting):
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         change = super().plan(seen, windows)
-        return dataclasses.replace(change, look_again=self.first) if change is not None else None
+        return dataclasses.replace(change, observe_again=self.first) if change is not None else None
 
 
 def test_a_resource_is_asked_once_though_the_node_is_observed_twice() -> None:

@@ -30,7 +30,7 @@ def running(**sizes: int | None) -> Progress:
 
 
 def session(say: t.Callable[[str], object] | None) -> NodeSession[t.Any]:
-    return NodeSession(t.cast("t.Any", types.SimpleNamespace(name="win-a")), say=say)
+    return NodeSession(t.cast("t.Any", types.SimpleNamespace(name="win-a")), notify=say)
 
 
 def test_files_that_grow_are_told_with_what_they_come_to() -> None:

@@ -74,20 +74,20 @@ class FakeNode:
 
 def cleanup(node: FakeNode, scope: t.Any = "stale", **more: t.Any) -> Cleanup:
     options = CleanupOptions(facts=FactsOptions(), batch=BatchOptions())
-    session: NodeSession[t.Any] = NodeSession(t.cast("t.Any", node), say=more.pop("say", None))
+    session: NodeSession[t.Any] = NodeSession(t.cast("t.Any", node), notify=more.pop("notify", None))
     return Cleanup(session, CleanupRequest(scope=scope), options, **more)
 
 
 def test_people_see_each_step_when_it_happens() -> None:
     lines: list[str] = []
     node = FakeNode([BatchLost("lost", Progress(id="remove-endpoints", done=3, total=9))])
-    cleanup(node, say=lines.append).run()
-    assert lines[0] == "win: look: 1 endpoint, 1 namespace to remove"
+    cleanup(node, notify=lines.append).run()
+    assert lines[0] == "win: observe: 1 endpoint, 1 namespace to remove"
     assert lines[1].startswith("win: hns_cleanup stale at remove-networks (9 of ")
     assert lines[-1].startswith("win: remove: ")
     # Hundreds of nodes without anything to do print nothing.
     quiet: list[str] = []
-    cleanup(FakeNode(), "networks", say=quiet.append, check_mode=True).run()
+    cleanup(FakeNode(), "networks", notify=quiet.append, check_mode=True).run()
     assert not quiet
 
 
@@ -95,7 +95,7 @@ def test_a_lost_batch_is_looked_at_anew() -> None:
     node = FakeNode([BatchLost("lost", Progress(id="remove-endpoints", done=3, total=9))])
     outcome = cleanup(node).run()
     assert node.said == ["look", "run", "look", "run"]
-    assert "lost it at remove-endpoints (3 of 9 calls done)" in outcome.steps[1]["result"]
+    assert "lost the batch at remove-endpoints (3 of 9 calls done)" in outcome.steps[1]["result"]
     assert len(outcome.removed) == 2
 
 
@@ -111,8 +111,8 @@ def test_a_node_that_never_comes_back_is_told_with_what_had_been_done() -> None:
         work.run()
     text = str(error.value)
     assert "did not come back" in text
-    assert "its last news was at remove-networks (9 of" in text
-    assert "It was to: stop kubelet, remove 1 endpoint, 1 namespace, 2 networks, start kubelet." in text
+    assert "it last reported progress at remove-networks (9 of" in text
+    assert "Its task: stop kubelet, remove 1 endpoint, 1 namespace, 2 networks, start kubelet." in text
 
 
 @pytest.mark.parametrize(("state", "looks"), [("finished", 2), ("lost", 2), ("unknown", 1)])

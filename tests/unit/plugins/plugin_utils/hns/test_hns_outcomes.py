@@ -19,7 +19,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.hns.cleanup.plan impo
     CleanupPlan,
     CleanupRequest,
     ScopeError,
-    check_wish,
+    check_request,
 )
 from ansible_collections.winkube.node.plugins.plugin_utils.hns.cleanup.planning import make_plan
 from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts import journal, runtime, services, uplink
@@ -51,7 +51,7 @@ def test_every_call_that_asks() -> None:
         "restart HNS": services.restart_hns_calls(90.0, 30.0),
         "guard": addresses.calls([CARD, SECOND], "key", network_timeout=61, settle=1.5),
         "look at the guard": addresses.inspection_calls(),
-        "give a card its settings back": uplink.restore_calls(CARD, "p.", patience=7),
+        "give a card its settings back": uplink.restore_calls(CARD, "p.", seconds=7),
         "write the journal": (journal.Journal(key="key", services=("kubelet",), uplinks=(CARD,)).write_call(),),
         "remove the journal": (journal.remove_call(("a", "b")),),
     }
@@ -129,7 +129,7 @@ def test_what_is_planned() -> None:
 def warnings_of(case: str, facts: HnsFacts) -> object:
     """Return the warnings about a request, or why it is rejected."""
     try:
-        return check_wish(WISHES[case], facts)
+        return check_request(WISHES[case], facts)
     except ScopeError as error:
         return error
 
@@ -194,7 +194,7 @@ def test_what_was_done_is_read_and_reported() -> None:
     for case, seen in cases.items():
         done = read_done(plan, seen)
         told: list[str] = []
-        reported = CleanupOutcome(scope="all", say=told.append)
+        reported = CleanupOutcome(scope="all", notify=told.append)
         reported.plan_made(plan, facts)
         reported.batch_done(plan, done)
         document = reported.to_result(name="host", diff=True, check_mode=False, remote_commands=3)
@@ -216,8 +216,8 @@ def test_what_was_done_is_read_and_reported() -> None:
     found["intent"] = [
         planned.intent(True),
         planned.intent(False),
-        planned.without_news(True),
-        planned.without_news(False),
+        planned.last_known_progress(True),
+        planned.last_known_progress(False),
     ]
     outcomes.check("hns/results", found)
 
@@ -256,7 +256,7 @@ def test_a_guard_says_what_it_did() -> None:
     )
     assert addresses.failures([CARD], {})[0].startswith("Ethernet does not have")
     assert [addresses.replaced(one) for one in (seen, {}, {"mine": failed()})] == [False, False, True]
-    assert addresses.seconds([CARD, SECOND], network_timeout=60, settle=1.5) == 661.5
+    assert addresses.time_limit([CARD, SECOND], network_timeout=60, settle=1.5) == 661.5
     document = addresses.to_json([CARD, SECOND], "key")
     content = result([{"content": json.dumps(document)}])
     assert addresses.noted({"note": content}) == ("key", (CARD, SECOND)) == addresses.from_json(document)

@@ -86,7 +86,7 @@ def test_an_owner_is_found_by_the_beginning_of_its_id() -> None:
     assert runtime.find(OTHER[:12]) is not None
     assert runtime.find(ID[:7]) is None
     assert runtime.find(ID[:8] + "0000") is None
-    assert runtime.leases_tell
+    assert runtime.has_leases
 
 
 def test_one_client_of_the_runtime_is_enough_but_none_is_a_problem() -> None:
@@ -94,7 +94,7 @@ def test_one_client_of_the_runtime_is_enough_but_none_is_a_problem() -> None:
     assert not alone.problem
     assert alone.find(ID) is not None
     assert "neither crictl nor ctr" in read_runtime(pods=MISSING, containers=MISSING, ctr=MISSING).problem
-    assert read_runtime("", pods=pods(ID)).problem == "there is no service containerd or docker to ask"
+    assert read_runtime("", pods=pods(ID)).problem == "neither the service containerd nor docker can run"
 
 
 @pytest.mark.parametrize("broken", ["pods", "containers", "ctr"])
@@ -127,7 +127,7 @@ def test_containers_of_other_namespaces_are_asked_for() -> None:
     assert runtime.find("z9nerd-build_1") is not None
     assert runtime.find("z9nerd-build") is not None
     more = read_runtime(**{**known, "ctr-namespaces": said("buildkit\nk8s.io\nmine\n")})
-    assert "namespaces that were not asked for: mine (containerd_namespaces)" in more.problem
+    assert "namespaces that were not queried: mine (set containerd_namespaces)" in more.problem
     # After measuring container images, the collection's own namespace remains, without containers.
     own = read_runtime(**{**known, "ctr-namespaces": said(f"buildkit\nk8s.io\n{SIZES}\n")})
     assert not own.problem

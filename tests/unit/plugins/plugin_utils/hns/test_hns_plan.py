@@ -16,7 +16,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.hns.cleanup.plan impo
     CleanupPlan,
     CleanupRequest,
     ScopeError,
-    check_wish,
+    check_request,
 )
 from ansible_collections.winkube.node.plugins.plugin_utils.hns.cleanup.planning import make_plan
 from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts.node_facts import HnsFacts, read_facts
@@ -75,7 +75,7 @@ def test_stale_takes_what_nobody_owns_and_nothing_else(model: Model, protected: 
 def test_the_other_scopes_stay_on_their_networks(model: Model, scope: t.Literal["all", "networks"], keep: bool) -> None:
     wish = CleanupRequest(scope=scope, networks=("cbr0",) if scope == "networks" else (), keep_running_containers=keep)
     facts = facts_of(model)
-    check_wish(wish, facts)
+    check_request(wish, facts)
     plan = make_plan(wish, facts)
     targets = CNIS if scope == "all" else ("cbr0",)
     assert {item.network_name for item in plan.endpoints} <= set(targets)
@@ -189,39 +189,42 @@ def test_an_endpoint_is_in_use_while_one_of_its_containers_runs(stopped_first: b
     [
         (
             CleanupRequest(scope="networks", networks=("cbr1",)),
-            "there is no network 'cbr1'; there are: azure, cbr0, lab, nat",
+            "networks: expected names or ids of networks (azure, cbr0, lab, nat), got 'cbr1'",
         ),
         (
             CleanupRequest(scope="networks", networks=("NAT",)),
-            "'nat' is protected (protected_networks); accepted: azure, cbr0",
+            "expected networks that are not protected (azure, cbr0), got 'nat'. protected_networks protects it",
         ),
-        (CleanupRequest(scope="networks", networks=("lab",)), "'lab' is protected"),
-        (CleanupRequest(scope="networks", networks=("cbr0",), protected=("cbr0",)), "accepted: azure, lab, nat"),
-        (CleanupRequest(scope="networks", networks=("cbr0",), protected=(CNI["id"].lower(),)), "'cbr0' is protected"),
+        (CleanupRequest(scope="networks", networks=("lab",)), "got 'lab'"),
+        (
+            CleanupRequest(scope="networks", networks=("cbr0",), protected=("cbr0",)),
+            "that are not protected (azure, lab, nat)",
+        ),
+        (CleanupRequest(scope="networks", networks=("cbr0",), protected=(CNI["id"].lower(),)), "got 'cbr0'"),
         # A typo would protect nothing. Docker's network does not exist on every node.
         (
             CleanupRequest(scope="all", protected=("nat", "lba")),
-            "protected_networks: there is no network 'lba'; there are: azure",
+            "protected_networks: expected names or ids of networks (azure, cbr0, lab, nat), got 'lba'",
         ),
     ],
 )
 def test_what_cannot_be_done_is_refused_with_what_could(wish: CleanupRequest, said: str) -> None:
     with pytest.raises(ScopeError) as error:
-        check_wish(wish, facts_of(Model(pods=[], policies=[])))
+        check_request(wish, facts_of(Model(pods=[], policies=[])))
     assert said in str(error.value)
 
 
 def test_a_network_may_be_gone_where_that_is_allowed() -> None:
     facts = facts_of(Model(pods=[], policies=[]))
     wish = CleanupRequest(scope="networks", networks=("vxlan0", CNI["id"].lower()), missing_ok=True)
-    check_wish(wish, facts)
+    check_request(wish, facts)
     assert [item.name for item in make_plan(wish, facts).networks] == ["cbr0"]
 
 
 def test_a_dry_run_says_who_would_lose_what() -> None:
     plan = make_plan(CleanupRequest(scope="all"), facts_of(Model(pods=[pod(0, "live"), pod(1, "gone")], policies=[])))
     whys = [item.why for item in plan.items if item.type in ("HnsEndpoint", "HnsNamespace")]
-    made = "Kubernetes or its CNI made it"
+    made = "Kubernetes or its CNI created it"
     assert whys == [
         f"{made}; default/web-0 uses it",
         f"{pod(1, 'gone').sandbox[:12]} does not exist",
@@ -233,20 +236,20 @@ def test_a_dry_run_says_who_would_lose_what() -> None:
 def test_a_network_is_protected_by_its_id_too() -> None:
     model = Model(pods=[pod(0, "live"), pod(1, "live", AZURE)], policies=[])
     wish = CleanupRequest(scope="all", protected=("nat", "{" + CNI["id"].lower() + "}"))
-    check_wish(wish, facts_of(model))
+    check_request(wish, facts_of(model))
     plan = make_plan(wish, facts_of(model))
     assert [item.name for item in plan.networks] == ["azure"]
     assert ids(plan.endpoints) == {model.pods[1].endpoint_id}
-    check_wish(CleanupRequest(scope="all", protected=("gone",), missing_ok=True), facts_of(model))
+    check_request(CleanupRequest(scope="all", protected=("gone",), missing_ok=True), facts_of(model))
 
 
 def test_scope_stale_only_warns_of_a_protected_network_that_is_not_there() -> None:
     """The scope removes no networks, and the list may apply to a whole fleet."""
     facts = facts_of(Model(pods=[], policies=[]))
-    (said,) = check_wish(CleanupRequest(scope="stale", protected=("nat", "lba")), facts)
-    assert said.startswith("protected_networks: there is no network 'lba'; there are: azure")
-    assert not check_wish(CleanupRequest(scope="stale", protected=("nat", "lab")), facts)
-    assert not check_wish(CleanupRequest(scope="stale", protected=("lba",), missing_ok=True), facts)
+    (said,) = check_request(CleanupRequest(scope="stale", protected=("nat", "lba")), facts)
+    assert said.startswith("protected_networks: expected names or ids of networks (azure, cbr0, lab, nat), got 'lba'")
+    assert not check_request(CleanupRequest(scope="stale", protected=("nat", "lab")), facts)
+    assert not check_request(CleanupRequest(scope="stale", protected=("lba",), missing_ok=True), facts)
 
 
 def test_external_networks_that_stay_are_counted() -> None:
@@ -260,7 +263,7 @@ def test_all_networks_of_a_name_go_and_each_once() -> None:
     both = result([*observation.calls["1.networks"].output, twin])
     facts = facts_of(Model(pods=[pod(0, "gone")], policies=[]), **{"1.networks": both, "2.networks": both})
     wish = CleanupRequest(scope="networks", networks=("cbr0", "CBR0", CNI["id"]))
-    check_wish(wish, facts)
+    check_request(wish, facts)
     plan = make_plan(wish, facts)
     assert [item.id for item in plan.networks] == [CNI["id"], "7" * 8]
     assert len(plan.items) == len(set(plan.items))

@@ -185,7 +185,9 @@ def transcript(case: Case) -> dict[str, Any]:
     said: list[str] = []
     usual = CleanupOptions(facts=FactsOptions(hns_timeout=5.0), batch=BatchOptions(), restart_timeout=7.0)
     options = dataclasses.replace(usual, **case.options)
-    work = Cleanup(NodeSession(cast("Any", case.node), say=said.append), case.wish, options, check_mode=case.check_mode)
+    work = Cleanup(
+        NodeSession(cast("Any", case.node), notify=said.append), case.wish, options, check_mode=case.check_mode
+    )
     found: dict[str, Any] = {"asked": case.node.noted, "said": said}
     try:
         work.run()

@@ -36,7 +36,7 @@ LOGGED_IN = DockerStore(docker="docker.exe", path="C:\\data", config_dir="C:\\do
 def calls_of(one: store.Store) -> dict[str, list[str]]:
     calls = {
         "look": one.list_calls(),
-        "look_for_use": one.look_for_use(),
+        "look_for_use": one.container_calls(),
         "pull": [one.pull(NAME, HOW)],
         "load": one.load("C:\\x.tar", HOW),
         "check": one.check(NAME),
@@ -245,7 +245,9 @@ OLD, NEW, ANY = (
 def test_the_archive_that_fits() -> None:
     def chosen(*listed: ImageArchive) -> dict[int, ImageArchive | None]:
         builds = (17763, 20348, 25398, 26099, 26100, 30000)
-        return {build: archives.fitting(listed, dataclasses.replace(SERVER_2022, build=build)) for build in builds}
+        return {
+            build: archives.supported_archive(listed, dataclasses.replace(SERVER_2022, build=build)) for build in builds
+        }
 
     assert chosen(OLD, NEW) == {17763: OLD, 20348: OLD, 25398: None, 26099: None, 26100: NEW, 30000: NEW}
     assert set(chosen(ANY, NEW).values()) == {ANY}

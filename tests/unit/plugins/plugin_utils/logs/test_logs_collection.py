@@ -40,7 +40,7 @@ class LoggingNode(DirectNode):
 
     def __init__(self, machine: Machine) -> None:
         super().__init__(machine)
-        self.patience = Timeouts()
+        self.timeouts = Timeouts()
         self.steps: list[str] = []
         self.breaks: dict[str, Exception] = {}
 
@@ -75,8 +75,10 @@ def said() -> list[str]:
 
 @pytest.fixture
 def collection(node: LoggingNode, tmp_path: Path, said: list[str]) -> Collection:
-    wanted, redaction = catalogue.wanted(OPTIONS), Redaction(["s3cret-word"])
-    return Collection(NodeSession(t.cast("t.Any", node), say=said.append), wanted, tmp_path / "new" / "logs", redaction)
+    wanted, redaction = catalogue.requested_logs(OPTIONS), Redaction(["s3cret-word"])
+    return Collection(
+        NodeSession(t.cast("t.Any", node), notify=said.append), wanted, tmp_path / "new" / "logs", redaction
+    )
 
 
 def left_behind(node: LoggingNode, tmp_path: Path) -> list[str]:
@@ -105,18 +107,18 @@ def test_the_archive_has_the_logs_without_secrets_and_says_what_it_is(
     assert (result["changed"], result["archive"], result["size"]) == (True, str(archive), archive.stat().st_size)
     assert result["windows"]["version"] == "2022"
     assert left_behind(node, tmp_path) == []
-    assert node.steps[0] == "look for logs"
+    assert node.steps[0] == "find logs"
     assert node.steps[-1] == "clean up"
-    assert any(text.startswith("node-1: bringing ") for text in said)
+    assert any(text.startswith("node-1: downloading ") for text in said)
 
 
 def test_a_preview_gathers_nothing(node: LoggingNode, collection: Collection, tmp_path: Path, said: list[str]) -> None:
     collection.preview()
-    assert node.steps == ["look for logs"]
+    assert node.steps == ["find logs"]
     assert not (tmp_path / "new").exists()
     plan = collection.outcome.plan()
     assert "C:\\own\\a.log" in plan["selected"]
-    assert said[0].startswith(f"node-1: would take {len(plan['selected'])} files (")
+    assert said[0].startswith(f"node-1: would collect {len(plan['selected'])} files (")
     assert not collection.outcome.to_result()["changed"]
 
 
@@ -127,9 +129,9 @@ def test_a_link_that_breaks_leaves_no_archive_and_cleans_up(
     node.breaks["gather logs"] = error
     with pytest.raises(type(error)):
         collection.collect()
-    assert node.steps == ["look for logs", "gather logs", "clean up"]
+    assert node.steps == ["find logs", "gather logs", "clean up"]
     # A cleanup does not wait long for a node.
-    assert (node.patience.reconnect, node.patience.first_contact) == (5.0, 5.0)
+    assert (node.timeouts.reconnect, node.timeouts.first_contact) == (5.0, 5.0)
     assert not collection.outcome.to_result()["changed"]
     assert list((tmp_path / "new" / "logs").iterdir()) == []
 
@@ -139,24 +141,24 @@ def test_what_cannot_be_cleaned_up_is_a_problem_and_no_failure(node: LoggingNode
     collection.collect()
     assert collection.outcome.archive is not None
     assert collection.outcome.problems[-1] == (
-        "node-1: clean up: no answer; what was gathered stays on the node until the next run"
+        "node-1: clean up: no answer; the gathered files stay on the node until the next run"
     )
 
 
 def test_a_full_disk_is_said_before_anything_is_gathered(node: LoggingNode, collection: Collection) -> None:
     node.machine.files.free_space = lambda *_: 1 << 20  # type: ignore[assignment]
-    with pytest.raises(NodeError, match=r"gather logs: 1 MB are free on C:, \d+ MB are needed; collect less"):
+    with pytest.raises(NodeError, match=r"gather logs: expected \d+ MB of free space on C:, got 1 MB; collect less"):
         collection.collect()
-    assert node.steps == ["look for logs"]
+    assert node.steps == ["find logs"]
 
 
 def test_a_folder_that_cannot_be_written_to_is_said_before_the_node_is_asked(
     node: LoggingNode, tmp_path: Path, said: list[str]
 ) -> None:
     (tmp_path / "file").write_text("no folder", encoding="utf-8")
-    wanted = catalogue.wanted(OPTIONS)
+    wanted = catalogue.requested_logs(OPTIONS)
     collection = Collection(
-        NodeSession(t.cast("t.Any", node), say=said.append), wanted, tmp_path / "file" / "logs", Redaction()
+        NodeSession(t.cast("t.Any", node), notify=said.append), wanted, tmp_path / "file" / "logs", Redaction()
     )
     with pytest.raises(ResourceError, match="expected a folder that can be written to"):
         collection.collect()

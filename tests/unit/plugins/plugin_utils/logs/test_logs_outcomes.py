@@ -60,7 +60,7 @@ def options(**more: Any) -> dict[str, Any]:
 
 
 def wanted(**more: Any) -> catalogue.RequestedLogs:
-    return catalogue.wanted(options(**more))
+    return catalogue.requested_logs(options(**more))
 
 
 def seen(**calls: CallResult) -> Observation:
@@ -151,7 +151,7 @@ def test_what_is_there_is_read() -> None:
     )
     assert whole.service("KUBELET") == whole.service("kubelet")
     assert whole.service("other") is None
-    with pytest.raises(ValueError, match="which Windows"):
+    with pytest.raises(ValueError, match="Windows version"):
         survey.read(Observation())
 
 

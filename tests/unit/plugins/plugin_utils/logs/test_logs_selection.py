@@ -38,7 +38,7 @@ def wanted(**options: t.Any) -> catalogue.RequestedLogs:
         "paths": [],
         "hns_timeout": 20.0,
     }
-    return catalogue.wanted({**defaults, **options})
+    return catalogue.requested_logs({**defaults, **options})
 
 
 def file(path: str, size: int = 100, hours: float = 1, source: str = "kubelet") -> LogFile:

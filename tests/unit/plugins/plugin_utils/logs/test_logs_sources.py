@@ -93,8 +93,8 @@ def test_cmdlets_and_their_parameters_are_microsofts(repository: Path) -> None:
 
 
 def test_all_sources_are_chosen_where_none_is_named() -> None:
-    assert catalogue.wanted(OPTIONS).chosen == set(catalogue.sources().names)
-    some = catalogue.wanted({**OPTIONS, "sources": ["cni", "hns"], "paths": [r"C:\app\*.log"]})
+    assert catalogue.requested_logs(OPTIONS).chosen == set(catalogue.sources().names)
+    some = catalogue.requested_logs({**OPTIONS, "sources": ["cni", "hns"], "paths": [r"C:\app\*.log"]})
     assert set(some.files()) == {"cni", catalogue.MORE_FILES}
 
 
@@ -107,9 +107,9 @@ def test_the_documented_sources_and_namespaces_are_those(repository: Path) -> No
 
 
 def test_a_path_for_each_namespace() -> None:
-    some = catalogue.wanted({**OPTIONS, "sources": ["pods"], "namespaces": ["a", "b"]})
+    some = catalogue.requested_logs({**OPTIONS, "sources": ["pods"], "namespaces": ["a", "b"]})
     assert some.files() == {"pods": [r"C:\var\log\pods\a_*\*\*.log*", r"C:\var\log\pods\b_*\*\*.log*"]}
-    assert catalogue.wanted({**OPTIONS, "sources": ["pods"], "namespaces": []}).files() == {}
+    assert catalogue.requested_logs({**OPTIONS, "sources": ["pods"], "namespaces": []}).files() == {}
 
 
 @pytest.mark.parametrize(
@@ -124,14 +124,14 @@ def test_a_path_for_each_namespace() -> None:
         ("namespaces", ["*"], "kube-system"),
         ("paths", [r"\\server\share\x.log"], r"C:\app"),
         ("paths", [r"C:\app\..\Windows\*.log"], r"C:\app"),
-        ("paths", [r"C:\etc\kubernetes\kubelet.conf"], "never taken"),
-        ("paths", [r"C:\Windows\Panther\*.log"], "Nothing is taken from"),
+        ("paths", [r"C:\etc\kubernetes\kubelet.conf"], "never collected"),
+        ("paths", [r"C:\Windows\Panther\*.log"], "are never collected"),
         ("hns_timeout", 0.1, "1 to 600"),
     ],
 )
 def test_bad_options_name_what_would_be_accepted(option: str, value: t.Any, accepted: str) -> None:
     with pytest.raises(ResourceError) as caught:
-        catalogue.wanted({**OPTIONS, option: value})
+        catalogue.requested_logs({**OPTIONS, option: value})
     said = str(caught.value)
     assert said.startswith(f"{option}: ")
     assert accepted in said

@@ -27,14 +27,14 @@ def read(**calls: CallResult) -> state.State:
 
 
 def test_only_what_is_chosen_is_asked() -> None:
-    asked = state.calls(catalogue.wanted({**OPTIONS, "sources": ["hns"]}))
+    asked = state.calls(catalogue.requested_logs({**OPTIONS, "sources": ["hns"]}))
     assert {call.id.split(".")[0] for call in asked} == {"hns"}
     assert {call.timeout for call in asked if call.command.startswith("Get-Hns")} == {7.0}
-    assert state.calls(catalogue.wanted({**OPTIONS, "sources": ["kubelet"]})) == ()
+    assert state.calls(catalogue.requested_logs({**OPTIONS, "sources": ["kubelet"]})) == ()
 
 
 def test_nothing_that_is_asked_stops_the_rest_or_waits_for_ever() -> None:
-    for call in state.calls(catalogue.wanted(OPTIONS)):
+    for call in state.calls(catalogue.requested_logs(OPTIONS)):
         documented(call)
         assert call.on_error == "continue"
         assert call.timeout <= 600

@@ -37,7 +37,7 @@ FIX = Patch(
 CAB = Patch(name="cab", kb="KB5999002", file=PatchFile(name="fix.cab", sha256="1" * 64, url="https://h/fix.cab"))
 JOB = {"started": 1, observe.PID: 77}
 ABSENT = ok({"exists": False})
-LOOK = "look at the patches"
+LOOK = "observe the patches"
 
 
 class Answers:
@@ -154,7 +154,7 @@ class Case:
 
 
 def session(node: Answers, allowed: bool = False, say: Callable[[str], object] | None = None) -> NodeSession[Any]:
-    return NodeSession(cast("Any", node), allow_unsupported_windows=allowed, say=say)
+    return NodeSession(cast("Any", node), allow_unsupported_windows=allowed, notify=say)
 
 
 def options(**more: Any) -> PatchOptions:
@@ -335,7 +335,7 @@ def test_files_of_the_controller_are_uploaded(trouble: str, tmp_path: Path, monk
     found = transcript(Case([patch], node))
     (entry,) = found["result"]["patches"]
     target = f"{observe.CACHE}\\{digest[:16]}\\fix.msu"
-    assert pushed == ([] if trouble == "wrong bytes" else [(str(local), target, "push fix.msu")])
+    assert pushed == ([] if trouble == "wrong bytes" else [(str(local), target, "upload fix.msu")])
     if trouble == "none":
         bringing = "p0.join-0.copy p0.join-0.commit p0.join-0.drop p0.have-0"
         installing = f"{bringing} p0.signature p0.untrusted p0.testsigning p0.install p0.remove"
@@ -344,12 +344,12 @@ def test_files_of_the_controller_are_uploaded(trouble: str, tmp_path: Path, monk
             f"install patches (patches, system True): {installing} sweep",
             f"{LOOK}: settle.worker settle.installer settle.again settle.pending pieces",
         ]
-        assert found["said"][0] == "node-1: fix: pushing fix.msu"
+        assert found["said"][0] == "node-1: fix: uploading fix.msu"
         assert entry["source"] == str(local)
     else:
         why = {
-            "wrong bytes": f"{local} has not the SHA-256 that was given: it has 2d711642",
-            "no connection": f"{local} could not be pushed: the connection broke",
+            "wrong bytes": f"{local}: expected SHA-256",
+            "no connection": f"{local} could not be uploaded: the connection broke",
         }
         assert entry["message"].startswith(why[trouble]) or entry["status"] == "installed"
 

@@ -80,8 +80,8 @@ def test_what_is_staged_waits_for_its_reboot() -> None:
     ("wanted", "outcomes", "boots", "again"),
     [
         (patch(), (), 0, True),
-        (patch(), ("passing", "passing"), 0, True),
-        (patch(), ("passing", "passing", "passing"), 0, False),
+        (patch(), ("temporary", "temporary"), 0, True),
+        (patch(), ("temporary", "temporary", "temporary"), 0, False),
         (patch(), ("failed",), 1, False),
         (patch(), ("not_offered",), 0, False),
         (patch(), ("not_offered",), 1, True),
@@ -114,7 +114,7 @@ def test_a_record_knows_what_happened() -> None:
     assert (found.last, found.changed, found.first) == (None, False, None)
     found.record_state(judge(patch(), node()))
     assert (found.is_fresh(0), found.is_fresh(1)) == (True, False)
-    found.attempts.append(Attempt(outcome="passing", why="busy"))
+    found.attempts.append(Attempt(outcome="temporary", why="busy"))
     assert (found.is_fresh(0), found.changed) == (False, False)
     found.attempts.append(Attempt(outcome="done", why="installed"))
     found.record_state(judge(patch(), node(hotfixes=HOTFIX)), 1)
@@ -133,7 +133,7 @@ def test_windows_update_s_answer_is_read(case: str) -> None:
 @given(st.text() | st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists).map(json.dumps))
 def test_no_answer_of_windows_update_is_taken_for_an_installation(text: str) -> None:
     attempt = update.read(CallResult(ok=True, output=(text,)), [patch()], 0)[KB]
-    assert attempt.outcome == "passing"
+    assert attempt.outcome == "temporary"
 
 
 @pytest.mark.parametrize("case", RESULTS)

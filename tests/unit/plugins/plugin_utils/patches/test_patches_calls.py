@@ -85,12 +85,12 @@ def test_a_file_is_brought_verified_and_installed() -> None:
         (MSU, SECURE, FileRules(test_signing=False), ""),
         (signed(MSU, False), SECURE, FileRules(test_signing=False), ""),
         (signed(MSU, True), node(), FileRules(), ""),
-        (signed(MSU, True), node(), FileRules(test_signing=False), "it is test-signed, and test_signing is false"),
+        (signed(MSU, True), node(), FileRules(test_signing=False), "it is test-signed, but test_signing is false"),
         (
             signed(MSU, True),
             SECURE,
             FileRules(),
-            "it is test-signed, and Secure Boot is on: Windows would not start such files",
+            "it is test-signed, but Secure Boot is on: Windows would not load such files",
         ),
     ],
 )
@@ -207,7 +207,7 @@ def test_observations_are_read() -> None:
     ("results", "message"),
     [
         ({"packages": failed("DISM is broken")}, "Get-WindowsPackage: DISM is broken"),
-        ({windows_info.CALL_ID: failed("no")}, "the registry does not say which Windows this is: no"),
+        ({windows_info.CALL_ID: failed("no")}, "could not read the Windows version from the registry: no"),
     ],
 )
 def test_a_node_that_reports_no_packages_is_unreadable(results: dict[str, CallResult], message: str) -> None:

@@ -27,7 +27,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.patches import codes
     ],
 )
 def test_what_may_pass_is_tried_again(code: int, name: str) -> None:
-    assert codes.meaning(code) == "passing", name
+    assert codes.meaning(code) == "temporary", name
 
 
 @pytest.mark.parametrize(

@@ -28,13 +28,13 @@ def machine() -> ScriptedMachine:
 
 
 def make(
-    machine: ScriptedMachine, faults: t.Mapping[int, Fault] | None = None, **patience: float
+    machine: ScriptedMachine, faults: t.Mapping[int, Fault] | None = None, **limits: float
 ) -> tuple[Node, FakeAction]:
     action, time = FakeAction(machine, faults), FakeTime()
     node = Node(
         t.cast("t.Any", action),
         {"inventory_hostname": "win-1"},
-        patience=Timeouts(**patience),  # type: ignore[arg-type]
+        timeouts=Timeouts(**limits),  # type: ignore[arg-type]
         clock=time.clock,
         sleep=time.sleep,
     )
@@ -163,7 +163,7 @@ def test_a_batch_that_takes_too_long_names_node_and_step(machine: ScriptedMachin
 def test_lost_work_is_told_with_its_progress(machine: ScriptedMachine) -> None:
     node, _ = make(machine, {2: "killed"})
     reach(node)
-    with pytest.raises(BatchLost, match=r"win-1: apply: the node lost the work at a") as caught:
+    with pytest.raises(BatchLost, match=r"win-1: apply: the node lost the batch at a") as caught:
         node.run(Batch(calls=CALLS))
     assert caught.value.progress == Progress(id="a", done=0, total=2, running=(RunningCall(id="a", size=None),))
 
@@ -242,7 +242,7 @@ def test_the_output_of_a_failed_private_batch_is_hidden(machine: ScriptedMachine
 
 def test_a_batch_too_large_is_refused_before_it_is_sent(machine: ScriptedMachine) -> None:
     node, action = make(machine)
-    with pytest.raises(NodeError, match="at most 1000000 are accepted"):
+    with pytest.raises(NodeError, match="expected at most 1000000 bytes"):
         node.run(Batch(calls=(Call(id="b", command="Set-B", parameters={"Value": "x" * 1_000_000}),)))
     assert action._connection.commands == 0
 

@@ -56,11 +56,11 @@ def test_a_machine_without_hns_is_no_failure_and_a_hang_names_the_cmdlet() -> No
 
 
 def test_the_cause_of_an_error_is_not_cut_off() -> None:
-    message = "Task failed: off: look at HNS: " + "HTTPConnectionPool " * 20 + "[Errno 111] Connection refused"
+    message = "Task failed: off: observe HNS: " + "HTTPConnectionPool " * 20 + "[Errno 111] Connection refused"
     (row,) = hns.rows("off", None, message=message)
     line = hns.table([row])[-1]
     assert len(line) <= 170
-    assert "look at HNS: HTTP" in line
+    assert "observe HNS: HTTP" in line
     assert line.endswith("[Errno 111] Connection refused")
     assert "Task failed" not in line
 
@@ -85,7 +85,7 @@ def test_a_namespace_that_nobody_named_is_told_in_full_however_wide_the_table_is
     (row,) = [row for row in rows if row[1] == "runtime"]
     filler = ("", "", "n" * 40, "a" * 30, "w" * 20, "s" * 12, "")
     (line,) = [line for line in hns.table([*rows, filler]) if "containerd_namespaces" in line]
-    assert line.endswith("  in doubt      namespaces not listed: team (containerd_namespaces)")
+    assert line.endswith("  in doubt      namespaces not listed: team (set containerd_namespaces)")
     assert row[5] == "in doubt"
     assert hns.totals({wide: found}).endswith(f"runtime in doubt: {wide}")
 

@@ -307,5 +307,5 @@ def test_an_archive_that_leads_out_of_its_folder_is_refused_before_anything_is_u
     assert looks
     assert change.calls.index(looks[-1]) < [each.id for each in change.calls].index("unpack")
     told = resource.explain(looks[0].id, CallResult(ok=False, exit_code=0, stdout="../../evil.exe\r\n"))
-    assert told == "the archive holds names that lead out of its folder: ../../evil.exe"
+    assert told == "the archive contains names that lead outside its target folder: ../../evil.exe"
     assert resource.explain("unpack", CallResult(ok=False, exit_code=1)) is None

@@ -367,7 +367,7 @@ def test_a_page_instead_of_a_file_is_called_one() -> None:
         "verify-0": failure("InvalidData", "ChecksumMismatch", "wrong SHA256 of x: expected a, but it has b"),
     }
     told = wanted.failure(results)
-    assert "expected a, but it has b; what came is a page of HTML" in told
+    assert "expected a, but it has b; the response is an HTML page" in told
 
 
 def test_roles_may_name_one_file_each_in_their_own_way() -> None:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from unit.resource_answers import NO_COMMAND, SERVER_2022, answer, call, failure, must, one, planned
 
-from ansible_collections.winkube.node.plugins.plugin_utils.image_stores.archives import ImageArchive, fitting
+from ansible_collections.winkube.node.plugins.plugin_utils.image_stores.archives import ImageArchive, supported_archive
 from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import CallError, CallResult
 
@@ -96,7 +96,7 @@ def test_a_pull_goes_through_cri(nothing: t.Any) -> None:
 
 def test_what_a_cut_pull_left_is_pulled_again() -> None:
     change = must(image(), **seen(line(), cut=(PAUSE,)))
-    assert change.why == "is not whole in the store"
+    assert change.why == "is incomplete in the store"
     assert [done.id for done in change.calls] == ["pull"]
 
 
@@ -297,8 +297,8 @@ def test_no_answer_of_a_runtime_breaks_the_plan(text: str, ok: bool) -> None:
 @pytest.mark.parametrize(
     ("said", "meant"),
     [
-        ("no match for platform in manifest sha256:aa: not found", "no build of it for this version of Windows"),
-        ("no matching manifest for windows(10.0.17763)/amd64 in the manifest list entries", "no build of it"),
+        ("no match for platform in manifest sha256:aa: not found", "no image for this version of Windows"),
+        ("no matching manifest for windows(10.0.17763)/amd64 in the manifest list entries", "no image"),
         ("unexpected status from GET request: 401 Unauthorized", "credentials"),
         ("toomanyrequests: You have reached your pull rate limit", "limits requests"),
         ("tls: failed to verify certificate: x509: certificate signed by unknown authority", "private authority"),
@@ -314,17 +314,17 @@ def test_what_runtimes_say_is_said_in_plain_words(said: str, meant: str) -> None
 
 def test_an_archive_without_the_name_is_not_the_registrys_fault() -> None:
     said = CallResult(ok=False, stderr=f'ctr: image "{PAUSE}": not found', error=CallError(message="exit code 1"))
-    assert "the archive holds no container image of this name" in str(image().explain("check", said))
+    assert "the archive contains no container image of this name" in str(image().explain("check", said))
 
 
 def test_archives_fit_by_windows() -> None:
     any_windows = ImageArchive(url="http://c/a.tar", sha256="a" * 64)
     only = ImageArchive(url="http://c/b.tar", sha256="b" * 64, windows=("2025",))
-    assert fitting([only, any_windows], dataclasses.replace(SERVER_2022, build=26100)) is only
-    assert fitting([only, any_windows], SERVER_2022) is any_windows
-    assert fitting([only], SERVER_2022) is None
+    assert supported_archive([only, any_windows], dataclasses.replace(SERVER_2022, build=26100)) is only
+    assert supported_archive([only, any_windows], SERVER_2022) is any_windows
+    assert supported_archive([only], SERVER_2022) is None
     # An unknown build is treated like the newest one before it.
-    assert fitting([only], dataclasses.replace(SERVER_2022, build=29500)) is only
+    assert supported_archive([only], dataclasses.replace(SERVER_2022, build=29500)) is only
 
 
 # -- unused images
@@ -368,7 +368,7 @@ def test_only_what_nobody_wants_uses_or_pins_is_removed() -> None:
 def test_nothing_is_removed_while_nobody_tells_what_is_used() -> None:
     lines = seen(line())
     for broken in ({"ps": NO_COMMAND}, {"containers": NO_COMMAND}, {"ps": answer(stdout="nonsense", exit_code=0)}):
-        with pytest.raises(ResourceError, match="what containers use is unknown"):
+        with pytest.raises(ResourceError, match="it is unknown which images containers use"):
             planned(unused(), **lines, **{**in_use(), **broken})
     # Without a runtime, there is nothing to remove.
     assert planned(unused(), **silent(NO_COMMAND), containers=NO_COMMAND, ps=NO_COMMAND) is None

@@ -63,8 +63,9 @@ def test_content_of_others_is_found() -> None:
 def test_content_that_was_moved_is_told() -> None:
     items = [UntrustedItem(path=f"C:\\k\\{number}", who=(f"S-{number % 2}",)) for number in range(7)]
     assert untrusted_files.warning(items, "C:\\t") == (
-        "not trusted, since others than administrators (S-0, S-1) own or can change it: C:\\k\\0, C:\\k\\1, C:\\k\\2, "
-        "C:\\k\\3, C:\\k\\4 and 2 more. It counts as not there and is moved to C:\\t; look at it, and remove it"
+        "users other than administrators (S-0, S-1) own or can change this content, so it is not trusted: C:\\k\\0, "
+        "C:\\k\\1, C:\\k\\2, C:\\k\\3, C:\\k\\4 and 2 more. It is treated as missing and moved to C:\\t; inspect it "
+        "there, then delete it"
     )
     assert " more" not in untrusted_files.warning(items[:5], "C:\\t")
 

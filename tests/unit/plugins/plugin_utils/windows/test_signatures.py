@@ -62,7 +62,7 @@ def test_a_program_of_an_allowed_signer_takes_its_place(node: DirectNode, signer
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (program("kubelet", "1.37.1"), "NotSigned, by nobody"),
+        (program("kubelet", "1.37.1"), "NotSigned, no signer"),
         (signed("private"), "CN=Example Patches"),
         (signed("microsoft")[:-1] + b"!", "HashMismatch"),
     ],

@@ -18,7 +18,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.engine.planned import
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.planning import failed_call, is_done, next_work
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.resource import Change, Resource
 from ansible_collections.winkube.node.plugins.plugin_utils.windows.windows_info import WindowsInfo
-from ansible_collections.winkube.node.plugins.plugin_utils.wire.interleave import joined, woven
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.interleave import concatenate, interleave
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Call, CallResult, Results
 from wire_provider import groups
 from wire_provider.batch import parse
@@ -61,7 +61,7 @@ def of_lane(ids: t.Iterable[str], number: int) -> list[str]:
 
 @given(lanes())
 def test_nothing_is_lost_and_each_lane_keeps_its_order(given_lanes: list[list[Call]]) -> None:
-    calls = woven(given_lanes)
+    calls = interleave(given_lanes)
     assert len(calls) == sum(map(len, given_lanes))
     for number, calls_of_lane in enumerate(given_lanes):
         assert of_lane((call.id for call in calls), number) == [call.id for call in calls_of_lane]
@@ -69,7 +69,7 @@ def test_nothing_is_lost_and_each_lane_keeps_its_order(given_lanes: list[list[Ca
 
 @given(lanes())
 def test_no_call_runs_beside_one_of_its_own_lane_that_it_follows(given_lanes: list[list[Call]]) -> None:
-    found = on_node(woven(given_lanes))
+    found = on_node(interleave(given_lanes))
     for number, calls in enumerate(given_lanes):
         alone = [set(group) for group in on_node(calls)]
         for group in found:
@@ -84,14 +84,14 @@ def test_side_by_side_takes_no_more_turns_than_the_longest_lane(given_lanes: lis
     def turns(calls: list[Call]) -> int:
         return sum(group[0] in beside for group in on_node(calls))
 
-    assert turns(woven(given_lanes)) <= max(map(turns, given_lanes), default=0)
+    assert turns(interleave(given_lanes)) <= max(map(turns, given_lanes), default=0)
 
 
 @given(lanes(), lanes())
 def test_no_group_reaches_over_a_joint(first: list[list[Call]], second: list[list[Call]]) -> None:
-    before = woven(first)
-    after = [dataclasses.replace(call.prefixed("later."), watch=None) for call in woven(second)]
-    calls = joined(before, after)
+    before = interleave(first)
+    after = [dataclasses.replace(call.prefixed("later."), watch=None) for call in interleave(second)]
+    calls = concatenate(before, after)
     assert [call for call in calls if call.command == "x.exe"] == [*before, *after]
     early = {call.id for call in before}
     assert not any(early & set(group) and set(group) - early for group in on_node(calls) if len(group) > 1)

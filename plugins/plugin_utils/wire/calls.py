@@ -1,0 +1,88 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The two common kinds of call: a query, which asks the node something, and an action, which changes it.
+
+Build `Call` itself only for the verbs that control a batch: `@barrier`, `@stop-if` and `@fail`.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from .messages import Call, Input, Json
+
+
+class CallOptions(t.TypedDict, total=False):
+    """The other fields of `Call`, which both constructors accept."""
+
+    arguments: tuple[str, ...]
+    stdin: str | None
+    environment: t.Mapping[str, str]
+    input: Input | None
+    success_codes: tuple[int, ...]
+    output_limit: int
+    on_error: t.Literal["stop", "continue"]
+    retries: int
+    delay: float
+    final_codes: tuple[int, ...]
+    until: t.Mapping[str, Json]
+    timeout: float
+    needs: tuple[str, ...]
+    unless: tuple[str, ...]
+    always: bool
+    secret: bool
+    parallel: int | None
+    watch: str | None
+    private: bool
+    long: bool
+
+
+def query(
+    call_id: str,
+    command: str,
+    parameters: t.Mapping[str, Json] | None = None,
+    *,
+    select: tuple[str, ...] | None = None,
+    **options: t.Unpack[CallOptions],
+) -> Call:
+    """Return a call that asks the node something and changes nothing.
+
+    If it fails, its error is recorded and the batch continues: the code that reads the result decides what the error
+    means. A query on which later calls of the batch depend has `on_error="stop"`, or those calls name it in `needs`.
+
+    Args:
+        call_id: id of the call, unique in its batch or resource.
+        command: a cmdlet, a program (its name ends with `.exe`) or a verb of docs/wire.md.
+        parameters: parameters of the cmdlet or verb.
+        select: the properties that are returned; empty: none, for objects that only a later call uses; None: a verb's
+            whole answer.
+        options: other fields of the call.
+    """
+    options.setdefault("on_error", "continue")
+    return Call(id=call_id, command=command, parameters=parameters or {}, select=select, **options)
+
+
+def action(
+    call_id: str,
+    command: str,
+    parameters: t.Mapping[str, Json] | None = None,
+    *,
+    select: tuple[str, ...] | None = (),
+    **options: t.Unpack[CallOptions],
+) -> Call:
+    """Return a call that changes the node.
+
+    If it fails, the batch stops, because later calls rely on the change. It returns no objects, since the next
+    observation shows the change. A change that may fail, such as a clean-up, has `on_error="continue"`.
+
+    Args:
+        call_id: id of the call, unique in its batch or resource.
+        command: a cmdlet, a program (its name ends with `.exe`) or a verb of docs/wire.md.
+        parameters: parameters of the cmdlet or verb.
+        select: the properties that are returned; None: a verb's whole answer. A program always returns its exit code
+            and output.
+        options: other fields of the call.
+    """
+    if not select and command.lower().endswith(".exe"):
+        select = None
+    return Call(id=call_id, command=command, parameters=parameters or {}, select=select, **options)
