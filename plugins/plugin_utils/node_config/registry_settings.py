@@ -55,9 +55,9 @@ def settings(given: t.Mapping[str, t.Any]) -> dict[str, RegistrySettings]:
     """
     if not isinstance(given, t.Mapping):
         raise ResourceError("registries", AsItIs(kind(given)), "expected a mapping of hosts to their settings")
-    found = {}
+    settings = {}
     for host, values in given.items():
         if not _HOST.fullmatch(str(host)):
             raise ResourceError("registries", str(host), "expected a host as references have it, without https://")
-        found[str(host)] = t.cast("RegistrySettings", convert(values, RegistrySettings, f"registries.{host}"))
-    return found
+        settings[str(host)] = t.cast("RegistrySettings", convert(values, RegistrySettings, f"registries.{host}"))
+    return settings

@@ -44,7 +44,7 @@ def purposes(
         has_docker: whether hosts run Docker with flannel.
         has_containerd: whether hosts run containerd with flannel.
     """
-    found = {
+    needed = {
         "read": True,
         "services_read": has_docker,
         "drain": drains,
@@ -54,7 +54,7 @@ def purposes(
         "flannel": not read_only and has_containerd,
         "services": not read_only and has_docker,
     }
-    return [name for name, applies in found.items() if applies]
+    return [name for name, applies in needed.items() if applies]
 
 
 def token_ttl(nodes: int, forks: int) -> int:
@@ -215,10 +215,10 @@ def _join_problem(host: Variables) -> str:
 def _registered(host: Variables, field: str) -> str:
     """Return what the cluster assigned to the node: as of its registration, or of the beginning of the run."""
     name = str(host.value("node_join_name"))
-    found = (
+    answers = (
         host.part(result, "nodes", name, field, default="") for result in ("node_join_registered", "node_join_cluster")
     )
-    return next((str(value) for value in found if value), "")
+    return next((str(value) for value in answers if value), "")
 
 
 def _kubelet_arguments(host: Variables) -> dict[str, t.Any]:

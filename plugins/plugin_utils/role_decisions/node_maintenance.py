@@ -31,8 +31,8 @@ def _seen(host: Variables) -> Record:
     state: Record = host.value("node_maintenance_state")
     if "seen" in state or not host.has("node_maintenance_inspected"):
         return dict(state.get("seen", {}))
-    found: Record = host.part("node_maintenance_inspected", "nodes", str(state.get("node", "")), default={})
-    return found
+    record: Record = host.part("node_maintenance_inspected", "nodes", str(state.get("node", "")), default={})
+    return record
 
 
 def _failed(host: Variables) -> list[str]:

@@ -43,7 +43,7 @@ def machines(hosts: t.Iterable[str], address: t.Callable[[str], str]) -> list[st
         address: returns a host's address in the inventory; empty: none.
     """
     names = list(dict.fromkeys(hosts))
-    return [*names, *(found for name in names if (found := address(name)))]
+    return [*names, *(known_address for name in names if (known_address := address(name)))]
 
 
 def kubeconfig_servers(kubeconfig: t.Mapping[str, t.Any]) -> list[str]:

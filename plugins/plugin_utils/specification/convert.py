@@ -129,7 +129,7 @@ def _list(value: t.Any, inner: t.Any, where: str) -> tuple[t.Any, ...]:
     except ResourceError as problem:
         if problem.where != where or (inner is str and isinstance(value, str)):
             raise
-        raise ResourceError(where, problem.value, f"expected list of {describe(inner)}") from None
+        raise ResourceError(where, problem.value, f"expected a list of {describe(inner, plural=True)}") from None
 
 
 def _literal(value: t.Any, choices: tuple[t.Any, ...], where: str) -> t.Any:

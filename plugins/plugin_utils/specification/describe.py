@@ -12,9 +12,15 @@ import typing as t
 
 SECRET: t.Mapping[str, t.Any] = types.MappingProxyType({"secret": True})
 """Metadata of a field whose values may be secret: messages do not contain them."""
-_SCALARS: t.Mapping[t.Any, str] = types.MappingProxyType(
-    {str: "text", int: "whole number", bool: "true or false", float: "number"}
+_SCALARS: t.Mapping[t.Any, tuple[str, str]] = types.MappingProxyType(
+    {
+        str: ("text", "text"),
+        int: ("a whole number", "whole numbers"),
+        bool: ("true or false", "true or false"),
+        float: ("a number", "numbers"),
+    }
 )
+"""What a type accepts, and its plural."""
 
 
 @functools.cache
@@ -58,22 +64,29 @@ def nested(annotation: t.Any) -> type[t.Any] | None:
     return annotation if isinstance(annotation, type) and dataclasses.is_dataclass(annotation) else None
 
 
-def describe(annotation: t.Any) -> str:
-    """Return what an annotation accepts, as text for messages."""
+def describe(annotation: t.Any, *, plural: bool = False) -> str:
+    """Return what an annotation accepts, as text for messages: `a list of whole numbers`.
+
+    Args:
+        annotation: the annotation of a field.
+        plural: whether to return the plural.
+    """
     origin, arguments = t.get_origin(annotation), t.get_args(annotation)
     if annotation is t.Any:
-        return "any value"
+        return "any values" if plural else "any value"
     if origin in (t.Union, types.UnionType):
-        return " or ".join(map(describe, members(annotation)))
+        return " or ".join(describe(member, plural=plural) for member in members(annotation))
     if origin is t.Literal:
-        return "one of " + ", ".join(map(str, arguments))
+        *others, last = map(str, arguments)
+        return f"{', '.join(others)} or {last}" if plural and others else "one of " + ", ".join(map(str, arguments))
     if origin is tuple:
-        return f"list of {describe(arguments[0])}"
+        return f"{'lists' if plural else 'a list'} of {describe(arguments[0], plural=True)}"
+    mapping = "mappings" if plural else "a mapping"
     if is_mapping(annotation):
-        return f"mapping of names to {describe(arguments[1])}"
+        return f"{mapping} of names to {describe(arguments[1], plural=True)}"
     if nested(annotation):
-        return f"mapping with {', '.join(properties(annotation))}"
-    return _SCALARS[annotation]
+        return f"{mapping} with {', '.join(properties(annotation))}"
+    return _SCALARS[annotation][plural]
 
 
 def one_of(value: t.Any, choices: t.Iterable[t.Any], what: str = "value") -> tuple[str, str]:

@@ -42,11 +42,11 @@ class Variable:
         if value is None:
             return self._empty()
         try:
-            found = convert(value, self.annotation, self.name)
+            converted = convert(value, self.annotation, self.name)
             _check_form(value, self.annotation, self.name)
         except ResourceError as error:
             raise self._refused(value, error) from None
-        return found
+        return converted
 
     def errors(self, value: t.Any) -> list[ResourceError]:
         """Return what is wrong with a value: at most one error for each item of a list or mapping.
@@ -93,12 +93,12 @@ def variables(type_: type[t.Any], prefix: str) -> t.Mapping[str, Variable]:
     """
     hashable = t.cast("t.Hashable", type_)  # mypy does not recognise a type as hashable
     hints = property_types(hashable)
-    found = {}
+    declared = {}
     for key, field in properties(hashable).items():
         name = field.metadata.get("variable", f"{prefix}_{key}")
         hint = field.metadata.get("hint", "")
-        found[name] = Variable(name=name, annotation=hints[key], secret=is_secret(field), hint=hint)
-    return types.MappingProxyType(found)
+        declared[name] = Variable(name=name, annotation=hints[key], secret=is_secret(field), hint=hint)
+    return types.MappingProxyType(declared)
 
 
 def _check_form(value: t.Any, annotation: t.Any, where: str) -> None:

@@ -150,7 +150,7 @@ SECRET = "hunter2-S3cret"
         ("https://r.example", {}, "without https://"),
         ("r.example/path", {}, "without https://"),
         ("..\\..\\evil", {}, "without https://"),
-        ("r.example", "http://m", "expected mapping with ca, username"),
+        ("r.example", "http://m", "expected a mapping with ca, username"),
         ("r.example", {"mirror": []}, "got 'mirror'"),
         ("r.example", {"mirrors": 5.5}, "expected a URL"),
         ("r.example", {"mirrors": ["m:5000"]}, "expected a URL"),

@@ -88,7 +88,7 @@ REFUSED: dict[str, tuple[t.Any, str]] = {
     "companions of a cab": ({**FILE, "url": "https://h/kb5046616.cab", "requires": [FILE]}, "only with a .msu"),
     "companions without a hash": ({**FILE, "requires": [{"url": "https://h/kb5043080.msu"}]}, "64 hexadecimal digits"),
     "a companion of its own name": ({**FILE, "requires": [FILE]}, "different names"),
-    "companions as text": ({**FILE, "requires": "kb5043080.msu"}, "list of mapping with file, url, sha256"),
+    "companions as text": ({**FILE, "requires": "kb5043080.msu"}, "a list of mappings with file, url, sha256"),
     "arguments of a msu": ({**FILE, "arguments": ["/x"]}, "only with an .exe"),
     "maybe": ({**FILE, "test_signed": "maybe"}, "true or false"),
     "another Windows": ({"kb": 5046616, "windows": ["2016"]}, "2019, 2022, 23H2, 2025"),

@@ -79,7 +79,7 @@ def test_a_text_is_a_list_of_public_patches_and_of_no_others() -> None:
         # Only the argument specification reports it, with one message.
         assert told(private=text) == []
         (problem,) = checked.mistyped_variables({"windows_patches_private": text}, preflight.roles())
-        assert str(problem).startswith("windows_patches_private: expected list of")
+        assert str(problem).startswith("windows_patches_private: expected a list of")
 
 
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists, max_leaves=5))

@@ -38,7 +38,7 @@ def test_what_roles_set_for_themselves_is_known() -> None:
     ("name", "value", "expected"),
     [
         ("cni_flannel_backend", "udp", "host-gw, vxlan"),
-        ("windows_features_names", {"a": 1}, "expected list of text, got a mapping with the key 'a'"),
+        ("windows_features_names", {"a": 1}, "expected a list of text, got a mapping with the key 'a'"),
         ("sysprep_timeout", "soon", "expected a whole number, got 'soon'"),
         (
             "node_join_node_taints",
@@ -46,7 +46,7 @@ def test_what_roles_set_for_themselves_is_known() -> None:
             "node_join_node_taints[0].effect: expected one of NoSchedule, PreferNoSchedule, NoExecute",
         ),
         ("cni_plugin", "Flannel", "expected one of flannel, cni, got 'Flannel'. Did you mean flannel?"),
-        ("hns_cleanup_timeout", None, "hns_cleanup_timeout: expected whole number, got nothing"),
+        ("hns_cleanup_timeout", None, "hns_cleanup_timeout: expected a whole number, got nothing"),
         ("cni_plugin", "calico", "cni_plugin (from kube_network_plugin)"),
         ("cni_plugin", "calico", "expected one of flannel, cni, got 'calico'. cni_plugin: cni on the Windows hosts"),
     ],

@@ -83,17 +83,17 @@ def test_a_value_becomes_the_declared_type(name: str, value: object, expected: o
         ("role", "two", "role: expected one of one, Two, got 'two'. Did you mean Two?"),
         ("role_kinds", ["2022", "2019"], "role_kinds[1]: expected one of 2022, 2025, got '2019'"),
         ("role_number", "soon", "role_number: expected a whole number, got 'soon'"),
-        ("role_number", None, "role_number: expected whole number, got nothing"),
+        ("role_number", None, "role_number: expected a whole number, got nothing"),
         ("role_place", None, "role_place.url: expected text, got nothing"),
         ("role_text", True, "role_text: expected text, got True. Put it in quotes."),
-        ("role_names", {"a": 1}, "role_names: expected list of text, got a mapping with the key 'a'"),
+        ("role_names", {"a": 1}, "role_names: expected a list of text, got a mapping with the key 'a'"),
         ("role_settings", "a: b", "role_settings: expected a mapping of names to values, got (hidden: a text)"),
         ("role_place", {"uri": "u"}, "role_place.uri: expected one of the properties url, token, retries, got 'uri'"),
         ("role_place", {"url": "u", "token": ["s3cret"]}, "role_place.token: expected text, got (hidden)"),
         # The error in the form that the value has, and not the one of the other form.
         ("role_places", [{"url": "u", "retries": "x"}], "role_places[0].retries: expected a whole number, got 'x'"),
-        ("role_places", [5.5, ["u"]], "role_places[1]: expected text or mapping with url, token, retries"),
-        ("role_by_name", {"a": "s3cret"}, "role_by_name.a: expected mapping with url, token, retries, got (hidden"),
+        ("role_places", [5.5, ["u"]], "role_places[1]: expected text or a mapping with url, token, retries"),
+        ("role_by_name", {"a": "s3cret"}, "role_by_name.a: expected a mapping with url, token, retries, got (hidden"),
         ("role_password", ["s3cret"], "role_password: expected text, got a list of 1 (text)"),
         ("role_secrets", [{"a": ["s3cret"]}], "role_secrets[0].a: expected text, got a list of 1 (text)"),
         (
@@ -104,7 +104,7 @@ def test_a_value_becomes_the_declared_type(name: str, value: object, expected: o
         (
             "role_secrets",
             {"a": "s3cret"},
-            "role_secrets: expected list of mapping of names to text, got a mapping with",
+            "role_secrets: expected a list of mappings of names to text, got a mapping with",
         ),
     ],
 )
