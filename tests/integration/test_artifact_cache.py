@@ -326,7 +326,7 @@ def test_a_disk_that_fills_meanwhile_is_told_and_leaves_nothing_under_a_final_na
     offer(server, "1.0.0", archive("1") + bytes(100_000))
     run = node.run
 
-    def fill_and_run(batch: Batch, *, step: str = "", private: bool = False, **more: Any) -> Observation:
+    def fill_and_run(batch: Batch, *, step: str = "", private: bool = False, **more: t.Any) -> Observation:
         if step == "apply":
             machine_faults.set_fault(node.machine, {"kind": "disk_full", "free": 20_000})
         return run(batch, step=step, private=private, **more)
