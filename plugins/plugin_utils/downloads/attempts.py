@@ -18,6 +18,8 @@ from .curl_errors import describe_curl_error
 
 FETCHED = "fetched"
 """Id of the call that fails if no source delivered the file."""
+DOWNLOAD, VERIFY = Scope("download-"), Scope("verify-")
+"""Ids of the calls that download the file, and of those that verify it, one for each attempt."""
 _MAGIC: t.Mapping[str, tuple[int, str]] = {
     ".zip": (4, "UEsDBA=="),
     ".gz": (3, "H4sI"),
@@ -82,7 +84,7 @@ def calls(download: Download, *, broken: bool) -> t.Iterator[Call]:
             # The unfinished download may be of another file, and not every server supports resuming.
             yield dataclasses.replace(discard(download.part, f"discard-{index}"), unless=done)
         yield from _attempt(download, source, str(index), done)
-        done = (*done, f"verify-{index}")
+        done = (*done, VERIFY.id(str(index)))
     left: dict[str, Json] = {"paths": [download.part]}
     probe = query("left", "@read-file", left, until={"exists": True}, select=("exists",), on_error="stop")
     yield dataclasses.replace(probe, unless=done, on_error="continue")
@@ -95,7 +97,7 @@ def calls(download: Download, *, broken: bool) -> t.Iterator[Call]:
         id=FETCHED,
         command="@fail",
         parameters={"message": f"no source delivered {download.path}"},
-        unless=(*done, "verify-again"),
+        unless=(*done, VERIFY.id("again")),
     )
 
 
@@ -144,8 +146,8 @@ def _attempt(download: Download, source: DownloadSource, label: str, done: tuple
         keep: dict[str, Json] = {"path": fetched, "destination": download.checksum}
         yield _commit(f"keep-{label}", keep, (f"sum-{label}",), done)
         needs = (f"keep-{label}",)
-    yield _download(download, source, f"download-{label}", source.url, download.part, needs, done, resume=True)
-    needs = (f"download-{label}",)
+    yield _download(download, source, DOWNLOAD.id(label), source.url, download.part, needs, done, resume=True)
+    needs = (DOWNLOAD.id(label),)
     size, magic = next((value for end, value in _MAGIC.items() if download.path.lower().endswith(end)), (0, ""))
     if size:
         head: dict[str, Json] = {"paths": [download.part], "content": True, "encoding": "base64", "limit": size}
@@ -166,10 +168,10 @@ def _attempt(download: Download, source: DownloadSource, label: str, done: tuple
     verify: dict[str, Json] = {"path": download.part, "destination": download.path, **download.commit}
     if download.manifest is not None:
         verify["manifest"] = {**download.manifest, "source": redact_url(source.url)}
-    yield _commit(f"verify-{label}", verify, needs, done)
-    if needs != (f"download-{label}",):
+    yield _commit(VERIFY.id(label), verify, needs, done)
+    if needs != (DOWNLOAD.id(label),):
         # A complete file that failed the last check is useless to a later attempt, unlike an unfinished one.
-        refused = discard(download.part, f"refused-{label}", (f"download-{label}",))
+        refused = discard(download.part, f"refused-{label}", (DOWNLOAD.id(label),))
         yield dataclasses.replace(refused, unless=(*done, *needs))
 
 
@@ -252,7 +254,7 @@ def downloaded(download: Download, results: t.Mapping[str, CallResult]) -> dict[
         results: results of `calls`, by id.
     """
     for label, source in _labelled(download, results):
-        verify = results.get(f"verify-{label}")
+        verify = results.get(VERIFY.id(label))
         if verify is not None and verify.ok and verify.skipped is None and isinstance(verify.first, t.Mapping):
             return {**verify.first, "source": redact_url(source.url)}
     return None
@@ -261,7 +263,7 @@ def downloaded(download: Download, results: t.Mapping[str, CallResult]) -> dict[
 def _labelled(download: Download, results: t.Mapping[str, CallResult]) -> list[tuple[str, DownloadSource]]:
     """Return the attempts that were made, by the suffix of their calls' ids."""
     # The first source has two attempts if there was an unfinished download.
-    first = [download.sources[0]] if f"verify-{len(download.sources)}" in results else []
+    first = [download.sources[0]] if VERIFY.id(str(len(download.sources))) in results else []
     numbered = [(str(index), source) for index, source in enumerate([*first, *download.sources])]
     return [*numbered, ("again", download.sources[-1])]
 
@@ -275,8 +277,8 @@ def _why(label: str, results: t.Mapping[str, CallResult], route: curl.DownloadRo
     for result in _inside(label).results(results).values():
         if result.error is not None:
             return archive_members.describe_failure(result) or str(result.error)
-    form, verify = results.get(f"form-{label}"), results.get(f"verify-{label}")
-    download = results.get(f"download-{label}")
+    form, verify = results.get(f"form-{label}"), results.get(VERIFY.id(label))
+    download = results.get(DOWNLOAD.id(label))
     odd = ""
     if form is not None and form.error is not None:
         odd = "the downloaded file does not have the format of its name (an HTML page?)"

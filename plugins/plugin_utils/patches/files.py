@@ -11,9 +11,9 @@ import dataclasses
 import typing as t
 
 from ...module_utils.redaction.urls import redact_url
-from ..downloads import curl
+from ..downloads import attempts, curl
 from ..downloads.curl_errors import describe_curl_error
-from ..remote.upload import join_calls, join_scope
+from ..remote.upload import COMMIT, join_calls, join_scope
 from ..resources.artifact import Artifact
 from ..windows.signatures import SIGNATURE, is_thumbprint, signed_by, signer
 from ..wire.calls import action, query
@@ -261,16 +261,17 @@ def _missing(file: PatchFile, index: int, have: CallResult, results: t.Mapping[s
     source = file.local or redact_url(file.url)
     steps = (_download_scope(index), join_scope(index))
     errors = [
-        (name, result)
+        (scope.own(name), result)
         for name, result in results.items()
-        if result.error is not None and any(name in scope for scope in steps)
+        for scope in steps
+        if result.error is not None and name in scope
     ]
     for name, result in reversed(errors):
-        if "verify" in name or "commit" in name:
+        if name in attempts.VERIFY or name == COMMIT:
             if result.error and "ChecksumMismatch" in result.error.id:
                 return f"{source} does not have the expected SHA-256: {result.error.message}"
             continue
-        if "download" in name and result.exit_code is not None:
+        if name in attempts.DOWNLOAD and result.exit_code is not None:
             return f"{source} was not downloaded: {describe_curl_error(result.exit_code)}"
     if errors:
         return f"{source} was not transferred: {errors[0][1].error}"

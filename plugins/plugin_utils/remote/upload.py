@@ -17,6 +17,8 @@ from .protocol import RemoteNode
 
 PIECE = 32 * 1024 * 1024
 """Bytes of a piece; more if a file would have too many pieces for one command line of cmd.exe (8191 characters)."""
+COMMIT = "commit"
+"""Id, in the scope of its file, of the call that verifies an uploaded file."""
 _PIECES = 40
 _BLOCK = 1024 * 1024
 
@@ -122,7 +124,7 @@ def join_calls(target: str, digest: str, count: int, index: int, destination: st
         calls.append(action(scope.id("copy"), "cmd.exe", arguments=arguments, timeout=1800, long=True))
         needs = (scope.id("copy"),)
     commit: dict[str, Json] = {"path": whole, "destination": destination or target, "sha256": digest}
-    calls.append(action(scope.id("commit"), "@commit-file", commit, select=("sha256",), needs=needs))
+    calls.append(action(scope.id(COMMIT), "@commit-file", commit, select=("sha256",), needs=needs))
     # Wrong pieces are useless to a later attempt.
     drop: dict[str, Json] = {"Path": f"{target}.piece-*", "Force": True, "ErrorAction": "SilentlyContinue"}
     calls.append(action(scope.id("drop"), "Remove-Item", drop))
