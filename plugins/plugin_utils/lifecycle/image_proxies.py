@@ -13,13 +13,14 @@ import typing as t
 
 from ...module_utils.redaction.urls import has_user
 from ..engine import managed_marks
+from ..windows import node_paths
 from ..windows.registry_calls import remove_value, set_value
+from ..windows.registry_keys import ENVIRONMENT
 from ..wire.calls import action, query
 from ..wire.messages import Call, Json, Observation
 
-DOCKER_CONFIGURATION = "C:\\ProgramData\\docker\\config\\daemon.json"
+DOCKER_CONFIGURATION = f"{node_paths.DOCKER_DATA}\\config\\daemon.json"
 """Default path of dockerd's settings."""
-_ENVIRONMENT = "HKLM:\\SYSTEM\\CurrentControlSet\\Control\\Session Manager\\Environment"
 _SERVICES = ("containerd", "docker", "cri-dockerd", "buildkitd", "kubelet", "kube-proxy", "flanneld")
 """Services for which the collection sets an environment."""
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy", "ftp_proxy", "no_proxy")
@@ -37,7 +38,7 @@ class PasswordFinding:
 
 def calls(docker_configuration: str = DOCKER_CONFIGURATION) -> tuple[Call, ...]:
     """Return the calls. Their results contain passwords."""
-    values: list[Json] = [{"path": _ENVIRONMENT}, {"path": managed_marks.KEY}]
+    values: list[Json] = [{"path": ENVIRONMENT}, {"path": managed_marks.KEY}]
     values += [{"path": _service_key(name), "name": "Environment"} for name in _SERVICES]
     docker: dict[str, Json] = {"paths": [docker_configuration], "content": True}
     return (

@@ -15,10 +15,10 @@ from ..hns.facts import uplink
 from ..resources.computer_name import NETBIOS
 from ..windows import windows_info
 from ..windows.node_paths import KUBELET_CONF, NETWORK_RECORD
+from ..windows.registry_keys import KUBELET_SERVICE
 from ..wire.calls import query
 from ..wire.messages import Call, Observation
 
-_SERVICE_KEY = "HKLM:\\SYSTEM\\CurrentControlSet\\Services\\kubelet"
 _SERVER = re.compile(r"^\s*server:\s*[\"']?(\S+?)[\"']?\s*$", re.MULTILINE)
 
 
@@ -55,7 +55,9 @@ def calls(name: str = "") -> tuple[Call, ...]:
         *([resolve] if name else []),
         windows_info.call(),
         query("kubeconfig", "@read-file", {"paths": [KUBELET_CONF, NETWORK_RECORD], "content": True}, on_error="stop"),
-        query("service", "@read-registry", {"values": [{"path": _SERVICE_KEY, "name": "ImagePath"}]}, on_error="stop"),
+        query(
+            "service", "@read-registry", {"values": [{"path": KUBELET_SERVICE, "name": "ImagePath"}]}, on_error="stop"
+        ),
         *uplink.calls(),
     )
 

@@ -24,7 +24,7 @@ from ..windows.sddl import ADMINISTRATORS_ONLY_FILE
 from . import registry_settings, toml
 from .registry_settings import MirrorSettings, RegistrySettings, ServerSettings
 
-DOCKER_CERTS = "C:\\ProgramData\\docker\\certs.d"
+DOCKER_CERTS = f"{node_paths.DOCKER_DATA}\\certs.d"
 DOCKER_CONFIG = f"{node_paths.PROGRAM_DATA}\\docker"
 BUILDKIT_CONFIG = "C:\\ProgramData\\buildkitd\\buildkitd.toml"
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")

@@ -26,7 +26,7 @@ _ARGUMENTS = (
     f"--bootstrap-kubeconfig={node_paths.BOOTSTRAP_KUBELET_CONF}",
     f"--kubeconfig={node_paths.KUBELET_CONF}",
     f"--config={node_paths.KUBELET_CONFIG}",
-    "--config-dir=C:\\etc\\kubernetes\\kubelet.conf.d",
+    f"--config-dir={node_paths.KUBELET_DROPINS}",
     f"--cert-dir={node_paths.KUBELET_PKI}",
 )
 

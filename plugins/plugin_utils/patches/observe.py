@@ -10,6 +10,7 @@ import re
 import typing as t
 
 from ..remote.node import FOLDER
+from ..windows import registry_keys
 from ..windows import windows_info as node_header
 from ..windows.node_paths import TRUSTED_FOLDER
 from ..windows.registry_calls import make_key, remove_value, set_value
@@ -29,9 +30,7 @@ BATCH_KEY, JOB_KEY = "patches-", "patches-wu-"
 PID = "ansible_async_watchdog_pid"
 """Key in the status file of Ansible's async wrapper: the process that does the work."""
 
-_SECURE_BOOT = "HKLM:\\SYSTEM\\CurrentControlSet\\Control\\SecureBoot\\State"
-_CONTROL = "HKLM:\\SYSTEM\\CurrentControlSet\\Control"
-_SERVICING = "HKLM:\\SOFTWARE\\Microsoft\\Windows\\CurrentVersion\\Component Based Servicing\\RebootPending"
+_SECURE_BOOT = f"{registry_keys.CONTROL}\\SecureBoot\\State"
 _DISABLED = 4
 _EVENTS = 300
 _KB = re.compile(r"\bKB(\d{6,7})\b", re.IGNORECASE)
@@ -85,9 +84,9 @@ def calls(patches: t.Sequence[Patch]) -> tuple[Call, ...]:
     """Return the calls that observe the node; each one records its error and the batch continues."""
     registry: list[Json] = [
         {"path": _SECURE_BOOT, "name": "UEFISecureBootEnabled"},
-        {"path": _CONTROL, "name": "SystemStartOptions"},
+        {"path": registry_keys.CONTROL, "name": "SystemStartOptions"},
         {"path": MARKER},
-        *({"path": f"{_CONTROL[:-8]}\\Services\\{name}", "name": "Start"} for name in SERVICES),
+        *({"path": f"{registry_keys.CONTROL[:-8]}\\Services\\{name}", "name": "Start"} for name in SERVICES),
     ]
     paths: list[Json] = [CACHE]
     for patch in patches:
@@ -150,7 +149,7 @@ def settle_calls(seconds: float) -> tuple[Call, ...]:
         query(
             "settle.pending",
             "@read-registry",
-            {"values": [{"path": _SERVICING}]},
+            {"values": [{"path": registry_keys.SERVICING_REBOOT}]},
             select=("key_exists",),
             until={"key_exists": False},
             retries=min(short, 3),

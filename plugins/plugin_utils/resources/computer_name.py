@@ -11,11 +11,11 @@ import typing as t
 from ..engine.changes import Reboot, objects, only, update
 from ..engine.resource import Change, Resource
 from ..values.errors import ResourceError
+from ..windows.registry_keys import COMPUTER_NAMES
 from ..windows.windows_info import WindowsInfo
 from ..wire.calls import action, query
 from ..wire.messages import Call, Json, Results
 
-_KEY = r"HKLM:\SYSTEM\CurrentControlSet\Control\ComputerName"
 NETBIOS = 15
 """Maximum length of a NetBIOS name; two nodes with the same first characters collide."""
 
@@ -35,7 +35,8 @@ class ComputerName(Resource):
 
     def observe(self) -> tuple[Call, ...]:
         values: list[Json] = [
-            {"path": f"{_KEY}\\{which}", "name": "ComputerName"} for which in ("ComputerName", "ActiveComputerName")
+            {"path": f"{COMPUTER_NAMES}\\{which}", "name": "ComputerName"}
+            for which in ("ComputerName", "ActiveComputerName")
         ]
         return (query("names", "@read-registry", {"values": values}, select=("path", "value")),)
 

@@ -23,6 +23,7 @@ from ..image_stores.store import (
 )
 from ..values.errors import ResourceError
 from ..values.image_reference import DIGEST, ImageReference
+from ..windows import node_paths
 from ..windows.windows_info import WindowsInfo
 from ..wire.messages import Call, CallResult, Results
 
@@ -50,9 +51,7 @@ class InStore(Resource):
         default="C:\\Program Files\\containerd\\crictl\\crictl.exe",
         metadata={"help": "CRI's client, which pulls."},
     )
-    cri_endpoint: str = dataclasses.field(
-        default="npipe:////./pipe/containerd-containerd", metadata={"help": "containerd's pipe."}
-    )
+    cri_endpoint: str = dataclasses.field(default=node_paths.CONTAINERD_PIPE, metadata={"help": "containerd's pipe."})
     docker: str = dataclasses.field(
         default="C:\\Program Files\\docker\\docker.exe", metadata={"help": "Docker's client on the node."}
     )
@@ -84,13 +83,13 @@ class InStore(Resource):
     def store(self) -> Store:
         """The runtime's image store."""
         if self.runtime == "docker":
-            path = self.store_dir or "C:\\ProgramData\\docker"
+            path = self.store_dir or node_paths.DOCKER_DATA
             return DockerStore(docker=self.docker, path=path, config_dir=self.docker_config)
         return ContainerdStore(
             ctr=self.ctr,
             crictl=self.crictl,
             endpoint=self.cri_endpoint,
-            path=self.store_dir or "C:\\ProgramData\\containerd",
+            path=self.store_dir or node_paths.CONTAINERD_DATA,
             hosts_dir=self.hosts_dir,
             environment=self.environment,
         )

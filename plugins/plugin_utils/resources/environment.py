@@ -12,11 +12,10 @@ from ..engine import managed_marks
 from ..engine.changes import create, objects, only, remove, update
 from ..engine.resource import Change, Resource
 from ..values.errors import ResourceError
+from ..windows.registry_keys import ENVIRONMENT
 from ..windows.windows_info import WindowsInfo
 from ..wire.calls import action, query
 from ..wire.messages import Call, Json, Results
-
-KEY = r"HKLM:\SYSTEM\CurrentControlSet\Control\Session Manager\Environment"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -70,7 +69,9 @@ class Environment(Resource):
     def observe(self) -> tuple[Call, ...]:
         note: list[Json] = [managed_marks.registry_entry(self)] if self.managed else []
         # A value that is removed because of a record need not be read; it may be a secret of other software.
-        value: list[Json] = [] if self.managed and self.state == "absent" else [{"path": KEY, "name": self.name}]
+        value: list[Json] = (
+            [] if self.managed and self.state == "absent" else [{"path": ENVIRONMENT, "name": self.name}]
+        )
         values: list[Json] = [*value, *note]
         return (query("value", "@read-registry", {"values": values}),)
 

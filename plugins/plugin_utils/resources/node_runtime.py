@@ -12,11 +12,11 @@ from ..engine.changes import ObservationError, objects, only
 from ..engine.resource import Change, Resource
 from ..values.errors import ResourceError
 from ..windows import command_line, node_paths
+from ..windows.registry_keys import KUBELET_SERVICE
 from ..windows.windows_info import WindowsInfo
 from ..wire.calls import query
 from ..wire.messages import Call, Json, Results
 
-_SERVICE = "HKLM:\\SYSTEM\\CurrentControlSet\\Services\\kubelet"
 ENDPOINTS: t.Mapping[str, str] = {
     "containerd": node_paths.CONTAINERD_PIPE,
     "docker": node_paths.CRI_DOCKERD_PIPE,
@@ -48,7 +48,7 @@ class NodeRuntime(Resource):
             query(
                 "service",
                 "@read-registry",
-                {"values": [{"path": _SERVICE, "name": "ImagePath"}]},
+                {"values": [{"path": KUBELET_SERVICE, "name": "ImagePath"}]},
                 select=("exists", "value"),
             ),
         )

@@ -10,6 +10,7 @@ import typing as t
 from ..node_resources.downloads import Proxy
 from ..node_resources.services import DOCKER_RUNTIMES
 from ..node_resources.variables import Variables
+from ..windows import node_paths
 
 _PAUSE = "registry.k8s.io/pause:3.10.2"
 _HOST_PROCESS = (
@@ -24,8 +25,7 @@ def cri_socket(runtime: str) -> str:
     Args:
         runtime: value of `container_runtime`.
     """
-    pipe = "cri-dockerd" if runtime in DOCKER_RUNTIMES else "containerd-containerd"
-    return f"npipe:////./pipe/{pipe}"
+    return node_paths.CRI_DOCKERD_PIPE if runtime in DOCKER_RUNTIMES else node_paths.CONTAINERD_PIPE
 
 
 def base_images(store: str, pause: str, host_process: str) -> list[str]:

@@ -9,25 +9,22 @@ import typing as t
 
 from ..wire.calls import query
 from ..wire.messages import Call, CallResult, Json
-from . import windows_versions
+from . import registry_keys, windows_versions
 
 CALL_ID = "node.header"
 
 _CURRENT_VERSION = "HKLM:\\SOFTWARE\\Microsoft\\Windows NT\\CurrentVersion"
-_NAMES = "HKLM:\\SYSTEM\\CurrentControlSet\\Control\\ComputerName"
-_SERVICING = "HKLM:\\SOFTWARE\\Microsoft\\Windows\\CurrentVersion\\Component Based Servicing\\RebootPending"
 _UPDATE = "HKLM:\\SOFTWARE\\Microsoft\\Windows\\CurrentVersion\\WindowsUpdate\\Auto Update\\RebootRequired"
-_SESSION = "HKLM:\\SYSTEM\\CurrentControlSet\\Control\\Session Manager"
 
 _VALUES: tuple[tuple[str, str | None], ...] = (
     (_CURRENT_VERSION, "CurrentBuild"),
     (_CURRENT_VERSION, "UBR"),
     (_CURRENT_VERSION, "ProductName"),
     (_CURRENT_VERSION, "InstallationType"),
-    (f"{_NAMES}\\ComputerName", "ComputerName"),
-    (f"{_NAMES}\\ActiveComputerName", "ComputerName"),
-    (_SESSION, "PendingFileRenameOperations"),
-    (_SERVICING, None),
+    (f"{registry_keys.COMPUTER_NAMES}\\ComputerName", "ComputerName"),
+    (f"{registry_keys.COMPUTER_NAMES}\\ActiveComputerName", "ComputerName"),
+    (registry_keys.SESSION_MANAGER, "PendingFileRenameOperations"),
+    (registry_keys.SERVICING_REBOOT, None),
     (_UPDATE, None),
 )
 
@@ -98,12 +95,12 @@ def read(result: CallResult) -> WindowsInfo:
     def value(path: str, name: str) -> t.Any:
         return entries[path, name].get("value")
 
-    new_name = str(value(f"{_NAMES}\\ComputerName", "ComputerName") or "")
-    active_name = str(value(f"{_NAMES}\\ActiveComputerName", "ComputerName") or "")
+    new_name = str(value(f"{registry_keys.COMPUTER_NAMES}\\ComputerName", "ComputerName") or "")
+    active_name = str(value(f"{registry_keys.COMPUTER_NAMES}\\ActiveComputerName", "ComputerName") or "")
     pending = {
-        "servicing": bool(entries[_SERVICING, None].get("key_exists")),
+        "servicing": bool(entries[registry_keys.SERVICING_REBOOT, None].get("key_exists")),
         "update": bool(entries[_UPDATE, None].get("key_exists")),
-        "file_rename": bool(value(_SESSION, "PendingFileRenameOperations")),
+        "file_rename": bool(value(registry_keys.SESSION_MANAGER, "PendingFileRenameOperations")),
         "computer_name": bool(active_name) and new_name.lower() != active_name.lower(),
     }
     return WindowsInfo(

@@ -106,11 +106,11 @@ def test_every_answer_of_an_installer_says_why() -> None:
         ),
         "no room to commit": (
             patch(".msu"),
-            {"get-0.download-0": done(exit_code=0), "get-0.commit": error("no room"), "have-0": error()},
+            {"get-0.download-0": done(exit_code=0), "get-0.verify-0": error("no room"), "have-0": error()},
         ),
         "a pushed file's wrong bytes": (
             dataclasses.replace(patch(".msu"), file=PatchFile(name="a.msu", sha256="0" * 64, local="/srv/a.msu")),
-            {"join-0.verify": error("it has b", "ChecksumMismatch,X"), "have-0": error()},
+            {"join-0.commit": error("it has b", "ChecksumMismatch,X"), "have-0": error()},
         ),
         "only test signing": (patch(".msu"), {"testsigning": done(exit_code=0)}),
         "test signing was skipped": (patch(".msu"), {"testsigning": SKIPPED, "install": done(exit_code=0)}),

@@ -1,0 +1,16 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Keys of the registry that several packages read or write."""
+
+from __future__ import annotations
+
+CONTROL = "HKLM:\\SYSTEM\\CurrentControlSet\\Control"
+COMPUTER_NAMES = f"{CONTROL}\\ComputerName"
+"""Its subkeys hold the computer name after the next boot, and the one in use."""
+SESSION_MANAGER = f"{CONTROL}\\Session Manager"
+ENVIRONMENT = f"{SESSION_MANAGER}\\Environment"
+"""Environment variables of the machine."""
+SERVICES = "HKLM:\\SYSTEM\\CurrentControlSet\\Services"
+KUBELET_SERVICE = f"{SERVICES}\\kubelet"
+SERVICING_REBOOT = "HKLM:\\SOFTWARE\\Microsoft\\Windows\\CurrentVersion\\Component Based Servicing\\RebootPending"
+"""It exists while an update or a feature waits for a reboot."""
