@@ -27,6 +27,7 @@ class Module:
     """What the modules need of AnsibleModule."""
 
     def __init__(self, kubeconfig: Path, purposes: tuple[str, ...] = ()) -> None:
+        self.no_log_values: set[str] = set()
         self.params: dict[str, Any] = {"kubeconfig": str(kubeconfig), "context": None, "nodes": None, "verify_ca": True}
         self.params["purposes"] = list(purposes)
 
@@ -78,7 +79,7 @@ def test_somebody_with_no_rights_is_told_all_of_them(user: User) -> None:
     module = user()
     lacking = missing(ClusterClient(module), NEEDS)
     for text in (
-        "create, delete secrets in namespace kube-system (to make and delete bootstrap tokens)",
+        "create, delete secrets in namespace kube-system (to create and delete bootstrap tokens)",
         "get, create, patch daemonsets.apps kube-proxy-windows in namespace kube-system",
         "get configmaps cluster-info in namespace kube-public (to find the control plane)",
         "create pods/eviction (to evict pods)",
