@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 
-# Owners and access lists of files and folders.
-
-# The first junction or symbolic link on a path: what is set behind one is set somewhere else.
 function Get-Link([string]$Path) {
     $link = $null
     for ($at = [System.IO.Path]::GetFullPath($Path); $at; $at = [System.IO.Path]::GetDirectoryName($at)) {
@@ -25,22 +22,21 @@ function New-Security([bool]$Folder, [string]$Sddl, [string]$Sections) {
     return $acl
 }
 
-# What the SDDL names. The owner first: who owns a thing may always set its list.
+# The owner first: an owner can always set the access list.
 function Set-Sddl([string]$Path, [string]$Sddl) {
     Assert-NoLink $Path
     $item = Get-Item -LiteralPath $Path -Force
     foreach ($section in @(@('O:', 'Owner'), @('D:', 'Access'))) {
         if ($Sddl -cnotmatch $section[0]) { continue }
         $acl = New-Security $item.PSIsContainer -Sddl $Sddl -Sections $section[1]
-        # .NET Framework has it as a method, .NET as an extension. Set-Acl would write the group as well.
+        # Not Set-Acl: it would also write the group.
         if ($PSVersionTable.PSVersion.Major -lt 6) { $item.SetAccessControl($acl) }
         else { [System.IO.FileSystemAclExtensions]::SetAccessControl($item, $acl) }
     }
-    # Whoever owned it until now could put a link into its place meanwhile.
+    # The previous owner may have put a link in its place.
     Assert-NoLink $Path
 }
 
-# A new folder has its owner and list from its first moment: nobody can put something in before.
 function New-Folder([string]$Path, [string]$Sddl, [string]$Existing) {
     Assert-NoLink $Path
     if (-not [System.IO.Directory]::Exists($Path)) {
@@ -49,7 +45,7 @@ function New-Folder([string]$Path, [string]$Sddl, [string]$Existing) {
         else { [System.IO.FileSystemAclExtensions]::Create([System.IO.DirectoryInfo]::new($Path), $acl) }
     }
     elseif ($Existing -eq 'leave') { return }
-    # It may have been there before, or come meanwhile.
+    # CreateDirectory does nothing if another process has created the folder.
     Set-Sddl $Path $Sddl
     if ($Existing -eq 'empty' -and [System.IO.Directory]::GetFileSystemEntries($Path).Length) {
         throw (New-Failure 'ResourceExists' 'FolderNotEmpty' "$Path was made meanwhile, and is not empty")

@@ -1,8 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 
-# What docs/wire.md allows in a batch: types, ids, references. Nothing runs of one that it does not allow.
-
 $kinds = @{
     batch = @{ mode = 'string'; key = 'string', 'null'; wait = 'number'; forget = 'list of string'; calls = 'list' }
     call = @{
@@ -23,7 +21,7 @@ $verbs = @(
     '@read-file', '@write-file', '@commit-file', '@read-registry', '@set-environment', '@wait-port', '@stop-if'
     '@barrier', '@fail', '@move-path', '@copy-file', '@set-acl', '@make-directory', '@free-space', '@port-pools'
 )
-# The largest values; .NET counts waits as milliseconds in 31 bits.
+# .NET counts waits as milliseconds in an Int32.
 $most = [ordered]@{ retries = 10000; delay = 86400; timeout = 86400 }
 
 function Get-Kind($Value) {
@@ -36,13 +34,12 @@ function Get-Kind($Value) {
     return 'integer'
 }
 
-# What a value is, if none of the kinds allows it.
 function Get-WrongKind($Value, [string[]]$Kinds) {
     $kind = Get-Kind $Value
     foreach ($allowed in $Kinds) {
         if ($allowed -eq $kind -or ($allowed -eq 'number' -and $kind -eq 'integer')) { return }
         if (-not $allowed.StartsWith("$kind of ")) { continue }
-        # Not `.Values`: that would be the member of this name where there is one.
+        # Not `.Values`: that would be an entry with this name.
         foreach ($member in $Value.GetEnumerator()) {
             if ($kind -eq 'object') { $member = $member.Value }
             $found = "$kind of $(Get-Kind $member)"
@@ -57,7 +54,6 @@ function Assert-Kind($Entry, [string]$What, $Allowed) {
     if ($Entry -isnot [System.Collections.IDictionary]) { throw "a $What has to be an object" }
     foreach ($pair in $Entry.GetEnumerator()) {
         if ($Allowed.Keys -cnotcontains $pair.Key) { throw "unknown key in ${What}: $(ConvertTo-BatchJson $pair.Key)" }
-        # Most are, and a call of a function costs time.
         if ($pair.Value -is [string] -and $Allowed[$pair.Key] -contains 'string') { continue }
         $wrong = Get-WrongKind $pair.Value $Allowed[$pair.Key]
         if ($wrong) { throw "wrong type of $(ConvertTo-BatchJson $pair.Key) in ${What}: $wrong" }
@@ -123,7 +119,6 @@ function Assert-Batch($Batch) {
     }
 }
 
-# The batch of a text. Throws why it is none.
 function Read-Batch($Text) {
     if ($Text -isnot [string]) { throw 'the argument batch has to be a string of JSON' }
     $size = [System.Text.Encoding]::UTF8.GetByteCount($Text)

@@ -1,13 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 
-# Files that others may have open: hashes, moves and deletions that try again, and who holds a file.
-
-# The low half of an HRESULT of Windows (0x8007nnnn); another number for all else.
+# The Win32 code of an HRESULT 0x8007nnnn.
 function Get-Win32Code($Exception) { return $Exception.HResult + 2147024896 }
 
-# Whether another has the file open: sharing and lock violations, and what ReplaceFile says of them.
-# https://learn.microsoft.com/windows/win32/api/winbase/nf-winbase-replacefilew
 function Test-Held($Exception) { return (Get-Win32Code $Exception) -in 32, 33, 1175, 1176, 1177 }
 
 function Test-Item([string]$Path) { return [System.IO.File]::Exists($Path) -or [System.IO.Directory]::Exists($Path) }
@@ -20,7 +16,7 @@ function Assert-Item([string]$Path) {
     }
 }
 
-# File.Replace would delete a file that is put into its own place.
+# File.Replace deletes a file that replaces itself.
 function Assert-Apart([string]$Path, [string]$Destination) {
     $from = [System.IO.Path]::GetFullPath($Path).TrimEnd([char]'\', [char]'/')
     $to = [System.IO.Path]::GetFullPath($Destination).TrimEnd([char]'\', [char]'/')
@@ -32,11 +28,10 @@ function Add-Parent([string]$Path) {
     $null = [System.IO.Directory]::CreateDirectory([System.IO.Path]::GetDirectoryName($Path))
 }
 
-# Others may go on reading, writing and moving it.
 function Open-Shared([string]$Path) { return [System.IO.File]::Open($Path, 'Open', 'Read', 'ReadWrite, Delete') }
 
 function Get-Sha([string]$Path, [string]$Algorithm = 'SHA256') {
-    # By path, Get-FileHash would fail while anybody writes.
+    # With a path, Get-FileHash fails while the file is open for writing.
     $stream = Open-Shared $Path
     try { return (Get-FileHash -InputStream $stream -Algorithm $Algorithm).Hash.ToLowerInvariant() }
     finally { $stream.Dispose() }
@@ -53,17 +48,13 @@ function Read-SharedText([string]$Path) {
     try { return [System.IO.StreamReader]::new($stream).ReadToEnd() } finally { $stream.Dispose() }
 }
 
-# Files below a folder that may be open; a folder that cannot be listed has none that we know.
 function Get-FileBelow([string]$Path) {
     try { return @([System.IO.Directory]::GetFiles($Path, '*', 'AllDirectories') | Select-Object -First 500) }
     catch { $null = 'it cannot be listed' }
 }
 
-# Names of the processes that have files open, as far as Windows' Restart Manager knows them.
-# https://learn.microsoft.com/windows/win32/api/restartmanager/nf-restartmanager-rmgetlist
 function Get-Holder([string[]]$Paths) {
     try {
-        # Compiled only here, where a batch has failed already.
         $import = '[DllImport("rstrtmgr.dll", CharSet = CharSet.Unicode)] public static extern int'
         $native = Add-Type -Namespace 'Winkube' -Name 'RestartManager' -PassThru -MemberDefinition @(
             "$import RmStartSession([Out] int[] session, int flags, [Out] byte[] key);"
@@ -75,7 +66,7 @@ function Get-Holder([string[]]$Paths) {
         if ($native::RmStartSession($session, 0, [byte[]]::new(66))) { return }
         try {
             if ($native::RmRegisterResources($session[0], $Paths.Count, $Paths, 0, $null, 0, $null)) { return }
-            # An RM_PROCESS_INFO has 668 bytes; it begins with the process id, and its name of 256 characters is at 12.
+            # RM_PROCESS_INFO: 668 bytes; process id at 0, name (256 characters) at 12.
             $count = [int[]]@(16)
             $list = [byte[]]::new(16 * 668)
             if ($native::RmGetList($session[0], [int[]]::new(1), $count, $list, [int[]]::new(1))) { return }
@@ -89,17 +80,15 @@ function Get-Holder([string[]]$Paths) {
     catch { $null = 'nobody knows' }
 }
 
-# Scanners and indexers let go of a file within seconds: what fails because of them is tried again for ten.
 function Invoke-FileAction([string]$Action, [string]$Path, [string]$Destination) {
     $clock = [System.Diagnostics.Stopwatch]::StartNew()
     for ($pause = 100; $true; $pause = [Math]::Min(2 * $pause, 2000)) {
         try {
             if ($Action -eq 'delete') { [System.IO.File]::Delete($Path) }
             elseif ($Action -eq 'remove') { Remove-Item -LiteralPath $Path -Recurse -Force -ErrorAction Stop }
-            # Moves files as well.
+            # Also moves files.
             elseif ($Action -eq 'move') { [System.IO.Directory]::Move($Path, $Destination) }
-            # Keeps the access list of the file that it replaces. $null would be passed as an empty name. After error
-            # 1176 there is nothing any more to be replaced.
+            # Keeps the replaced file's access list. $null would be passed as ''.
             elseif ([System.IO.File]::Exists($Destination)) {
                 [System.IO.File]::Replace($Path, $Destination, [NullString]::Value)
             }
@@ -108,14 +97,11 @@ function Invoke-FileAction([string]$Action, [string]$Path, [string]$Destination)
         }
         catch {
             $reason = $_.Exception.GetBaseException()
-            # What is open below a folder denies access to it, as missing rights do.
-            # https://github.com/isaacs/node-graceful-fs/blob/main/polyfills.js ("A/V software can lock the directory")
             $below = $Action -eq 'move' -and (Get-Win32Code $reason) -eq 5 -and [System.IO.Directory]::Exists($Path)
             if (-not $below -and -not (Test-Held $reason)) { throw }
             if ($clock.Elapsed.TotalSeconds -ge 10) {
                 $files = @(@($Path, $Destination) -ne '')
                 $holders = @(if ($below) { Get-Holder @(Get-FileBelow $Path) } else { Get-Holder $files })
-                # Then it may be missing rights.
                 if ($below -and -not $holders.Count) { throw }
                 $who = if ($holders.Count) { $holders -join ', ' } else { 'another process' }
                 $message = "$($files -join ' or ') is held open by ${who}: $($reason.Message)"

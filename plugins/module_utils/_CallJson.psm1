@@ -1,8 +1,7 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 
-# JSON of batches and observations.
-# 5.1's own parser has a size limit, 7's makes dates of texts; 5.1's writer unrolls lists and writes enums as numbers.
+# Windows PowerShell's JSON cmdlets limit the size and unroll lists; PowerShell 7's turn strings into dates.
 
 function ConvertFrom-BatchJson([string]$Text) {
     $root = [System.Collections.ArrayList]::new()
@@ -21,7 +20,7 @@ function ConvertFrom-BatchJson([string]$Text) {
         $parent = $stack.Peek()
         if ($token[0] -eq '"') {
             $value = $token.Substring(1, $token.Length - 2)
-            # JSON's escapes are a part of those of regular expressions.
+            # JSON's escapes are a subset of those of regular expressions.
             if ($value.IndexOf([char]'\') -ge 0) { $value = [regex]::Unescape($value) }
             if ($parent -is [System.Collections.IDictionary] -and $null -eq $name) { $name = $value; continue }
         }
@@ -32,7 +31,6 @@ function ConvertFrom-BatchJson([string]$Text) {
         elseif ($token -ceq 'null') { $value = $null }
         elseif ($token -match '^-?(0|[1-9][0-9]{0,8})$') { $value = [int]$token }
         elseif ($token -match '^-?[1-9][0-9]{9,17}$') { $value = [long]$token }
-        # A double would round them.
         elseif ($token -match '^-?[1-9][0-9]{18,27}$') { $value = [decimal]$token }
         elseif ($token -match '^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$') {
             $value = [double]::Parse($token, [cultureinfo]::InvariantCulture)
@@ -47,12 +45,11 @@ function ConvertFrom-BatchJson([string]$Text) {
 }
 
 function ConvertTo-JsonString([string]$Text) {
-    # Most of what travels needs no escapes.
     if (-not [regex]::IsMatch($Text, '[^ !#-\[\]-~]')) { return '"' + $Text + '"' }
     $Text = $Text.Replace('\', '\\').Replace('"', '\"').Replace("`r", '\r').Replace("`n", '\n').Replace("`t", '\t')
-    # ASCII only: no console's code page can change it on its way.
+    # ASCII only: a console's code page could change other characters.
     if ([regex]::IsMatch($Text, '[^ -~]')) {
-        # A limit may have cut a character in two.
+        # Half a surrogate pair becomes U+FFFD.
         $utf8 = [System.Text.Encoding]::UTF8
         $Text = $utf8.GetString($utf8.GetBytes($Text))
         $Text = [regex]::Replace($Text, '[^ -~]', { param($Match) '\u{0:x4}' -f [int]$Match.Value[0] })
@@ -61,10 +58,8 @@ function ConvertTo-JsonString([string]$Text) {
 }
 
 function Add-Json([System.Text.StringBuilder]$Json, $Value, [int]$Depth) {
-    # Texts are most of an answer, and all of the rest costs time.
     if ($Value -is [string]) { $null = $Json.Append((ConvertTo-JsonString $Value)); return }
-    # PSObject wraps nearly everything that a pipeline gives: what is inside decides.
-    # Never `$base = if ...`: a list would go through the pipeline, and come out as its only member.
+    # Not `$base = if ...`: the pipeline would unroll a list.
     $base = $null
     if ($null -ne $Value) { $base = $Value.psobject.BaseObject }
     $invariant = [cultureinfo]::InvariantCulture
@@ -84,7 +79,6 @@ function Add-Json([System.Text.StringBuilder]$Json, $Value, [int]$Depth) {
         if ($base -is [System.Collections.IDictionary]) { $members = $base.GetEnumerator() }
         else { $members = $Value.psobject.Properties }
         foreach ($member in $members) {
-            # An entry of a dictionary has a key, a property a name.
             $name = $member.Key
             if ($null -eq $name) { $name = $member.Name }
             $null = $Json.Append($separator).Append((ConvertTo-JsonString "$name")).Append(':')
@@ -108,7 +102,7 @@ function Add-Json([System.Text.StringBuilder]$Json, $Value, [int]$Depth) {
 
 function ConvertTo-BatchJson($Value) {
     $json = [System.Text.StringBuilder]::new()
-    # Output objects lie two below a call's result, and may themselves be four deep.
+    # Output objects are two levels below the root.
     Add-Json $json -Value $Value -Depth (-2)
     return $json.ToString()
 }

@@ -1,22 +1,18 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 
-# Objects of batches: properties by path, comparison, what is bound to parameters, errors.
-
 function Get-ObjectProperty($Object, [string]$Path) {
     foreach ($name in $Path.Split('.')) {
         if ($null -eq $Object) { break }
         try { $Object = $Object.$name } catch { $Object = $null }
     }
-    # The comma keeps a list with one member a list: the pipeline unrolls the outer one only.
     return , $Object
 }
 
-# What is wanted of each property, looked up once for all objects: many values cost no more than one.
 function ConvertTo-Wanted($Where) {
     $wanted = [System.Collections.Generic.List[object]]::new()
     if ($null -eq $Where) { return , $wanted }
-    # Not `.Keys`: that would be the property of this name where one is asked for.
+    # Not `.Keys`: that would be an entry with this name.
     foreach ($entry in $Where.GetEnumerator()) {
         $exists = if ($entry.Value -is [System.Collections.IDictionary]) { $entry.Value['exists'] }
         if ($exists -isnot [bool]) { $exists = $null }
@@ -51,7 +47,7 @@ function ConvertTo-Argument($Value) {
     return $Value
 }
 
-# docs/wire.md, "How verbs fail": PowerShell has no category for what .NET throws.
+# docs/wire.md, "How verbs fail".
 function Get-Category($Exception, [string]$Verb) {
     $code = Get-Win32Code $Exception
     if ($code -in 2, 3, 15) { return 'ObjectNotFound' }
@@ -73,7 +69,7 @@ function ConvertTo-Failure([System.Management.Automation.ErrorRecord]$Record, [s
     $called = $exception -is [System.Management.Automation.MethodInvocationException]
     $called = $called -or $exception -is [System.Management.Automation.GetValueInvocationException]
     if ($called -and $exception.InnerException) { $exception = $exception.InnerException }
-    # Cmdlets inside verbs pass on what .NET throws without a category, too.
+    # Cmdlets in verbs also pass on exceptions of .NET without a category.
     if ($Command.StartsWith('@') -and ($called -or $category -eq 'NotSpecified')) {
         $category = Get-Category $exception $Command
         $id = if ($category -eq 'ResourceBusy') { 'FileInUse' } else { $exception.GetType().Name }

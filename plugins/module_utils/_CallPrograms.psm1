@@ -1,12 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 
-# Programs of batches, through System.Diagnostics.Process, and cmdlets with a time limit.
-
 #AnsibleRequires -PowerShell Ansible.ModuleUtils.ArgvParser
 
 function Stop-Tree([System.Diagnostics.Process]$Process) {
-    # .NET Framework's Kill ends the process only, not what it started.
+    # .NET Framework's Kill leaves child processes running.
     if ($PSVersionTable.PSVersion.Major -ge 6) {
         try { $Process.Kill($true) } catch { $null = 'it ended by itself' }
         return
@@ -14,12 +12,11 @@ function Stop-Tree([System.Diagnostics.Process]$Process) {
     $start = [System.Diagnostics.ProcessStartInfo]::new('taskkill.exe', "/T /F /PID $($Process.Id)")
     $start.UseShellExecute = $false
     $start.CreateNoWindow = $true
-    # What it says would stand on our own output, in front of the JSON.
+    # Its output would be mixed with our JSON.
     $start.RedirectStandardOutput = $start.RedirectStandardError = $true
     $killer = [System.Diagnostics.Process]::Start($start)
     $null = $killer.StandardOutput.ReadToEndAsync()
     $null = $killer.StandardError.ReadToEndAsync()
-    # It may hang: then at least the program itself is ended.
     if ($killer.WaitForExit(10000)) { return }
     foreach ($hanging in $killer, $Process) { try { $hanging.Kill() } catch { $null = 'it ended by itself' } }
 }
@@ -37,12 +34,11 @@ function Start-Program($Call) {
             $start.EnvironmentVariables[$entry.Key] = [string]$entry.Value
         }
     }
-    # .NET Framework writes this encoding's byte-order mark into the input as soon as the program starts.
+    # .NET Framework writes this encoding's byte-order mark to stdin.
     try { [Console]::InputEncoding = [System.Text.UTF8Encoding]::new($false) } catch { $null = 'there is no console' }
     try { return [System.Diagnostics.Process]::Start($start) }
     catch {
         $reason = $_.Exception.GetBaseException()
-        # ERROR_FILE_NOT_FOUND, ERROR_PATH_NOT_FOUND
         if ($reason.NativeErrorCode -in 2, 3) { throw (New-NotFound $Call['command']) }
         $message = "Program '$($Call['command'])' failed to run: $($reason.Message)"
         $exception = [System.Management.Automation.ApplicationFailedException]::new($message)
@@ -50,12 +46,11 @@ function Start-Program($Call) {
     }
 }
 
-# Starts a program. What comes back is for Test-Program, and in the end for Close-Program, whatever happens.
 function Open-Program($Call, [double]$Timeout) {
     $program = @{ Clock = [System.Diagnostics.Stopwatch]::StartNew(); Timeout = $Timeout; Fed = $false }
     try { $process = $program.Process = Start-Program $Call }
     catch { $program.Failure = $_; return $program }
-    # Both at once: a full pipe would stop the program. Bytes, so that what came before a timeout is there.
+    # Both at once: a full pipe blocks the program.
     $program.Out = [System.IO.MemoryStream]::new()
     $program.Err = [System.IO.MemoryStream]::new()
     $program.Copies = [System.Threading.Tasks.Task[]]@(
@@ -68,7 +63,6 @@ function Open-Program($Call, [double]$Timeout) {
     return $program
 }
 
-# Whether a program has ended, or its time is over; waits for that so many milliseconds.
 function Test-Program($Program, [int]$Wait) {
     if ($Program.Failure) { return $true }
     if (-not $Program.Fed) {
@@ -76,15 +70,13 @@ function Test-Program($Program, [int]$Wait) {
             $Program.Fed = $Program.Feed.Wait($Wait)
             if ($Program.Fed) { $Program.Process.StandardInput.Close() }
         }
-        catch { $Program.Fed = $true } # It ended, or closed its input, without reading all of it.
+        catch { $Program.Fed = $true }
     }
     return $Program.Process.WaitForExit($Wait) -or $Program.Clock.Elapsed.TotalSeconds -ge $Program.Timeout
 }
 
-# What a program printed: UTF-8, or else what many of Windows' own programs print, the OEM code page.
 function ConvertFrom-Output([byte[]]$Bytes) {
     $text = [System.Text.Encoding]::UTF8.GetString($Bytes)
-    # Broken, but with whole characters in it, it is UTF-8 all the same.
     if ($text.IndexOf([char]0xFFFD) -lt 0 -or $text -match '[^\x00-\x7F\uFFFD]') { return $text }
     try {
         $pages = Get-ItemProperty -LiteralPath 'HKLM:\SYSTEM\CurrentControlSet\Control\Nls\CodePage' -ErrorAction Stop
@@ -93,14 +85,13 @@ function ConvertFrom-Output([byte[]]$Bytes) {
     catch { return $text }
 }
 
-# What a program said; without an exit code it had to be ended. Throws what kept it from starting.
 function Close-Program($Program) {
     if ($Program.Failure) { throw $Program.Failure }
     $process = $Program.Process
     try {
         $ended = $process.HasExited
         if (-not $ended) { Stop-Tree $process }
-        # What the program left running may hold its output open: that is not waited for.
+        # Child processes may keep the pipes open.
         try { $null = [System.Threading.Tasks.Task]::WaitAll($Program.Copies, 2000) } catch { $null = 'the pipe broke' }
         $said = [ordered]@{
             exit_code = $null
@@ -116,22 +107,18 @@ function Close-Program($Program) {
 function Invoke-Program($Call, [double]$Timeout) {
     $said = $null
     $program = Open-Program $Call $Timeout
-    # Also when the session is ended in the middle.
     try { while (-not (Test-Program $program 100)) { $null = 'not yet' } }
     finally { $said = Close-Program $program }
     return $said
 }
 
-# Serves all limited cmdlets of a batch: each new one would import their modules anew, within their time.
 $script:space = $null
 
-# A cmdlet in another runspace. One that waits inside a service cannot be ended (moby/moby#40699): it is left behind
-# with its runspace, and its thread ends with this process.
+# A cmdlet that waits inside a service cannot be stopped (moby/moby#40699).
 function Invoke-Limited([string]$Name, $Parameters, $Objects, [double]$Timeout) {
     if ($null -eq $script:space -or $script:space.RunspaceStateInfo.State -ne 'Opened') {
         $script:space = [runspacefactory]::CreateRunspace()
         $script:space.Open()
-        # Its preferences are its own.
         $script:space.SessionStateProxy.SetVariable('ConfirmPreference', 'None')
     }
     $shell = [powershell]::Create()

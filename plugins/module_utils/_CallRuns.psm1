@@ -1,9 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 
-# Calls whose turn has come: their neighbours, what they are given, what comes of them.
-
-# The call at a place of the batch, with its neighbours that run side by side with it.
 function Get-Group($Calls, [int]$Index) {
     $group = [System.Collections.Generic.List[object]]::new()
     $ids = [System.Collections.Generic.HashSet[string]]::new()
@@ -60,7 +57,6 @@ function Get-Tail([string]$Text, $Limit) {
     return $Text.Substring([Math]::Max(0, $Text.Length - $Limit))
 }
 
-# A call whose turn has come: what it is given, and its result, which is whole already where it is skipped.
 function New-Run($Call, $Known) {
     $result = [ordered]@{ ok = $false; seconds = 0.0; attempts = 0 }
     $run = @{ Call = $Call; Result = $result; Done = $true; Program = $null; Next = [datetime]::MinValue; Delay = 1.0 }
@@ -85,7 +81,6 @@ function New-Run($Call, $Known) {
     return $run
 }
 
-# Takes down an attempt. The last one gives the result, and keeps in $Known what later calls may ask for.
 function Add-Attempt($Run, $Attempt, $Known) {
     $call = $Run.Call
     $result = $Run.Result

@@ -1,8 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 
-# The built-in verbs of batches (docs/wire.md): files, registry, environment, ports.
-
 function Read-File($With) {
     foreach ($path in $With['paths']) {
         $found = [ordered]@{ path = $path; exists = (Test-Item $path); type = $null; size = $null }
@@ -54,9 +52,8 @@ function Write-File($With) {
     $stream = $note = $null
     try {
         $note = Open-Note $id $part
-        # Open until it is whole: nobody takes it for a leftover.
+        # Open until it is complete, so that no other writer deletes it as a leftover.
         $stream = [System.IO.File]::Open($part, 'CreateNew', 'Write', 'None')
-        # The access list first: at no moment can another read the content.
         if ($With['sddl']) {
             Set-Sddl $part $With['sddl']
             if ([System.IO.File]::Exists($path)) { Set-Sddl $path $With['sddl'] }
@@ -71,7 +68,6 @@ function Write-File($With) {
         try { Invoke-FileAction 'delete' $part } catch { $null = 'the sweep of keys takes it' }
         Close-Note $note -Part $part
     }
-    # Of what was written: somebody may hold the file itself by now.
     return [ordered]@{ path = $path; sha256 = (Get-ShaOfBytes $bytes); size = $bytes.Length }
 }
 
@@ -136,7 +132,7 @@ function Open-Key([string]$Path, [bool]$Writable = $false) {
 
 function Read-Value($Key, [string]$Name) {
     $value = $Key.GetValue($Name, $null, 'DoNotExpandEnvironmentNames')
-    # .NET gives them signed; one of the wrong size is of another type.
+    # .NET returns signed integers, and another type for a wrong size.
     if ($value -is [int]) { $value = [BitConverter]::ToUInt32([BitConverter]::GetBytes($value), 0) }
     if ($value -is [long]) { $value = [BitConverter]::ToUInt64([BitConverter]::GetBytes($value), 0) }
     return [ordered]@{ value = $value; kind = "$($Key.GetValueKind($Name))" }
@@ -177,23 +173,21 @@ function Write-Environment($With) {
         $key.SetValue($name, [string]$With['value'], $kind)
     }
     $key.Dispose()
-    # .NET would write the variable with its own choice of kind; removing one that never was only broadcasts.
+    # Removing a variable that does not exist only broadcasts the change.
     [Environment]::SetEnvironmentVariable('WINKUBE_BROADCAST', [NullString]::Value, 'Machine')
-    # Later calls of this batch see it, too. The process's PATH has the user's behind the machine's.
     $value = [Environment]::GetEnvironmentVariable($name, 'Machine')
     if ($name -eq 'Path') {
         $value = @($value, [Environment]::GetEnvironmentVariable($name, 'User')).Where({ $null -ne $_ }) -join ';'
     }
-    # $null would be passed as an empty text, which .NET 9 and later make the variable's value.
+    # $null would be passed as '', to which .NET 9 and later set the variable.
     if ($null -eq $value) { $value = [NullString]::Value }
     [Environment]::SetEnvironmentVariable($name, $value, 'Process')
 }
 
-# Whether a port answers within a second.
 function Test-Port([System.Net.IPAddress]$Address, [int]$Port) {
     $client = $null
     try {
-        # Without a family it is of IPv4 only on .NET Framework.
+        # .NET Framework's default is IPv4 only.
         $client = [System.Net.Sockets.TcpClient]::new($Address.AddressFamily)
         return $client.ConnectAsync($Address, $Port).Wait(1000)
     }
@@ -224,7 +218,6 @@ function Move-Path($With) {
     Assert-Item $path
     Assert-Apart $path $destination
     Add-Parent $destination
-    # The time tells later runs whether what runs began before it, and so may hold the old one.
     $now = [DateTime]::UtcNow.ToString('yyyyMMddHHmmss', [cultureinfo]::InvariantCulture)
     $old = "$destination.$now-" + [guid]::NewGuid().ToString('N') + '.old'
     $replaced = Test-Item $destination
@@ -234,13 +227,11 @@ function Move-Path($With) {
         if ($replaced) { Invoke-FileAction 'move' $old -Destination $destination }
         throw
     }
-    # Something may still run from it.
     try { if ($replaced) { Invoke-FileAction 'remove' $old } }
     catch { Write-Warning "what was at $destination could not be deleted; it is at ${old}: $_" }
     return [ordered]@{ path = $path; destination = $destination }
 }
 
-# Copies files that others write, each as far as it reaches now: all of it, or its newest bytes.
 function Copy-Newest($With) {
     foreach ($file in $With['files']) {
         $done = [ordered]@{ path = $file['path']; size = $null; copied = 0; error = $null }
@@ -268,7 +259,6 @@ function Copy-Newest($With) {
     }
 }
 
-# Windows PowerShell would say of longer paths that they do not exist.
 function Assert-Length($With) {
     if ($PSVersionTable.PSVersion.Major -ge 6) { return }
     $paths = @($With['path'], $With['destination'], $With['checksum_path']) + @($With['paths'])
@@ -304,7 +294,6 @@ function Invoke-Verb([string]$Verb, $With, $Objects, [double]$Timeout) {
         '@port-pools' {
             $ranges = [System.Collections.Generic.List[object]]::new()
             foreach ($line in netsh.exe interface ipv4 show excludedportrange protocol=tcp) {
-                # HNS takes 64 at once. A star ends what was excluded by hand.
                 if ($line -match '^\s*(\d+)\s+(\d+)\s*$' -and [int]$Matches[2] - [int]$Matches[1] -eq 63) {
                     $ranges.Add("$($Matches[1])-$($Matches[2])")
                 }

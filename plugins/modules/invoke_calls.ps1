@@ -3,9 +3,7 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 
-# Runs a batch of calls and returns an observation, as docs/wire.md says. Private to the collection: see node_state.
-# For Windows PowerShell 5.1 and PowerShell 7. Values are data: they are splatted or quoted, never made into code.
-# Ansible.Basic is left out on purpose: its C# would be compiled at every execution.
+# Runs a batch of calls: docs/wire.md. Reasons and parts: docs/powershell_module.md.
 
 #AnsibleRequires -PowerShell ..module_utils._CallAccess
 #AnsibleRequires -PowerShell ..module_utils._CallChecks
@@ -20,13 +18,9 @@
 
 $ErrorActionPreference = 'Stop'
 Set-Variable -Scope Global -Name ProgressPreference -Value 'SilentlyContinue'
-# Nobody is there to answer a prompt.
 Set-Variable -Scope Global -Name ConfirmPreference -Value 'None'
 
-# --- Calls.
-
 function Invoke-Cmdlet($Call, $Objects) {
-    # By name only, and only what is a command: no alias, no script, no wildcard.
     $command = $ExecutionContext.InvokeCommand.GetCommand($Call['command'], 'Cmdlet, Function')
     if ($null -eq $command) { throw (New-NotFound $Call['command']) }
     $parameters = ConvertTo-Argument $Call['parameters']
@@ -44,7 +38,6 @@ function Invoke-Cmdlet($Call, $Objects) {
     return & $command @parameters 2>&1 3>&1 4>$null 5>$null 6>$null
 }
 
-# One attempt: what came out, and why it failed if it did. A program may have been opened, and have ended, before.
 function Invoke-Attempt($Call, $Objects, $Program = $null) {
     $attempt = @{ Warnings = @(); Program = $null; Failure = $null }
     $attempt.Objects = [System.Collections.Generic.List[object]]::new()
@@ -101,7 +94,6 @@ function Invoke-Attempt($Call, $Objects, $Program = $null) {
     return $attempt
 }
 
-# Runs a call with its attempts.
 function Invoke-Call($Call, $Known) {
     $run = New-Run $Call $Known
     $run.Clock.Start()
@@ -112,12 +104,11 @@ function Invoke-Call($Call, $Known) {
     return $run
 }
 
-# Runs programs side by side, each with its attempts.
 function Invoke-Group($Batch, $Calls, [int]$Index, $Known) {
     $runs = @(foreach ($call in $Calls) { New-Run $call $Known })
     $places = $runs.Count
     foreach ($call in $Calls) { $places = [int][Math]::Min($places, [long]$call['parallel']) }
-    # The pool's threads read the pipes; above this minimum it adds new ones slowly.
+    # Threads of the pool read the pipes; above this minimum, .NET adds new ones slowly.
     $null = [System.Threading.ThreadPool]::SetMinThreads(4 * $places + 8, 4 * $places + 8)
     $news = $true
     try {
@@ -154,8 +145,6 @@ function Invoke-Group($Batch, $Calls, [int]$Index, $Known) {
     }
 }
 
-# --- Batches.
-
 function New-Observation([string]$State, [string]$Calls = '', $Stopped = $null, $Progress = $null) {
     $rest = [ordered]@{ state = $State; stopped = $Stopped }
     if ($null -ne $Progress) { $rest['progress'] = $Progress }
@@ -165,18 +154,16 @@ function New-Observation([string]$State, [string]$Calls = '', $Stopped = $null, 
     return '{"calls":{' + $Calls + '},' + (ConvertTo-BatchJson $rest).Substring(1)
 }
 
-# The observation of a key's batch; waits for it.
 function Wait-Key([string]$Key, [double]$Wait) {
     $result = Get-KeyPath $Key '.json'
     $claim = Get-KeyPath $Key '.claim'
     $clock = [System.Diagnostics.Stopwatch]::StartNew()
     while ($true) {
-        # In this order: a batch that ends in between is not taken for a lost one.
+        # Check the claim before the result: a batch that ends in between is not lost.
         $claimed = [System.IO.File]::Exists($claim)
         $alive = $claimed -and (Test-Claim $claim $boot)
         if ([System.IO.File]::Exists($result)) { return [System.IO.File]::ReadAllText($result) }
         $waited = $clock.Elapsed.TotalSeconds
-        # A detached process needs a moment before it claims its key.
         if (-not $claimed -and $waited -ge [Math]::Min($Wait, 5)) { return New-Observation 'unknown' }
         if ($claimed -and (-not $alive -or $waited -ge $Wait)) { break }
         Start-Sleep -Milliseconds 250
@@ -186,7 +173,6 @@ function Wait-Key([string]$Key, [double]$Wait) {
 }
 
 function Invoke-Batch($Batch) {
-    # Ids that differ in case are two.
     $known = [hashtable]::new([StringComparer]::Ordinal)
     $texts = [System.Collections.Generic.List[string]]::new()
     $stopped = $null
@@ -206,7 +192,6 @@ function Invoke-Batch($Batch) {
             $result = $run.Result
             $texts.Add((ConvertTo-BatchJson $call['id']) + ':' + (ConvertTo-BatchJson $result))
             $reason = $null
-            # By what it counted: with `secret` or `select` that need not come back.
             $counted = $result['attempts'] -and $run.Objects.Count
             if ($call['command'] -eq '@stop-if' -and $counted) { $reason = 'barrier' }
             elseif ($null -ne $result['error'] -and $call['on_error'] -ne 'continue') { $reason = 'error' }
@@ -232,9 +217,7 @@ else {
         $observation = New-Observation 'lost'
         try { $observation = Invoke-Batch $batch }
         finally {
-            # Also when the session is ended in the middle, while its process lives on. Readers never see half of it.
             [System.IO.File]::WriteAllText("$path.part", $observation)
-            # A scanner may hold what was just written.
             Invoke-FileAction 'replace' "$path.part" -Destination $path
         }
     }
