@@ -129,7 +129,7 @@ class Convergence:
             try:
                 self._apply_in_parts(self._apply_until_stable(now))
             except BatchLost as lost:
-                # Observe and plan again, because the batch may have made some of its changes. A second loss ends the run.
+                # Observe and plan again, because the batch may have made some changes. A second loss ends the run.
                 self.outcome.warnings.append(f"{lost}; observing the node again")
                 if lost.progress is not None and lost.progress.id in Scope(REBOOT_ORDER):
                     self._wait_for_reboot(ordered=None)
