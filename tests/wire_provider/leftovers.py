@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Files that killed processes leave next to their targets: docs/wire.md, `@write-file` and "Detached batches"."""
+"""Files that killed processes leave next to their targets: docs/wire.md, `@write-file` and "Batches with a key"."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ NODE_OPTIONS: t.Mapping[str, t.Mapping[str, t.Any]] = {
     "allow_unsupported_windows": {"type": "bool", "default": False},
     "allowed_code_policies": {"type": "list", "elements": "str", "choices": ["applocker", "wdac"], "default": []},
 }
-"""Options of every action that converges a node."""
+"""Options of every action that contacts a node."""
 
 
 class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type information

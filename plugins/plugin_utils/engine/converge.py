@@ -4,7 +4,7 @@
 
 `Convergence.run` is the whole process:
 
-1. observe: one batch asks the node for the state of all resources.
+1. observe: one batch (several if the calls exceed 1 MB) reads the state of all resources from the node.
 2. plan: each resource compares its desired state with the answers (planning.py).
 3. measure: one batch reads free disk space and download sizes, if the plan needs disk space (disk_space.py).
 4. apply: the changes of all resources run in one batch, up to a reboot that they need.
@@ -129,7 +129,7 @@ class Convergence:
             try:
                 self._apply_in_parts(self._apply_until_stable(now))
             except BatchLost as lost:
-                # Only once. What the batch did is observed again, and the rest is planned again.
+                # Observe and plan again, because the batch may have made some changes. A second loss ends the run.
                 self.outcome.warnings.append(f"{lost}; observing the node again")
                 if lost.progress is not None and lost.progress.id in Scope(REBOOT_ORDER):
                     self._wait_for_reboot(ordered=None)

@@ -53,7 +53,7 @@ NO_VERSION = Problem(
     "Without kube_version there has to be a cluster to ask, in a playbook that takes a kubeconfig (site.yml, "
     "join_nodes.yml, plan.yml).",
 )
-"""Return the problem that no Kubernetes version is set and there is no cluster to read it from."""
+"""The problem if no Kubernetes version is set and there is no cluster to read it from."""
 
 
 def misspelt_value(name: str, value: object) -> AsItIs:

@@ -1,6 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A node over Ansible's connection: run each batch exactly once despite connection failures, and reboot."""
+"""A node over Ansible's connection, which may fail: observe it, change it, reboot it.
+
+A batch that changes something runs at most once, even if the connection breaks. Observations are repeated.
+"""
 
 from __future__ import annotations
 

@@ -20,12 +20,12 @@ class RemoteNode(t.Protocol):
         """Number of commands that were sent to the node."""
 
     def observe(self, calls: t.Sequence[Call], *, step: str = ..., private: bool = ...) -> Observation:
-        """Run calls that change nothing."""
+        """Run calls that change nothing; they are repeated after a connection failure."""
 
     def run(
         self, batch: Batch, *, step: str = ..., private: bool = ..., system: bool = ..., may_reboot: bool = ...
     ) -> Observation:
-        """Run a batch at most once."""
+        """Run a batch that changes something, at most once."""
 
     def wait(self, key: str, *, step: str) -> Observation:
         """Wait for a batch that an earlier run left running."""

@@ -36,8 +36,8 @@ take minutes, so one poll waits on the node instead of many short ones."""
 _PAUSE = 5.0
 _LONGEST_PAUSE = 15.0
 _DRIFT = datetime.timedelta(milliseconds=100)
-"""Tolerance in seconds. Windows computes the boot time from the clock, so a clock correction moves it by milliseconds
-(prometheus-community/windows_exporter#74)."""
+"""Boot times that differ by less belong to the same boot. Windows computes the boot time from the clock, so a clock
+correction moves it by milliseconds (prometheus-community/windows_exporter#74)."""
 
 
 class NotRebooted(Exception):
