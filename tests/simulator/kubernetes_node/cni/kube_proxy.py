@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 KIND = "kubeproxy.config.k8s.io/v1alpha1 KubeProxyConfiguration"
 _SYNC = 5.0  # seconds between two checks of the cluster's services
-_LOOK = 1.0  # seconds between two checks of its configuration
+_INTERVAL = 1.0  # seconds between two checks of its configuration
 _AGAIN = 1.0  # seconds until a retry after a failure
 _PROTOCOLS = {"TCP": 6, "UDP": 17}
 
@@ -152,7 +152,7 @@ class Proxy:
         """Wait; returns True when stopped. It ends if its configuration changes: cmd/kube-proxy/app/options.go."""
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
-            if self._stop.wait(min(left, _LOOK)):
+            if self._stop.wait(min(left, _INTERVAL)):
                 return True
             if self._read_configuration() != self._configuration:
                 raise ProxyError("content of the proxy server's configuration file was updated")

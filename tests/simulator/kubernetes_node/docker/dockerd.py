@@ -218,7 +218,7 @@ class Dockerd:
             # dockerd does not set the names of its endpoints, so HNS chooses them.
             return store.add_endpoint("Ethernet", network.id, address, container=item.id).id
         except HnsError as error:
-            message = f"hnsCall failed in Win32: {error.said} (0x{error.code:x})"
+            message = f"hnsCall failed in Win32: {error.text} (0x{error.code:x})"
             raise DockerError(
                 f"failed to create endpoint {item.name} on network {item.network}: failed during "
                 f"hnsCallRawResponse: {message}"

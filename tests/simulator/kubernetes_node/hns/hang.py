@@ -24,7 +24,7 @@ from simulator.machine.wildcards import any_match
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
-_LOOK = 0.05  # seconds between two checks for the end of the hang
+_INTERVAL = 0.05  # seconds between two checks for the end of the hang
 UNTIL = ("restart", "reboot")
 
 
@@ -94,7 +94,7 @@ def wait(machine: Machine, command: str, stop: threading.Event) -> None:
         hang.blocked += 1
     try:
         while hang.ended == mine:
-            if stop.wait(_LOOK) or machine.power.state != "on":
+            if stop.wait(_INTERVAL) or machine.power.state != "on":
                 raise ProcessEndedError
         if hang.broken > mine:
             raise HnsError(command.partition("-")[0], RPC_FAILED)

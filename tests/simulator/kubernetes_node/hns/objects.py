@@ -50,8 +50,8 @@ class HnsError(Exception):
     """An error of HNS. The text is that of hcsshim: `hcnCreateEndpoint failed in Win32: … (0x803b002f)`."""
 
     def __init__(self, function: str, code: int) -> None:
-        self.function, self.code, self.said = function, code, TEXTS[code]
-        super().__init__(f"hcn{function} failed in Win32: {self.said} (0x{code:x})")
+        self.function, self.code, self.text = function, code, TEXTS[code]
+        super().__init__(f"hcn{function} failed in Win32: {self.text} (0x{code:x})")
 
 
 @dataclass

@@ -78,7 +78,7 @@ def join(
         config: the contents of the configuration file.
         wanted: the settings in it.
     """
-    answerer = Answerer.patient()
+    answerer = Answerer.start()
     if answerer is None:
         return None
     root = machine.files.real("C:\\")

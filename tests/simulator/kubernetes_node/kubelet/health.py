@@ -70,7 +70,7 @@ class Answerer:
         self._thread.start()
 
     @classmethod
-    def patient(cls, port: int = 10248, seconds: float = 3.0) -> Answerer | None:
+    def start(cls, port: int = 10248, seconds: float = 3.0) -> Answerer | None:
         """Return a server, or None if another program keeps the port in use."""
         deadline = time.monotonic() + seconds
         while True:

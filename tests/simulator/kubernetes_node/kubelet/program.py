@@ -132,7 +132,7 @@ class Kubelet:
         rotation = Rotation(self._machine, self.settings, self.name, self._stderr)
         while not self._stop.is_set():
             try:
-                rotation.look(self._client)
+                rotation.check(self._client)
                 self._turn(pods, self._client)
             except (ApiError, OSError, RuntimeFailure):
                 self._listed = time.monotonic()  # the API server or the runtime is not reachable: kubelet retries

@@ -45,7 +45,7 @@ class Rotation:
         self._again = 0.0
         self._asked: tuple[str, ec.EllipticCurvePrivateKey] | None = None
 
-    def look(self, client: Client) -> None:
+    def check(self, client: Client) -> None:
         """Renew the certificate when it is due, and give the client the new one.
 
         Raises:

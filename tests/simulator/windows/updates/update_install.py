@@ -46,7 +46,7 @@ UNTRUSTED_ROOT = 0x800B0109
 
 _MEGABYTE = 1 << 20
 _SECONDS = 20.0
-_LOOK = 0.05
+_INTERVAL = 0.05
 _RUNNING = 1056
 
 
@@ -105,7 +105,7 @@ def install(
     worker = machine.processes.detach("TiWorker.exe", SYSTEM, work)
     shown = 0
     progress(shown)
-    while not job.done.wait(_LOOK):
+    while not job.done.wait(_INTERVAL):
         if stop.is_set():
             raise ProcessEndedError
         if job.percent != shown:
