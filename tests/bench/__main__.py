@@ -43,11 +43,11 @@ def load(name: str) -> ModuleType:
 
 
 def main(wanted: list[str]) -> int:
-    """Run the measurements with the given names (all, if there are none), and return the exit status."""
+    """Run the measurements with the given names, or all of them if no name is given, and return the exit status."""
     known = measurements()
     unknown = sorted(set(wanted) - set(known))
     if unknown:
-        print(f"no such measurement: {', '.join(unknown)} (there are: {', '.join(known) or 'none'})", file=sys.stderr)
+        print(f"unknown measurements: {', '.join(unknown)} (known: {', '.join(known) or 'none'})", file=sys.stderr)
         return 2
     results = {}
     for name in wanted or known:
@@ -55,7 +55,7 @@ def main(wanted: list[str]) -> int:
         for key, value in results[name].items():
             print(f"{name:<32} {key:<28} {value:>12.6g}", flush=True)
     if not results:
-        print("there is nothing to measure: tests/bench holds no module measure_*.py", file=sys.stderr)
+        print("there is nothing to measure: tests/bench contains no module measure_*.py", file=sys.stderr)
         return 1
     RESULT.parent.mkdir(parents=True, exist_ok=True)
     RESULT.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")

@@ -32,7 +32,7 @@ def _run(code: str) -> tuple[float, float]:
 
 
 def measure() -> Mapping[str, float]:
-    """Return the cost of importing the engine, from the fastest of three runs with it and without it."""
+    """Return the cost of importing the engine: the best of three runs with it, minus the best of three without it."""
     without = [_run(ANSIBLE) for _run_number in range(3)]
     with_engine = [_run(f"{ANSIBLE}\n{ENGINE}") for _run_number in range(3)]
     return {

@@ -65,7 +65,7 @@ class ControlServer:
                     body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
                     request = json.loads(body)
                     if not isinstance(request, dict):
-                        raise ValueError("expected a JSON object as the request")
+                        raise ValueError("expected the request to be a JSON object")
                     _answer(self, 200, work(fleet, request))
                 except (ValueError, KeyError) as error:
                     _answer(self, 400, {"error": str(error)})

@@ -183,7 +183,7 @@ class Fleet:
         if other.power.state != "off":
             raise ValueError(f"{from_node} is running: shut it down before its disk is copied")
         if name in self.nodes or address in (node.machine.address for node in self.nodes.values()):
-            raise ValueError(f"{name} or {address} is taken")
+            raise ValueError(f"{name} or {address} is already in use")
         old = other.settings
         entry = {key: getattr(old, key) for key in Settings.__annotations__ if key != "options"}
         merged = Settings.read({**old.options, **entry, **changes, "name": name, "address": address})

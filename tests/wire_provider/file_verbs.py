@@ -122,11 +122,11 @@ def write_file(
         process.check()
         with machine.files.open.hold(part, "w", ""):
             if parameters.get("sddl"):
-                # This is done before the file has any content.
+                # Set the access list before the file has any content.
                 for place in (part, path):
                     if machine.files.is_file(place):
                         set_security(machine, place, str(parameters["sddl"]))
-            # The file was opened before it had this list.
+            # Write as Windows: the handle is older than the access list, which may deny access to the user.
             with machine.acting.as_windows(), net_files.as_exceptions(part):
                 machine.files.write_bytes(part, data)
         process.check()
@@ -224,7 +224,7 @@ def move_path(
 def copy_file(
     machine: Machine, parameters: Mapping[str, Any], given: list[object], process: Process, timeout: float
 ) -> list[object]:
-    """Copy files, or only their last bytes. If one cannot be copied, the others still are."""
+    """Copy files, or only their last bytes. If one cannot be copied, the others still are copied."""
     return [_copy(machine, wanted, process) for wanted in entries(parameters, "files")]
 
 

@@ -246,7 +246,7 @@ class Runner:
         try:
             return self._limited(run, call.timeout, cost)
         except LateError:
-            self._imported_with_limit = Imported(self.machine)  # it is abandoned, so the next one starts again
+            self._imported_with_limit = Imported(self.machine)  # the abandoned runspace is replaced by a new one
             raise
 
     def _limited(self, run: Callable[[threading.Event], commands.Output], limit: float, cost: float) -> commands.Output:

@@ -180,7 +180,7 @@ class AccessLists:
         self._own: dict[str, Descriptor] = {}
         # Inherited entries of items that were moved. They are kept until a list above them is set.
         self._kept: dict[str, tuple[Ace, ...]] = {}
-        # Cached results, each with whether it is a folder's. A change of a folder's list invalidates all of them.
+        # Cached results, each with whether its path is a folder. A change of a folder's list invalidates all of them.
         self._worked_out: dict[str, tuple[Descriptor, bool]] = {}
         self._changes = 0
         self._of_children: dict[tuple[int, bool, str], tuple[Descriptor, tuple[Ace, ...]]] = {}

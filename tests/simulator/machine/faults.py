@@ -88,7 +88,7 @@ def set_fault(machine: Machine, fault: Mapping[str, object]) -> Callable[[], Non
 def _number(fault: Mapping[str, object], name: str, default: float = 0.0) -> float:
     value = fault.get(name, default)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise ValueError(f"expected a number as the {name} of a fault, got {value!r}")
+        raise ValueError(f"expected a number for {name} of a fault, got {value!r}")
     return float(value)
 
 

@@ -106,7 +106,7 @@ class Command:
     r"""The command of a container.
 
     Args:
-        argv: the program and its arguments; empty for that of the image, which only waits.
+        argv: the program and its arguments; empty for the image's own program, which only waits.
         environment: the container's own variables.
         mounts: folders of the host that are visible under other paths.
         host_process: whether it runs on the host itself. Other containers only wait to be stopped.

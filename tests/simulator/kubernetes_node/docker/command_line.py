@@ -32,7 +32,7 @@ _ALIASES = {
 
 
 class UsageError(Exception):
-    """A command line that docker.exe rejects. The text is that of docker.exe."""
+    """A command line that docker.exe rejects. The text is docker.exe's message."""
 
 
 class DockerRun:

@@ -118,7 +118,7 @@ class Dockerd:
         store.create_network(NAT, "NAT", str(subnet), str(subnet[1]), type_text="nat")
 
     def transfer(self, credentials: str = "", stop: threading.Event | None = None) -> Transfer:
-        """Return a pull or push. `credentials` are `user:password`, and `stop` is that of the waiting client."""
+        """Return a pull or push. `credentials` are `user:password`, and `stop` is set when the waiting client ends."""
         return Transfer(self.machine, self.version, self.config, self._environment, credentials, stop)
 
     def pull(self, reference: oci.Reference, credentials: str = "", stop: threading.Event | None = None) -> Pulled:

@@ -26,7 +26,7 @@ _LEVELS = ("debug", "info", "warn", "error", "fatal", "panic", "trace")
 
 
 class DockerdError(Exception):
-    """The reason why dockerd does not start. The text is that of dockerd."""
+    """The reason why dockerd does not start. The text is dockerd's message."""
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ _ANY = 0  # the store contains one platform per name, so no build has to be sele
 
 
 class DockerError(Exception):
-    """dockerd rejected a request. The text is that of dockerd."""
+    """dockerd rejected a request. The text is dockerd's message."""
 
 
 @dataclass

@@ -73,7 +73,7 @@ def addresses(subnet: str) -> Iterator[str]:
 
 
 def place_all(machine: Machine, plan: Plan) -> list[Network]:
-    """Create a plan's networks on a machine, with that of the pods last."""
+    """Create a plan's networks on a machine, with the pods' network last."""
     found: list[Network] = []
     if plan.external:
         found.append(

@@ -166,7 +166,7 @@ class Puller:
 
 @contextlib.contextmanager
 def answer_closed(answer: Answer) -> Iterator[None]:
-    """Close a response's connection at the end of a context."""
+    """Close a response's connection at the end of the `with` block."""
     try:
         yield
     finally:

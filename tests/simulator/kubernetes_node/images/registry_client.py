@@ -37,7 +37,7 @@ _ONCE_MORE = (500, 503, 504)
 
 
 class PullError(Exception):
-    """A pull that failed. The text is that of containerd."""
+    """A pull that failed. The text is containerd's message."""
 
 
 class CutError(PullError):

@@ -74,7 +74,7 @@ class ImageStore:
 
     @contextlib.contextmanager
     def lease(self) -> Iterator[None]:
-        """Protect everything that is written in a context from garbage collection."""
+        """Protect everything that is written within the `with` block from garbage collection."""
         with self._lock:
             self._leases += 1
         try:

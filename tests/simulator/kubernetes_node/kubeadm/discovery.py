@@ -31,7 +31,7 @@ _CLUSTER_INFO = "/api/v1/namespaces/kube-public/configmaps/cluster-info"
 
 
 class DiscoveryError(Exception):
-    """A cluster that cannot be trusted. The text is that of kubeadm."""
+    """A cluster that cannot be trusted. The text is kubeadm's message."""
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ class Kubelet:
 
     Args:
         settings: the settings from its command line and configuration.
-        stderr: called with each line of its log. That of a native service is discarded.
+        stderr: called with each line of the kubelet's log. The default discards them, as for a native service.
     """
 
     def __init__(self, machine: Machine, settings: KubeletSettings, stderr: Stderr = nowhere) -> None:

@@ -196,7 +196,7 @@ def _add(machine: Machine, transport: str = "", certificate: str = "") -> None:
 
 
 def _lay_down(machine: Machine) -> None:
-    # It has no key, so the transport uses the certificate of the fleet for TLS.
+    # This certificate has no key, so the transport uses the fleet's certificate for TLS.
     certificate, _ = certificate_store.self_signed(
         named(machine.settings.name),
         [x509.DNSName(machine.settings.name)],

@@ -110,7 +110,7 @@ def read(document: Mapping[str, Any]) -> Update:
     if unknown := document.keys() - known:
         raise ValueError(f"unknown keys: {', '.join(sorted(unknown))}; keys of an update: {', '.join(sorted(known))}")
     if not re.fullmatch(r"KB\d+", str(document.get("kb", ""))):
-        raise ValueError(f"expected the key kb of an update, such as KB5048654, got {dict(document)!r}")
+        raise ValueError(f"expected an article such as KB5048654 for kb of an update, got {dict(document)!r}")
     values = dict(document)
     for name in ("builds", "supersedes"):
         if name in values:

@@ -23,7 +23,7 @@ class Controller(Protocol):
     watches: tuple[str, ...]
     """The plurals of the resources whose changes cause a sync."""
     every: float
-    """The number of seconds after which it runs without a change; 0 for never."""
+    """The number of seconds after which the controller runs even without a change; 0 for never."""
 
     def sync(self) -> None:
         """Check the state, and change it."""

@@ -71,7 +71,7 @@ class Interpreter:
 
     @contextmanager
     def within(self, scope: Scope | None = None, sinks: Sinks | None = None) -> Iterator[None]:
-        """Run in another scope and with other streams for the time of a context."""
+        """Run the `with` block in another scope and with other streams."""
         kept = self.variables.scope, self.sinks
         self.variables.scope = scope or kept[0]
         self.sinks = sinks or kept[1]
@@ -150,7 +150,7 @@ class Interpreter:
 
     @contextmanager
     def item(self, value: object) -> Iterator[None]:
-        """Set `$_` in the current scope for the time of a context."""
+        """Set `$_` in the current scope within the `with` block."""
         variables = self.variables.scope.variables
         kept: dict[str, object] = {name: variables[name] for name in ("_", "psitem") if name in variables}
         variables["_"] = variables["psitem"] = value
