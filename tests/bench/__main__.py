@@ -2,7 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Run every measurement, print a table and write build/bench.json.
 
-A measurement is a module `bench.measure_NAME` with a docstring that says what it measures and a function
 A measurement is a module `bench.measure_NAME` with a docstring that describes it and a function
 `measure() -> Mapping[str, float]`, whose keys contain their unit (`seconds`, `megabytes_pss`, `remote_commands`).
 `python -m bench NAME ...`, from tests/, runs only those with the given names.

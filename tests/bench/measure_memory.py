@@ -3,8 +3,8 @@
 """Peak memory and CPU seconds of the controller for plan.yml with 10 and 100 simulated servers and as many forks.
 
 The playbook runs without the measures of plugin_utils/remote/memory.py, with each of them alone, with all of them,
-and with all but one.
-The servers connect over psrp. BENCH_NODES sets other numbers of servers, such as `BENCH_NODES=2,6`.
+and with all but one. The servers connect over psrp. BENCH_NODES sets other numbers of servers, such as
+`BENCH_NODES=2,6`.
 """
 
 from __future__ import annotations

@@ -172,8 +172,7 @@ class Fleet:
         Args:
             from_node: the machine whose disk is copied; it must be off.
             name, address: the new machine's name and address in the fleet. Its computer name is that of the disk, or
-            random
-                if the disk was generalized.
+                random if the disk was generalized.
             changes: other settings of the new machine (`user`, `password`, `disk_gb`, options …).
 
         Raises:

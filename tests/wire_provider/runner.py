@@ -50,8 +50,7 @@ class Runner:
         machine, process, user: where and as whom it runs.
         environment: the variables of the process.
         progress: called at the start of each call, and at the end of parallel calls, with the running calls, the number
-        of
-            finished calls and the total.
+            of finished calls and the total.
     """
 
     machine: Machine

@@ -4,7 +4,7 @@
 
 {"kind": "reboot"}                          reboots now
 {"kind": "power", "action": "off|start|reset"}
-{"kind": "disk_full", "free": BYTES}                    only so many bytes are free; {"free": null} ends it
+{"kind": "disk_full", "free": BYTES}                    only this many bytes are free; {"free": null} ends it
 {"kind": "password_expired", "value": true}
 {"kind": "service_hangs", "name": NAME, "value": true}  it does not respond to the service manager (error 1053)
 {"kind": "service_crash", "name": NAME}     its process ends

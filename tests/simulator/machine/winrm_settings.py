@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What WinRM is configured to accept, read from the machine's registry: the transport asks `wire_settings`.
+"""The settings of WinRM that decide what it accepts, read from the machine's registry for the transport.
 
-`simulator.windows.system.winrm` changes it.
+`simulator.windows.system.winrm` changes these settings.
 """
 
 from __future__ import annotations

@@ -35,8 +35,8 @@ class Containerd(Runtime):
         config: the configuration at its start.
         environment: the variables of its process: those of the machine and of the service.
         account: the account that it runs as. The simulator assumes that the Host Compute Service accepts only
-        administrators.
-            This follows from the way containerd and Docker are installed; Microsoft does not document it.
+            administrators. This follows from the way containerd and Docker are installed; Microsoft does not document
+            it.
     """
 
     kind = "containerd"
@@ -84,7 +84,7 @@ class Containerd(Runtime):
 
         Args:
             credentials: `user:password` of the client (a pull secret, `crictl --creds`); by default those in the
-            configuration.
+                configuration.
 
         Raises:
             PullError: a registry rejects a request, or the download fails.

@@ -86,8 +86,7 @@ class Shims:
 
     Args:
         leases: the ids that containerd has a lease for: those of sandboxes from the beginning of their creation, before
-        CRI
-            lists them, until their removal (containerd internal/cri/server/sandbox_run.go).
+            CRI lists them, until their removal (containerd internal/cri/server/sandbox_run.go).
         elsewhere: ids of containers outside of CRI, by containerd's namespace: `nerdctl run`, BuildKit.
     """
 

@@ -3,9 +3,8 @@
 """The networks and files that CNI plugins create on a node.
 
 flannel: pkg/backend/hostgw and vxlan of flannel-io/flannel, and the store of host-local. Calico: node-service.ps1
-creates
-`External` first, so that later networks find a switch (output in kubernetes-sigs/sig-windows-tools#378). azure-vnet:
-the files that cleanupnetwork.ps1 of Azure/AgentBaker removes.
+creates `External` first, so that later networks find a switch (output in kubernetes-sigs/sig-windows-tools#378).
+azure-vnet: the files that cleanupnetwork.ps1 of Azure/AgentBaker removes.
 """
 
 from __future__ import annotations

@@ -196,7 +196,7 @@ class PullOptions:
 
     Args:
         metadata_only: download the index, manifests and configurations of all platforms, without layers (`ctr content
-        fetch`).
+            fetch`).
         unpack: whether to unpack the layers.
     """
 

@@ -208,8 +208,8 @@ class ImageStore:
 
         Args:
             collect: whether to delete unreferenced content (including ingests) at once. Otherwise a later collection
-            deletes it
-                (containerd core/metadata/plugin: deletions alone start none, because deletion_threshold is 0).
+                deletes it (containerd core/metadata/plugin: deletions alone start none, because deletion_threshold is
+                0).
         """
         with self._lock:
             data = self._load()

@@ -52,7 +52,7 @@ class ComponentStore:
     Args:
         downloaded: articles of updates that Windows Update has downloaded.
         working, committing: the updates that TiWorker is installing, and those that a boot was completing at a power
-        failure.
+            failure.
     """
 
     entries: dict[str, Entry] = field(default_factory=dict)

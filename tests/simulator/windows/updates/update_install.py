@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Installing an update. TiWorker does the work for all callers, and continues when the caller ends.
 
-Only one installation runs at a time. If the power goes off during it, the next boot undoes it. HRESULTs:
+Only one installation runs at a time. The next boot undoes an installation that a power failure interrupted. HRESULTs:
 https://learn.microsoft.com/windows/win32/wua_sdk/wua-success-and-error-codes- and
 https://learn.microsoft.com/windows/deployment/update/windows-update-error-reference (CBS).
 """

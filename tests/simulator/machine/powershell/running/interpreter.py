@@ -3,8 +3,7 @@
 """Running a script's statements.
 
 How errors propagate: a non-terminating error of a cmdlet is only written. Any other error ends its statement. Outside
-of
-`try` it is written, and the next statement of the same block runs. `throw`, and errors that -ErrorAction or
+of `try` it is written, and the next statement of the same block runs. `throw`, and errors that -ErrorAction or
 $ErrorActionPreference Stop make terminating, end the script.
 https://learn.microsoft.com/powershell/module/microsoft.powershell.core/about/about_error_handling
 """
