@@ -70,7 +70,7 @@ def unsafe(name: str) -> bytes:
     """Return an archive with members that would leave the target folder. Its format depends on the name.
 
     Raises:
-        ValueError: the name is not the name of an archive.
+        ValueError: the name does not have the extension of an archive.
     """
     members = dict.fromkeys(("../outside.txt", "/outside.txt", "C:/outside.txt", "inside.txt"), b"outside\n")
     if name.endswith(".zip"):

@@ -83,7 +83,7 @@ class ControlPlane:
 
         Args:
             assets: the folder with the programs.
-            options: the options; `version` must be that of the programs.
+            options: the options; `version` must be the version of the programs.
 
         Raises:
             ProcessError: a program failed; everything was cleaned up.

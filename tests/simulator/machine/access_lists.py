@@ -19,7 +19,7 @@ from simulator.machine.rights import defaults
 CREATOR_OWNER = "CO"
 
 MADE_BY_ADMINISTRATORS = "BA"
-"""The owner of what administrators and SYSTEM create."""
+"""The owner of items that administrators and SYSTEM create."""
 TRUSTED = frozenset({"SY", "BA", defaults.TRUSTED_INSTALLER})
 
 _MASKS = {

@@ -33,7 +33,7 @@ class WinrmSettings:
     """The settings in winrm/config that control who may access the machine, and how.
 
     Args:
-        transports: `HTTP`, `HTTPS`: those with a listener that works.
+        transports: those out of `HTTP` and `HTTPS` that have a working listener.
         basic, negotiate: the settings in winrm/config/service/auth.
         allow_unencrypted: the setting in winrm/config/service: whether unencrypted messages are accepted without TLS.
         certificate: the HTTPS listener's certificate and private key, in PEM; if empty, the fleet's certificate is

@@ -100,7 +100,7 @@ class HttpConnection:
         return HttpRequest(method, path, headers, body, len(head) + 4 + length)
 
     def send(self, response: HttpResponse, *, counted: bool = True) -> None:
-        """Send a whole response. A client that has disconnected is no error."""
+        """Send a whole response. A client that has disconnected is not an error."""
         data = response.pack()
         if counted:
             self._counters.add(bytes_out=len(data))

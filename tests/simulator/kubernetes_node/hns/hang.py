@@ -33,7 +33,7 @@ class Hang:
     """The state of the fault.
 
     Args:
-        until: the event that ends it: `restart`, `reboot`; empty if HNS does not hang.
+        until: the event that ends the hang: `restart`, `reboot`; empty if HNS does not hang.
         calls: the number of calls that will hang; None for all.
         commands: patterns of the cmdlets that hang.
         blocked: the number of calls that currently hang.

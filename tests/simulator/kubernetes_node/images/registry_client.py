@@ -82,7 +82,7 @@ class Answer:
 
 @dataclass
 class _Limits(Limits):
-    """Limits for a process that ends with its machine."""
+    """curl's limits, and the end of the process when its machine goes off."""
 
     running: Callable[[], bool] = lambda: True
 

@@ -123,7 +123,7 @@ def _once(machine: Machine, wanted: Discovery, token_id: str, secret: str) -> tu
     if wanted.hashes:
         _check_pins(authority, wanted.hashes)
     if wanted.hashes or not wanted.skip_verification:
-        # Request it again with the verified certificate, to detect a man in the middle.
+        # Request cluster-info again with the verified certificate, to detect a man in the middle.
         again = _get(machine, Access(server, ca=authority))
         if _verify(again, token_id, secret) != text:
             raise DiscoveryError("the second kubeconfig from the cluster-info ConfigMap is not equal to the first")

@@ -213,7 +213,7 @@ def _annotate(machine: Machine, wanted: Join) -> None:
                 f"/api/v1/nodes/{wanted.node_name}", {"metadata": {"annotations": {_SOCKET: wanted.cri_socket}}}
             )
     except (ApiError, OSError):
-        pass  # the node exists and is Ready even so
+        pass  # the annotation is optional: the node exists and is Ready
     finally:
         client.close()
 

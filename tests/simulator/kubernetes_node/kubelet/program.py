@@ -106,7 +106,7 @@ class Kubelet:
             KubeletError: no runtime responds.
         """
         endpoint = self.settings.runtime_endpoint
-        # The kubelet gets to this point about one second after its start, which is enough for a runtime that starts
+        # The kubelet reaches this point about one second after its start, which is enough for a runtime that starts
         # with it.
         end = time.monotonic() + _COMES_UP
         while connect(self._machine, endpoint) is None and time.monotonic() < end:
@@ -123,7 +123,7 @@ class Kubelet:
         )
 
     def _work(self) -> None:
-        # Its API starts after it has credentials. The port is only listed, and serves nothing.
+        # The kubelet's API starts after it has credentials. The port is only listed, and serves nothing.
         self._machine.part(Listeners).ports[self.settings.port] = Port("::", "kubelet")
         if self._client is None:
             self._stop.wait()

@@ -99,7 +99,7 @@ def service_sid(name: str) -> str:
 
 
 def built_in(account: str) -> Token | None:
-    """Return the token of an account of Windows or of one service; None for a user's account.
+    """Return the token of a built-in account or of a service's account; None for a user's account.
 
     The tokens of SYSTEM and of containers' accounts are complete. Others lack the local groups.
 

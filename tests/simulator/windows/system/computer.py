@@ -50,7 +50,7 @@ def rename_computer(machine: Machine, bound: Bound) -> Iterable[object]:
         why = "Skip computer '{old}' with new name '{new}' because the new name is the same as the current name."
         raise _rename_error("RenameComputerCommand", "NewNameIsOldName", machine.name, new, why)
     if len(new) > _NETBIOS_LENGTH and not bound.flag("Force"):
-        # It prompts for confirmation, which is not possible in a non-interactive session.
+        # Rename-Computer prompts for confirmation, which is not possible in a non-interactive session.
         raise CmdletError(
             "InvalidOperation",
             f"InvalidOperation,{_COMMANDS}.RenameComputerCommand",

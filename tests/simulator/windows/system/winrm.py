@@ -131,7 +131,7 @@ def set_instance(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def _set_listener(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Change the certificate of a listener for new connections. Open connections stay."""
+    """Change the certificate of a listener for new connections. Open connections keep the old one."""
     transport = _transport(machine, bound)
     if transport not in listeners(machine):
         raise _missing(bound)

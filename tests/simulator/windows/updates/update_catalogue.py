@@ -196,7 +196,7 @@ def _dotnet(build: int, product: Mapping[str, str], entry: Mapping[str, str]) ->
 
 
 def _servicing_stack(build: int, product: Mapping[str, str], kb: str, revision: int, date: str) -> Update:
-    """Return a servicing stack update. It is part of a cumulative one, and never offered separately."""
+    """Return a servicing stack update. It is part of a cumulative update, and never offered separately."""
     return Update(
         kb,
         f"{date[:7]} Servicing Stack Update for {product['long']} ({kb})",
