@@ -47,7 +47,7 @@ class Runner:
     """One run of the calls of a batch.
 
     Args:
-        machine, process, user: where and as whom it runs.
+        machine, process, user: the machine, the process and the user that run the calls.
         environment: the variables of the process.
         progress: called at the start of each call, and at the end of parallel calls, with the running calls, the number
             of finished calls and the total.

@@ -59,7 +59,7 @@ class Services:
     """The service control manager of one machine.
 
     Args:
-        registry, processes: those of the machine.
+        registry, processes: the machine's registry and processes.
         resolve: finds the program for a service's name and command line.
         expand: expands `%NAME%` variables of the machine.
         time_scale: real seconds per second of recovery delays.

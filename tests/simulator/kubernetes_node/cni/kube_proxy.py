@@ -41,7 +41,7 @@ _PROTOCOLS = {"TCP": 6, "UDP": 17}
 
 
 class ProxyError(Exception):
-    """The reason why kube-proxy ends. The text is its own message."""
+    """The reason why kube-proxy ends. The text is kube-proxy's message."""
 
 
 @dataclass

@@ -31,8 +31,10 @@ class DockerImage:
 
     Args:
         id: the image id, `sha256:…`.
-        tags, digests: the full names with a tag, and those with a digest.
-        config, manifest: the image's configuration, and its configuration and layers as descriptors.
+        tags: the full names with a tag.
+        digests: the full names with a digest.
+        config: the image's configuration.
+        manifest: the descriptors of the configuration and the layers.
         size: the size in bytes.
     """
 

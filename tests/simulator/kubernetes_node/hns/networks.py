@@ -32,7 +32,8 @@ class Plan:
     """What a plugin creates.
 
     Args:
-        plugin, config: the CNI plugin that creates pods' endpoints, and the name of the CNI configuration.
+        plugin: the CNI plugin that creates pods' endpoints.
+        config: the name of the CNI configuration.
         network: the network of the pods.
         external: another network on the same adapter, which is created first.
         host_endpoints: endpoints of the host itself. `Ethernet` is kube-proxy's source address on an overlay network.

@@ -131,7 +131,8 @@ class RegistryClient:
             path: the path after the repository's API root, with its query, an absolute path, or a whole URL.
             last: whether there are no more hosts to try.
             offset: the first byte of the body to request.
-            body, media_type: the content to send.
+            body: the content to send.
+            media_type: the media type of the body.
 
         Raises:
             PullError: the request failed.

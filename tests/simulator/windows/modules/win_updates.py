@@ -20,8 +20,10 @@ from simulator.windows.updates.update_session import SUCCEEDED, UpdateRequest, U
 _PIPE = "Ansible.Windows.WinUpdates-"
 _STATES = ("installed", "searched", "downloaded")
 _SELECTIONS = ("default", "managed_server", "windows_update")
-# Seconds of Windows' time that the module waits for a missing pipe, for another line, and for the end.
-_CONNECT, _NEXT, _END = 300.0, 1.0, 10.0
+# How long the module waits, in seconds of Windows' time.
+_CONNECT = 300.0  # for a pipe that does not exist yet
+_NEXT = 1.0  # for another line
+_END = 10.0  # for the end of the session
 _INTERVAL = 0.1
 
 

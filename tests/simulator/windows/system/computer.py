@@ -34,7 +34,7 @@ def _rename_error(command: str, error_id: str, old: str, new: str, why: str) -> 
 
 
 def rename_computer(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Rename-Computer, which has an effect at the next boot. NetBIOS uses 15 characters in upper case."""
+    """Simulate Rename-Computer, which takes effect at the next boot. NetBIOS uses 15 characters in upper case."""
     new = bound.text("NewName")
     current = str(machine.registry.data(f"{COMPUTER_NAME}\\ComputerName", "ComputerName", machine.name))
     if not _NAME.match(new):

@@ -51,8 +51,8 @@ class ComponentStore:
 
     Args:
         downloaded: articles of updates that Windows Update has downloaded.
-        working, committing: the updates that TiWorker is installing, and those that a boot was completing at a power
-            failure.
+        working: the updates that TiWorker is installing.
+        committing: the updates that a boot was completing when the power failed.
     """
 
     entries: dict[str, Entry] = field(default_factory=dict)

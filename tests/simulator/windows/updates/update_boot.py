@@ -35,7 +35,7 @@ def on_boot(machine: Machine) -> None:
     if isinstance(ubr, int) and ubr != machine.windows.ubr:
         # The disk was copied from another machine, which had other updates.
         machine.windows = replace(machine.windows, ubr=ubr)
-    machine.power.held_up = lambda: _before_shutdown(machine)
+    machine.power.shutdown_delay = lambda: _before_shutdown(machine)
     store = component_store.store_of(machine)
     with store.lock:
         worked = _go_on(machine, store)
