@@ -100,7 +100,7 @@ class Kubelet:
             self._client = Client(self._machine, read_kubeconfig(self._machine, settings.kubeconfig))
 
     def _check_runtime(self) -> None:
-        """Check that CRI is available, like PreInitRuntimeService in pkg/kubelet. dockerd's own pipe does not provide CRI.
+        """Check that CRI is available, like PreInitRuntimeService in pkg/kubelet. dockerd's own pipe has no CRI.
 
         Raises:
             KubeletError: no runtime responds.
