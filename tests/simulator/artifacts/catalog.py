@@ -117,7 +117,7 @@ RELEASES: Sequence[Release] = (
             "github.com/containerd/nerdctl/releases/download/v{version}/nerdctl-{version}-windows-amd64.tar.gz",
         ),
     ),
-    # https://github.com/microsoft/SDN/tree/master/Kubernetes/windows. Scripts of AKS use both hosts.
+    # https://github.com/microsoft/SDN/tree/master/Kubernetes/windows. AgentBaker and collectlogs.ps1 use both hosts.
     Release(
         rf"(?:{_GITHUB}/[Mm]icrosoft/SDN/raw|raw\.githubusercontent\.com/[Mm]icrosoft/SDN)/(?P<version>master|[0-9a-f]{{40}})"
         r"/Kubernetes/windows/(?P<program>(?:debug/)?[A-Za-z.0-9]+\.(?:ps1|psm1|cmd))",
