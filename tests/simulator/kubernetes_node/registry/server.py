@@ -29,7 +29,7 @@ class _Server(HttpServer):
 
 
 class Registry:
-    """A registry on an address. A context manager that closes it.
+    """A registry on an address, and a context manager that closes it.
 
     Args:
         address, port: the address to listen on; port 0 picks a free port.
