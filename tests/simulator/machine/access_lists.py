@@ -257,7 +257,7 @@ class AccessLists:
         """Drop the cached results for a path and, for a folder, everything below it."""
         self._changes += 1
         known = self._worked_out.pop(path, None)
-        # Items that inherited from it are in the cache.
+        # The cache contains items that inherited from this folder.
         if known is not None and known[1]:
             self._worked_out = {}
             self._of_children = {}
