@@ -2,7 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Run every measurement, print a table and write build/bench.json.
 
-A measurement is a module `bench.measure_NAME` with a docstring that says what it measures and a function
 A measurement is a module `bench.measure_NAME` with a docstring that describes it and a function
 `measure() -> Mapping[str, float]`, whose keys contain their unit (`seconds`, `megabytes_pss`, `remote_commands`).
 `python -m bench NAME ...`, from tests/, runs only those with the given names.
@@ -43,11 +42,11 @@ def load(name: str) -> ModuleType:
 
 
 def main(wanted: list[str]) -> int:
-    """Run the measurements with the given names (all, if there are none), and return the exit status."""
+    """Run the measurements with the given names, or all of them if no name is given, and return the exit status."""
     known = measurements()
     unknown = sorted(set(wanted) - set(known))
     if unknown:
-        print(f"no such measurement: {', '.join(unknown)} (there are: {', '.join(known) or 'none'})", file=sys.stderr)
+        print(f"unknown measurements: {', '.join(unknown)} (known: {', '.join(known) or 'none'})", file=sys.stderr)
         return 2
     results = {}
     for name in wanted or known:
@@ -55,7 +54,7 @@ def main(wanted: list[str]) -> int:
         for key, value in results[name].items():
             print(f"{name:<32} {key:<28} {value:>12.6g}", flush=True)
     if not results:
-        print("there is nothing to measure: tests/bench holds no module measure_*.py", file=sys.stderr)
+        print("there is nothing to measure: tests/bench contains no module measure_*.py", file=sys.stderr)
         return 1
     RESULT.parent.mkdir(parents=True, exist_ok=True)
     RESULT.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")

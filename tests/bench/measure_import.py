@@ -17,7 +17,7 @@ ENGINE = "assert action_loader.get('winkube.node.node_state', class_only=True)"
 
 
 def _run(code: str) -> tuple[float, float]:
-    """Return the seconds and megabytes that a piece of code needs (peak resident set, from the process itself)."""
+    """Return the seconds and the megabytes (peak resident set) that a Python process needs to run a piece of code."""
     report = "import resource; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
     begin = time.perf_counter()
     answer = subprocess.run(
@@ -32,7 +32,7 @@ def _run(code: str) -> tuple[float, float]:
 
 
 def measure() -> Mapping[str, float]:
-    """Return the cost of importing the engine, from the fastest of three runs with it and without it."""
+    """Return the cost of importing the engine: the best of three runs with it, minus the best of three without it."""
     without = [_run(ANSIBLE) for _run_number in range(3)]
     with_engine = [_run(f"{ANSIBLE}\n{ENGINE}") for _run_number in range(3)]
     return {

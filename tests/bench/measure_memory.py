@@ -2,8 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Peak memory and CPU seconds of the controller for plan.yml with 10 and 100 simulated servers and as many forks.
 
-It runs without the measures of plugin_utils/remote/memory.py, with each of them alone, with all, and with all but one.
-The servers connect over psrp. BENCH_NODES sets other numbers of servers, such as `BENCH_NODES=2,6`.
+The playbook runs without the measures of plugin_utils/remote/memory.py, with each of them alone, with all of them,
+and with all but one. The servers connect over psrp. BENCH_NODES sets other numbers of servers, such as
+`BENCH_NODES=2,6`.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def _run(site: Site, number: int, chosen: list[str]) -> tuple[float, float]:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     run, samples = memory_of_runs.measure(site, command, environment=environment)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    # plan.yml ends with 2: plain servers differ from what the roles make of them.
+    # plan.yml exits with 2, because plain servers differ from the state that the roles define.
     if run.exit_code not in (0, 2) or not samples:
         sys.exit(run.output[-5000:])
     seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

@@ -1,3 +1,3 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""`make demo`: simulated servers become cluster nodes, directly and by an image."""
+"""`make demo`: simulated servers become cluster nodes, directly or from an image."""

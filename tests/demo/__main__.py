@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The demo: three servers become nodes directly, and one through an image. It counts everything, and cleans up."""
+"""The demo: three servers become nodes directly, and one from an image. It measures each run, and cleans up."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def run() -> int:
         try:
             world = stack.enter_context(World(read_fleet(here.fleet), Path(state) / "fleet"))
         except OSError as error:
-            _say(f"the servers do not start on {here.network}.0/24: {error}. `ss -tlnp` lists who listens there")
+            _say(f"the servers do not start on {here.network}.0/24: {error}. `ss -tlnp` lists the listening programs")
             return 2
         assert world.cluster is not None
         _say(f"cluster: {world.cluster.kind}, Kubernetes {world.cluster.version}, {world.cluster.server}")

@@ -32,7 +32,7 @@ class NodeOutcome:
     """The runs by name: first, second, plan."""
 
     def summary(self) -> dict[str, Any]:
-        """Return the entry for summary.json. Changes and seconds are counted as on the page of each run."""
+        """Return the entry for summary.json. Changes and seconds are those in the report of each run."""
         runs = {}
         for name, ran in self.runs.items():
             rows = {row["node"]: row for row in _run(ran).summary()}

@@ -29,7 +29,7 @@ class Place:
     """The files of a demo, with its own addresses."""
 
     network: str
-    """The first three parts of its addresses."""
+    """The first three parts of the demo's addresses."""
     fleet: Path
     inventory: Path
 

@@ -41,8 +41,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--state", type=Path, help="folder for the nodes' files; a temporary one by default")
     parser.add_argument("--http-port", type=int, default=HTTP_PORT)
     parser.add_argument("--https-port", type=int, default=HTTPS_PORT)
-    parser.add_argument("--kubeconfig", type=Path, help="where to write the cluster's kubeconfig")
-    parser.add_argument("--control-port", type=int, default=0, help="port of the fleet's control on 127.0.0.1")
+    parser.add_argument("--kubeconfig", type=Path, help="file for the cluster's kubeconfig")
+    parser.add_argument(
+        "--control-port",
+        type=int,
+        default=0,
+        help="port on 127.0.0.1 for control requests to the fleet; 0 picks a free port",
+    )
     options = parser.parse_args(arguments)
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -67,13 +67,13 @@ def alternative_names(values: Iterable[str]) -> list[x509.GeneralName]:
 def key_usage(*usages: str) -> x509.KeyUsage:
     """Return the extension KeyUsage with these usages; raises ValueError for one that X.509 does not define."""
     if unknown := set(usages) - set(_USAGES):
-        raise ValueError(f"expected usages of {', '.join(_USAGES)}, got {', '.join(sorted(unknown))}")
+        raise ValueError(f"expected only the usages {', '.join(_USAGES)}, got {', '.join(sorted(unknown))}")
     return x509.KeyUsage(**{usage: usage in usages for usage in _USAGES})
 
 
 @dataclass(frozen=True)
 class Signer:
-    """Who signs a certificate: its name becomes the issuer. A self-signed certificate has its subject's own."""
+    """The signer of a certificate; its name becomes the issuer. A self-signed certificate is signed by its subject."""
 
     name: x509.Name
     key: ec.EllipticCurvePrivateKey
@@ -91,11 +91,11 @@ class Signer:
         """Make a certificate.
 
         Args:
-            subject: whom it names.
+            subject: the name of the certificate's owner.
             public_key: the subject's key.
-            valid: from when to when.
-            critical: extensions that are critical.
-            extensions: extensions that are not.
+            valid: the start and the end of the validity.
+            critical: the critical extensions.
+            extensions: the other extensions.
             alternative: subject alternative names; the extension is left out if there are none.
         """
         builder = (

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Control of a whole fleet over HTTP. A node that is off cannot answer, so its power button is here.
+"""Control of a whole fleet over HTTP. A node that is off cannot respond, so its power button is here.
 
 GET  /simulator/status             the status of all nodes, by name
 POST /simulator/power   {"node": NAME, "action": "start" | "off" | "reset"}
@@ -49,7 +49,7 @@ class ControlServer:
             """Answers one request."""
 
             def do_GET(self) -> None:
-                """Answer with the status of all nodes."""
+                """Respond with the status of all nodes."""
                 if self.path == "/simulator/status":
                     _answer(self, 200, {name: node.status() for name, node in fleet.nodes.items()})
                 else:
@@ -65,7 +65,7 @@ class ControlServer:
                     body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
                     request = json.loads(body)
                     if not isinstance(request, dict):
-                        raise ValueError("expected a JSON object as the request")
+                        raise ValueError("expected the request to be a JSON object")
                     _answer(self, 200, work(fleet, request))
                 except (ValueError, KeyError) as error:
                     _answer(self, 400, {"error": str(error)})

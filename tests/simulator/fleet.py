@@ -172,8 +172,7 @@ class Fleet:
         Args:
             from_node: the machine whose disk is copied; it must be off.
             name, address: the new machine's name and address in the fleet. Its computer name is that of the disk, or
-            random
-                if the disk was generalized.
+                random if the disk was generalized.
             changes: other settings of the new machine (`user`, `password`, `disk_gb`, options …).
 
         Raises:
@@ -183,7 +182,7 @@ class Fleet:
         if other.power.state != "off":
             raise ValueError(f"{from_node} is running: shut it down before its disk is copied")
         if name in self.nodes or address in (node.machine.address for node in self.nodes.values()):
-            raise ValueError(f"{name} or {address} is taken")
+            raise ValueError(f"{name} or {address} is already in use")
         old = other.settings
         entry = {key: getattr(old, key) for key in Settings.__annotations__ if key != "options"}
         merged = Settings.read({**old.options, **entry, **changes, "name": name, "address": address})

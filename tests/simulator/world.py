@@ -76,5 +76,5 @@ def _options(entry: Mapping[str, Any], *names: str) -> dict[str, Any]:
         ValueError: a key is unknown.
     """
     if unknown := entry.keys() - {"address", "port", *names}:
-        raise ValueError(f"unknown keys of a server: {', '.join(sorted(unknown))}")
+        raise ValueError(f"unknown keys in the options of a server: {', '.join(sorted(unknown))}")
     return {"address": "127.0.0.1", "port": 0, **entry}

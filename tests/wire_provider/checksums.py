@@ -55,7 +55,7 @@ def find(text: str, name: str | None, length: int) -> str | None:
         if not rest:
             bare.append(checksum.lower())
             continue
-        # An asterisk marks binary files. Alone it is a name.
+        # An asterisk before a name marks a binary file. An asterisk alone is a name.
         named = rest[0][1:] if re.match(r"[*][^ \t]", rest[0]) else rest[0]
         if name and named.replace("\\", "/").rpartition("/")[2].casefold() == name.casefold():
             return checksum.lower()

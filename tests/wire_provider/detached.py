@@ -101,17 +101,17 @@ def collect(
     """Return a key's state with its observation (finished) or progress (running, lost), in at most `wait` seconds."""
     started = time.monotonic()
     # A process that was just detached needs a moment to claim its key.
-    patience = {"running": wait, "unknown": min(wait, UNCLAIMED)}
+    limits = {"running": wait, "unknown": min(wait, UNCLAIMED)}
     while True:
         process.check()
-        state, document = _look(machine, key)
-        left = patience.get(state, 0.0) - (time.monotonic() - started)
+        state, document = _state(machine, key)
+        left = limits.get(state, 0.0) - (time.monotonic() - started)
         if left <= 0:
             return state, document
         process.sleep(min(0.1, left))
 
 
-def _look(machine: Machine, key: str) -> tuple[Literal["finished", "running", "unknown", "lost"], dict[str, Any]]:
+def _state(machine: Machine, key: str) -> tuple[Literal["finished", "running", "unknown", "lost"], dict[str, Any]]:
     claimed = _read(machine, key, "claim")
     # Checked after the claim, because a batch that ends between the two checks has a result.
     result = _read(machine, key, "json")

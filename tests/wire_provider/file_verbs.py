@@ -122,11 +122,11 @@ def write_file(
         process.check()
         with machine.files.open.hold(part, "w", ""):
             if parameters.get("sddl"):
-                # This is done before the file has any content.
+                # Set the access list before the file has any content.
                 for place in (part, path):
                     if machine.files.is_file(place):
                         set_security(machine, place, str(parameters["sddl"]))
-            # The file was opened before it had this list.
+            # Write as Windows: the handle is older than the access list, which may deny access to the user.
             with machine.acting.as_windows(), net_files.as_exceptions(part):
                 machine.files.write_bytes(part, data)
         process.check()
@@ -171,8 +171,8 @@ def commit_file(
     if parameters.get("manifest") is not None:
         require_settable(parameters["manifest"])
         manifest = _manifest(machine, parameters["manifest"], sha256, size)
-        beside = {"path": f"{destination}.manifest.json", "content": json.dumps(manifest)}
-        write_file(machine, beside, [], process, timeout)
+        manifest_file = {"path": f"{destination}.manifest.json", "content": json.dumps(manifest)}
+        write_file(machine, manifest_file, [], process, timeout)
     return [
         OrderedDictionary(destination=destination, sha256=sha256, size=size, algorithm=algorithm, expected=expected)
     ]
@@ -199,32 +199,32 @@ def move_path(
     require_apart(path, destination)
     net_files.add_parent(machine, destination)
     process.check()
-    aside = f"{destination}.{datetime.now(UTC).strftime(STAMP)}-{uuid.uuid4().hex}.old"
+    old_path = f"{destination}.{datetime.now(UTC).strftime(STAMP)}-{uuid.uuid4().hex}.old"
     replaced = net_files.exists(machine, destination)
     if replaced:
-        persist(machine, process, lambda: net_files.move(machine, destination, aside), destination, aside)
+        persist(machine, process, lambda: net_files.move(machine, destination, old_path), destination, old_path)
     try:
         persist(machine, process, lambda: net_files.move(machine, path, destination), path, destination)
     except CmdletError:
         if replaced:
-            persist(machine, process, lambda: net_files.move(machine, aside, destination), aside, destination)
+            persist(machine, process, lambda: net_files.move(machine, old_path, destination), old_path, destination)
         raise
     moved: list[object] = [OrderedDictionary(path=path, destination=destination)]
     if not replaced:
         return moved
     try:
-        persist(machine, process, lambda: net_files.remove(machine, aside), aside)
+        persist(machine, process, lambda: net_files.remove(machine, old_path), old_path)
     except CmdletError as error:
         # A running program can be renamed, but not deleted: https://superuser.com/q/488127
-        said = f"Cannot remove item {aside}: {error.message}"
-        return Warned(moved, f"what was at {destination} could not be deleted; it is at {aside}: {said}")
+        reason = f"Cannot remove item {old_path}: {error.message}"
+        return Warned(moved, f"what was at {destination} could not be deleted; it is at {old_path}: {reason}")
     return moved
 
 
 def copy_file(
     machine: Machine, parameters: Mapping[str, Any], given: list[object], process: Process, timeout: float
 ) -> list[object]:
-    """Copy files, or only their last bytes. If one cannot be copied, the others still are."""
+    """Copy files, or only their last bytes. If one cannot be copied, the others still are copied."""
     return [_copy(machine, wanted, process) for wanted in entries(parameters, "files")]
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Calls that run in parallel: which adjacent calls of a batch do, and their threads."""
+"""Calls that run in parallel: which adjacent calls of a batch form a group, and the threads of a group."""
 
 from __future__ import annotations
 

@@ -15,37 +15,38 @@ from simulator.machine.windows_paths import MAX_PATH
 from wire_provider.net_failures import categorised
 from wire_provider.verb_parameters import failure, several, text
 
-PATIENCE = 10.0
+RETRY_SECONDS = 10.0
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 2.0
 TOO_LONG = "System.IO.PathTooLongException"
 
 
 def persist(machine: Machine, process: Process, action: Callable[[], None], *paths: str) -> None:
-    """Run an operation on files. Retry it for ten seconds of Windows' time while other processes hold them open.
+    """Run an operation on files. Retry it for ten seconds of Windows' time while another process has them open.
 
     Args:
         machine: the machine.
-        process: the process that runs it.
-        action: raises CmdletError if it fails.
-        paths: the files. With a destination it is a move, and open files in a folder may cause its error 5.
+        process: the process that runs the operation.
+        action: the operation; raises CmdletError if it fails.
+        paths: the file or folder and, for a move, its destination. Open files in a folder may make a move fail with
+            error 5.
 
     Raises:
-        CmdletError: it still failed at the end, or for another reason than an open file.
+        CmdletError: the last attempt failed, or an attempt failed for a reason other than an open file.
     """
     scale = machine.settings.time_scale
-    end, pause = time.monotonic() + PATIENCE * scale, FIRST_PAUSE
+    end, pause = time.monotonic() + RETRY_SECONDS * scale, FIRST_PAUSE
     while True:
         try:
             action()
         except CmdletError as error:
-            # An open file in a folder causes the error that access is denied.
+            # A move of a folder that contains an open file fails with "access denied".
             denied = len(paths) > 1 and error.message.endswith(" is denied.")
             below = denied and machine.files.is_directory(paths[0])
             if not below and categorised(error, "").error_id != "FileInUse":
                 raise
             if time.monotonic() >= end:
                 holders = _holders(machine, paths[:1] if below else paths)
-                # Otherwise rights may be missing.
+                # Without an open file, the reason may be a missing right.
                 if below and not holders:
                     raise
                 who = ", ".join(holders) or "another process"

@@ -28,7 +28,7 @@ def part_of(path: str) -> str:
 
 @contextlib.contextmanager
 def tidied(machine: Machine, process: Process, part: str) -> Iterator[None]:
-    """Delete a temporary file at the end of a context, unless the process was killed.
+    """Delete a temporary file at the end of the `with` block, unless the process was killed.
 
     Meanwhile, its writer holds a note with its path open. There are no notes before the first batch with a key.
     """

@@ -12,14 +12,14 @@ from simulator.machine.objects import ProgramResult
 
 
 def read_output(machine: Machine, path: str, result: ProgramResult) -> ProgramResult:
-    """Return the result of a program with its output as a batch reads it."""
+    """Return the result of a program with its output decoded as in a batch."""
     texts = [_decoded(machine, language.printed(machine, path, text)) for text in (result.stdout, result.stderr)]
     return ProgramResult(result.exit_code, *texts)
 
 
 def _decoded(machine: Machine, data: bytes) -> str:
     text = data.decode("utf-8", "replace")
-    # Broken, but with whole characters in it, it is UTF-8 all the same.
+    # Even with invalid bytes, the output counts as UTF-8 if it contains a valid non-ASCII character.
     if "\ufffd" not in text or re.search(r"[^\x00-\x7f\ufffd]", text):
         return text
     return data.decode(f"cp{language.code_page(machine)}", "replace")

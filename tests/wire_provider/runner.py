@@ -47,11 +47,10 @@ class Runner:
     """One run of the calls of a batch.
 
     Args:
-        machine, process, user: where and as whom it runs.
+        machine, process, user: the machine, the process and the user that run the calls.
         environment: the variables of the process.
         progress: called at the start of each call, and at the end of parallel calls, with the running calls, the number
-        of
-            finished calls and the total.
+            of finished calls and the total.
     """
 
     machine: Machine
@@ -67,7 +66,7 @@ class Runner:
         """Prepare the runspaces for cmdlets."""
         self.runspaces = Runspaces(self.process)
         self._imported = Imported(self.machine)
-        self._imported_aside = Imported(self.machine)
+        self._imported_with_limit = Imported(self.machine)
 
     def run(self, calls: list[Call]) -> None:
         """Run the calls. Sets `results`, and `stopped` to the reason for an early stop.
@@ -98,13 +97,13 @@ class Runner:
 
             def attempt(given: list[object]) -> Attempt:
                 with places:
-                    tell(working.append)
+                    update(working.append)
                     try:
                         return self._attempt(call, given)
                     finally:
-                        tell(working.remove)
+                        update(working.remove)
 
-            def tell(change: Callable[[Call], None]) -> None:
+            def update(change: Callable[[Call], None]) -> None:
                 with lock:
                     change(call)
                     if working:
@@ -207,8 +206,8 @@ class Runner:
         except Exception as error:
             # On a node every failure is an error record, so one that the simulator did not foresee is reported like
             # this.
-            said = f"that {call.command} fails with {type(error).__name__}: {error}"
-            return Attempt(error=describe(NotModelled(said)))
+            message = f"that {call.command} fails with {type(error).__name__}: {error}"
+            return Attempt(error=describe(NotModelled(message)))
         # Non-terminating errors are returned after the warnings.
         return Attempt(output.objects, [*output.warnings, *(error.message for error in output.errors)])
 
@@ -239,14 +238,14 @@ class Runner:
                 error_action="Stop",
             )
 
-        imported = self._imported if call.timeout is None else self._imported_aside
+        imported = self._imported if call.timeout is None else self._imported_with_limit
         cost = imported.cost(call.command)
         if call.timeout is None:
             return run(self.process.stop)
         try:
             return self._limited(run, call.timeout, cost)
         except LateError:
-            self._imported_aside = Imported(self.machine)  # it is abandoned, so the next one starts again
+            self._imported_with_limit = Imported(self.machine)  # the abandoned runspace is replaced by a new one
             raise
 
     def _limited(self, run: Callable[[threading.Event], commands.Output], limit: float, cost: float) -> commands.Output:
@@ -278,12 +277,12 @@ class Runner:
             late = _late("ProgramTimeout", f"{call.command} did not end within {call.limit:g} s")
             # The program has no exit code.
             result = read_output(self.machine, call.command, error.result)
-            return Attempt([_said(result, None)], error=late, program=result, ended=False)
+            return Attempt([_program_result(result, None)], error=late, program=result, ended=False)
         result = read_output(self.machine, call.command, result)
         failed = None
         if result.exit_code not in call.success_codes:
             failed = _unexpected(f"{call.command} ended with exit code {result.exit_code}")
-        return Attempt([_said(result, result.exit_code)], error=failed, program=result)
+        return Attempt([_program_result(result, result.exit_code)], error=failed, program=result)
 
     def _unmet(self, call: Call, attempt: Attempt) -> dict[str, object] | None:
         assert call.until is not None
@@ -320,7 +319,7 @@ class Runner:
         return [properties.select(item, call.select) for item in objects]
 
 
-def _said(result: ProgramResult, exit_code: int | None) -> OrderedDictionary:
+def _program_result(result: ProgramResult, exit_code: int | None) -> OrderedDictionary:
     return OrderedDictionary(exit_code=exit_code, stdout=result.stdout, stderr=result.stderr)
 
 

@@ -17,7 +17,7 @@ from simulator.machine.objects import ProcessEndedError
 from simulator.machine.processes import Process, StopSignal
 
 Result = TypeVar("Result")
-_LOOK = 0.05  # seconds between two checks of the process
+_INTERVAL = 0.05  # seconds between two checks of the process
 
 
 class LateError(Exception):
@@ -65,7 +65,7 @@ class Runspaces:
         stop = StopSignal(self._process.stop)
         runspace = _Runspace(work, stop)
         end = time.monotonic() + seconds
-        while not runspace.ended.wait(min(_LOOK, max(0.0, end - time.monotonic()))):
+        while not runspace.ended.wait(min(_INTERVAL, max(0.0, end - time.monotonic()))):
             if self._process.stop.is_set():
                 raise ProcessEndedError
             if time.monotonic() >= end:

@@ -23,7 +23,7 @@ requirements:
 
 
 class CallbackModule(CallbackBase):  # type: ignore[misc]  # ansible ships no type information
-    """Reads the CPU time at the start of each task. Ansible waits for a host's worker before its next task."""
+    """Reads the CPU time at the start of each task, when the workers of the previous task have ended."""
 
     CALLBACK_VERSION = 2.0
     CALLBACK_TYPE = "aggregate"

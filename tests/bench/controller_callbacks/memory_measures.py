@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Take only some of the collection's measures that save memory (plugin_utils/remote/memory.py)."""
+"""Enable only some of the collection's measures that save memory (plugin_utils/remote/memory.py)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.remote import memory
 DOCUMENTATION = """
 name: memory_measures
 type: aggregate
-short_description: Takes only some of the measures that save memory
+short_description: Enables only some of the measures that save memory
 description: The environment variable MEMORY_MEASURES names them, separated by commas.
 requirements:
   - enabled in the configuration
@@ -21,7 +21,7 @@ requirements:
 
 
 class CallbackModule(CallbackBase):  # type: ignore[misc]  # ansible ships no type information
-    """Chooses the measures before any action is loaded, which takes them."""
+    """Chooses the measures before Ansible loads the first action, which applies them."""
 
     CALLBACK_VERSION = 2.0
     CALLBACK_TYPE = "aggregate"

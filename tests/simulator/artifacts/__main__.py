@@ -17,9 +17,9 @@ def main() -> None:
     """Serve until SIGTERM or SIGINT."""
     parser = argparse.ArgumentParser(prog="python -m simulator.artifacts", description=__doc__)
     parser.add_argument("--address", default="127.0.0.1")
-    parser.add_argument("--port", type=int, default=0, help="0: any free port")
+    parser.add_argument("--port", type=int, default=0, help="port to listen on; 0 picks a free port")
     parser.add_argument(
-        "--tls-ca", type=Path, help="serve HTTPS by a new private CA and write its root certificate to this file"
+        "--tls-ca", type=Path, help="serve HTTPS with a new private CA, and write its root certificate to this file"
     )
     options = parser.parse_args()
     context = None

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Archives whose bytes depend only on their members: sorted, with a fixed date and no owner."""
+"""Archives whose bytes depend only on their members, which are sorted and have a fixed date and no owner."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def unsafe(name: str) -> bytes:
     """Return an archive with members that would leave the target folder. Its format depends on the name.
 
     Raises:
-        ValueError: the name is not that of an archive.
+        ValueError: the name does not have the extension of an archive.
     """
     members = dict.fromkeys(("../outside.txt", "/outside.txt", "C:/outside.txt", "inside.txt"), b"outside\n")
     if name.endswith(".zip"):

@@ -23,7 +23,7 @@ class Release:
 
     Args:
         url: the pattern of host and path, with a group `version` (and `program` if `make` needs it).
-        make: returns the contents for a version; for (program, version) if the pattern has a group `program`.
+        make: returns the contents for a version, or for (program, version) if the pattern has a group `program`.
         checksums: the forms of checksum files by suffix (see `checksum_file`).
         sums: for a release with a single checksum file: the pattern of its URL, and the file's URL (`{version}`).
     """
@@ -117,13 +117,13 @@ RELEASES: Sequence[Release] = (
             "github.com/containerd/nerdctl/releases/download/v{version}/nerdctl-{version}-windows-amd64.tar.gz",
         ),
     ),
-    # https://github.com/microsoft/SDN/tree/master/Kubernetes/windows. AgentBaker and collectlogs.ps1 use either form.
+    # https://github.com/microsoft/SDN/tree/master/Kubernetes/windows. AgentBaker and collectlogs.ps1 use both hosts.
     Release(
         rf"(?:{_GITHUB}/[Mm]icrosoft/SDN/raw|raw\.githubusercontent\.com/[Mm]icrosoft/SDN)/(?P<version>master|[0-9a-f]{{40}})"
         r"/Kubernetes/windows/(?P<program>(?:debug/)?[A-Za-z.0-9]+\.(?:ps1|psm1|cmd))",
         releases.sdn_script,
     ),
-    # https://github.com/cloudbase/cloudbase-init/releases. The second one is the newest version.
+    # https://github.com/cloudbase/cloudbase-init/releases. The second URL always serves the newest version.
     Release(
         r"github\.com/cloudbase/cloudbase-init/releases/download/(?P<version>\d+\.\d+\.\d+)/CloudbaseInitSetup_[0-9_]+_x64\.msi",
         windows_software.cloudbase_init,

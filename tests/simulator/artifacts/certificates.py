@@ -29,7 +29,7 @@ class PrivateCA:
     """A certificate authority that clients do not trust by default.
 
     Args:
-        crl_url: the distribution point in every certificate; None for none.
+        crl_url: the distribution point in every certificate; None to leave it out.
     """
 
     def __init__(self, name: str = "Simulated Private CA", crl_url: str | None = None) -> None:
@@ -70,7 +70,7 @@ class PrivateCA:
 
         Args:
             names: DNS names and IP addresses.
-            expired: whether it expired an hour ago.
+            expired: whether the certificate expired an hour ago.
 
         Returns:
             Certificate and private key, both in PEM.

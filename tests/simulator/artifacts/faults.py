@@ -11,17 +11,17 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 KINDS: Mapping[str, str] = {
-    "status": "answer with `status` (and Retry-After `retry_after` seconds, if set)",
-    "cut": "close the connection after `at` bytes of the body; of the head, where `at` is negative (-1: after no byte)",
-    "truncated": "send `at` bytes and say that this is all",
-    "wrong": "send as many bytes as the file has, but others",
+    "status": "respond with `status` (and Retry-After `retry_after` seconds, if set)",
+    "cut": "close the connection after `at` bytes of the body, or in the head if `at` is negative (-1: at its start)",
+    "truncated": "send `at` bytes as if they were the whole file",
+    "wrong": "send other bytes with the same length as the file",
     "unsafe": "send an archive with `..` and absolute paths in it",
-    "html": "answer 200 with a page of HTML, as a captive portal does",
+    "html": "respond with 200 and an HTML page, as a captive portal does",
     "slow": "send `rate` bytes per second",
-    "silence": "accept the request and answer after `seconds`",
+    "silence": "accept the request and respond after `seconds`",
     "loop": "redirect to itself",
     "redirect": "redirect to `location`",
-    "signature": "demand the query `sig=SIGNATURE` (`signature`), else 403",
+    "signature": "require the query `sig=SIGNATURE` (`signature`), else respond with 403",
     "no-range": "ignore Range and send the whole file",
 }
 
@@ -32,10 +32,10 @@ class Fault:
 
     Args:
         kind: one of `KINDS`.
-        path: a pattern of requested paths (`*` also matches `/`), e.g. `*/kubernetes-node-windows-amd64.tar.gz`. Those
-        of a
-            registry begin with the host in `?ns=` if the request has it: `/registry.k8s.io/v2/pause/manifests/3.10.2`.
-        times: the number of requests that it affects; 0 for all.
+        path: a pattern of requested paths (`*` also matches `/`), e.g. `*/kubernetes-node-windows-amd64.tar.gz`. If a
+            request to a registry has `?ns=HOST`, its path begins with that host:
+            `/registry.k8s.io/v2/pause/manifests/3.10.2`.
+        times: the number of requests that the fault affects; 0 for all.
         method: `GET` or `HEAD`; empty for both.
     """
 
@@ -64,7 +64,7 @@ class Fault:
         """
         unknown = set(data) - {field.name for field in fields(cls)}
         if unknown:
-            raise ValueError(f"unknown keys of a fault: {', '.join(sorted(unknown))}")
+            raise ValueError(f"unknown keys in a fault: {', '.join(sorted(unknown))}")
         return cls(**data)
 
 

@@ -133,13 +133,13 @@ class ArtifactServer:
             self._proxied += 1
 
     def count_bytes(self, path: str, size: int) -> None:
-        """Count the bytes of a body before they are sent, so that a client that has them finds them counted."""
+        """Count the bytes of a body before they are sent, so that the counters include what clients have received."""
         with self._lock:
             self._bytes[path] += size
 
     @contextlib.contextmanager
     def sending(self) -> Iterator[None]:
-        """Count a body as in progress for the time of a context."""
+        """Count a body as in progress within the `with` block."""
         with self._lock:
             self._now += 1
             self._most = max(self._most, self._now)

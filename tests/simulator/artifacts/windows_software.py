@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Software for Windows servers other than Kubernetes: Windows Installer packages, OpenSSH, small tools.
 
-Scripts were written for the simulator, and have the same effects on services and files as the publishers' scripts.
+The scripts here were written for the simulator. They change the same services and files as the publishers' scripts.
 Cloudbase-Init's folders and service: https://cloudbase-init.readthedocs.io/en/latest/tutorial.html. OpenSSH's archive:
 https://github.com/PowerShell/Win32-OpenSSH/wiki/Install-Win32-OpenSSH.
 """

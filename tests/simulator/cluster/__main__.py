@@ -17,11 +17,11 @@ from .cluster import start_cluster
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m simulator.cluster", description=__doc__)
-    parser.add_argument("--kubeconfig", type=Path, required=True, help="where the administrator's kubeconfig goes")
+    parser.add_argument("--kubeconfig", type=Path, required=True, help="file for the administrator's kubeconfig")
     parser.add_argument("--kind", choices=("auto", "real", "memory"), default="auto")
     parser.add_argument("--version", default="1.37.1", help="Kubernetes version of the control plane")
     parser.add_argument("--address", default="127.0.0.1")
-    parser.add_argument("--port", type=int, default=0, help="0 chooses a free one")
+    parser.add_argument("--port", type=int, default=0, help="port of the API server; 0 picks a free port")
     parser.add_argument("--extra-san", action="append", default=[], help="name or address for the certificate")
     parser.add_argument("--pod-cidr", default="10.244.0.0/16")
     parser.add_argument("--service-cidr", default="10.96.0.0/12")

@@ -97,7 +97,7 @@ def start_cluster(
     """Start a cluster without nodes.
 
     Args:
-        kind: "real" needs `KUBEBUILDER_ASSETS`. "auto" is "real" if that contains programs of `version`, else "memory".
+        kind: "real" needs `KUBEBUILDER_ASSETS`. "auto" is "real" if its programs have the `version`, else "memory".
         version: the Kubernetes version of the control plane.
         address: the IPv4 address of this machine that the API server listens on.
         extra_sans: further names and addresses for its certificate.
@@ -140,9 +140,9 @@ def real_unavailable(version: str = "1.37.1") -> str:
     """Return why a real control plane of `version` cannot run here; empty if it can."""
     assets = assets_folder()
     if assets is None:
-        return "KUBEBUILDER_ASSETS does not name a folder with a control plane"
+        return "KUBEBUILDER_ASSETS is not the path of a folder with the programs of a control plane"
     found = assets_version(assets)
-    return "" if found == version else f"KUBEBUILDER_ASSETS holds Kubernetes {found}, not {version}"
+    return "" if found == version else f"KUBEBUILDER_ASSETS contains Kubernetes {found}, not {version}"
 
 
 def _start_memory(options: ClusterOptions) -> Cluster:

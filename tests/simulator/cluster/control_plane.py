@@ -83,7 +83,7 @@ class ControlPlane:
 
         Args:
             assets: the folder with the programs.
-            options: the options; `version` must be that of the programs.
+            options: the options; `version` must be the version of the programs.
 
         Raises:
             ProcessError: a program failed; everything was cleaned up.
@@ -151,7 +151,7 @@ class ControlPlane:
         def kubeconfig(name: str) -> None:
             self._kubeadm(str(self._pki), "kubeconfig", name, "--kubeconfig-dir", str(self.folder))
             file = self.folder / f"{name}.conf"
-            # Two of them contain the advertised address. The YAML is kubeadm's, with one line for the server.
+            # Replace the advertised address, which kubeadm writes into two of the kubeconfigs, each on one line.
             lines = file.read_text().splitlines()
             changed = [f"    server: {self.server}" if line.startswith("    server: ") else line for line in lines]
             file.write_text("\n".join(changed) + "\n")
@@ -204,7 +204,7 @@ class ControlPlane:
 
     def _upload_join_data(self) -> None:
         kubeconfig = ("--kubeconfig", str(self.kubeconfig))
-        # Joining nodes read kubeadm's default folder from it, not this private one.
+        # Joining nodes read the folder of the certificates from this configuration. Upload kubeadm's default folder.
         usual = "/etc/kubernetes/pki"
         phases = (("upload-config", "all"), ("bootstrap-token",), ("addon", "all"))
         with ThreadPoolExecutor(len(phases) + 1) as pool:

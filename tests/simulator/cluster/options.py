@@ -15,10 +15,10 @@ kubeadm rejects a loopback address. Nothing ever listens on or connects to this 
 
 @dataclass(frozen=True)
 class ClusterOptions:
-    """The options of a cluster, which are the same for both kinds."""
+    """The options of a cluster, which are the same for both kinds of cluster."""
 
     version: str = "1.37.1"
-    """The version of the control plane, without "v". For the real kind, it must be that of its programs."""
+    """The version of the control plane, without "v". A real one must have programs of this version."""
     address: str = "127.0.0.1"
     """The address that the API server listens on."""
     port: int = 0

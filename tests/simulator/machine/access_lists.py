@@ -19,7 +19,7 @@ from simulator.machine.rights import defaults
 CREATOR_OWNER = "CO"
 
 MADE_BY_ADMINISTRATORS = "BA"
-"""The owner of what administrators and SYSTEM create."""
+"""The owner of items that administrators and SYSTEM create."""
 TRUSTED = frozenset({"SY", "BA", defaults.TRUSTED_INSTALLER})
 
 _MASKS = {
@@ -180,7 +180,7 @@ class AccessLists:
         self._own: dict[str, Descriptor] = {}
         # Inherited entries of items that were moved. They are kept until a list above them is set.
         self._kept: dict[str, tuple[Ace, ...]] = {}
-        # Cached results, each with whether it is a folder's. A change of a folder's list invalidates all of them.
+        # Cached results, each with whether its path is a folder. A change of a folder's list invalidates all of them.
         self._worked_out: dict[str, tuple[Descriptor, bool]] = {}
         self._changes = 0
         self._of_children: dict[tuple[int, bool, str], tuple[Descriptor, tuple[Ace, ...]]] = {}
@@ -257,7 +257,7 @@ class AccessLists:
         """Drop the cached results for a path and, for a folder, everything below it."""
         self._changes += 1
         known = self._worked_out.pop(path, None)
-        # Items that inherited from it are in the cache.
+        # The cache contains items that inherited from this folder.
         if known is not None and known[1]:
             self._worked_out = {}
             self._of_children = {}

@@ -75,7 +75,7 @@ def read(lines: list[str]) -> Manifest:
         raise ManifestError("the wrapper's input has no line of four NULs")
     bootstrap, document = (_json("\n".join(part)) for part in parts[:2])
     if bootstrap.get("name") != "exec_wrapper" or "param" not in str(bootstrap.get("script", "")):
-        raise ManifestError(f"expected exec_wrapper as the wrapper's script, got {bootstrap.get('name')!r}")
+        raise ManifestError(f"expected the wrapper's script to be exec_wrapper, got {bootstrap.get('name')!r}")
     params = bootstrap.get("params") or {}
     scripts = {name: _script(name, entry) for name, entry in document.get("scripts", {}).items()}
     actions = tuple(

@@ -97,7 +97,7 @@ def _place(contract: Contract, given: dict[str, object], positional: Sequence[ob
 
 
 def _takes(parameter: Parameter, value: object) -> bool:
-    """Return whether a parameter accepts an unnamed argument. Script blocks and other values are kept apart."""
+    """Return whether a parameter accepts an unnamed argument. A parameter for script blocks accepts only these."""
     wants_block = parameter.type.removesuffix("[]") == "ScriptBlock"
     first = value[0] if isinstance(value, list) and value else value
     if isinstance(first, ScriptBlock):

@@ -184,8 +184,7 @@ def run(
         stop: set when the process must end.
         session: the PowerShell session, for cmdlets that need one.
         error_action: applies if the call itself has no ErrorAction. With `Stop` the first error is raised. Otherwise
-        the
-            cmdlet's errors are returned, except those of parameter binding.
+            the cmdlet's errors are returned, except those of parameter binding.
 
     Raises:
         CmdletError: PowerShell's error, with the full error id.

@@ -103,8 +103,7 @@ def find(command: str, windows: str, *, is_core: bool = False) -> Contract | Non
         command: the name of the command.
         windows: the version of Windows: `2019`, `2022` or `2025`.
         is_core: whether PowerShell 7 is the caller. Its contracts are those of Windows PowerShell, with the exceptions
-        in
-            corrections.json (`allow_empty_core`).
+            in corrections.json (`allow_empty_core`).
     """
     name = _names().get(command.casefold())
     if name is None:

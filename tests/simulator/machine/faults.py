@@ -4,7 +4,7 @@
 
 {"kind": "reboot"}                          reboots now
 {"kind": "power", "action": "off|start|reset"}
-{"kind": "disk_full", "free": BYTES}                    only so many bytes are free; {"free": null} ends it
+{"kind": "disk_full", "free": BYTES}                    only this many bytes are free; {"free": null} ends it
 {"kind": "password_expired", "value": true}
 {"kind": "service_hangs", "name": NAME, "value": true}  it does not respond to the service manager (error 1053)
 {"kind": "service_crash", "name": NAME}     its process ends
@@ -88,7 +88,7 @@ def set_fault(machine: Machine, fault: Mapping[str, object]) -> Callable[[], Non
 def _number(fault: Mapping[str, object], name: str, default: float = 0.0) -> float:
     value = fault.get(name, default)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise ValueError(f"expected a number as the {name} of a fault, got {value!r}")
+        raise ValueError(f"expected a number for {name} of a fault, got {value!r}")
     return float(value)
 
 

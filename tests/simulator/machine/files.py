@@ -80,7 +80,7 @@ class Files:
 
     @property
     def reserved(self) -> int:
-        """Bytes of C: that the folder does not contain: Windows itself, and those that a fault takes away."""
+        """The used bytes of C: that are not in the folder: Windows itself, and those that a fault removes."""
         return self._reserved
 
     @reserved.setter
@@ -232,7 +232,7 @@ class Files:
             raise AccessDeniedError(destination)
         kept = None
         if self.exists(destination):
-            # Both files are opened for reading and deleting. The system itself writes the list that is kept.
+            # ReplaceFile opens both files for reading and deleting. Windows itself then sets the owner and list.
             self.guard.require(destination, check.GENERIC_READ)
             self.guard.require(path, check.GENERIC_READ)
             kept = str(self.descriptor(destination))

@@ -264,7 +264,7 @@ def move_over(machine: Machine, path: str, destination: str) -> None:
         with as_exceptions(path):
             machine.files.replace(path, destination)
     except CmdletError as error:
-        # ReplaceFile and MoveFile do not report which of the two paths it was.
+        # ReplaceFile and MoveFile do not report to which of the two paths access is denied.
         raise exception(DENIED, "Access to the path is denied.") if error.exception_type == DENIED else error from None
 
 

@@ -93,8 +93,7 @@ class CmdletError(Exception):
     Args:
         category: the name of the ErrorCategory, e.g. `ObjectNotFound`.
         error_id: the error's id. The caller appends the command's half (`,Get-Service` or its .NET class), unless the
-        id
-            already contains a comma.
+            id already contains a comma.
         message: the exception's message.
         exception_type: the full name of the .NET exception.
 

@@ -46,7 +46,7 @@ class OpenFiles:
 
     @contextlib.contextmanager
     def hold(self, path: str, access: str, share: str, holder: str = "another process") -> Iterator[Handle]:
-        """Hold a file open in a context.
+        """Hold a file open within the `with` block.
 
         Args:
             path: the path of the file.

@@ -23,7 +23,8 @@ class Power:
 
     Args:
         registry: the registry, where Windows records a pending reboot.
-        go_down, come_up: called when the machine stops and when it boots.
+        go_down: called when the machine stops.
+        come_up: called when the machine boots.
         reboot_seconds: the duration of a reboot in real seconds.
         time_scale: real seconds per second of a scheduled shutdown's delay.
     """
@@ -50,7 +51,7 @@ class Power:
         # The delay of the last shutdown request, for the status.
         self.last_reason = ""
         # Seconds of Windows' time by which services delay a requested shutdown, while everything else keeps running.
-        self.held_up: Callable[[], float] = lambda: 0.0
+        self.shutdown_delay: Callable[[], float] = lambda: 0.0
 
     @property
     def pending_reboot(self) -> bool:
@@ -138,7 +139,7 @@ class Power:
                 raise RuntimeError("A system shutdown has already been scheduled.(1190)")
             self.last_reason = reason
             # Even with `/t 0`, the response of the requesting command is sent first.
-            timer = threading.Timer(max(0.1, (delay + self.held_up()) * self._time_scale), work)
+            timer = threading.Timer(max(0.1, (delay + self.shutdown_delay()) * self._time_scale), work)
             timer.daemon = True
             self._timer = timer
             timer.start()

@@ -59,7 +59,7 @@ class Services:
     """The service control manager of one machine.
 
     Args:
-        registry, processes: those of the machine.
+        registry, processes: the machine's registry and processes.
         resolve: finds the program for a service's name and command line.
         expand: expands `%NAME%` variables of the machine.
         time_scale: real seconds per second of recovery delays.
@@ -271,7 +271,7 @@ class Services:
             self.events.append(f"The {service.name} service failed to start: {ERRORS.get(found.error)}")
             raise ServiceError(found.error, found.path)
         if found.program is None or self._hangs(service.name):
-            # It is running, but does not report to the service control manager.
+            # The program runs, but does not report to the service control manager.
             raise ServiceError(1053, found.path)
         runtime.state = "StartPending"
         runtime.process = self._processes.begin(
@@ -326,7 +326,7 @@ class Services:
             try:
                 running.stop()
             except ServiceError:
-                # It did not respond, and keeps running.
+                # The service did not respond, and keeps running.
                 runtime.state, runtime.running, runtime.process = "Running", running, process
                 raise
         if process:

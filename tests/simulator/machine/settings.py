@@ -57,7 +57,7 @@ class Settings:
             elif kind == "str":
                 known[name] = str(value)
             elif isinstance(value, bool) or not isinstance(value, (int, float)):
-                raise ValueError(f"expected a number as the {name} of a node, got {value!r}")
+                raise ValueError(f"expected a number for {name} of a node, got {value!r}")
             else:
                 known[name] = int(value) if kind == "int" else float(value)
         if missing := {"name", "address"} - known.keys():

@@ -19,7 +19,7 @@ def typed(console: ConsoleInput, program: str, argv: Sequence[str]) -> bytes | P
     name = program.casefold()
     words = [word.casefold() for word in argv]
     if name == "cmd.exe" and not any(word.startswith(("/c", "/k")) for word in words):
-        # It is not known how its output combines prompts and typed lines.
+        # It is not known how the output of cmd.exe combines prompts and typed lines.
         return ProgramResult(255, "", "the simulator does not model a cmd.exe that reads from a console\r\n")
     if name == "powershell.exe" and words and words[-1] == "-":
         return console.read(to_exit=True)

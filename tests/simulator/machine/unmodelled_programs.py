@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Programs of every Windows Server that the simulator does not model. They are rejected as such, and never "not found".
+"""Programs of every Windows Server that the simulator does not model. They are never reported as missing.
 
 https://learn.microsoft.com/windows-server/administration/windows-commands/windows-commands
 """
@@ -19,6 +19,6 @@ UNMODELLED = frozenset(_NAMES.split())
 
 
 def is_unmodelled(name: str) -> bool:
-    """Return whether a name without a folder is the name of such a program."""
+    """Return whether a name without a folder is the name of a program that is not modelled."""
     bare = name.strip('"').casefold()
     return bare in UNMODELLED or (bare.rpartition(".")[0] in UNMODELLED and bare.endswith((".exe", ".com", ".cmd")))

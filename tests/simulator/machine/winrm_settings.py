@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What WinRM is configured to accept, read from the machine's registry: the transport asks `wire_settings`.
+"""The settings of WinRM that decide what it accepts, read from the machine's registry for the transport.
 
-`simulator.windows.system.winrm` changes it.
+`simulator.windows.system.winrm` changes these settings.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def switches(machine: Machine, table: Mapping[str, tuple[str, bool]]) -> dict[st
 
 
 def basic_allowed(machine: Machine) -> bool:
-    """Return whether WinRM takes basic authentication."""
+    """Return whether WinRM accepts basic authentication."""
     return switches(machine, AUTH)["Basic"]
 
 
@@ -45,19 +45,19 @@ def cbt_hardening_level(machine: Machine) -> str:
 
 
 def listeners(machine: Machine) -> list[str]:
-    """Return the transports that are listened on: `HTTP`, `HTTPS`."""
+    """Return the transports on which WinRM listens: `HTTP`, `HTTPS`."""
     if not machine.registry.key_exists(f"{KEY}\\Listener"):
         return ["HTTP"]
     return sorted(name.rpartition("+")[2] for name in machine.registry.subkeys(f"{KEY}\\Listener"))
 
 
 def certificate_of(machine: Machine) -> str:
-    """Return the thumbprint of the HTTPS listener's certificate; empty where there is none."""
+    """Return the thumbprint of the HTTPS listener's certificate; empty if there is none."""
     return str(machine.registry.data(f"{KEY}\\Listener\\*+HTTPS", "certThumbprint", ""))
 
 
 def wire_settings(machine: Machine) -> WinrmSettings:
-    """Return what the wire needs to know. TLS cannot be spoken without the listener's certificate."""
+    """Return the settings that the transport needs. HTTPS requires the listener's certificate."""
     transports = set(listeners(machine))
     if not certificate_store.contains(machine, "My", certificate_of(machine)):
         transports.discard("HTTPS")

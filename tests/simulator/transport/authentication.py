@@ -141,7 +141,7 @@ class ConnectionLogon:
         try:
             name, _, password = data.decode().partition(":")
         except UnicodeDecodeError:
-            # requests encodes str like this.
+            # The library requests encodes str as Latin-1.
             name, _, password = data.decode("latin-1").partition(":")
         found = self._account(name)
         if found is None or found[1].password != password:

@@ -107,7 +107,7 @@ class NodeConnection:
         self, request: WsmanRequest, size: int, user: str, sealed: bool, headers: tuple[tuple[str, str], ...]
     ) -> None:
         self._parts.counters.add(wsman_requests=1)
-        # The event from before the fault. A fault that is set later has another event.
+        # Take the current event now, because a fault that is set later has another event.
         released = self._parts.faults.released
         fault = self._parts.faults.next(request.verb)
         if fault is not None:

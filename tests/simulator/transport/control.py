@@ -86,7 +86,7 @@ class Control:
         actions: list[Callable[[], None] | None] = []
         for item in data if isinstance(data, list) else [data]:
             if not isinstance(item, Mapping) or not isinstance(item.get("kind"), str):
-                raise ValueError("expected a fault as an object with the key kind")
+                raise ValueError(f"expected each fault to be an object with the key kind, got {item!r}")
             ours = item["kind"] in KINDS
             actions.append(self.set_fault(Fault.from_json(item)) if ours else self._host.set_fault(item))
         return [action for action in actions if action is not None]

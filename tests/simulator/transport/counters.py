@@ -7,20 +7,16 @@ from __future__ import annotations
 import threading
 from collections import Counter
 
-# connections: those that carried any of the following; http_requests: all except control requests, which includes those
-# of NTLM; wsman_requests: those with an envelope from a logged-on user; pools: opened PSRP runspace pools; shells:
-# opened WinRS shells; remote_commands: started WinRS commands and PSRP pipelines; failed_logons: those with complete
-# and wrong credentials (Windows' event 4625); bytes: HTTP messages with headers.
 NAMES = (
-    "connections",
-    "http_requests",
-    "wsman_requests",
-    "pools",
-    "shells",
-    "remote_commands",
-    "failed_logons",
-    "bytes_in",
-    "bytes_out",
+    "connections",  # connections with at least one counted request
+    "http_requests",  # all requests except control requests, including the additional ones of NTLM
+    "wsman_requests",  # requests of a logged-on user with an envelope
+    "pools",  # opened PSRP runspace pools
+    "shells",  # opened WinRS shells
+    "remote_commands",  # started WinRS commands and PSRP pipelines
+    "failed_logons",  # logons with complete but wrong credentials (Windows' event 4625)
+    "bytes_in",  # requests with their headers
+    "bytes_out",  # responses with their headers
 )
 
 

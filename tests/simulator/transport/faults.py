@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 
 KINDS: Mapping[str, str] = {
     "before": "the connection breaks before the request is processed",
-    "after": "the request is processed, the connection breaks before its answer",
-    "during": "the request is processed, half of its answer is sent, then the connection breaks",
-    "silence": "the request is not processed and never answered (bounded by `seconds`)",
-    "silence_after": "the request is processed, its answer never comes (bounded by `seconds`)",
+    "after": "the request is processed, the connection breaks before its response",
+    "during": "the request is processed, half of the response is sent, then the connection breaks",
+    "silence": "the request is not processed, and the connection breaks after `seconds`",
+    "silence_after": "the request is processed without a response, and the connection breaks after `seconds`",
     "shell_gone": "all shells are forgotten, then the request is processed",
     "link_down": "the link is down for `seconds` from this request on, which is not processed",
     "slow": "the request is processed `seconds` late",
@@ -48,9 +48,9 @@ class Fault:
         if self.kind not in KINDS:
             raise ValueError(f"expected one of the kinds of faults {', '.join(KINDS)}, got {self.kind!r}")
         if self.request < 0 or self.count < 1 or self.seconds < 0:
-            raise ValueError("expected request and seconds of at least 0, and count of at least 1")
+            raise ValueError("expected request and seconds to be at least 0, and count to be at least 1")
         if self.request == REQUEST_NEVER and self.kind not in ("link_down", "shell_gone"):
-            raise ValueError(f"{self.kind}: expected request of at least 1")
+            raise ValueError(f"{self.kind}: expected request to be at least 1")
         if self.seconds == 0.0:
             object.__setattr__(self, "seconds", DEFAULT_SECONDS.get(self.kind, 0.0))
 

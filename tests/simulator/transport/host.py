@@ -33,11 +33,11 @@ class WinrmSettings:
     """The settings in winrm/config that control who may access the machine, and how.
 
     Args:
-        transports: `HTTP`, `HTTPS`: those with a listener that works.
+        transports: those out of `HTTP` and `HTTPS` that have a working listener.
         basic, negotiate: the settings in winrm/config/service/auth.
         allow_unencrypted: the setting in winrm/config/service: whether unencrypted messages are accepted without TLS.
         certificate: the HTTPS listener's certificate and private key, in PEM; if empty, the fleet's certificate is
-        used.
+            used.
     """
 
     transports: frozenset[str] = frozenset(("HTTP", "HTTPS"))
@@ -176,7 +176,7 @@ class ScriptResult:
         output: objects that psrpcore can serialize: str, int, bool, None, list, dict, bytes, or psrpcore's own types.
         errors: the non-terminating error records.
         exit_code: the argument of `exit`, which is sent to the client as the host call SetShouldExit; None without
-        `exit`.
+            `exit`.
         failure: the terminating error, with which the pipeline's state becomes Failed.
         warnings, verbose, debug, information: the records of these streams.
     """

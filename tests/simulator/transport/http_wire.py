@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The subset of HTTP/1.1 that WinRM clients use, over one socket.
 
-It does not use http.server, because faults cut responses in the middle, and NTLM authenticates the connection.
+This module does not use http.server, because faults cut responses in the middle, and NTLM authenticates the connection.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class HttpConnection:
         return HttpRequest(method, path, headers, body, len(head) + 4 + length)
 
     def send(self, response: HttpResponse, *, counted: bool = True) -> None:
-        """Send a whole response. A client that has disconnected is no error."""
+        """Send a whole response. A client that has disconnected is not an error."""
         data = response.pack()
         if counted:
             self._counters.add(bytes_out=len(data))

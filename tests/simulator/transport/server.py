@@ -122,7 +122,7 @@ class NodeServer:
             self._link_timer.start()
 
     def forget_shells(self) -> None:
-        """End all shells. Connections stay."""
+        """End all shells. Connections stay open."""
         self.service.forget_shells()
 
     def set_fault(self, fault: Fault) -> None:

@@ -91,7 +91,7 @@ def _children(pid: int) -> list[int]:
 
 def test_without_programs_the_real_kind_says_so_and_auto_is_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
-    with pytest.raises(ClusterUnavailableError, match="KUBEBUILDER_ASSETS does not name a folder"):
+    with pytest.raises(ClusterUnavailableError, match="KUBEBUILDER_ASSETS is not the path of a folder"):
         start_cluster("real")
     with start_cluster() as cluster:
         assert cluster.kind == "memory"

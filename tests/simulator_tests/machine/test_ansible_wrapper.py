@@ -159,7 +159,7 @@ def test_async_dies_with_the_machine(session: Session) -> None:
     [
         (["{}"], "four NULs"),
         (["nope", "\0\0\0\0", "{}"], "not valid JSON"),
-        (['{"name": "other", "script": "param()"}', "\0\0\0\0", "{}"], "expected exec_wrapper"),
+        (['{"name": "other", "script": "param()"}', "\0\0\0\0", "{}"], "to be exec_wrapper"),
         ([EXEC_WRAPPER, "\0\0\0\0", '{"actions": []}'], "no action"),
         ([EXEC_WRAPPER, "\0\0\0\0", '{"actions": [{"name": "x.ps1"}]}'], "Could not find"),
     ],

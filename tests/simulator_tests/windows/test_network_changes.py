@@ -187,7 +187,7 @@ def test_ports_that_windows_keeps(shell: Shell) -> None:
 
 
 def test_a_wrong_uplink_is_refused(make_machine: Callable[..., Machine]) -> None:
-    with pytest.raises(ValueError, match="expected a mapping as the uplink of node-11"):
+    with pytest.raises(ValueError, match="expected a mapping for uplink of node-11"):
         make_machine(uplink="static")
 
 

@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Server-side apply: merge a manager's configuration, remove what it no longer contains, and reject conflicts.
 
-Unlike in the real one (sigs.k8s.io/structured-merge-diff), only appliers own fields, and not those who update.
+Unlike in the real implementation (sigs.k8s.io/structured-merge-diff), only server-side apply makes a manager own
+fields; an update does not.
 """
 
 from __future__ import annotations
@@ -157,7 +158,8 @@ def server_side_apply(live: Object | None, applied: Object, manager: str, force:
         _refuse_conflicts(before, applied, new, others)
     result: Object = copy.deepcopy(_merge(before, applied))
     left = set(_owned(mine["fieldsV1"])) - new if mine else set()
-    for path in sorted(left, key=lambda one: (_is_key(one), -len(one), one)):  # keys come last, inner ones first
+    # Inner paths come first, and those that identify list elements come last.
+    for path in sorted(left, key=lambda one: (_is_key(one), -len(one), one)):
         if not any(path in set(_owned(one["fieldsV1"])) for one in others):
             _drop(result, path)
     lost = {path for path in new if not _same(before, applied, path)}

@@ -17,7 +17,7 @@ _READ = ("get", "list", "watch")
 
 
 class Authorizer:
-    """Authorizes by the roles and bindings in the store. Kubelets also have the rights of a node."""
+    """Authorizes requests by the roles and bindings in the store. Kubelets also have the rights of a node."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -33,7 +33,7 @@ class Authorizer:
             raise _refusal(user, target, reason)
 
     def decide(self, user: User, target: Target) -> tuple[bool, str]:
-        """Return whether a user may do something, and a reason if there is a special one for the refusal."""
+        """Return whether a user may do something, and the reason for a refusal if there is a specific one."""
         if "system:masters" in user.groups:
             return True, ""
         reason = ""

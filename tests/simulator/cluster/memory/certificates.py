@@ -29,7 +29,7 @@ def key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
 
 
 class Authority:
-    """A certificate authority that exists as long as the process."""
+    """A certificate authority that exists only as long as this process."""
 
     def __init__(self, common_name: str) -> None:
         self._signer = Signer(named(common_name), new_key())

@@ -88,6 +88,6 @@ def _apply(document: Any, operation: dict[str, Any]) -> Any:
 
 
 def _names_a_missing_member(document: Any, operation: dict[str, Any]) -> bool:
-    """Return whether an object lacks just the member of an operation: the API server's library takes it for null."""
+    """Return whether only the last part of an operation's path is missing. The API server reads this as null."""
     parent, name = JsonPointer(operation["path"]).to_last(document)
     return isinstance(parent, dict) and name not in parent

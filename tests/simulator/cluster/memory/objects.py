@@ -158,7 +158,7 @@ class Objects:
     def replace(
         self, kind: ResourceType, namespace: str, name: str, obj: Object, user: User, subresource: str, dry: bool
     ) -> tuple[Object, bool]:
-        """Replace an object by the client's (PUT).
+        """Replace an object with the client's version of it (PUT).
 
         Returns:
             The object, and whether it was created.

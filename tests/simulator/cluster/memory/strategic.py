@@ -50,7 +50,7 @@ def merge_key(field: str, elements: Sequence[Any]) -> str | None:
         return "containerPort" if any("containerPort" in one for one in maps) else "port"
     key = _MERGE_KEYS.get(field)
     if field == "addresses" and not all("type" in one for one in maps if "$patch" not in one):
-        return None  # in an Endpoints object, not in a node
+        return None  # these are addresses of an Endpoints object, not of a node
     return key
 
 

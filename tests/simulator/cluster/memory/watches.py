@@ -71,7 +71,7 @@ def watch_objects(store: Store, kind: ResourceType, selection: Selection, query:
         revision = store.revision if initial else int(wanted)
         current = [one for one in store.peek_all(kind.plural) if selection.has(one)] if initial else []
         if not initial:
-            store.changes_after(kind, revision)  # raises an error before the response begins if it is too old
+            store.changes_after(kind, revision)  # an old revision raises an error before the response begins
     seconds = float(query.get("timeoutSeconds") or _DEFAULT_SECONDS)
     return _events(store, kind, selection, query, current, revision, time.monotonic() + seconds)
 

@@ -44,7 +44,7 @@ class ApiError(Exception):
 
 
 class KubeconfigError(Exception):
-    """A kubeconfig that cannot be used. The text is that of client-go."""
+    """A kubeconfig that cannot be used. The text is client-go's message."""
 
 
 @dataclass(frozen=True)

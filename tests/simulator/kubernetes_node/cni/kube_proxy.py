@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 
 KIND = "kubeproxy.config.k8s.io/v1alpha1 KubeProxyConfiguration"
 _SYNC = 5.0  # seconds between two checks of the cluster's services
-_LOOK = 1.0  # seconds between two checks of its configuration
+_INTERVAL = 1.0  # seconds between two checks of kube-proxy's configuration
 _AGAIN = 1.0  # seconds until a retry after a failure
 _PROTOCOLS = {"TCP": 6, "UDP": 17}
 
 
 class ProxyError(Exception):
-    """The reason why kube-proxy ends. The text is its own message."""
+    """The reason why kube-proxy ends. The text is kube-proxy's message."""
 
 
 @dataclass
@@ -149,10 +149,10 @@ class Proxy:
         return self._machine.files.read_text(path) if path and self._machine.files.is_file(path) else ""
 
     def _watch(self, seconds: float) -> bool:
-        """Wait; returns True when stopped. It ends if its configuration changes: cmd/kube-proxy/app/options.go."""
+        """Wait, and return True when stopped. kube-proxy ends if its configuration changes (app/options.go)."""
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
-            if self._stop.wait(min(left, _LOOK)):
+            if self._stop.wait(min(left, _INTERVAL)):
                 return True
             if self._read_configuration() != self._configuration:
                 raise ProxyError("content of the proxy server's configuration file was updated")
@@ -205,7 +205,7 @@ class Proxy:
             store.add_endpoint("Ethernet", network.id, settings.source_vip)
 
     def _client(self) -> Client:
-        """Return a connection. The token for it may appear a moment later."""
+        """Return a connection, after waiting for the token if it does not exist yet."""
         while True:
             try:
                 access = cluster_access.access_of(
@@ -248,7 +248,7 @@ class Proxy:
 
 
 def policies(services: Sequence[Mapping[str, Any]], slices: Sequence[Mapping[str, Any]]) -> list[hns.PolicyList]:
-    """Return the load balancers for the cluster's services. `endpoints` still contains addresses."""
+    """Return the load balancers for the cluster's services. Their `endpoints` are still addresses, not ids."""
     found: list[hns.PolicyList] = []
     for service in services:
         spec, metadata = service["spec"], service["metadata"]

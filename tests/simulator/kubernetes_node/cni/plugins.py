@@ -26,7 +26,7 @@ SUBNET_FILE = r"C:\run\flannel\subnet.env"
 
 
 class CniError(Exception):
-    """CNI is not ready, or a plugin failed. The text is that of containerd."""
+    """CNI is not ready, or a plugin failed. The text is containerd's message."""
 
 
 @dataclass
@@ -121,7 +121,7 @@ def add(machine: Machine, config: NetworkConfig, sandbox: str, namespace: str) -
     """Add a pod to the network.
 
     Raises:
-        CniError: a plugin fails. The text may contain that of an hns.HnsError.
+        CniError: a plugin fails. The text may contain the text of an hns.HnsError.
     """
     plugin = config.plugins[0]
     plugin_path(machine, str(plugin["type"]), config.bin_dirs)

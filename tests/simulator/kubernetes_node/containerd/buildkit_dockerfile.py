@@ -24,7 +24,7 @@ _LISTS = {"ENTRYPOINT": "Entrypoint", "CMD": "Cmd"}
 
 
 class BuildError(Exception):
-    """A Dockerfile that cannot be built. The text is that of BuildKit."""
+    """A Dockerfile that cannot be built. The text is BuildKit's message."""
 
 
 @dataclass

@@ -65,7 +65,7 @@ def _pull(run: Run) -> str:
 
 
 def build_of(run: Run) -> int:
-    """Return the requested Windows build: --platform's (`windows(10.0.17763)/amd64` since 2.0), or this machine's.
+    """Return the build in --platform (`windows(10.0.17763)/amd64`, since 2.0), or this machine's build without one.
 
     Raises:
         CtrError: --platform is invalid.

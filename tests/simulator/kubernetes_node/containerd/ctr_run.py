@@ -74,8 +74,10 @@ class Run:
     def puller(self, *, own: bool = False) -> Puller:
         """Return the client for downloads, with --user and the proxies of the downloading process."""
         environment = self.server.environment if self.transfers and not own else self.invocation.environment
-        patient = contracts.at_least(self.server.version, "2.1")
-        return Puller(self.machine, environment, self.line.text("user"), self.invocation.stop, patient=patient)
+        retry_last_host = contracts.at_least(self.server.version, "2.1")
+        return Puller(
+            self.machine, environment, self.line.text("user"), self.invocation.stop, retry_last_host=retry_last_host
+        )
 
     def alive(self) -> None:
         """Raise ProcessEndedError if the process has to end."""

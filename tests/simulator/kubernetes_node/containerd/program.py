@@ -4,8 +4,7 @@
 
 Flags are in contracts/containerd.json. `--register-service` writes `--run-service` (which --help does not show) and
 `--service-name` (containerd cmd/containerd/command/service_windows.go). As in that file, a service logs to
-`--log-file`,
-whose folder must exist; without it there is no log.
+`--log-file`, whose folder must exist; without it there is no log.
 """
 
 from __future__ import annotations

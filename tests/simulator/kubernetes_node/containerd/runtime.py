@@ -35,8 +35,8 @@ class Containerd(Runtime):
         config: the configuration at its start.
         environment: the variables of its process: those of the machine and of the service.
         account: the account that it runs as. The simulator assumes that the Host Compute Service accepts only
-        administrators.
-            This follows from the way containerd and Docker are installed; Microsoft does not document it.
+            administrators. This follows from the way containerd and Docker are installed; Microsoft does not document
+            it.
     """
 
     kind = "containerd"
@@ -84,7 +84,7 @@ class Containerd(Runtime):
 
         Args:
             credentials: `user:password` of the client (a pull secret, `crictl --creds`); by default those in the
-            configuration.
+                configuration.
 
         Raises:
             PullError: a registry rejects a request, or the download fails.
@@ -96,9 +96,9 @@ class Containerd(Runtime):
         discard = images.get("discard_unpacked_layers") or images.get("containerd", {}).get("discard_unpacked_layers")
         pinned = PINNED if str(reference) == config.sandbox_image and contracts.at_least(self.version, "1.7") else {}
         options = PullOptions(self.build, self.exact, bool(discard), {**MANAGED, **pinned})
-        patient = contracts.at_least(self.version, "2.1")
+        retry_last_host = contracts.at_least(self.version, "2.1")
         credentials = credentials or config.credentials(reference.host)
-        puller = Puller(self._machine, self.environment, credentials, patient=patient)
+        puller = Puller(self._machine, self.environment, credentials, retry_last_host=retry_last_host)
         image, manifest = pull(self.store, puller, places, reference, options)
         for extra in (
             str(manifest["config"]["digest"]),

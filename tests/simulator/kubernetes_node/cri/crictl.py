@@ -266,7 +266,7 @@ def _inspect(run: _Run) -> str:
 
 
 def _inspect_pod(run: _Run) -> str:
-    """Inspect pods; without ids all that match the filters, since 1.31 (kubernetes-sigs/cri-tools#1553)."""
+    """Inspect pods. Without ids, inspect all that match the filters (since 1.31: kubernetes-sigs/cri-tools#1553)."""
     sandboxes = run.server.sandboxes()
     if run.arguments:
         found = [_one(_Run(run.server, {}, [wanted]), sandboxes, "sandbox") for wanted in run.arguments]

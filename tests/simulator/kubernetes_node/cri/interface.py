@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class RuntimeFailure(Exception):
-    """A request that failed. The text is that of the runtime."""
+    """A request that failed. The text is the runtime's message."""
 
 
 @dataclass(frozen=True)

@@ -86,8 +86,7 @@ class Shims:
 
     Args:
         leases: the ids that containerd has a lease for: those of sandboxes from the beginning of their creation, before
-        CRI
-            lists them, until their removal (containerd internal/cri/server/sandbox_run.go).
+            CRI lists them, until their removal (containerd internal/cri/server/sandbox_run.go).
         elsewhere: ids of containers outside of CRI, by containerd's namespace: `nerdctl run`, BuildKit.
     """
 
@@ -106,7 +105,7 @@ class Command:
     r"""The command of a container.
 
     Args:
-        argv: the program and its arguments; empty for that of the image, which only waits.
+        argv: the program and its arguments; empty for the image's own program, which only waits.
         environment: the container's own variables.
         mounts: folders of the host that are visible under other paths.
         host_process: whether it runs on the host itself. Other containers only wait to be stopped.

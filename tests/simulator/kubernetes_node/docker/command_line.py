@@ -32,7 +32,7 @@ _ALIASES = {
 
 
 class UsageError(Exception):
-    """A command line that docker.exe rejects. The text is that of docker.exe."""
+    """A command line that docker.exe rejects. The text is docker.exe's message."""
 
 
 class DockerRun:
@@ -40,7 +40,8 @@ class DockerRun:
 
     Attributes:
         errors: the lines to write to standard error at the end. If there are any, the exit code is 1.
-        invocation, configuration: the invocation of docker.exe, and the folder of its config.json.
+        invocation: the invocation of docker.exe.
+        configuration: the folder of the config.json of docker.exe.
     """
 
     def __init__(

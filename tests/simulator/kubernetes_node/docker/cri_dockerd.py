@@ -47,7 +47,7 @@ class CriDockerd(Runtime):
 
     Args:
         flags: the options of the command line.
-        own_version: the version of cri-dockerd. CRI shows that of Docker.
+        own_version: the version of cri-dockerd. CRI shows Docker's version instead.
     """
 
     kind = "docker"

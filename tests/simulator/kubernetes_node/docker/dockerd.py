@@ -102,7 +102,7 @@ class Dockerd:
         self._state = machine.part(DockerState)
         for item in self._state.containers.values():
             if item.state == "running" and not (item.process and item.process.alive):
-                # It ended with the machine. If its endpoint still exists, it belongs to no container now.
+                # The container ended with the machine. If its endpoint still exists, it belongs to no container now.
                 item.state, item.exit_code, item.endpoint, item.process = "exited", 0x40010004, "", None
         self.images = DockerImages(machine, self.config.root)
         self._default_network()
@@ -118,7 +118,7 @@ class Dockerd:
         store.create_network(NAT, "NAT", str(subnet), str(subnet[1]), type_text="nat")
 
     def transfer(self, credentials: str = "", stop: threading.Event | None = None) -> Transfer:
-        """Return a pull or push. `credentials` are `user:password`, and `stop` is that of the waiting client."""
+        """Return a pull or push. `credentials` are `user:password`, and `stop` is set when the waiting client ends."""
         return Transfer(self.machine, self.version, self.config, self._environment, credentials, stop)
 
     def pull(self, reference: oci.Reference, credentials: str = "", stop: threading.Event | None = None) -> Pulled:
@@ -218,7 +218,7 @@ class Dockerd:
             # dockerd does not set the names of its endpoints, so HNS chooses them.
             return store.add_endpoint("Ethernet", network.id, address, container=item.id).id
         except HnsError as error:
-            message = f"hnsCall failed in Win32: {error.said} (0x{error.code:x})"
+            message = f"hnsCall failed in Win32: {error.text} (0x{error.code:x})"
             raise DockerError(
                 f"failed to create endpoint {item.name} on network {item.network}: failed during "
                 f"hnsCallRawResponse: {message}"

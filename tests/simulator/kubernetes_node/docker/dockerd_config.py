@@ -26,7 +26,7 @@ _LEVELS = ("debug", "info", "warn", "error", "fatal", "panic", "trace")
 
 
 class DockerdError(Exception):
-    """The reason why dockerd does not start. The text is that of dockerd."""
+    """The reason why dockerd does not start. The text is dockerd's message."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,8 @@ class DaemonConfig:
 
     Args:
         root: the data-root, a Windows path.
-        hosts, bridge: the addresses to listen on, and the network; `none` if it creates no network.
+        hosts: the addresses to listen on.
+        bridge: the network for containers; `none` if dockerd creates no network.
         proxies: the configured ones of `http_proxy`, `https_proxy` and `no_proxy`.
         mirrors: mirrors of Docker Hub; other registries have none.
         insecure: hosts (with or without a port) or networks for which TLS is not verified and plain HTTP is allowed.

@@ -22,7 +22,7 @@ _ANY = 0  # the store contains one platform per name, so no build has to be sele
 
 
 class DockerError(Exception):
-    """dockerd rejected a request. The text is that of dockerd."""
+    """dockerd rejected a request. The text is dockerd's message."""
 
 
 @dataclass
@@ -31,8 +31,10 @@ class DockerImage:
 
     Args:
         id: the image id, `sha256:…`.
-        tags, digests: the full names with a tag, and those with a digest.
-        config, manifest: the image's configuration, and its configuration and layers as descriptors.
+        tags: the full names with a tag.
+        digests: the full names with a digest.
+        config: the image's configuration.
+        manifest: the descriptors of the configuration and the layers.
         size: the size in bytes.
     """
 

@@ -33,7 +33,7 @@ _CONTINUES = ("continue", "silentlycontinue", "ignore")
 
 def _failure(error: HnsError) -> CmdletError:
     """Return an error of HNS as the module writes it: the function, the number, and HNS's response in JSON."""
-    answer = json.dumps({"Success": False, "Error": f"{error.said} ", "ErrorCode": error.code}, separators=(",", ":"))
+    answer = json.dumps({"Success": False, "Error": f"{error.text} ", "ErrorCode": error.code}, separators=(",", ":"))
     message = f"Hcn{error.function} -- HRESULT: {error.code}. Result: {answer}"
     return CmdletError("NotSpecified", "System.Exception", message, "System.Exception")
 

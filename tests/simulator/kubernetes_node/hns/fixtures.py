@@ -39,10 +39,15 @@ class Scene:
     """What was created on a machine: the names of networks, and the ids of everything else.
 
     Args:
-        running, stale, creating: endpoints of pods that are running, gone, or being created.
-        remote, host: endpoints of pods on other nodes, and of the host itself.
-        policies, stale_policies: policy lists for live endpoints only, and for stale ones only.
-        mixed_policies, dangling_policies: policy lists for both kinds, and for endpoints that do not exist any more.
+        running: endpoints of running pods.
+        stale: endpoints of pods that are gone.
+        creating: endpoints of pods that are being created.
+        remote: endpoints of pods on other nodes.
+        host: endpoints of the host itself.
+        policies: policy lists that contain only live endpoints.
+        stale_policies: policy lists that contain only stale endpoints.
+        mixed_policies: policy lists that contain live and stale endpoints.
+        dangling_policies: policy lists whose endpoints do not exist any more.
         orphans: namespaces without owner and endpoints.
     """
 
@@ -191,7 +196,7 @@ class _Builder:
         self.scene.running.append(endpoint.id)
 
     def vanished(self, number: int) -> None:
-        """Create the leftovers of a pod. Three variants alternate, depending on how much of its end was noticed."""
+        """Create the leftovers of a pod. Three variants alternate: each differs in how much of the pod was removed."""
         endpoint = self._owned(shims.new_id())
         namespace = self._state.namespaces[endpoint.namespace]
         if number % 3:

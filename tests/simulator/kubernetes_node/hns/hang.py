@@ -24,7 +24,7 @@ from simulator.machine.wildcards import any_match
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
-_LOOK = 0.05  # seconds between two checks for the end of the hang
+_INTERVAL = 0.05  # seconds between two checks for the end of the hang
 UNTIL = ("restart", "reboot")
 
 
@@ -33,7 +33,7 @@ class Hang:
     """The state of the fault.
 
     Args:
-        until: the event that ends it: `restart`, `reboot`; empty if HNS does not hang.
+        until: the event that ends the hang: `restart`, `reboot`; empty if HNS does not hang.
         calls: the number of calls that will hang; None for all.
         commands: patterns of the cmdlets that hang.
         blocked: the number of calls that currently hang.
@@ -94,7 +94,7 @@ def wait(machine: Machine, command: str, stop: threading.Event) -> None:
         hang.blocked += 1
     try:
         while hang.ended == mine:
-            if stop.wait(_LOOK) or machine.power.state != "on":
+            if stop.wait(_INTERVAL) or machine.power.state != "on":
                 raise ProcessEndedError
         if hang.broken > mine:
             raise HnsError(command.partition("-")[0], RPC_FAILED)
@@ -115,11 +115,11 @@ def set_fault(machine: Machine, fault: Mapping[str, object]) -> None:
         return
     until, calls, commands = str(fault.get("until") or "restart"), fault.get("calls"), fault.get("commands") or ["*"]
     if until not in UNTIL:
-        raise ValueError(f"expected {' or '.join(UNTIL)} as until of hns_hang, got {until!r}")
+        raise ValueError(f"expected {' or '.join(UNTIL)} for until of hns_hang, got {until!r}")
     if calls is not None and (isinstance(calls, bool) or not isinstance(calls, int) or calls < 1):
-        raise ValueError(f"expected a number above 0 as calls of hns_hang, got {calls!r}")
+        raise ValueError(f"expected a number above 0 for calls of hns_hang, got {calls!r}")
     if not isinstance(commands, list):
-        raise ValueError("expected a list of cmdlets as commands of hns_hang")
+        raise ValueError(f"expected a list of cmdlets for commands of hns_hang, got {commands!r}")
     with hang.lock:
         hang.until, hang.calls = until, calls
         hang.commands, hang.stop_fails = tuple(map(str, commands)), bool(fault.get("stop_fails"))

@@ -3,9 +3,8 @@
 """The networks and files that CNI plugins create on a node.
 
 flannel: pkg/backend/hostgw and vxlan of flannel-io/flannel, and the store of host-local. Calico: node-service.ps1
-creates
-`External` first, so that later networks find a switch (output in kubernetes-sigs/sig-windows-tools#378). azure-vnet:
-the files that cleanupnetwork.ps1 of Azure/AgentBaker removes.
+creates `External` first, so that later networks find a switch (output in kubernetes-sigs/sig-windows-tools#378).
+azure-vnet: the files that cleanupnetwork.ps1 of Azure/AgentBaker removes.
 """
 
 from __future__ import annotations
@@ -33,7 +32,8 @@ class Plan:
     """What a plugin creates.
 
     Args:
-        plugin, config: the CNI plugin that creates pods' endpoints, and the name of the CNI configuration.
+        plugin: the CNI plugin that creates pods' endpoints.
+        config: the name of the CNI configuration.
         network: the network of the pods.
         external: another network on the same adapter, which is created first.
         host_endpoints: endpoints of the host itself. `Ethernet` is kube-proxy's source address on an overlay network.
@@ -73,7 +73,7 @@ def addresses(subnet: str) -> Iterator[str]:
 
 
 def place_all(machine: Machine, plan: Plan) -> list[Network]:
-    """Create a plan's networks on a machine, with that of the pods last."""
+    """Create a plan's networks on a machine, with the pods' network last."""
     found: list[Network] = []
     if plan.external:
         found.append(

@@ -14,7 +14,7 @@ EXTERNAL = ("L2Bridge", "Overlay", "Transparent", "L2Tunnel")
 SERVICE = "hns"
 # The states of an endpoint.
 CREATED, ATTACHED, ATTACHED_SHARING, DETACHED = 1, 2, 3, 4
-# The flag of a network that ends with HNS (such as containerd's nat networks).
+# The flag of a network that disappears when HNS stops (such as containerd's nat networks).
 NON_PERSISTENT = 8
 
 UNSPECIFIED = 0x80004005
@@ -47,11 +47,11 @@ TEXTS = {
 
 
 class HnsError(Exception):
-    """An error of HNS. The text is that of hcsshim: `hcnCreateEndpoint failed in Win32: … (0x803b002f)`."""
+    """An error of HNS. The text is hcsshim's message: `hcnCreateEndpoint failed in Win32: … (0x803b002f)`."""
 
     def __init__(self, function: str, code: int) -> None:
-        self.function, self.code, self.said = function, code, TEXTS[code]
-        super().__init__(f"hcn{function} failed in Win32: {self.said} (0x{code:x})")
+        self.function, self.code, self.text = function, code, TEXTS[code]
+        super().__init__(f"hcn{function} failed in Win32: {self.text} (0x{code:x})")
 
 
 @dataclass
@@ -156,8 +156,8 @@ class State:
     def rebooted(self, *, keep_endpoints: bool) -> None:
         """Apply a reboot: compartments and containers are gone, and the rest is restored from the registry.
 
-        According to moby/moby#47576, endpoints still exist after patching (`keep_endpoints`). According to others, they
-        vanish (Google's k8s-node-setup.psm1).
+        According to moby/moby#47576, endpoints still exist after patching (`keep_endpoints`). According to Google's
+        k8s-node-setup.psm1, they vanish.
         """
         self._forget_fleeting()
         if not keep_endpoints:

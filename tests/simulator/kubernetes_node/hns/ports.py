@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """HNS's port pools: ranges of 64 ephemeral ports that networks and load balancers without DSR reserve.
 
-They are released some time after the removal of their owner. AgentBaker (cleanupnetwork.ps1) waits 10 to 60 seconds
+A pool is released some time after the removal of its owner. AgentBaker (cleanupnetwork.ps1) waits 10 to 60 seconds
 before it creates a network again. `netsh interface ipv4 show excludedportrange` lists them (collectlogs.ps1 of
 microsoft/SDN counts how many ranges of 64 ports fit between them).
 """
@@ -42,7 +42,7 @@ def reserve(machine: Machine, owner: str) -> None:
     Raises:
         HnsError: no ephemeral ports are left.
     """
-    reservations = machine.part(PortRanges).held()
+    reservations = machine.part(PortRanges).current()
     if owner in reservations:
         reservations[owner].until = None
         return
@@ -58,7 +58,7 @@ def release(machine: Machine, owner: str, *, network: bool = False) -> None:
     """Release a pool after a delay."""
     seconds = machine.settings.option("port_pool_seconds", SECONDS)
     wait = float(seconds) if isinstance(seconds, (int, float)) else SECONDS
-    pool = machine.part(PortRanges).held().get(owner)
+    pool = machine.part(PortRanges).current().get(owner)
     if pool:
         pool.until = time.monotonic() + wait * machine.settings.time_scale
         if network:
@@ -68,7 +68,7 @@ def release(machine: Machine, owner: str, *, network: bool = False) -> None:
 def note_creation(machine: Machine, network: Network) -> None:
     """Count a network that is created before the pools of a removed one are released."""
     pools = machine.part(Pools)
-    pools.networks &= machine.part(PortRanges).held().keys()
+    pools.networks &= machine.part(PortRanges).current().keys()
     if network.external and pools.networks:
         pools.too_early += 1
 
@@ -81,7 +81,7 @@ def restarted(machine: Machine, owners: set[str]) -> None:
 
 def status(machine: Machine) -> dict[str, object]:
     """Return the data for the status page."""
-    reservations = machine.part(PortRanges).held()
+    reservations = machine.part(PortRanges).current()
     return {
         "reserved": {owner: [pool.first, pool.last] for owner, pool in reservations.items()},
         "releasing": sorted(owner for owner, pool in reservations.items() if pool.until is not None),

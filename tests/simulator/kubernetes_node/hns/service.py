@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class Store:
-    """The HNS objects of one machine. Changes of networks affect the machine's link."""
+    """The HNS objects of one machine. Changes to networks affect the machine's link."""
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
@@ -58,7 +58,7 @@ class Store:
             self._state.namespaces[host.id] = host
 
     def require(self) -> None:
-        """Do the same as `wake`, but raise HnsError if HNS hangs, because only cmdlets wait for it."""
+        """Do the same as `wake`, but raise HnsError if HNS hangs, because only cmdlets wait for the end of a hang."""
         self.wake()
         if hang.hangs(self._machine):
             raise HnsError("OpenService", TIMED_OUT)
@@ -88,7 +88,7 @@ class Store:
         return [item for item in self.endpoints() if item.container == container]
 
     def connected(self, endpoint: Endpoint) -> bool:
-        """Return whether an endpoint gets traffic. An older endpoint with its address, even a remote one, gets it all.
+        """Return whether an endpoint gets traffic. An older one with the same address, even a remote one, gets it all.
 
         See microsoft/Windows-Containers#631.
         """

@@ -93,7 +93,7 @@ def refuse(machine: Machine, fault: Mapping[str, object]) -> None:
     """
     ids = fault.get("ids")
     if not isinstance(ids, list):
-        raise ValueError("expected a list as the ids of hns_refuses")
+        raise ValueError(f"expected a list for ids of hns_refuses, got {ids!r}")
     machine.part(Refusals).ids = {str(item).upper() for item in ids}
 
 
@@ -108,7 +108,7 @@ def lose_pods(machine: Machine, fault: Mapping[str, object]) -> None:
     count = fault.get("count")
     if count is not None:
         if isinstance(count, bool) or not isinstance(count, int) or count < 0:
-            raise ValueError(f"expected a number as the count of pods_vanish, got {count!r}")
+            raise ValueError(f"expected a number for count of pods_vanish, got {count!r}")
         chosen = chosen[:count]
     gone = {item.id for item in chosen}
     for container in [item for item in found.containers.values() if item.sandbox in gone]:

@@ -28,7 +28,7 @@ _STABLE = 20348
 
 
 class ReferenceFormatError(ValueError):
-    """An image name that containerd rejects. The text is that of containerd."""
+    """An image name that containerd rejects. The text is containerd's message."""
 
 
 @dataclass(frozen=True)

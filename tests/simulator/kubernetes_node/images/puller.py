@@ -38,12 +38,12 @@ class Puller:
         environment: the variables of the pulling process, which may contain proxies.
         credentials: `user:password`, or empty.
         stop: set when the pulling process must end.
-        patient: whether to retry the last host after a 5xx response (containerd 2.1).
+        retry_last_host: whether to retry the last host after a 5xx response (containerd 2.1).
     """
 
     def __init__(self, machine: Machine, environment: Mapping[str, str], credentials: str = "",
-                 stop: threading.Event | None = None, *, patient: bool = True) -> None:  # fmt: skip
-        self._client = RegistryClient(machine, environment, Access(credentials), stop, patient=patient)
+                 stop: threading.Event | None = None, *, retry_last_host: bool = True) -> None:  # fmt: skip
+        self._client = RegistryClient(machine, environment, Access(credentials), stop, retry_last_host=retry_last_host)
         self.bytes = 0
 
     def resolve(self, places: Sequence[Endpoint], reference: oci.Reference) -> tuple[str, str]:
@@ -166,7 +166,7 @@ class Puller:
 
 @contextlib.contextmanager
 def answer_closed(answer: Answer) -> Iterator[None]:
-    """Close a response's connection at the end of a context."""
+    """Close a response's connection at the end of the `with` block."""
     try:
         yield
     finally:
@@ -196,7 +196,7 @@ class PullOptions:
 
     Args:
         metadata_only: download the index, manifests and configurations of all platforms, without layers (`ctr content
-        fetch`).
+            fetch`).
         unpack: whether to unpack the layers.
     """
 

@@ -37,7 +37,7 @@ _ONCE_MORE = (500, 503, 504)
 
 
 class PullError(Exception):
-    """A pull that failed. The text is that of containerd."""
+    """A pull that failed. The text is containerd's message."""
 
 
 class CutError(PullError):
@@ -82,7 +82,7 @@ class Answer:
 
 @dataclass
 class _Limits(Limits):
-    """Limits for a process that ends with its machine."""
+    """curl's limits, and the end of the process when its machine goes off."""
 
     running: Callable[[], bool] = lambda: True
 
@@ -109,16 +109,16 @@ class RegistryClient:
         environment: the variables of the process, which may contain proxies.
         access: the credentials.
         stop: set when the process must end.
-        patient: whether to retry the last host after a 5xx response (2.1).
+        retry_last_host: whether to retry the last host after a 5xx response (2.1).
     """
 
     def __init__(self, machine: Machine, environment: Mapping[str, str], access: Access | None = None,
-                 stop: threading.Event | None = None, *, patient: bool = True) -> None:  # fmt: skip
+                 stop: threading.Event | None = None, *, retry_last_host: bool = True) -> None:  # fmt: skip
         self._machine = machine
         self._environment = {name.casefold(): value for name, value in environment.items()}
         self._access = access or Access()
         self._stop = stop or threading.Event()
-        self._patient = patient
+        self._retry_last_host = retry_last_host
         self.bytes = 0
 
     def ask(self, place: Endpoint, method: str, path: str, *, last: bool, offset: int = 0, body: bytes = b"",
@@ -131,7 +131,8 @@ class RegistryClient:
             path: the path after the repository's API root, with its query, an absolute path, or a whole URL.
             last: whether there are no more hosts to try.
             offset: the first byte of the body to request.
-            body, media_type: the content to send.
+            body: the content to send.
+            media_type: the media type of the body.
 
         Raises:
             PullError: the request failed.
@@ -155,7 +156,7 @@ class RegistryClient:
         if answer.status == 401:
             return seen.count(401) == 1 and self._answer_challenge(place, url, answer)
         if answer.status in _ONCE_MORE:
-            return self._patient and last and seen.count(answer.status) == 1
+            return self._retry_last_host and last and seen.count(answer.status) == 1
         return answer.status in _AT_ONCE
 
     def _follow(self, place: Endpoint, method: str, url: str, extra: Mapping[str, str], body: bytes) -> Answer:

@@ -74,7 +74,7 @@ class ImageStore:
 
     @contextlib.contextmanager
     def lease(self) -> Iterator[None]:
-        """Protect everything that is written in a context from garbage collection."""
+        """Protect everything that is written within the `with` block from garbage collection."""
         with self._lock:
             self._leases += 1
         try:
@@ -208,8 +208,8 @@ class ImageStore:
 
         Args:
             collect: whether to delete unreferenced content (including ingests) at once. Otherwise a later collection
-            deletes it
-                (containerd core/metadata/plugin: deletions alone start none, because deletion_threshold is 0).
+                deletes it (containerd core/metadata/plugin: deletions alone start none, because deletion_threshold is
+                0).
         """
         with self._lock:
             data = self._load()

@@ -31,7 +31,7 @@ _CLUSTER_INFO = "/api/v1/namespaces/kube-public/configmaps/cluster-info"
 
 
 class DiscoveryError(Exception):
-    """A cluster that cannot be trusted. The text is that of kubeadm."""
+    """A cluster that cannot be trusted. The text is kubeadm's message."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def _once(machine: Machine, wanted: Discovery, token_id: str, secret: str) -> tu
     if wanted.hashes:
         _check_pins(authority, wanted.hashes)
     if wanted.hashes or not wanted.skip_verification:
-        # Request it again with the verified certificate, to detect a man in the middle.
+        # Request cluster-info again with the verified certificate, to detect a man in the middle.
         again = _get(machine, Access(server, ca=authority))
         if _verify(again, token_id, secret) != text:
             raise DiscoveryError("the second kubeconfig from the cluster-info ConfigMap is not equal to the first")

@@ -88,7 +88,7 @@ class Joiner:
         except JoinError:
             self._forget()
             raise
-        # A process that is killed (ProcessEndedError) leaves it.
+        # A process that is killed (ProcessEndedError) leaves the file behind.
         self._forget()
         if not contracts.at_least(self.version, "1.34"):
             self._annotate()

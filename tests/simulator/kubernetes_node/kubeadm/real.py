@@ -78,7 +78,7 @@ def join(
         config: the contents of the configuration file.
         wanted: the settings in it.
     """
-    answerer = Answerer.patient()
+    answerer = Answerer.start()
     if answerer is None:
         return None
     root = machine.files.real("C:\\")
@@ -213,7 +213,7 @@ def _annotate(machine: Machine, wanted: Join) -> None:
                 f"/api/v1/nodes/{wanted.node_name}", {"metadata": {"annotations": {_SOCKET: wanted.cri_socket}}}
             )
     except (ApiError, OSError):
-        pass  # the node exists and is Ready even so
+        pass  # the annotation is optional: the node exists and is Ready
     finally:
         client.close()
 

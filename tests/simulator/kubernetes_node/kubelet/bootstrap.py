@@ -38,7 +38,7 @@ _CSRS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 
 
 class BootstrapError(Exception):
-    """The reason why a kubelet got no credentials. The text is that of the kubelet."""
+    """The reason why a kubelet got no credentials. The text is the kubelet's message."""
 
 
 def usable(machine: Machine, path: str) -> bool:

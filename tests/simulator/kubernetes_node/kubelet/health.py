@@ -65,13 +65,13 @@ class Answerer:
         class Handler(_Handler):
             asked = port
 
-        self._server = Server(("127.0.0.1", port), Handler)  # OSError: another program listens there
+        self._server = Server(("127.0.0.1", port), Handler)  # OSError: another program uses the port
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.1,), name="healthz", daemon=True)
         self._thread.start()
 
     @classmethod
-    def patient(cls, port: int = 10248, seconds: float = 3.0) -> Answerer | None:
-        """Return a server, or None if another program keeps the port in use."""
+    def start(cls, port: int = 10248, seconds: float = 3.0) -> Answerer | None:
+        """Start a server, and return it, or None if another program keeps the port in use."""
         deadline = time.monotonic() + seconds
         while True:
             try:

@@ -42,7 +42,7 @@ class Kubelet:
 
     Args:
         settings: the settings from its command line and configuration.
-        stderr: called with each line of its log. That of a native service is discarded.
+        stderr: called with each line of the kubelet's log. The default discards them, as for a native service.
     """
 
     def __init__(self, machine: Machine, settings: KubeletSettings, stderr: Stderr = nowhere) -> None:
@@ -100,13 +100,13 @@ class Kubelet:
             self._client = Client(self._machine, read_kubeconfig(self._machine, settings.kubeconfig))
 
     def _check_runtime(self) -> None:
-        """Check that CRI is available, like PreInitRuntimeService in pkg/kubelet. dockerd's own pipe lacks it.
+        """Check that CRI is available, like PreInitRuntimeService in pkg/kubelet. dockerd's own pipe has no CRI.
 
         Raises:
             KubeletError: no runtime responds.
         """
         endpoint = self.settings.runtime_endpoint
-        # The kubelet gets to this point about one second after its start, which is enough for a runtime that starts
+        # The kubelet reaches this point about one second after its start, which is enough for a runtime that starts
         # with it.
         end = time.monotonic() + _COMES_UP
         while connect(self._machine, endpoint) is None and time.monotonic() < end:
@@ -123,7 +123,7 @@ class Kubelet:
         )
 
     def _work(self) -> None:
-        # Its API starts after it has credentials. The port is only listed, and serves nothing.
+        # The kubelet's API starts after it has credentials. The port is only listed, and serves nothing.
         self._machine.part(Listeners).ports[self.settings.port] = Port("::", "kubelet")
         if self._client is None:
             self._stop.wait()
@@ -132,7 +132,7 @@ class Kubelet:
         rotation = Rotation(self._machine, self.settings, self.name, self._stderr)
         while not self._stop.is_set():
             try:
-                rotation.look(self._client)
+                rotation.check(self._client)
                 self._turn(pods, self._client)
             except (ApiError, OSError, RuntimeFailure):
                 self._listed = time.monotonic()  # the API server or the runtime is not reachable: kubelet retries

@@ -35,7 +35,7 @@ class Rotation:
 
     Args:
         node: the name of the node.
-        stderr: called with each line of its log.
+        stderr: called with each line of the kubelet's log.
     """
 
     def __init__(self, machine: Machine, settings: KubeletSettings, node: str, stderr: Stderr) -> None:
@@ -45,7 +45,7 @@ class Rotation:
         self._again = 0.0
         self._asked: tuple[str, ec.EllipticCurvePrivateKey] | None = None
 
-    def look(self, client: Client) -> None:
+    def check(self, client: Client) -> None:
         """Renew the certificate when it is due, and give the client the new one.
 
         Raises:

@@ -108,7 +108,7 @@ class KubeletSettings:
 
     @property
     def resolv_conf(self) -> str:
-        """The path of resolv.conf. Other values than empty or `Host` make pod sandboxes fail (kubernetes#116782)."""
+        """The path of resolv.conf. Pod sandboxes fail unless it is empty or `Host` (kubernetes/kubernetes#116782)."""
         return str(self.flags.text("resolv-conf") or self.document.get("resolvConf", ""))
 
     @property

@@ -26,7 +26,7 @@ def check(document: Mapping[str, Any], kind: str, version: str) -> list[str]:
         The paths of unknown fields, in their order.
 
     Raises:
-        ConfigurationError: a value has a wrong type. The message is that of package json.
+        ConfigurationError: a value has a wrong type. The message is that of Go's package json.
     """
     known = contracts.fields(kind, version)
     unknown: list[str] = []
@@ -43,7 +43,7 @@ def gates(wanted: Mapping[str, object], version: str) -> dict[str, bool]:
     """Return the given feature gates on top of the defaults.
 
     Raises:
-        ConfigurationError: a gate is unknown or locked. The message is that of component-base.
+        ConfigurationError: a gate is unknown or locked. The message is that of Kubernetes' component-base.
     """
     known = contracts.feature_gates(version)
     found = {name: default for name, (default, _) in known.items()}

@@ -23,7 +23,7 @@ from simulator.kubernetes_node.images import oci
 from simulator.kubernetes_node.images.upstream import Blobs
 
 _PROGRAM = "docker-registry"
-_PATIENCE = 20.0
+_TIME_LIMIT = 20.0
 
 
 def unavailable() -> str:
@@ -68,7 +68,7 @@ class RealRegistry:
         return f"http://{self.address}:{self.port}"
 
     def _wait(self) -> None:
-        end = time.monotonic() + _PATIENCE
+        end = time.monotonic() + _TIME_LIMIT
         while True:
             try:
                 if self._ask("GET", "/v2/")[0] == 200:
@@ -83,7 +83,7 @@ class RealRegistry:
     def _ask(
         self, method: str, path: str, body: bytes = b"", media_type: str = ""
     ) -> tuple[int, dict[str, str], bytes]:
-        connection = http.client.HTTPConnection(self.address, self.port, timeout=_PATIENCE)
+        connection = http.client.HTTPConnection(self.address, self.port, timeout=_TIME_LIMIT)
         try:
             headers = {"Content-Type": media_type or "application/octet-stream"} if body else {}
             connection.request(method, path, body or None, headers)
@@ -129,7 +129,7 @@ class RealRegistry:
 
     def digest(self, path: str, tag: str) -> str | None:
         """Return the digest of a tag, or None."""
-        connection = http.client.HTTPConnection(self.address, self.port, timeout=_PATIENCE)
+        connection = http.client.HTTPConnection(self.address, self.port, timeout=_TIME_LIMIT)
         try:
             connection.request(
                 "HEAD", f"/v2/{path}/manifests/{tag}", headers={"Accept": f"{oci.INDEX}, {oci.MANIFEST}"}

@@ -29,7 +29,7 @@ class _Server(HttpServer):
 
 
 class Registry:
-    """A registry on an address. A context manager that closes it.
+    """A registry on an address, and a context manager that closes it.
 
     Args:
         address, port: the address to listen on; port 0 picks a free port.
@@ -95,7 +95,7 @@ class Registry:
 
     @contextlib.contextmanager
     def sending(self) -> Iterator[None]:
-        """Count a body as in progress for the time of a context."""
+        """Count a body as in progress within the `with` block."""
         with self._lock:
             self._sending += 1
             self.counters["most_at_once"] = max(self.counters["most_at_once"], self._sending)

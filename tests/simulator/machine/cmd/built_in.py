@@ -42,7 +42,7 @@ NOT_MODELLED = frozenset(
         "vol",
     ]
 )
-# For these, the argument is everything after the name, trailing blanks included.
+# For these commands, the argument is everything after the name, trailing blanks included.
 _WHOLE = ("echo", "set")
 # Precedes the text of `echo.`, which writes a line even if the text is empty.
 EVEN_EMPTY = "\0"

@@ -204,7 +204,7 @@ class _Parser:
             elif not quoted and char == "^":
                 self.at += 1
                 if self.rest().startswith("\n"):
-                    raise CmdNotModelledError("a line that goes on after ^")
+                    raise CmdNotModelledError("a line that continues after ^")
                 text.append(self.rest()[:1])
                 self.at += 1
                 continue

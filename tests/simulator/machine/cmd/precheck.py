@@ -23,7 +23,7 @@ def check(blocks: Iterable[str]) -> None:
         try:
             steps = parse(block)
         except SyntaxRefusedError:
-            # The values of its variables may complete it. If they do not, cmd.exe rejects it when it gets there.
+            # The values of variables may make the line valid. If not, cmd.exe rejects the line when it reaches it.
             continue
         for text in _commands(steps):
             words = text.split(maxsplit=1)

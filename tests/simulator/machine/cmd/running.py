@@ -67,7 +67,7 @@ class Shell:
         """Write the command that is about to run after the prompt, as cmd.exe does while echo is on."""
         node = steps[0].node
         if len(steps) > 1 or not isinstance(node, Simple):
-            raise CmdNotModelledError("the echo of a command that holds others (begin with @echo off)")
+            raise CmdNotModelledError("the echo of a command that contains others (begin the file with @echo off)")
         redirected = "".join(f" {item.stream}{item.mode}{item.target}" for item in node.redirections)
         output.stdout.append(f"\r\n{self.session.directory}>{node.text}{redirected} \r\n")
 
@@ -207,7 +207,7 @@ class Shell:
             session.directory, session.environment = self._kept.pop()
 
     def end_batch(self) -> None:
-        """Restore what setlocal saved, where endlocal is missing."""
+        """Restore what setlocal saved if endlocal is missing."""
         if self._kept:
             self.session.directory, self.session.environment = self._kept[0]
 

@@ -91,7 +91,7 @@ def _below(machine: Machine, bound: Bound, place: Place, depth: int) -> Iterator
     try:
         inner = paths.children(machine, bound, place)
     except AccessDeniedError as error:
-        # Folders are listed.
+        # The item is a folder, because only folders are listed.
         bound.write_error(cmdlet_errors.denied(bound.command, error, folder=True))
         return
     yield from inner

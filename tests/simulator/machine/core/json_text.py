@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 r"""ConvertTo-Json and ConvertFrom-Json as Windows PowerShell 5.1 does them.
 
-The default depth is 2, enumerations are numbers, dates are `\/Date(…)\/`, and a single pipeline object is no array.
+The default depth is 2, enumerations are numbers, dates are `\/Date(…)\/`, and a single pipeline object
+does not become an array.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ def get_location(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def nothing(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Do nothing: Import-Module of built-in modules, Set-ExecutionPolicy."""
+    """Do nothing, for cmdlets without an effect here: Import-Module of built-in modules, Set-ExecutionPolicy."""
     return []
 
 

@@ -35,7 +35,7 @@ def run(session: Session, arguments: Arguments) -> dict[str, Any]:
     }[action]
     if not arguments.check_mode:
         kept = [user for user in holders if user not in gone]
-        session.machine.part(UserRights).held[name] = [*kept, *new]
+        session.machine.part(UserRights).assigned[name] = [*kept, *new]
 
     def names(sids: list[str]) -> list[str]:
         return [accounts.name_of(session.machine, each) or each for each in sids]

@@ -119,7 +119,7 @@ def _fragment(name: str, utilities: Iterable[str]) -> Mapping[str, Any]:
     for text in utilities:
         declared = re.search(rf"Function\s+{name}\b", text, re.IGNORECASE)
         if declared:
-            # Its help contains an example of its use, in a comment.
+            # Skip the function's help, a comment that contains an example of its use.
             body = re.sub(r"<#.*?#>", "", text[declared.start() :], flags=re.DOTALL)
             found: Mapping[str, Any] = _Reader(body).literal(body.index("@{"))
             return found

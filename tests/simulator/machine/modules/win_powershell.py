@@ -27,7 +27,7 @@ _OPTIONS = (
     "chdir", "creates", "depth", "error_action", "parameters", "path", "remote_src", "removes", "script",
 )  # fmt: skip
 _ACTIONS = {"silently_continue": "SilentlyContinue", "continue": "Continue", "stop": "Stop"}
-# What the module searches for in a script that it cannot parse; here it does so with all scripts.
+# The module searches for this pattern only in a script that it cannot parse; the simulator does so in all scripts.
 _SHOULD_PROCESS = re.compile(
     r"\[CmdletBinding\((?:[\w=$]+,\s*)?SupportsShouldProcess(?:\s*=\s*\$true)?(?:,\s*[\w=$]+)?\)\]", re.IGNORECASE
 )

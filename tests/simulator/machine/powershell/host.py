@@ -106,7 +106,7 @@ def run_script(
     except FlowControl:
         pass
     except NotModelled as error:
-        # Its changes have been made, but its output is not known, so it returns none.
+        # The script's changes have been made, but its output is not known, so the outcome contains none.
         outcome.output.clear()
         interpreter.written = type(interpreter.written)()
         outcome.failure = error

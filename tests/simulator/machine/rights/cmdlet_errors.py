@@ -34,7 +34,7 @@ def denied(command: str, error: AccessDeniedError, *, folder: bool) -> CmdletErr
     """Return a cmdlet's error for a file or folder to which access is denied.
 
     Args:
-        folder: whether it is a folder.
+        folder: whether the item is a folder.
     """
     name, message = command.casefold(), str(error)
     category, error_id, kind = "PermissionDenied", _IDS.get(name, UNAUTHORIZED), UNAUTHORIZED
@@ -57,7 +57,7 @@ def denied(command: str, error: AccessDeniedError, *, folder: bool) -> CmdletErr
 
 
 def key_denied(error: RegistryDeniedError) -> CmdletError:
-    """Return a cmdlet's error for a registry key that it may not write."""
+    """Return a cmdlet's error for a registry key that the user may not write."""
     made = CmdletError("PermissionDenied", SECURITY, str(error), SECURITY)
     made.target = error.path
     return made

@@ -81,7 +81,7 @@ class Guard:
         if token is None:
             return True
         above = self._follow(parent(path))
-        # The right to delete a link is that on the link, not on its target.
+        # To delete a link, the user needs the right on the link itself, not on its target.
         own = above.rstrip("\\") + "\\" + normalise(path).rpartition("\\")[2].casefold()
         return bool(
             self._granted(own, token, ()) & check.DELETE or self._granted(above, token, ()) & check.DELETE_CHILD

@@ -28,8 +28,7 @@ def token(machine: Machine, account: str) -> Token:
     Args:
         machine: the machine on which it logs on.
         account: a name with or without its authority, or a SID. An account that the machine does not know counts as a
-        user
-            of another authority.
+            user of another authority.
     """
     found = tokens.built_in(account) or _user(machine, account)
     if found.user in _COMPLETE:

@@ -47,11 +47,11 @@ RIGHTS: Mapping[str, tuple[str, ...]] = {
 
 @dataclass
 class UserRights:
-    """The holders of rights that were changed: SIDs by the name of the right."""
+    """The changed assignments of user rights: SIDs by the name of the right."""
 
-    held: dict[str, list[str]] = field(default_factory=dict)
+    assigned: dict[str, list[str]] = field(default_factory=dict)
 
 
 def held_by(machine: Machine, right: str) -> list[str]:
     """Return the SIDs of the accounts that hold a right."""
-    return list(machine.part(UserRights).held.get(right, RIGHTS[right]))
+    return list(machine.part(UserRights).assigned.get(right, RIGHTS[right]))

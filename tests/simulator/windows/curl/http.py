@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""HTTP/1.1 on the side of the client: a request, the head of the response, the body in pieces."""
+"""The client side of HTTP/1.1: a request, the head of the response, the body in pieces."""
 
 from __future__ import annotations
 

@@ -25,7 +25,8 @@ class Request:
 
     Args:
         url: the URL of this request, which differs from the first one after a redirect.
-        method, body: what is sent.
+        method: the HTTP method.
+        body: the body to send.
         offset: the start of the requested range; 0 for the whole file.
         trusted: whether credentials may be sent to this host, because it is the first one.
     """

@@ -128,7 +128,7 @@ class Transfer:
             return None
         delay = self._config.number("retry-delay") or min(2.0**tries, _LONGEST_DELAY)
         after = outcome.head.get("Retry-After") if outcome.head else ""
-        # Up to 7.74, --fail ended the transfer before such a header was read (https://github.com/curl/curl/pull/6409).
+        # Up to 7.74, --fail ended the transfer before Retry-After was read (https://github.com/curl/curl/pull/6409).
         heeded = (7, 75) if outcome.code == errors.HTTP_RETURNED_ERROR else (7, 66)
         if after.isdigit() and self._version >= heeded:
             delay = max(delay, float(after))

@@ -15,14 +15,16 @@ from simulator.machine.objects import ProcessEndedError
 from simulator.machine.session import Session
 from simulator.windows.updates import update_session
 from simulator.windows.updates.update_install import scale
-from simulator.windows.updates.update_session import SUCCEEDED, UpdateSession, Wish
+from simulator.windows.updates.update_session import SUCCEEDED, UpdateRequest, UpdateSession
 
 _PIPE = "Ansible.Windows.WinUpdates-"
 _STATES = ("installed", "searched", "downloaded")
 _SELECTIONS = ("default", "managed_server", "windows_update")
-# Seconds of Windows' time that the module waits for a missing pipe, for another line, and for the end.
-_CONNECT, _NEXT, _END = 300.0, 1.0, 10.0
-_LOOK = 0.1
+# How long the module waits, in seconds of Windows' time.
+_CONNECT = 300.0  # for a pipe that does not exist yet
+_NEXT = 1.0  # for another line
+_END = 10.0  # for the end of the session
+_INTERVAL = 0.1
 
 
 def run(session: Session, arguments: Arguments) -> dict[str, Any]:
@@ -54,13 +56,13 @@ def _names(arguments: Arguments, name: str, default: tuple[str, ...] = ()) -> tu
     return tuple(str(item) for item in (value if isinstance(value, list) else str(value).split(",")))
 
 
-def _request(arguments: Arguments) -> Wish:
+def _request(arguments: Arguments) -> UpdateRequest:
     selection: Any = _choice(arguments, "server_selection", _SELECTIONS)
-    return Wish(
+    return UpdateRequest(
         state=_choice(arguments, "state", _STATES),
         accept=_names(arguments, "accept_list"),
         reject=_names(arguments, "reject_list"),
-        categories=_names(arguments, "category_names", Wish.categories),
+        categories=_names(arguments, "category_names", UpdateRequest.categories),
         selection=selection,
         check_mode=arguments.check_mode,
     )
@@ -89,9 +91,9 @@ def _next(session: Session, updates: UpdateSession, timeout: float | None) -> di
     """
     left = float("inf") if timeout is None else timeout
     while True:
-        line = updates.pipe.read(min(_LOOK, left))
+        line = updates.pipe.read(min(_INTERVAL, left))
         session.process.check()
-        left -= _LOOK
+        left -= _INTERVAL
         if line is not None or left <= 0:
             return line
         if not updates.process.alive:

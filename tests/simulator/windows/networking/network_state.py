@@ -113,7 +113,7 @@ class Lease:
 class NetworkState:
     """All interfaces by alias, in display order, and all routes except those of addresses.
 
-    `owner` is the address of the machine that the settings belong to. A machine deployed from its disk has another one.
+    `owner` is the address of the machine that the settings belong to. A machine deployed from its disk has a new one.
     """
 
     owner: str = ""
@@ -129,7 +129,7 @@ def uplink_settings(machine: Machine) -> Mapping[str, object]:
     """
     found = machine.settings.option("uplink", {})
     if not isinstance(found, Mapping):
-        raise ValueError(f"expected a mapping as the uplink of {machine.settings.name}, got {found!r}")
+        raise ValueError(f"expected a mapping for uplink of {machine.settings.name}, got {found!r}")
     return found
 
 
@@ -172,7 +172,7 @@ def _set_up(machine: Machine, state: NetworkState) -> None:
 
 
 def lease(machine: Machine) -> Lease | None:
-    """Return what DHCP offers to the uplink: the node's own address, unless that one is set manually."""
+    """Return what DHCP offers to the uplink: the node's own address, unless the address is set manually."""
     settings = uplink_settings(machine)
     offered = settings.get("dhcp") if is_static(machine) else settings.get("dhcp", machine.address)
     if not offered:
@@ -222,7 +222,7 @@ def next_index(state: NetworkState) -> int:
 
 
 def reachable(machine: Machine) -> bool:
-    """Return whether the node has its well-known address. It counts during duplicate address detection, too."""
+    """Return whether the node has its well-known address. An address counts during duplicate address detection, too."""
     return any(
         address.address == machine.address
         for item in state_of(machine).interfaces.values()

@@ -58,7 +58,7 @@ class PortRanges:
     listening: tuple[int, ...] = (5985, 47001)
     dynamic: dict[str, tuple[int, int]] = field(default_factory=dict)
 
-    def held(self) -> dict[str, Reservation]:
+    def current(self) -> dict[str, Reservation]:
         """Return the current reservations, without those that were released."""
         now = time.monotonic()
         for owner, pool in list(self.reserved.items()):
@@ -84,7 +84,7 @@ def show(machine: Machine, words: Sequence[str]) -> ProgramResult:
     lines = ["", f"Protocol {protocol} Port Exclusion Ranges", "", "Start Port    End Port", "----------    --------"]
     shown = set(ranges.administered)
     if values["store"] == "active":
-        shown |= {(pool.first, pool.last) for pool in ranges.held().values()}
+        shown |= {(pool.first, pool.last) for pool in ranges.current().values()}
         shown |= {(port, port) for port in ranges.listening if protocol == "tcp"}
     lines += [f"{first:10d}  {last:10d}{marked.get((first, last), '')}".ljust(29) for first, last in sorted(shown)]
     lines += ["", "* - Administered port exclusions.", ""]

@@ -3,7 +3,6 @@
 """netsh.exe winhttp: the machine's proxy, stored where WinHTTP stores it.
 
 https://learn.microsoft.com/windows-server/administration/windows-commands/netsh-winhttp. The value WinHttpSettings is a
-https://learn.microsoft.com/windows-server/administration/windows-commands/netsh-winhttp. The value WinHttpSettings is a
 WINHTTP_PROXY_INFO: a size (0x28), a counter, the access type (1 direct, 3 named proxy), and two strings with lengths.
 """
 

@@ -103,7 +103,7 @@ def set_preference(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def remove_preference(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Remove-MpPreference. A missing entry is no error. A named setting is reset to its default."""
+    """Simulate Remove-MpPreference. A missing entry is not an error. A named setting is reset to its default."""
     preferences = _require(machine, "Remove-MpPreference")
     for name in _LISTS:
         gone = {str(item).casefold() for item in items(bound.get(name))}

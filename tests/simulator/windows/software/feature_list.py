@@ -19,7 +19,8 @@ class Feature:
     Args:
         parent: the name of the feature that contains it, or empty.
         kind: `Role`, `Role Service` or `Feature`.
-        installed, removed: whether a fresh server has it installed, or lacks its payload on the disk.
+        installed: whether the feature is installed on a fresh server.
+        removed: whether the disk of a fresh server lacks the payload of the feature.
         restart: whether it takes effect only after a restart.
         tools: the features that -IncludeManagementTools adds.
         needs: the features that it depends on.

@@ -34,7 +34,7 @@ def _rename_error(command: str, error_id: str, old: str, new: str, why: str) -> 
 
 
 def rename_computer(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Rename-Computer, which has an effect at the next boot. NetBIOS uses 15 characters in upper case."""
+    """Simulate Rename-Computer, which takes effect at the next boot. NetBIOS uses 15 characters in upper case."""
     new = bound.text("NewName")
     current = str(machine.registry.data(f"{COMPUTER_NAME}\\ComputerName", "ComputerName", machine.name))
     if not _NAME.match(new):
@@ -50,7 +50,7 @@ def rename_computer(machine: Machine, bound: Bound) -> Iterable[object]:
         why = "Skip computer '{old}' with new name '{new}' because the new name is the same as the current name."
         raise _rename_error("RenameComputerCommand", "NewNameIsOldName", machine.name, new, why)
     if len(new) > _NETBIOS_LENGTH and not bound.flag("Force"):
-        # It prompts for confirmation, which is not possible in a non-interactive session.
+        # Rename-Computer prompts for confirmation, which is not possible in a non-interactive session.
         raise CmdletError(
             "InvalidOperation",
             f"InvalidOperation,{_COMMANDS}.RenameComputerCommand",

@@ -46,7 +46,7 @@ def _wanted(machine: Machine, bound: Bound, command: str) -> list[str]:
     """Return the drive letters that a call selects.
 
     Raises:
-        CmdletError: there are none.
+        CmdletError: the call names a drive that does not exist.
     """
     given = [str(item.get("DriveLetter")) for item in objects(bound, "InputObject", "Partition", "Volume")]
     names = given or bound.texts("DriveLetter")

@@ -94,7 +94,7 @@ def _icacls(machine: Machine, path: str, words: list[str]) -> ProgramResult:
         elif low in ("/t", "/c", "/q", "/l"):
             continue
         elif mode == "/setowner" and (owner := _trustee(machine, word)):
-            # The program has no force option (`icacls /?`). With that privilege, an administrator can set any owner.
+            # icacls has no force option (`icacls /?`). With SeRestorePrivilege, administrators can set any owner.
             machine.files.guard.require(path, check.WRITE_OWNER)
             machine.files.set_sddl(path, f"O:{owner}", {RESTORE})
         elif mode:
@@ -127,7 +127,7 @@ def takeown(machine: Machine, run: Invocation) -> ProgramResult:
     path, group = run.argv[words.index("/f") + 1], "/a" in words
     if not machine.files.exists(path):
         return ProgramResult(1, "", "ERROR: The system cannot find the file specified.\r\n")
-    # With /r it grants itself the right to list the folders that it then owns.
+    # With /r, takeown.exe grants the new owner the right to list each folder.
     with machine.acting.as_windows():
         inside = [entry.path for entry in machine.files.walk(path)] if "/r" in words else []
     owner = "BA" if group or token is None else token.user

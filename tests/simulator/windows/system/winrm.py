@@ -131,7 +131,7 @@ def set_instance(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def _set_listener(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Change the certificate of a listener for new connections. Open connections stay."""
+    """Change the certificate of a listener for new connections. Open connections keep the old one."""
     transport = _transport(machine, bound)
     if transport not in listeners(machine):
         raise _missing(bound)
@@ -196,7 +196,7 @@ def _add(machine: Machine, transport: str = "", certificate: str = "") -> None:
 
 
 def _lay_down(machine: Machine) -> None:
-    # It has no key, so the transport uses the certificate of the fleet for TLS.
+    # This certificate has no key, so the transport uses the fleet's certificate for TLS.
     certificate, _ = certificate_store.self_signed(
         named(machine.settings.name),
         [x509.DNSName(machine.settings.name)],

@@ -51,8 +51,8 @@ class ComponentStore:
 
     Args:
         downloaded: articles of updates that Windows Update has downloaded.
-        working, committing: the updates that TiWorker is installing, and those that a boot was completing at a power
-        failure.
+        working: the updates that TiWorker is installing.
+        committing: the updates that a boot was completing when the power failed.
     """
 
     entries: dict[str, Entry] = field(default_factory=dict)
@@ -117,11 +117,11 @@ def set_ubr(machine: Machine, ubr: int) -> None:
     machine.windows = replace(machine.windows, ubr=ubr)
 
 
-def verdict(machine: Machine, update: Update, beside: tuple[str, ...] = ()) -> Verdict:
+def verdict(machine: Machine, update: Update, same_folder: tuple[str, ...] = ()) -> Verdict:
     """Return whether an update can be installed now.
 
     Args:
-        beside: articles of checkpoint updates in the same folder.
+        same_folder: articles of checkpoint updates in the same folder.
     """
     store = store_of(machine)
     own = store.entries.get(update.kb)
@@ -136,7 +136,7 @@ def verdict(machine: Machine, update: Update, beside: tuple[str, ...] = ()) -> V
         return "installed"
     if machine.windows.ubr < update.needs_ubr:
         return "not_applicable"
-    missing = [kb for kb, ubr in update.checkpoints if machine.windows.ubr < ubr and kb not in beside]
+    missing = [kb for kb, ubr in update.checkpoints if machine.windows.ubr < ubr and kb not in same_folder]
     return "needs_checkpoint" if missing else "applicable"
 
 

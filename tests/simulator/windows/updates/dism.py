@@ -99,7 +99,7 @@ def _done(machine: Machine, run: Invocation, names: list[str], head: str, *, res
     if "/norestart" in names:
         return ProgramResult(_REBOOT, head + _DONE)
     if "/quiet" not in names:
-        # It asks whether to restart now, and gets no answer.
+        # DISM asks whether to restart now, and gets no answer.
         run.stop.wait()
         raise ProcessEndedError
     machine.power.reboot(0, "DISM")

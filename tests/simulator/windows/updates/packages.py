@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Installing package files in the running system with DISM and wusa.exe; Get- and Add-WindowsPackage -Online.
 
-https://learn.microsoft.com/powershell/module/dism/add-windowspackage. Checkpoint updates are searched in the folder of
-the package. States and release types: https://learn.microsoft.com/windows-hardware/manufacture/desktop/dism/.
+https://learn.microsoft.com/powershell/module/dism/add-windowspackage. DISM and wusa.exe look for checkpoint
+updates in the folder of the package. States and release types: https://learn.microsoft.com/windows-hardware/manufacture/desktop/dism/.
 """
 
 from __future__ import annotations

@@ -33,9 +33,9 @@ def on_boot(machine: Machine) -> None:
     """Complete or undo the updates of the previous session. TrustedInstaller starts with the services if needed."""
     ubr = machine.registry.data(CURRENT_VERSION, "UBR", machine.windows.ubr)
     if isinstance(ubr, int) and ubr != machine.windows.ubr:
-        # The disk comes from another machine.
+        # The disk was copied from another machine, which had other updates.
         machine.windows = replace(machine.windows, ubr=ubr)
-    machine.power.held_up = lambda: _before_shutdown(machine)
+    machine.power.shutdown_delay = lambda: _before_shutdown(machine)
     store = component_store.store_of(machine)
     with store.lock:
         worked = _go_on(machine, store)

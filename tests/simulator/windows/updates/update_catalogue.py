@@ -110,7 +110,7 @@ def read(document: Mapping[str, Any]) -> Update:
     if unknown := document.keys() - known:
         raise ValueError(f"unknown keys: {', '.join(sorted(unknown))}; keys of an update: {', '.join(sorted(known))}")
     if not re.fullmatch(r"KB\d+", str(document.get("kb", ""))):
-        raise ValueError(f"expected the key kb of an update, such as KB5048654, got {dict(document)!r}")
+        raise ValueError(f"expected an article such as KB5048654 for kb of an update, got {dict(document)!r}")
     values = dict(document)
     for name in ("builds", "supersedes"):
         if name in values:
@@ -196,7 +196,7 @@ def _dotnet(build: int, product: Mapping[str, str], entry: Mapping[str, str]) ->
 
 
 def _servicing_stack(build: int, product: Mapping[str, str], kb: str, revision: int, date: str) -> Update:
-    """Return a servicing stack update. It is part of a cumulative one, and never offered separately."""
+    """Return a servicing stack update. It is part of a cumulative update, and never offered separately."""
     return Update(
         kb,
         f"{date[:7]} Servicing Stack Update for {product['long']} ({kb})",

@@ -62,7 +62,7 @@ def faults_of(machine: Machine) -> UpdateFaults:
         found.filled = True
         configured = machine.settings.option("update_faults", [])
         if not isinstance(configured, list):
-            raise ValueError(f"expected a list as the update_faults of a node, got {configured!r}")
+            raise ValueError(f"expected a list for update_faults of a node, got {configured!r}")
         found.waiting += [read(document) for document in configured]
     return found
 

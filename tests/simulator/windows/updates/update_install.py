@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Installing an update. TiWorker does the work for all callers, and continues when the caller ends.
 
-Only one installation runs at a time. If the power goes off during it, the next boot undoes it. HRESULTs:
+Only one installation runs at a time. The next boot undoes an installation that a power failure interrupted. HRESULTs:
 https://learn.microsoft.com/windows/win32/wua_sdk/wua-success-and-error-codes- and
 https://learn.microsoft.com/windows/deployment/update/windows-update-error-reference (CBS).
 """
@@ -46,7 +46,7 @@ UNTRUSTED_ROOT = 0x800B0109
 
 _MEGABYTE = 1 << 20
 _SECONDS = 20.0
-_LOOK = 0.05
+_INTERVAL = 0.05
 _RUNNING = 1056
 
 
@@ -105,7 +105,7 @@ def install(
     worker = machine.processes.detach("TiWorker.exe", SYSTEM, work)
     shown = 0
     progress(shown)
-    while not job.done.wait(_LOOK):
+    while not job.done.wait(_INTERVAL):
         if stop.is_set():
             raise ProcessEndedError
         if job.percent != shown:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 SUCCEEDED, FAILED = 2, 4
 _INSTALL_NOT_ALLOWED = 0x80240016  # WU_E_INSTALL_NOT_ALLOWED
 _DOWNLOAD_SECONDS = 5.0
-_LOOK = 0.1
+_INTERVAL = 0.1
 _MEGABYTE = 1 << 20
 # Names that the module writes as one word.
 _CATEGORIES = {
@@ -46,7 +46,7 @@ _CATEGORIES = {
 
 
 @dataclass(frozen=True)
-class Wish:
+class UpdateRequest:
     """The request of the module."""
 
     state: str = "installed"
@@ -98,13 +98,13 @@ class UpdateSessions:
         return UpdateSessions()
 
 
-def start(machine: Machine, name: str, user: str, wish: Wish) -> UpdateSession:
+def start(machine: Machine, name: str, user: str, request: UpdateRequest) -> UpdateSession:
     """Start a session in a separate process."""
     pipe = Pipe()
 
     def work(process: Process) -> None:
-        Work(machine, process, pipe, wish).run()
-        while not pipe.cancelled.wait(_LOOK):
+        Work(machine, process, pipe, request).run()
+        while not pipe.cancelled.wait(_INTERVAL):
             process.check()
 
     process = machine.processes.detach("powershell.exe", user, work)
@@ -119,7 +119,7 @@ def find(machine: Machine, name: str) -> UpdateSession | None:
     return session if session is not None and session.process.alive else None
 
 
-def reasons(wish: Wish, update: Update) -> list[str]:
+def reasons(request: UpdateRequest, update: Update) -> list[str]:
     """Return the reasons why an update is filtered out.
 
     Raises:
@@ -127,11 +127,11 @@ def reasons(wish: Wish, update: Update) -> list[str]:
     """
     text = update.title + update.kb
     own = {update.category.casefold(), update.product.casefold()}
-    categories = {_CATEGORIES.get(name, name).casefold() for name in wish.categories}
+    categories = {_CATEGORIES.get(name, name).casefold() for name in request.categories}
     found = []
-    if wish.accept and not any(re.search(pattern, text, re.IGNORECASE) for pattern in wish.accept):
+    if request.accept and not any(re.search(pattern, text, re.IGNORECASE) for pattern in request.accept):
         found.append("accept_list")
-    if any(re.search(pattern, text, re.IGNORECASE) for pattern in wish.reject):
+    if any(re.search(pattern, text, re.IGNORECASE) for pattern in request.reject):
         found.append("reject_list")
     if categories and "*" not in categories and not own & categories:
         found.append("category_names")
@@ -145,7 +145,7 @@ class Work:
     machine: Machine
     process: Process
     pipe: Pipe
-    wish: Wish
+    request: UpdateRequest
     outcome: dict[str, Any] = field(default_factory=dict)
 
     def run(self) -> None:
@@ -171,8 +171,8 @@ class Work:
         self.outcome |= {"failed": True, "exception": {"message": message, "exception": message, **more}}
 
     def _run(self) -> None:
-        found = windows_update.search(self.machine, self.wish.selection)
-        filtered = {update.id: why for update in found if (why := reasons(self.wish, update))}
+        found = windows_update.search(self.machine, self.request.selection)
+        filtered = {update.id: why for update in found if (why := reasons(self.request, update))}
         chosen = [update for update in found if update.id not in filtered]
         self.pipe.write(
             "search_result",
@@ -181,13 +181,13 @@ class Work:
                 "filtered": [{"id": name, "reasons": why} for name, why in filtered.items()],
             },
         )
-        if self.wish.check_mode or self.wish.state == "searched" or not chosen:
-            self.outcome["changed"] = bool(chosen) and self.wish.state != "searched"
+        if self.request.check_mode or self.request.state == "searched" or not chosen:
+            self.outcome["changed"] = bool(chosen) and self.request.state != "searched"
             return
         if self.outcome["reboot_required"]:
             raise _FailedError("A reboot is required before more updates can be installed")
         self._download(chosen)
-        if self.wish.state != "downloaded":
+        if self.request.state != "downloaded":
             self._install(chosen)
 
     def _describe(self, update: Update) -> dict[str, object]:

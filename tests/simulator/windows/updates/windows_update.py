@@ -51,7 +51,7 @@ def check_settings(machine: Machine) -> None:
             if isinstance(entry, Mapping):
                 update_catalogue.read(entry)
     if not isinstance(option("updates", []), list):
-        raise ValueError(f"expected a list of articles as the updates of a node, got {option('updates')!r}")
+        raise ValueError(f"expected a list of articles for updates of a node, got {option('updates')!r}")
 
 
 def reboot_required(machine: Machine) -> bool:

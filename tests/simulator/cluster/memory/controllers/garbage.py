@@ -9,7 +9,7 @@ import time
 from ..objects import Objects
 from ..resources import TYPES, Object, ResourceType, type_of, type_of_kind
 
-_ORPHAN_SECONDS = 2.0  # the real one waits 40 s and more; this is enough for a node that is created again
+_ORPHAN_SECONDS = 2.0  # the real controller waits at least 40 s; 2 s are enough for a node that is recreated
 
 
 class PodGarbageCollector:

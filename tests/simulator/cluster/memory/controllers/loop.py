@@ -23,7 +23,7 @@ class Controller(Protocol):
     watches: tuple[str, ...]
     """The plurals of the resources whose changes cause a sync."""
     every: float
-    """The number of seconds after which it runs without a change; 0 for never."""
+    """The number of seconds after which the controller runs even without a change; 0 for never."""
 
     def sync(self) -> None:
         """Check the state, and change it."""
@@ -59,7 +59,7 @@ class ControllerLoop:
             try:
                 controller.sync()
             except ApiError as error:
-                # As in a real cluster, a conflict occurred, or something is still missing. Retry a little later.
+                # As in a real cluster, there can be a conflict, or an object is still missing. Retry a little later.
                 _LOG.debug("%s: %s", type(controller).__name__, error)
                 self._seen[index] = -1
             except Exception:

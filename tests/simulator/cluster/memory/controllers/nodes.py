@@ -148,7 +148,7 @@ def _wanted(node: Object) -> list[tuple[str, str]]:
     elif ready == "False":
         found = [(_NOT_READY, "NoSchedule"), (_NOT_READY, "NoExecute")]
     elif ready is None:
-        found = [(_NOT_READY, "NoSchedule")]  # as it was created
+        found = [(_NOT_READY, "NoSchedule")]  # as on a new node
     for kind, key in _TAINT_BY_CONDITION.items():
         if condition(node, kind).get("status") == "True":
             found.append((key, "NoSchedule"))

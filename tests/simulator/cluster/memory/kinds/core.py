@@ -66,7 +66,7 @@ def create_service(context: Context, obj: Object) -> None:
 
 def _free_address(context: Context) -> str:
     taken = {one["spec"].get("clusterIP") for one in context.store.peek_all("services")}
-    # The first addresses are reserved for requests of a specific one (the API, the cluster's DNS).
+    # The first addresses are reserved for services that request a specific one (the API, the cluster's DNS).
     for offset in range(17, context.service_network.num_addresses - 1):
         address = str(context.service_network[offset])
         if address not in taken:

@@ -114,7 +114,7 @@ def write_information(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def nothing(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Do nothing: Write-Progress, Import-Module of built-in modules …"""
+    """Do nothing, for cmdlets without an effect here: Write-Progress, Import-Module of built-in modules …"""
     return []
 
 

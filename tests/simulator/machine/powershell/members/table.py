@@ -16,8 +16,7 @@ class Members:
 
     Args:
         methods: for each lower-case name the minimum and maximum number of arguments, and the function, which is called
-        with
-            the value and the arguments.
+            with the value and the arguments.
         others: the lower-case names of methods and properties that exist in .NET and are not modelled; None if they are
             not known.
     """

@@ -161,7 +161,7 @@ class Parser:
                     redirections.append(redirection)
                     continue
             if scanner.position == place and arguments and arguments[-1].name is None:
-                # No blank comes before it, so it belongs to an unknown kind of argument.
+                # No blank separates the text from the previous argument, so both are one argument of an unknown kind.
                 raise scanner.fail("Unexpected token")
             arguments.append(self._argument(scanner))
         return Command(operator, name, tuple(arguments), tuple(redirections))

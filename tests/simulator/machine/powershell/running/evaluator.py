@@ -113,7 +113,7 @@ class Evaluator:
         try:
             return names.resolve(name)
         except NotModelled:
-            # Its static members may be modelled even so.
+            # The static members of an unknown type may still be modelled.
             return name
 
     def text(self, value: object) -> str:

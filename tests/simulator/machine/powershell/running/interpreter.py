@@ -3,8 +3,7 @@
 """Running a script's statements.
 
 How errors propagate: a non-terminating error of a cmdlet is only written. Any other error ends its statement. Outside
-of
-`try` it is written, and the next statement of the same block runs. `throw`, and errors that -ErrorAction or
+of `try` it is written, and the next statement of the same block runs. `throw`, and errors that -ErrorAction or
 $ErrorActionPreference Stop make terminating, end the script.
 https://learn.microsoft.com/powershell/module/microsoft.powershell.core/about/about_error_handling
 """
@@ -71,7 +70,7 @@ class Interpreter:
 
     @contextmanager
     def within(self, scope: Scope | None = None, sinks: Sinks | None = None) -> Iterator[None]:
-        """Run in another scope and with other streams for the time of a context."""
+        """Run the `with` block in another scope and with other streams."""
         kept = self.variables.scope, self.sinks
         self.variables.scope = scope or kept[0]
         self.sinks = sinks or kept[1]
@@ -150,7 +149,7 @@ class Interpreter:
 
     @contextmanager
     def item(self, value: object) -> Iterator[None]:
-        """Set `$_` in the current scope for the time of a context."""
+        """Set `$_` in the current scope within the `with` block."""
         variables = self.variables.scope.variables
         kept: dict[str, object] = {name: variables[name] for name in ("_", "psitem") if name in variables}
         variables["_"] = variables["psitem"] = value

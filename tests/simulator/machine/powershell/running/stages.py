@@ -98,7 +98,7 @@ class CmdletStage:
         if command == "Add-Member" and len(positional) == 2 and not named:
             return {"NotePropertyName": positional[0], "NotePropertyValue": positional[1]}, []
         if command == "Set-StrictMode":
-            # It accepts an integer as a version.
+            # Set-StrictMode accepts an integer as a version.
             named = {key: f"{value}.0" if to_text(value).isdigit() else value for key, value in named.items()}
         return named, positional
 

@@ -20,7 +20,7 @@ ASSEMBLIES = (
 
 
 def location(assembly: str) -> str:
-    """Return where an assembly of PowerShell lies."""
+    """Return the path of an assembly of PowerShell."""
     return rf"{_GAC}\{assembly}\{_POWERSHELL}\{assembly}.dll"
 
 

@@ -55,7 +55,7 @@ def truth(value: object) -> bool:
 
 
 def items(value: object) -> list[object]:
-    """Return the items that a pipeline would pass on for a value. For null there are none."""
+    """Return the items that a pipeline would pass on for a value. Null has no items."""
     if value is None:
         return []
     return list(value) if isinstance(value, (list, tuple)) else [value]
