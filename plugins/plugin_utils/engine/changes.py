@@ -15,7 +15,7 @@ from ..wire.messages import Call, CallResult, Results
 from .resource import Change, Resource
 
 _OPEN = frozenset({"state", "path", "name"})
-"""Keys of before and after that no_log does not hide, because they identify the resource."""
+"""Keys of `before` and `after` that `no_log` does not hide, because they identify the resource."""
 
 Reboot = t.Literal["never", "if_reported", "always"]
 
@@ -25,7 +25,7 @@ class ObservationError(ResourceError):
 
     def __init__(self, where: str, call: str, problem: str) -> None:
         super().__init__(where, None, "")
-        # No value was refused, so the message has another form.
+        # ResourceError's own message describes a refused value, and here no value was refused.
         self.args = (f"{where}: its state could not be read ({call}): {problem}",)
 
 

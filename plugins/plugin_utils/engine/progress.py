@@ -26,10 +26,10 @@ class ProgressReporter:
         self._growing: dict[str, str] = {}
         """The calls whose files were growing at the last poll, with the names of their resources."""
         self.sizes: t.Mapping[str, int | None] = {}
-        """The total bytes that a change writes, by its resource's title; None: unknown."""
+        """The total bytes that each change writes, by the title of its resource; None: unknown."""
 
     def report(self, progress: Progress, changes: t.Sequence[Planned]) -> None:
-        """Print how far a batch is.
+        """Print how far a batch has come.
 
         Args:
             progress: what the node reported.
@@ -68,7 +68,7 @@ def _of(call_id: str, changes: t.Sequence[Planned]) -> Planned | None:
 
 
 def _share(size: int, whole: int | None) -> str:
-    """Return `45 of 120 MB`, `850 KB of 2.3 GB`, or `45 MB` if the total is unknown or was reported as less."""
+    """Return `45 of 120 MB`, `850 KB of 2.3 GB`, or `45 MB` if the total is unknown or less than that."""
     if not whole or whole < size:
         return amount(size)
     now, then = amount(size), amount(whole)

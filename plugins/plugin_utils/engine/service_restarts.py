@@ -32,12 +32,12 @@ def started_before(changes: t.Sequence[Planned]) -> set[str]:
 
 
 def restart_calls(services: t.Sequence[str], started: t.Collection[str] = ()) -> tuple[list[Call], list[Call]]:
-    """Return calls for the start and the end of a batch: services that run before and after it restart once.
+    """Return the calls before and after a batch that restart each service once, if it ran before and still runs after.
 
     Args:
         services: names of the services.
-        started: those that the batch itself starts before it replaces their files, in lower case; they restart even if
-            they did not run before.
+        started: names, in lower case, of services that the batch itself starts before it replaces their files; they
+            restart even if they did not run before.
     """
     before: list[Call] = []
     after: list[Call] = []

@@ -123,7 +123,7 @@ def join_calls(target: str, digest: str, count: int, index: int, destination: st
         needs = (scope.id("copy"),)
     commit: dict[str, Json] = {"path": whole, "destination": destination or target, "sha256": digest}
     calls.append(action(scope.id("commit"), "@commit-file", commit, select=("sha256",), needs=needs))
-    # Wrong pieces are useless to a later attempt.
+    # If the pieces are wrong, a later attempt must not use them.
     drop: dict[str, Json] = {"Path": f"{target}.piece-*", "Force": True, "ErrorAction": "SilentlyContinue"}
     calls.append(action(scope.id("drop"), "Remove-Item", drop))
     return tuple(calls)
