@@ -107,7 +107,7 @@ def create(
     why: str = "does not exist",
     reboot: Reboot = "never",
 ) -> Change:
-    """Return a change that creates something."""
+    """Return a change that creates what does not exist yet."""
     shown = {"state": "present", **{key: value for key, value in after.items() if value is not None}}
     return _change(resource, why, dict.fromkeys(shown) | {"state": "absent"}, shown, calls, reboot)
 
@@ -120,7 +120,7 @@ def remove(
     why: str = "exists, expected absent",
     reboot: Reboot = "never",
 ) -> Change:
-    """Return a change that removes something."""
+    """Return a change that removes what exists but should not."""
     shown = {"state": "present", **before}
     return _change(resource, why, shown, dict.fromkeys(shown) | {"state": "absent"}, calls, reboot)
 

@@ -67,7 +67,7 @@ class Measurement:
 
 
 def volume(path: str) -> str:
-    """Return the root of a Windows path without its backslash."""
+    """Return the root of a Windows path without a backslash, such as `C:`."""
     return path[:2].upper()
 
 

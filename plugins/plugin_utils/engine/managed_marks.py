@@ -36,7 +36,7 @@ def plan(
     *,
     undo: Call,
 ) -> Change | None:
-    """Return the change of a managed resource.
+    """Return the change that a managed resource needs, or None.
 
     Args:
         resource: the resource.
@@ -62,6 +62,6 @@ def _present(resource: Resource, noted: bool, change: Change | None) -> Change |
 
 
 def _absent(resource: Resource, undo: Call) -> Change:
-    """Return the removal; the mark is removed last."""
+    """Return the change that removes the setting, and then its mark."""
     calls = [undo, remove_value("forget", KEY, resource.title)]
     return remove(resource, {"name": resource.name}, calls, why="was managed, and is no longer listed")

@@ -241,7 +241,7 @@ def _size(calls: t.Sequence[Call]) -> int:
 
 
 def apply_calls(planned: Planned) -> list[Call]:
-    """Return a change's calls for a batch: with prefixed ids, secret for `no_log`.
+    """Return a change's calls for a batch: with prefixed ids, and secret if the resource has `no_log`.
 
     If the resource is independent, its failure skips the rest of its own calls and does not stop the batch.
     """

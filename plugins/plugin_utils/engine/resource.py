@@ -118,7 +118,7 @@ class Resource(abc.ABC):
         default=(),
         metadata={
             **_COMMON,
-            "help": "Services to restart if this resource changed: those that run, once, after the last resource.",
+            "help": "Services to restart once, after the last resource, if this resource changed. Stopped ones stay stopped.",
         },
     )
     disturbs: bool | None = dataclasses.field(
@@ -146,7 +146,7 @@ class Resource(abc.ABC):
 
     @property
     def private(self) -> bool:
-        """Whether the node's answers about it may contain secrets; Ansible then never shows them, at any verbosity."""
+        """Whether the node's answers about the resource may contain secrets; if so, Ansible never shows them."""
         return self.no_log
 
     def _set(self, **values: t.Any) -> None:
@@ -166,7 +166,7 @@ class Resource(abc.ABC):
         return self if self == other else None
 
     def builds_on(self, earlier: Resource) -> bool:  # noqa: ARG002  # for subclasses
-        """Return whether its change must wait for the change of an earlier resource; by default it waits for all.
+        """Return whether this resource's change must wait for that of an earlier one; by default it waits for all.
 
         Independent resources that do not wait for all others are made together with earlier ones of their type, in
         parallel, and need not wait for changes that disturb pods.

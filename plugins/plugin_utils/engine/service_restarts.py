@@ -22,7 +22,7 @@ def restarts_of(planned: Planned, changes: t.Sequence[Planned]) -> list[str]:
 
 
 def started_before(changes: t.Sequence[Planned]) -> set[str]:
-    """Return the services, in lower case, that a batch starts before a later change of it replaces their files."""
+    """Return the services, in lower case, that one change starts before a later change replaces their files."""
     return {
         name.lower()
         for planned in changes

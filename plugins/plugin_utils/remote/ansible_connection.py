@@ -136,14 +136,14 @@ class ModuleRunner:
         system: bool = False,
         collects: bool = False,
     ) -> dict[str, t.Any]:
-        """Run the module once.
+        """Run the module once, with a batch.
 
         Args:
             batch: the batch as JSON.
             private: hide the result from the connection plugin's output (-vvvvvv).
             detach: time limit of a detached run in seconds, and the folder for the files of Ansible's wrapper.
             system: run the module as SYSTEM.
-            collects: whether the batch fetches the recorded result of another batch, with the boot time of that time.
+            collects: whether the batch fetches another batch's recorded result, in which the boot time may be an earlier one.
 
         Returns:
             The module's result from Ansible.
@@ -224,7 +224,7 @@ class ModuleRunner:
         return plugin
 
     def reset(self) -> None:
-        """Connect again.
+        """Close the connection and connect again.
 
         Raises:
             Exception: any exception of the plugin while the node cannot be reached; no half-open state is left.

@@ -74,7 +74,7 @@ def freeze_before_fork() -> None:
 
 
 def collect_early_in_workers() -> None:
-    """Let workers collect garbage often: few objects are left to check, and new ones then reuse memory."""
+    """Let workers collect garbage often, so that new objects reuse memory; there are few objects left to check."""
     os.register_at_fork(after_in_child=_collect_early)
 
 

@@ -10,7 +10,7 @@ from ..windows import code_policies
 
 
 def failure(result: t.Mapping[str, t.Any], private: bool) -> str:
-    """Return why there is no result.
+    """Return why the module returned no result.
 
     Args:
         result: the module's result from Ansible.

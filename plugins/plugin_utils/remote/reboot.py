@@ -115,7 +115,7 @@ def _moment(text: str) -> datetime.datetime | None:
 
 @dataclasses.dataclass(kw_only=True)
 class Reboot:
-    """A reboot of a node.
+    """Reboots a node once, and waits until it is back.
 
     Args:
         send: sends a batch once; returns None if the result was garbled.

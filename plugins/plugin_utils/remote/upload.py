@@ -52,7 +52,7 @@ def pieces(target: str, size: int) -> tuple[Piece, ...]:
 
 
 def push(node: RemoteNode, local: str, target: str, uploaded: t.Mapping[str, int], step: str) -> int:
-    """Upload the missing pieces.
+    """Upload the pieces of a file that the node lacks.
 
     Args:
         node: the node.
@@ -80,7 +80,7 @@ def push(node: RemoteNode, local: str, target: str, uploaded: t.Mapping[str, int
 
 
 def _copy(local: str, piece: Piece, part: t.IO[bytes]) -> None:
-    """Copy a piece in blocks, because pieces of large files are large."""
+    """Copy a piece in blocks, because a whole piece may need too much memory."""
     with pathlib.Path(local).open("rb") as file:
         file.seek(piece.offset)
         left = piece.size

@@ -19,7 +19,7 @@ _MOVED_NAME = re.compile(r"(.+)\.([0-9]{14})-[0-9a-f]{32}\.old", re.IGNORECASE)
 
 
 def list_calls(targets: t.Sequence[str]) -> tuple[Call, ...]:
-    """Return the calls that list such files and the processes that may run them.
+    """Return the calls that list replaced files and the processes that may run them.
 
     Args:
         targets: Windows paths that `@move-path` replaces.

@@ -78,7 +78,7 @@ def actions_text(reset: int, actions: t.Iterable[tuple[str, int]]) -> str:
 
 
 def parse(value: t.Sequence[int] | None) -> str:
-    """Return the text for the bytes in the registry; `nothing` if there are none."""
+    """Return the text for the bytes in the registry; `nothing` if there are no actions."""
     data = bytes(value or ())
     if len(data) < _HEAD.size:
         return "nothing"
