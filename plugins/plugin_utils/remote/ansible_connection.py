@@ -143,7 +143,7 @@ class ModuleRunner:
             private: hide the result from the connection plugin's output (-vvvvvv).
             detach: time limit of a detached run in seconds, and the folder for the files of Ansible's wrapper.
             system: run the module as SYSTEM.
-            collects: whether the batch fetches another batch's recorded result, in which the boot time may be an earlier one.
+            collects: whether the batch fetches another batch's recorded result, whose boot time may be an earlier one.
 
         Returns:
             The module's result from Ansible.
