@@ -118,7 +118,7 @@ class Resource(abc.ABC):
         default=(),
         metadata={
             **_COMMON,
-            "help": "Services to restart if this resource changed: once, after the last resource, and only if they run.",
+            "help": "Services to restart if this resource changed: once, after the last resource, only if they run.",
         },
     )
     disturbs: bool | None = dataclasses.field(
