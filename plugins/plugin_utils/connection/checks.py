@@ -10,7 +10,7 @@ import typing as t
 from .settings import ConnectionSettings
 
 ALLOW = "allow_insecure_connection"
-"""The variable that accepts connections that others can read."""
+"""Name of the variable with which users accept connections that others can read."""
 LIBRARIES = {"psrp": ("pypsrp", "pypsrp"), "winrm": ("winrm", "pywinrm")}
 """By connection plugin: the Python module that it imports, and the package that provides the module."""
 AUTH_LIBRARIES = {

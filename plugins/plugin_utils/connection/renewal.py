@@ -71,7 +71,7 @@ class Renewer:
         """Read the listener and its certificate.
 
         Raises:
-            CertificateError: there is no such listener, or an authority issued the certificate.
+            CertificateError: there is no HTTPS listener, or an authority issued the certificate.
         """
         seen = self._node.observe(certificates.inspection_calls(), step="read the listener's certificate")
         listener = certificates.read_listener(seen.calls)

@@ -50,7 +50,7 @@ class Download:
     commit: t.Mapping[str, Json]
     """Parameters of `@commit-file` that verify the file."""
     verified: bool
-    """Whether more is verified than the first bytes of the file."""
+    """Whether the file is verified by more than its first bytes."""
     manifest: t.Mapping[str, Json] | None = None
     """Record to write next to the file; the URL is added to it as `source`."""
     timeout: float = 3600.0
@@ -75,7 +75,8 @@ def calls(download: Download, *, broken: bool) -> t.Iterator[Call]:
 
     Args:
         download: the requested download.
-        broken: whether an unfinished download exists. The first source then resumes it, and next starts from scratch.
+        broken: whether an unfinished download exists. The first source then resumes it, and if that
+            fails, downloads the whole file.
     """
     attempts = [download.sources[0], *download.sources] if broken and download.verified else [*download.sources]
     done: tuple[str, ...] = ()
@@ -181,7 +182,7 @@ def _inside(label: str) -> Scope:
 
 
 def _archive_checks(download: Download, label: str) -> tuple[Call, ...]:
-    """Return the calls that check that an archive is complete and stays in its folder.
+    """Return the calls that check that an archive is complete and unpacks only into the target folder.
 
     Listing a zip is cheap; listing a tar.gz reads all of it.
     """

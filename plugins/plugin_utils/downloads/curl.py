@@ -21,8 +21,8 @@ SCHEMES = ("http", "https", "file")
 PARALLEL = 8
 """Default number of parallel downloads."""
 VERSION_CALL = query("curl", "curl.exe", arguments=("--version",), output_limit=2000)
-"""Prints curl's version in its first line; the limit must be higher than the length of the output, because the node
-returns its end. Resources share one call."""
+"""Prints curl's version in the first line. The node returns only the end of an output that exceeds the limit, so the
+limit is high. All resources share one call."""
 _REPLACED = {"\\": "\\\\", '"': '\\"', "\t": "\\t", "\n": "\\n", "\r": "\\r"}
 _RATE = re.compile(r"[1-9][0-9]{0,12}[kKmMgG]?")
 
@@ -53,9 +53,9 @@ class DownloadRoute:
     def follows(self, version: Version = ()) -> bool:
         """Return whether redirects are followed.
 
-        A site's headers are for that site only, but curl forwards most headers. It no longer sends Authorization and
-        Cookie to other hosts since 7.58 (CVE-2018-1000007), or to another port or protocol of the same host since 7.83
-        (CVE-2022-27774, CVE-2022-27776): https://curl.se/docs/security.html
+        A site's headers are for that site only, but curl forwards most headers. Since 7.58, it does not send
+        Authorization and Cookie to other hosts (CVE-2018-1000007), and since 7.83, not to another port or protocol of
+        the same host (CVE-2022-27774, CVE-2022-27776): https://curl.se/docs/security.html
         """
         return not self.headers or (self.only_credentials and version >= (7, 83))
 
@@ -182,7 +182,7 @@ def is_encrypted(url: str) -> bool:
 def ask(call_id: str, url: str, route: DownloadRoute, *, version: Version = ()) -> Call:
     """Return the call that reads a file's size and ETag without downloading it, with a request that all servers allow.
 
-    Its output contains headers, which may contain signatures (of redirects), so it belongs in a private batch.
+    Its output contains headers, which may contain the signatures of redirects, so it belongs in a private batch.
     """
     options: list[tuple[str, str | None]] = [
         ("url", url),

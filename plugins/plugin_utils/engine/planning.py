@@ -122,7 +122,7 @@ def plan(
 
 
 def group_parallel(changes: t.Sequence[Planned]) -> list[Planned]:
-    """Move changes that may run in parallel together, such as the downloads of several roles.
+    """Group the changes that may run in parallel, such as the downloads of several roles.
 
     An independent change moves up to the last change of its type if it builds on no change between them.
 

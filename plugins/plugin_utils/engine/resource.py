@@ -168,8 +168,8 @@ class Resource(abc.ABC):
     def builds_on(self, earlier: Resource) -> bool:  # noqa: ARG002  # for subclasses
         """Return whether this resource's change must wait for that of an earlier one; by default it waits for all.
 
-        Independent resources that do not wait for all others are made together with earlier ones of their type, in
-        parallel, and need not wait for changes that disturb pods.
+        The changes of independent resources that do not wait for all others run in parallel with earlier ones of their
+        type, and need not wait for changes that disturb pods.
         """
         return True
 

@@ -227,7 +227,7 @@ class ModuleRunner:
         """Close the connection and connect again.
 
         Raises:
-            Exception: any exception of the plugin while the node cannot be reached; no half-open state is left.
+            Exception: any exception of the plugin while the node cannot be reached; the connection is then closed.
         """
         self._abandoned.note(self._connection)
         try:

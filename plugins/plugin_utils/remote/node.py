@@ -109,7 +109,7 @@ class Node:
         Args:
             batch: the batch; it gets a key if it has none.
             step: name of the step, for messages.
-            private: keep the result out of the output at any verbosity; results of secret batches always are.
+            private: keep the result out of the output at any verbosity; this is always so for secret batches.
             system: run it as SYSTEM.
             may_reboot: whether the batch's last calls may reboot the node, so that the node may be away for longer.
 
@@ -274,7 +274,7 @@ class Node:
         Args:
             step: name of the step, for messages.
             ordered: whether a batch has ordered the reboot (`reboot.order`); None: perhaps.
-            boot: the boot time in the last observation before that batch; empty: that in the last observation.
+            boot: the boot time in the last observation before that batch; empty: that in the latest one.
 
         Raises:
             NodeError: the node does not come back, or refuses to reboot.

@@ -39,7 +39,7 @@ class NodeSession(t.Generic[N]):
         self.node = node
         self.name = node.name
         self.windows: WindowsInfo | None = None
-        """The node's Windows; None until `read_windows` or `check_windows` was called."""
+        """The node's version of Windows; None until `read_windows` or `check_windows` was called."""
         self.warnings: list[str] = []
         """Warnings for the user, each with the node's name in front."""
         self._allow_unsupported = allow_unsupported_windows

@@ -84,7 +84,7 @@ class Variable:
 
 
 def variables(type_: type[t.Any], prefix: str) -> t.Mapping[str, Variable]:
-    """Return a variable for each field of a dataclass, by its name, which is PREFIX_FIELD.
+    """Return a variable for each field of a dataclass, by the variable's name: PREFIX_FIELD.
 
     Args:
         type_: the dataclass. The metadata of a field may be `secret`, a `hint` for messages, and `variable`, the name

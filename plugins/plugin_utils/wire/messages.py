@@ -16,7 +16,7 @@ MAX_BATCH_BYTES = 1_000_000
 """Maximum size of a batch's JSON. The connection plugins could send more, but the node parses it as a whole."""
 
 State = t.Literal["finished", "known", "running", "unknown", "lost"]
-"""The state of a batch."""
+"""The states that a batch can have (docs/wire.md)."""
 Json: t.TypeAlias = "bool | int | float | str | t.Sequence[Json] | t.Mapping[str, Json] | None"
 EXISTS: t.Mapping[str, Json] = {"exists": True}
 """The condition that a property is not null."""
@@ -244,7 +244,7 @@ class Stopped:
 
     @classmethod
     def from_wire(cls, wire: t.Mapping[str, t.Any], where: str = "stopped") -> Stopped:
-        """Read from JSON where a batch stopped.
+        """Read from JSON where and why a batch stopped.
 
         Raises:
             BadAnswer: the value does not follow docs/wire.md.
