@@ -44,7 +44,7 @@ class ActionModule(NodeAction):
             artifacts = cache.resources_for_versions(options["artifacts"], **{key: options[key] for key in _TAKEN})
         except ArtifactError as error:
             raise NodeError(f"{session.name}: no node was touched: {error}") from error
-        # All users may create folders and files in ProgramData.
+        # All users may create folders and files in ProgramData, so restrict access to these folders first.
         folders = [
             *directory.closed([node_paths.PROGRAM_DATA], shallow=True),
             *directory.closed([options["cache_dir"]], content="writable"),
@@ -65,4 +65,4 @@ _TAKEN = (
     *("cache_dir", "kinds", "sites", "mirror", "upstream", "verify", "proxy", "no_proxy", "ignore_revocation"),
     *("limit_rate", "parallel", "prune", "keep"),
 )
-"""Options that are passed on unchanged."""
+"""Options that are passed on unchanged to `cache.resources_for_versions`."""

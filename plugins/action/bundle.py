@@ -66,7 +66,7 @@ class ActionModule(ControllerAction):
             result["warnings"] = sorted(set(done.warnings))
         if done.failures:
             lines = "\n".join(f"- {failure}" for failure in done.failures)
-            result.update(failed=True, msg=f"the bundle is incomplete; everything else is in it:\n{lines}")
+            result.update(failed=True, msg=f"the bundle is complete except for these failures:\n{lines}")
         return result
 
     @staticmethod

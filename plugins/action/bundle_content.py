@@ -38,7 +38,7 @@ class ActionModule(ControllerAction):
         windows = options["windows"]
         try:
             if not windows:
-                expected = f"expected some of {', '.join(windows_versions.NAMES)}"
+                expected = f"expected at least one of {', '.join(windows_versions.NAMES)}"
                 raise BundleError(refusal("bundle_windows", [], expected))
             find = functools.partial(controller_file, self)
             patches = read_patches(options["patches"], options["patch_source"], find)
@@ -48,5 +48,5 @@ class ActionModule(ControllerAction):
         except (BundleError, ResourceError) as error:
             host = variables.get("inventory_hostname")
             return {"failed": True, "msg": f"{host}: nothing was fetched, because of its variables: {error}"}
-        # The content has signatures of URLs, and credentials of proxies and registries.
+        # The content contains signatures of URLs, and credentials of proxies and registries.
         return {"changed": False, "_ansible_no_log": True, "content": content.to_data(requested)}

@@ -33,7 +33,7 @@ class ActionModule(ControllerAction):
             "_ansible_no_log": True,
             "bundle_sites": [use.site(url, entries)],
             "bundle_images": use.images(entries, url),
-            # The action that installs patches uploads their files.
+            # If the bundle is pushed, patch_install uploads the files of patches from the controller.
             "bundle_patches": use.patches(entries, server["path"] if options["pushed"] else url),
             "bundle_pushed": use.PUSHED if options["pushed"] else "",
         }

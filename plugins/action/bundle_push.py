@@ -64,5 +64,5 @@ def _missing(resources: t.Sequence[Resource], planned: t.Sequence[Planned]) -> l
 
 
 def _is_missing(planned: Planned) -> bool:
-    """Return whether a change needs a file: an existing one may only need its manifest or its pin."""
+    """Return whether a change needs a file of the bundle, and not only a manifest or a pin for what the node has."""
     return any(call.long for call in planned.change.calls)

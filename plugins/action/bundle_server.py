@@ -58,13 +58,14 @@ class ActionModule(ControllerAction):
 
     def _start(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         if not 0 <= options["port"] <= 65535:
-            raise BundleError(refusal("bundle_port", options["port"], "expected 0 (any free one) to 65535"))
+            raise BundleError(refusal("bundle_port", options["port"], "expected 0 (any free port) to 65535"))
         if options["certificate_key"] and not options["certificate"]:
-            expected = "expected both it and bundle_certificate_key, or neither"
+            expected = "expected a path, because bundle_certificate_key is set"
             raise BundleError(refusal("bundle_certificate", None, expected))
         bundle = verify.verify(options["path"], options["public_key"])
         if options["max_age"] < 0:
-            raise BundleError(refusal("bundle_max_age", options["max_age"], "expected days, or 0 for any age"))
+            expected = "expected a number of days, or 0 for any age"
+            raise BundleError(refusal("bundle_max_age", options["max_age"], expected))
         warning = freshness.check(
             bundle,
             options["public_key"],
@@ -92,7 +93,7 @@ class ActionModule(ControllerAction):
         return {**result, "_ansible_no_log": True, "urls": urls, "pid": served.pid, "revocations": served.revoked}
 
     def _addresses(self, name: str, variables: t.Mapping[str, t.Any]) -> tuple[dict[str, str], bool]:
-        """Return the controller's address for each host, and whether all of them belong to this machine.
+        """Return the controller's address for each host, and whether all of these addresses belong to this machine.
 
         Raises:
             BundleError: there is no route to a host.

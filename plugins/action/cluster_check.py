@@ -39,7 +39,7 @@ class ActionModule(ControllerAction):
         texts = {own: str(options[name] or "") for name, own in _TEXTS.items()}
         hosts = {str(name).lower(): str(address) for name, address in options["hosts"].items()}
         problems = [str(one) for one in checks.problems(checks.HostVariables(**texts, hosts=hosts), options["cluster"])]
-        # Ansible prints a sentence that is the same for all hosts once.
+        # Ansible prints a warning only once if it is the same for all hosts.
         result: dict[str, t.Any] = {
             "problems": problems,
             "warnings": checks.warnings(options["cluster"], options["linux_namespaces"]),

@@ -45,7 +45,7 @@ class ActionModule(NodeAction):
                 skew_limit=options["clock_skew_limit"],
                 refuse_joined=options["refuse_joined"],
                 require_prepared=options["require_prepared"],
-                # Check mode has not renamed it.
+                # In check mode, the machine was not renamed.
                 node_name="" if self._task.check_mode else options["node_name"],
                 next_name=options["next_computer_name"],
             )

@@ -37,5 +37,5 @@ def _problem(option: str, tag: str, playbook: str, known: t.Collection[str]) -> 
     own = sorted(set(known) - tags.SPECIAL)
     near = difflib.get_close_matches(tag, own, n=1)
     meant = f"; did you mean {near[0]}?" if near else ""
-    expected = f"a tag of {playbook} ({', '.join(own)})" if own else f"nothing, since {playbook} has no tags"
+    expected = f"a tag of {playbook} ({', '.join(own)})" if own else f"no tags, because {playbook} has none"
     return f"{option}: expected {expected}, got {tag!r}{meant}"

@@ -44,7 +44,7 @@ class ActionModule(NodeAction):
         except NodeError as error:
             failure = {"failed": True, "msg": str(error)}
         except AnsibleConnectionFailure as error:
-            # The index page shows what is known anyway.
+            # The index page also shows what was known before the connection was lost.
             failure = {"unreachable": True, "msg": str(error)}
         plan = work.outcome.plan() if self._task.check_mode else {}
         result = session.report(**work.outcome.to_result(), **plan, **failure)

@@ -26,7 +26,7 @@ from ..plugin_utils.remote import memory
 from ..plugin_utils.role_decisions import table
 from ..plugin_utils.values.shown import text_without_secrets
 
-# This action runs before all others, and its workers should share memory in the same way.
+# This action runs before all others, and its workers should share memory as those of node actions do.
 memory.share()
 checks.roles(), compiled()  # read once for all hosts
 
@@ -70,7 +70,7 @@ class ActionModule(ControllerAction):
             lines = "\n".join(f"- {problem}" for problem in sentences)
             message = f"{host}: no node was touched, because of its variables:\n{lines}"
             return {"problems": sentences, "refused": True, "failed": options["fail"], "msg": message}
-        # Ansible prints a sentence that is the same for all hosts once.
+        # Ansible prints a warning only once if it is the same for all hosts.
         return {
             "problems": [],
             "warnings": warnings + artifacts.warnings(values, values.get("node_prepare_roles") or ()),
@@ -88,10 +88,10 @@ class ActionModule(ControllerAction):
     def _version_problems(
         options: t.Mapping[str, t.Any], values: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]
     ) -> list[checks.Problem]:
-        """Return problems of the known versions of Kubernetes and the runtime."""
+        """Return the problems with the versions of Kubernetes and the runtime, as far as they are known."""
         kubernetes, runtime = options["kubernetes_version"], options["container_runtime"]
         if kubernetes == "":
-            # Only the role node_join reads the cluster, and only that role has this variable.
+            # Only the role node_join reads the version from the cluster, and only this role has the variable.
             asks = "node_join_purposes" in variables and bool(values.get("node_join_kubeconfig"))
             return [] if asks or options["join"] else [checks.NO_VERSION]
         if kubernetes and runtime in ("docker", "moby"):
@@ -121,12 +121,12 @@ class ActionModule(ControllerAction):
         try:
             return table.of_host(variables, self._templar.template).templates.of_cluster(name)
         except AnsibleError:
-            # The option that reads it cannot be templated either, which is reported.
+            # The options that read this variable cannot be templated either, and `_values` reports them.
             return ""
 
     @staticmethod
     def _kubeconfig_problems(values: t.Mapping[str, t.Any], *, joins: bool, drains: bool) -> list[checks.Problem]:
-        """Return problems of the kubeconfigs; plays without roles for the cluster have none."""
+        """Return the problems with the kubeconfigs; plays without roles for the cluster have no kubeconfigs."""
         problems = []
         drains = drains and boolean(values.get("node_maintenance_drain", False), strict=False)
         for role, needed in (("node_join", joins), ("node_maintenance", drains)):
@@ -139,7 +139,7 @@ class ActionModule(ControllerAction):
         return problems
 
     def _names(self, variables: t.Mapping[str, t.Any]) -> dict[str, str]:
-        """Return the host names of all Windows hosts; only for the first host, since they are the same for all."""
+        """Return the host names of all Windows hosts; empty except on the first host, as they are the same on all."""
         hosts = list(variables.get("ansible_play_hosts_all") or ())
         if not hosts or variables.get("inventory_hostname") != hosts[0]:
             return {}

@@ -82,10 +82,10 @@ class ActionModule(NodeAction):
         )
 
     def _wait_until_off(self, node: Node, seconds: float = 180.0) -> None:
-        """Check by the machine's port whether it went away, or whether the connection failed before the order arrived.
+        """Wait until the machine's port is closed, which shows that the order to shut down arrived.
 
-        A port whose listener was removed closes early. That happens after the shutdown was ordered, and there is no
-        other way to check.
+        The port may be closed before the machine is off, because the listener is removed. That happens after the
+        shutdown was ordered, and there is no other way to check.
 
         Raises:
             NodeError: the machine still responds.
@@ -99,7 +99,7 @@ class ActionModule(NodeAction):
                 return
             time.sleep(1)
         raise NodeError(
-            f"{node.name}: shut down: it is generalized, but still responds after {seconds:.0f} s. "
+            f"{node.name}: shut down: the machine is generalized, but still responds after {seconds:.0f} s. "
             "Shut it down yourself, and capture its disk before it boots again"
         )
 

@@ -31,7 +31,7 @@ class ActionModule(NodeAction):
     def perform(self, options: t.Mapping[str, t.Any], session: NodeSession[Node]) -> dict[str, t.Any]:
         for name in ("network_timeout", "settle", "timeout"):
             if options[name] < 0:
-                raise ResourceError(name, options[name], "expected seconds, 0 or more")
+                raise ResourceError(name, options[name], "expected 0 or more seconds")
         work = self._start if options["state"] == "present" else self._finish
         return session.report(**{"guard": {}, "changes": [], **work(options, session)})
 
@@ -43,7 +43,7 @@ class ActionModule(NodeAction):
             return {}
         key, earlier = addresses.noted(seen)
         if key:
-            # One guard is enough, unless the adapters have got other addresses since. An ended one is removed.
+            # An earlier guard is enough, unless the adapters have other addresses now. If it has ended, it is removed.
             state = node.peek(key, step="check for an earlier guard", seconds=0).state
             if state == "running" and earlier == at_risk:
                 return {"guard": addresses.to_json(at_risk, key)}
@@ -66,11 +66,11 @@ class ActionModule(NodeAction):
         try:
             key, uplinks = addresses.from_json(options["guard"])
         except (KeyError, TypeError, ValueError) as error:
-            raise ResourceError("guard", options["guard"], "expected what state present returned") from error
+            raise ResourceError("guard", options["guard"], "expected the guard that state: present returned") from error
         asked = addresses.calls(uplinks, key, network_timeout=options["network_timeout"], settle=options["settle"])
         seen = node.peek(key, step="wait for the address guard", seconds=options["timeout"], asked=asked)
         if seen.state == "running":
-            # Without a wait there is nothing to warn about.
+            # With a timeout of 0, nothing was waited for, so there is no warning.
             if options["timeout"]:
                 session.warn(
                     f"no network was created within {options['timeout']} s; "

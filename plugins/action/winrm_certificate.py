@@ -31,11 +31,13 @@ class ActionModule(NodeAction):
 
     def perform(self, options: t.Mapping[str, t.Any], session: NodeSession[Node]) -> dict[str, t.Any]:
         if not 0 <= options["days"] < options["valid_days"]:
-            raise ResourceError("days", options["days"], f"expected 0 to valid_days, which is {options['valid_days']}")
+            expected = f"expected 0 or more, and less than valid_days ({options['valid_days']})"
+            raise ResourceError("days", options["days"], expected)
         settings = settings_of_connection(self._connection)
         path = options["pins"] or settings.ca_file
         if not path:
-            raise ResourceError("pins", path, "expected the path of a file, or a connection that trusts a file")
+            expected = "expected the path of a file of certificates, or a connection that has one"
+            raise ResourceError("pins", path, expected)
         policy = RenewalPolicy(
             days=options["days"],
             valid_days=options["valid_days"],

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Write what a run changed and why, as a document and as a page."""
+"""Write what a run changed and why, as a JSON document and as an HTML page."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ type: aggregate
 short_description: Write what a run changed and why
 version_added: 0.1.0
 description:
-  - Writes C(report.json) and C(report.html), one self-contained page, at the end of a run. They contain what each node
-    changed and why, how long each task took, and how many remote commands it sent.
+  - Writes C(report.json) and C(report.html), one self-contained page, at the end of a run. They contain what changed on
+    each node and why, how long each task took, and how many remote commands it sent.
   - Results of tasks with C(no_log) are left out.
 options:
   directory:

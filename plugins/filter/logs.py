@@ -27,7 +27,7 @@ def sdn_debug_scripts(commit: str, **options: t.Any) -> list[dict[str, t.Any]]:
 
 
 class FilterModule:
-    """The filter."""
+    """The filter for collect_logs.yml."""
 
     def filters(self) -> dict[str, t.Callable[..., t.Any]]:
         return {"sdn_debug_scripts": sdn_debug_scripts}

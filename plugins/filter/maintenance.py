@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Filters on the records that role node_maintenance keeps of its hosts."""
+"""Filters for the records that the role node_maintenance keeps about its hosts."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def maintenance_stage(record: t.Mapping[str, t.Any], stage: str, **values: t.Any
 
 
 def maintenance_selection(records: t.Sequence[t.Mapping[str, t.Any]], play_hosts: t.Sequence[str]) -> dict[str, t.Any]:
-    """Return which hosts of a rollout are worked on, and which have failed."""
+    """Return which hosts of a rollout are being worked on, and which have failed."""
     return maintenance.select(plain(records), plain(play_hosts))._asdict()
 
 
 def rebooted_nodes(
     drained: t.Mapping[str, t.Mapping[str, t.Any]], records: t.Sequence[t.Mapping[str, t.Any]]
 ) -> dict[str, t.Any]:
-    """Return what nodes_drain reported of the nodes that the work rebooted."""
+    """Return what nodes_drain reported about the nodes that were rebooted afterwards."""
     return maintenance.of_rebooted(plain(drained), plain(records))
 
 

@@ -37,7 +37,7 @@ def plain_version(version: t.Any) -> str:
 
 
 class FilterModule:
-    """The collection's filters."""
+    """The filters for variables of roles."""
 
     def filters(self) -> dict[str, t.Callable[..., t.Any]]:
         return {"no_proxy": no_proxy, "join_configuration": join_configuration, "plain_version": plain_version}

@@ -15,7 +15,7 @@ from ..plugin_utils.values.errors import ResourceError
 
 
 def hosts_toml(registry: t.Mapping[str, t.Any], host: str) -> str:
-    """Return containerd's hosts.toml for one registry host (containerd docs/hosts.md)."""
+    """Return containerd's hosts.toml for one registry host (docs/hosts.md of containerd)."""
     try:
         (parsed,) = registries.read({str(host): plain(registry)})
         return registries.hosts_toml(parsed)

@@ -6,17 +6,17 @@ from __future__ import annotations
 
 DOCUMENTATION = """
 name: cluster_variable
-short_description: A variable of the cluster, from the host's own or its control plane's group_vars
+short_description: A variable of the cluster, from the host itself or from a host of the cluster's groups
 version_added: 0.1.0
 description:
-  - Returns a variable of the host, as any template would. If the host does not have it, or if it is null, the lookup
-    returns that of the first host of the cluster's groups that has it, templated for that host.
+  - Returns a variable of the host, as any template would. If the host does not have the variable, or if it is null,
+    the lookup returns the value of the first host in the cluster's groups that has it, templated for that host.
   - kubespray keeps what all nodes share in C(group_vars/k8s_cluster), and Windows hosts are never children of that
     group. With this lookup they use the same variables, which are written only once.
   - An empty text is a value, too, and ends the search. If only the control plane needs a proxy, set an empty
     C(http_proxy) and C(https_proxy) for the group of the Windows hosts.
-  - The groups are C(kube_control_plane), C(kube-master), C(master-ubuntu), C(k8s_cluster) and C(k8s-cluster), in this
-    order, and the first host of each.
+  - The lookup tries the first host of each of the groups C(kube_control_plane), C(kube-master), C(master-ubuntu),
+    C(k8s_cluster) and C(k8s-cluster), in this order.
 options:
   _terms:
     description: Names of variables.
@@ -57,7 +57,7 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible ships no type i
     def run(
         self, terms: t.Sequence[str], variables: t.Mapping[str, t.Any] | None = None, **keywords: t.Any
     ) -> list[t.Any]:
-        """Run the lookup, as Ansible calls it."""
+        """Run the lookup; Ansible calls this method."""
         self.set_options(var_options=variables, direct=keywords)
         templates = OwnTemplates(variables or {}, self._templar.template)
         return [templates.of_cluster(str(name), self.get_option("default")) for name in terms]

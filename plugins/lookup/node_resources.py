@@ -6,7 +6,7 @@ from __future__ import annotations
 
 DOCUMENTATION = """
 name: node_resources
-short_description: The resources of roles, as an option of M(winkube.node.node_state)
+short_description: The resources of roles, as M(winkube.node.node_state) accepts them
 version_added: 0.1.0
 description:
   - Returns for each role the list of resources that it gives a host, built from the role's variables. The variables
@@ -56,11 +56,11 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible ships no type i
     def run(
         self, terms: t.Sequence[str], variables: t.Mapping[str, t.Any] | None = None, **keywords: t.Any
     ) -> list[t.Any]:
-        """Run the lookup, as Ansible calls it."""
+        """Run the lookup; Ansible calls this method."""
         self.set_options(var_options=variables, direct=keywords)
         host = table.of_host(variables or {}, self._templar.template)
         try:
             return [roles.of_role(str(role), host) for role in terms]
         except (MissingVariableError, ResourceError, ValueError) as error:
-            # Without its cause, which may contain a secret: ansible-core 2.19 appends causes to messages.
+            # Drop the cause, which may contain a secret: ansible-core 2.19 appends causes to messages.
             raise AnsibleError(str(error)) from None

@@ -72,7 +72,7 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible ships no type i
     def run(
         self, terms: t.Sequence[str], variables: t.Mapping[str, t.Any] | None = None, **keywords: t.Any
     ) -> list[t.Any]:
-        """Run the lookup, as Ansible calls it."""
+        """Run the lookup; Ansible calls this method."""
         if terms:
             raise AnsibleError("pod_network: expected no terms")
         self.set_options(var_options=variables, direct=keywords)

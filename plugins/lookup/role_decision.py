@@ -53,7 +53,7 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible ships no type i
     def run(
         self, terms: t.Sequence[str], variables: t.Mapping[str, t.Any] | None = None, **keywords: t.Any
     ) -> list[t.Any]:
-        """Run the lookup, as Ansible calls it."""
+        """Run the lookup; Ansible calls this method."""
         if len(terms) != 1:
             raise AnsibleError(f"role_decision: expected the name of one variable, got {len(terms)} names")
         self.set_options(var_options=variables, direct=keywords)
@@ -61,5 +61,5 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible ships no type i
         try:
             return [table.decide(str(terms[0]), host)]
         except (MissingVariableError, ValueError, OSError) as error:
-            # Without its cause, which may contain a secret: ansible-core 2.19 appends causes to messages.
+            # Drop the cause, which may contain a secret: ansible-core 2.19 appends causes to messages.
             raise AnsibleError(str(error)) from None

@@ -217,7 +217,7 @@ def test_whatever_goes_wrong_is_told_with_its_source_and_the_others_come(
     ("kind", "words"),
     [
         ("html", "an HTML page"),
-        ("wrong", "not have the format of its name"),
+        ("wrong", "not have the format that its extension indicates"),
         ("truncated", "incomplete or damaged"),
         ("unsafe", "names that lead outside its target folder: ../"),
     ],

@@ -214,7 +214,10 @@ def test_a_card_with_dhcp_needs_no_guard(fleet: Fleet) -> None:
 
 @pytest.mark.parametrize(
     ("options", "said"),
-    [({"settle": -1}, "settle"), ({"state": "absent", "guard": {"key": "k"}}, "expected what state present returned")],
+    [
+        ({"settle": -1}, "settle"),
+        ({"state": "absent", "guard": {"key": "k"}}, "expected the guard that state: present returned"),
+    ],
 )
 def test_bad_options_are_refused_before_the_node_is_asked(fleet: Fleet, options: dict[str, Any], said: str) -> None:
     result = guard(fleet.machine("DHCP"), **options)

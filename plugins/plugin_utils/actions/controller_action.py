@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The base class of actions that contact no node, and access to results that hosts registered."""
+"""The base class of actions that contact no node, and access to results that were registered on each host."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ControllerAction(ActionBase):  # type: ignore[misc]  # ansible ships no ty
         raise NotImplementedError
 
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
-        """Run the action, as Ansible calls it."""
+        """Run the action; Ansible calls this method."""
         self._task.args = plain(self._task.args)
         result: dict[str, t.Any] = super().run(tmp, task_vars)
         dummy, options = self.validate_argument_spec({**self.OPTIONS}, **self.MORE)
@@ -58,7 +58,7 @@ def registered(variables: t.Mapping[str, t.Any], name: str) -> dict[str, t.Any]:
 
 
 def controller_file(action: ActionBase, name: str) -> str:
-    """Return the path of a file next to the playbook or role, as Ansible finds files.
+    """Return the path of a file on the controller, which Ansible searches for next to the playbook and the role.
 
     Raises:
         ResourceError: there is no such file.
@@ -66,4 +66,5 @@ def controller_file(action: ActionBase, name: str) -> str:
     try:
         return str(action._find_needle("files", name))
     except AnsibleError:
-        raise ResourceError("file", name, "expected a file on the controller, or patch_source") from None
+        hint = "Set patch_source if the file is in another folder or on a mirror."
+        raise ResourceError("file", name, "expected the name of a file on the controller", hint) from None

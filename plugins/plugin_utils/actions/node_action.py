@@ -75,8 +75,8 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
         raise NotImplementedError
 
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
-        """Run the action, as Ansible calls it."""
-        # Ansible's form of the arguments, in which each text has its origin, is large and no longer needed.
+        """Run the action; Ansible calls this method."""
+        # Ansible's own form of the arguments records the origin of each text, is large, and is no longer needed.
         self._task.args = plain(self._task.args)
         result: dict[str, t.Any] = super().run(tmp, task_vars)
         self.task_vars = task_vars or {}
@@ -97,7 +97,8 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
         except MISREAD as error:
             # Types and shapes have been checked already, but only the reader of a property can check its value.
             show_details(traceback.format_exc(), node.name)
-            text = f"{node.name}: an answer of the node cannot be used: {type(error).__name__}: {error} (-vvv: where)"
+            problem = f"{type(error).__name__}: {error}"
+            text = f"{node.name}: an answer of the node cannot be used: {problem} (-vvv shows where)"
             result.update(failed=True, msg=printable(text))
         return result
 

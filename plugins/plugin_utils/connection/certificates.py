@@ -21,7 +21,7 @@ except ImportError:  # a dependency of pypsrp and pywinrm
 STORE = "Cert:\\LocalMachine\\My"
 LISTENER = "winrm/config/Listener"
 FRIENDLY_NAME = "winkube.node WinRM HTTPS"
-"""Friendly name by which a later run finds the certificates that this module made."""
+"""Friendly name of the certificates that this module makes, by which later runs find them."""
 _KEY_BITS = 3072
 _DNS_NAME = re.compile(r"(?=.{1,253}\Z)(\*\.)?[A-Za-z0-9_]([A-Za-z0-9_-]{0,62})(\.[A-Za-z0-9_-]{1,63})*\Z")
 
@@ -54,7 +54,7 @@ class HttpsListener:
     """The HTTPS listener of a node."""
 
     address: str
-    """Its address in WinRM's notation: `*`, or `IP:192.0.2.21`."""
+    """The listener's address in WinRM's notation: `*`, or `IP:192.0.2.21`."""
     certificate: Certificate
     others: tuple[Certificate, ...] = ()
     """Unused certificates that interrupted runs of this module made."""
@@ -130,9 +130,10 @@ def successor(listener: HttpsListener, now: datetime.datetime, days: int) -> Cer
 
 
 def renewed_names(certificate: x509.Certificate, more: t.Iterable[str]) -> list[str]:
-    """Return the DNS names and addresses of a renewed certificate: the present ones and more.
+    """Return the DNS names and addresses for a renewed certificate: those of the current one, and additional ones.
 
-    Anything else is left out, because the names come from the node and become part of an extension's text.
+    A text that is neither a DNS name nor an address is left out, because the names come from the node and become part
+    of an extension's text.
 
     Args:
         certificate: the certificate in use.
@@ -160,8 +161,8 @@ def _is_address(name: str) -> bool:
 def creation(names: t.Sequence[str], expires: datetime.datetime, unique: str) -> Call:
     """Return the call that creates a self-signed server certificate.
 
-    -DnsName would add addresses as DNS names, which Python refuses for connections by address. The text form of the
-    extensions: learn.microsoft.com/powershell/module/pki/new-selfsignedcertificate#-textextension.
+    The parameter -DnsName would add addresses as DNS names, which Python refuses for connections by address. The text
+    form of the extensions: learn.microsoft.com/powershell/module/pki/new-selfsignedcertificate#-textextension.
 
     Args:
         names: DNS names and addresses.
@@ -201,7 +202,7 @@ def created(result: CallResult) -> Certificate:
 
 
 def binding(listener: HttpsListener, thumbprint: str) -> Call:
-    """Return the call that assigns a certificate to the listener; open connections stay."""
+    """Return the call that assigns a certificate to the listener; open connections stay open."""
     return action(
         "bind",
         "Set-WSManInstance",

@@ -10,16 +10,16 @@ import typing as t
 from .settings import ConnectionSettings
 
 ALLOW = "allow_insecure_connection"
-"""The variable that accepts connections that others can read."""
+"""Name of the variable with which users accept connections that others can read."""
 LIBRARIES = {"psrp": ("pypsrp", "pypsrp"), "winrm": ("winrm", "pywinrm")}
-"""Python module that a connection plugin imports, and its package, by plugin."""
+"""By connection plugin: the Python module that it imports, and the package that provides the module."""
 AUTH_LIBRARIES = {
     ("psrp", "kerberos"): ("gssapi", "pypsrp[kerberos]"),
     ("psrp", "credssp"): ("requests_credssp", "pypsrp[credssp]"),
     ("winrm", "kerberos"): ("kerberos", "pywinrm[kerberos]"),
     ("winrm", "credssp"): ("requests_credssp", "pywinrm[credssp]"),
 }
-"""The same by authentication method (the extras of pypsrp 0.9 and pywinrm 0.5)."""
+"""By plugin and authentication method: the module and its package (the extras of pypsrp 0.9 and pywinrm 0.5)."""
 _SEALING = ("ntlm", "negotiate", "kerberos", "credssp")
 """Authentication methods that establish a key for message encryption."""
 _NO_WINDOWS_SHELL = ("ssh", "smart", "paramiko", "paramiko_ssh", "local")
@@ -38,7 +38,7 @@ def unusable(settings: ConnectionSettings, installed: t.Callable[[str], bool] = 
         installed: returns whether a Python module is installed.
 
     Returns:
-        One sentence that names what to set or install, or None.
+        One sentence that names what to set or install; None if the connection can work.
     """
     if settings.plugin in _NO_WINDOWS_SHELL and settings.shell not in ("powershell", "cmd"):
         return (
@@ -123,7 +123,7 @@ def problem(
         installed: returns whether a Python module is installed.
 
     Returns:
-        One sentence, or None if it may be used.
+        One sentence, or None if the connection may be used.
     """
     if (reason := unusable(settings, installed)) is not None:
         return reason

@@ -29,7 +29,7 @@ def settings_of_host(
     """Return the settings that a host's variables give its connection plugin, as Ansible's task executor resolves them.
 
     Args:
-        default: the connection plugin of the task, for hosts that name none.
+        default: the connection plugin of the task, for hosts without ansible_connection.
         variables: variables of the host, not templated.
         template: templates a value.
     """

@@ -19,11 +19,11 @@ except ImportError:  # a dependency of pypsrp and pywinrm
 
 
 def read_pins(path: pathlib.Path) -> list[x509.Certificate]:
-    """Return the certificates of a file; none if it does not exist.
+    """Return the certificates of a file; an empty list if the file does not exist.
 
     Raises:
         ValueError: the file is not PEM.
-        OSError: it cannot be read.
+        OSError: the file cannot be read.
     """
     try:
         content = path.read_bytes()
@@ -49,7 +49,7 @@ def update_pins(
 
     Raises:
         ValueError: the file is not PEM.
-        OSError: it cannot be written.
+        OSError: the file cannot be written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with _locked(path):
@@ -65,7 +65,7 @@ def update_pins(
 
 @contextlib.contextmanager
 def _locked(path: pathlib.Path) -> t.Iterator[None]:
-    """Hold a lock among all processes of this controller. The lock has its own file, because the other is replaced."""
+    """Lock out all other processes of this controller. It has its own file, because the pins' file is replaced."""
     # All users who may write to the folder may change the pins, so they must be able to open the lock file.
     descriptor = os.open(path.with_name(f".{path.name}.lock"), os.O_RDONLY | os.O_CREAT, 0o644)
     try:

@@ -3,8 +3,8 @@
 """Renew the certificate of a node's HTTPS listener while the controller trusts the node at every moment.
 
 The steps: create the new certificate, pin it in addition to the old one, assign it to the listener, check that the
-controller trusts it, delete the old one on the node, and unpin it. An interrupted run leaves both pinned, and the next
-run continues with the new certificate.
+controller trusts it, delete the old one on the node, and unpin it. An interrupted run leaves both certificates pinned,
+and the next run continues with the new certificate.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from .settings import ConnectionSettings
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RenewalPolicy:
-    """Requirements of the certificate."""
+    """When to renew the certificate, and what the new one needs."""
 
     days: int
-    """Renew it if it expires within this many days."""
+    """Renew the certificate if it expires within this many days."""
     valid_days: int
     """Validity of a new certificate in days."""
     names: tuple[str, ...] = ()
     """Additional names and addresses for a new certificate."""
     force: bool = False
-    """Renew it regardless of its expiry."""
+    """Renew the certificate even if it does not expire soon."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -71,14 +71,14 @@ class Renewer:
         """Read the listener and its certificate.
 
         Raises:
-            CertificateError: there is no such listener, or an authority issued the certificate.
+            CertificateError: there is no HTTPS listener, or an authority issued the certificate.
         """
         seen = self._node.observe(certificates.inspection_calls(), step="read the listener's certificate")
         listener = certificates.read_listener(seen.calls)
         if not listener.certificate.is_self_signed:
             issuer = listener.certificate.x509.issuer.rfc4514_string()
             raise CertificateError(
-                f"expected a self-signed certificate, got one issued by {issuer!r}: renew it at that authority"
+                f"expected a self-signed certificate, got one issued by {issuer!r}: renew it with that authority"
             )
         return listener
 
@@ -87,7 +87,7 @@ class Renewer:
         return policy.force or certificates.is_due(listener.certificate, self._now, policy.days)
 
     def keep(self, listener: HttpsListener) -> Renewal:
-        """Pin the certificate in use, and delete those that interrupted runs left."""
+        """Pin the certificate in use, and delete certificates that interrupted runs left."""
         pinned = update_pins(self._pins, add=[listener.certificate.x509])
         removed = self._remove(listener.others)
         return Renewal(certificate=listener.certificate, pinned=pinned, removed=removed)
@@ -140,7 +140,7 @@ class Renewer:
         self._remove([new])
         raise CertificateError(
             f"the controller would not trust the new certificate at {host}:{port}: {reason}; the listener has its "
-            "former one again. The option names adds names and addresses by which the node is reached"
+            "former certificate again. Add the name or address by which the node is reached to the option names"
         )
 
     def _remove(self, unneeded: t.Sequence[Certificate]) -> tuple[str, ...]:

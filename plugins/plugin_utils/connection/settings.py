@@ -45,13 +45,13 @@ def read_settings(
     """Read the options of a connection plugin.
 
     Args:
-        plugin: name of the plugin, with or without that of its collection.
+        plugin: name of the plugin, with or without the name of its collection.
         options: the plugin's options by name, as Ansible resolved them.
         extras: the host's variables of WINRM_EXTRAS.
         shell: type of the remote shell, for ssh.
 
     Returns:
-        The settings; for plugins other than psrp and winrm only the name and the shell.
+        The settings. For plugins other than psrp and winrm, only the plugin's name and the shell are set.
     """
     name = plugin.rpartition(".")[2]
     if name == "psrp":

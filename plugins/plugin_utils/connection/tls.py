@@ -38,7 +38,7 @@ def presented(host: str, port: int, *, seconds: float = 10.0) -> x509.Certificat
 
 
 def verify(host: str, port: int, ca_file: str, *, seconds: float = 10.0) -> str | None:
-    """Return whether a file of certificates trusts the server's certificate for the name that is used.
+    """Check a server's certificate against a file of trusted certificates, for the name that is used to reach it.
 
     Args:
         host: name or address.
@@ -47,7 +47,7 @@ def verify(host: str, port: int, ca_file: str, *, seconds: float = 10.0) -> str 
         seconds: time limit.
 
     Returns:
-        Why it is not trusted, or None.
+        Why the certificate is not trusted, or None.
 
     Raises:
         OSError: no TLS server responded, for example because it is reachable only through a proxy.

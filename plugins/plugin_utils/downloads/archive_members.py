@@ -2,8 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 r"""Check with tar.exe, before unpacking, that all names in an archive stay inside the target folder.
 
-`tar -t` with a pattern ends with 1 if no name matches ("Not found in archive"), with 0 if one does; patterns are
-those of libarchive/archive_pathmatch.c (`*` matches slashes too, a leading `/` only absolute names).
+`tar -t` with a pattern ends with 1 if no name matches ("Not found in archive"), and with 0 if any name does. The
+patterns are those of libarchive/archive_pathmatch.c: `*` matches slashes, too, and a leading `/` matches only absolute
+names.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ from ..wire.scopes import Scope
 FORMATS = (".zip", ".tar.gz", ".tgz", ".tar")
 _OUTSIDE = ("*../*", "/*", "?:*", r"*..\\*")
 INSIDE = Scope("inside-")
-"""The ids of `calls`."""
+"""The scope of the ids of `calls`."""
 
 
 def calls(path: str, scope: Scope = INSIDE) -> tuple[Call, ...]:
-    """Return the calls that fail if a name leads outside: `..`, an absolute path, a drive.
+    """Return the calls that fail if a name leads outside the target folder: `..`, an absolute path, a drive.
 
     Args:
         path: Windows path of the archive.
-        scope: the scope of their ids.
+        scope: the scope of the calls' ids.
     """
     return tuple(
         query(
@@ -45,7 +46,7 @@ def readable(path: str, call_id: str) -> Call:
 
 
 def describe_failure(result: CallResult) -> str:
-    """Return what a failure of `calls` means; empty if it has another cause (no tar.exe)."""
+    """Return what a failure of `calls` means; empty if it has another cause, such as a missing tar.exe."""
     if result.exit_code != 0:
         return ""
     names = ", ".join(line.strip() for line in result.stdout.splitlines()[:3])

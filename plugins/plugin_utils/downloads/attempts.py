@@ -27,7 +27,9 @@ _MAGIC: t.Mapping[str, tuple[int, str]] = {
     ".msi": (8, "0M8R4KGxGuE="),
     ".exe": (2, "TVo="),
 }
-"""First bytes of files by extension (base64): https://en.wikipedia.org/wiki/List_of_file_signatures"""
+"""By extension: the number of bytes at the beginning of a file that show its format, and these bytes in base64.
+
+Source: https://en.wikipedia.org/wiki/List_of_file_signatures"""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -50,9 +52,9 @@ class Download:
     commit: t.Mapping[str, Json]
     """Parameters of `@commit-file` that verify the file."""
     verified: bool
-    """Whether something other than the first bytes verifies the file."""
+    """Whether the file is verified by more than its first bytes."""
     manifest: t.Mapping[str, Json] | None = None
-    """Record to write next to the file; `source` is added."""
+    """Record to write next to the file; the URL is added to it as `source`."""
     timeout: float = 3600.0
     parallel: int | None = None
     secret: bool = False
@@ -71,11 +73,12 @@ class Download:
 
 
 def calls(download: Download, *, broken: bool) -> t.Iterator[Call]:
-    """Return the attempts in order: each source until one delivers, then the last one again if it was interrupted.
+    """Return the attempts in order: each source until one delivers, then the last source again if it was interrupted.
 
     Args:
         download: the requested download.
-        broken: whether an unfinished download exists: the first source resumes it, and then starts again.
+        broken: whether an unfinished download exists. The first source then resumes it, and if that
+            fails, downloads the whole file.
     """
     attempts = [download.sources[0], *download.sources] if broken and download.verified else [*download.sources]
     done: tuple[str, ...] = ()
@@ -122,7 +125,7 @@ def space(download: Download, present: int) -> SpaceRequirement:
         download: the requested download.
         present: bytes that are on the disk already.
     """
-    # The machine's environment may name a proxy that this run removes later.
+    # Ignore a proxy in the machine's environment, because this run may remove it later.
     first, *others = (
         curl.ask(
             f"size-{index}",
@@ -141,7 +144,7 @@ def _attempt(download: Download, source: DownloadSource, label: str, done: tuple
     needs: tuple[str, ...] = ()
     if source.checksum_url:
         fetched = f"{download.checksum}.part"
-        # It is small, and an unfinished one may belong to another version, so it is not resumed.
+        # The checksum file is small, and an unfinished one may belong to another version, so it is not resumed.
         yield _download(download, source, f"sum-{label}", source.checksum_url, fetched, needs, done, resume=False)
         keep: dict[str, Json] = {"path": fetched, "destination": download.checksum}
         yield _commit(f"keep-{label}", keep, (f"sum-{label}",), done)
@@ -181,7 +184,7 @@ def _inside(label: str) -> Scope:
 
 
 def _archive_checks(download: Download, label: str) -> tuple[Call, ...]:
-    """Return the calls that check that an archive is complete and stays in its folder.
+    """Return the calls that check that an archive is complete and unpacks only into the target folder.
 
     Listing a zip is cheap; listing a tar.gz reads all of it.
     """
@@ -247,7 +250,7 @@ def explain(download: Download, results: t.Mapping[str, CallResult]) -> str:
 
 
 def downloaded(download: Download, results: t.Mapping[str, CallResult]) -> dict[str, t.Any] | None:
-    """Return hash, size and source (without its signature) of the downloaded file; None if there is none.
+    """Return hash, size and source (without its signature) of the downloaded file; None if no source delivered it.
 
     Args:
         download: the requested download.
@@ -261,7 +264,7 @@ def downloaded(download: Download, results: t.Mapping[str, CallResult]) -> dict[
 
 
 def _labelled(download: Download, results: t.Mapping[str, CallResult]) -> list[tuple[str, DownloadSource]]:
-    """Return the attempts that were made, by the suffix of their calls' ids."""
+    """Return each attempt's source, with the suffix of its calls' ids."""
     # The first source has two attempts if there was an unfinished download.
     first = [download.sources[0]] if VERIFY.id(str(len(download.sources))) in results else []
     numbered = [(str(index), source) for index, source in enumerate([*first, *download.sources])]
@@ -281,7 +284,7 @@ def _why(label: str, results: t.Mapping[str, CallResult], route: curl.DownloadRo
     download = results.get(DOWNLOAD.id(label))
     odd = ""
     if form is not None and form.error is not None:
-        odd = "the downloaded file does not have the format of its name (an HTML page?)"
+        odd = "the downloaded file does not have the format that its extension indicates (is it an HTML page?)"
     if download is not None and "text/html" in download.stdout:
         odd = "the response is an HTML page, such as a login page or a captive portal"
     whole = results.get(f"whole-{label}")

@@ -14,11 +14,12 @@ _LENGTHS = {"SHA256": 64, "SHA512": 128}
 def checksum_in(content: str, name: str, algorithm: str) -> str | None:
     r"""Return the hash that a checksum file has for a name; `@commit-file` uses the same rules (`_CallVerbs.psm1`).
 
-    Either the file holds a bare hash and nothing else, or lines `HASH  NAME` (`*NAME` for binary), of which the first
-    one counts whose name, after its last `/` or `\\`, is the requested one; case does not matter, as in Windows' names.
+    The file contains either only a bare hash, or lines `HASH  NAME` (`*NAME` for binary files). Of these lines, the
+    first one counts whose name, after its last `/` or `\\`, is the requested one. Case does not matter, as in file
+    names of Windows.
     """
     line = re.compile(rf"[ \t]*([0-9a-fA-F]{{{_LENGTHS[algorithm]}}})(?:[ \t]+[*]?([^ \t].*?))?[ \t]*")
-    # .NET recognises no other line ends.
+    # These are the only line ends that .NET recognises.
     lines = [text for text in re.split(r"[\r\n]+", content.removeprefix("\ufeff")) if text.strip(" \t")]
     matches = [match for match in map(line.fullmatch, lines) if match]
     for match in matches:
@@ -35,7 +36,7 @@ def digest(algorithm: str, given: str) -> str:
     """Return a digest (`sha256:…`) without its prefix and in lower case.
 
     Raises:
-        ResourceError: it is malformed.
+        ResourceError: the digest is malformed.
     """
     bare = given.strip().removeprefix(f"{algorithm}:")
     length = _LENGTHS[algorithm.upper()]

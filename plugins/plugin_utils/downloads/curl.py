@@ -21,7 +21,8 @@ SCHEMES = ("http", "https", "file")
 PARALLEL = 8
 """Default number of parallel downloads."""
 VERSION_CALL = query("curl", "curl.exe", arguments=("--version",), output_limit=2000)
-"""Prints curl's version in its first line (a limit keeps the end); resources share one call."""
+"""Prints curl's version in the first line. The node returns only the end of an output that exceeds the limit, so the
+limit is high. All resources share one call."""
 _REPLACED = {"\\": "\\\\", '"': '\\"', "\t": "\\t", "\n": "\\n", "\r": "\\r"}
 _RATE = re.compile(r"[1-9][0-9]{0,12}[kKmMgG]?")
 
@@ -30,7 +31,7 @@ Version = tuple[int, ...]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DownloadRoute:
-    """Options with which a node reaches a source."""
+    """The options with which a node connects to a source."""
 
     proxy: str | None = None
     no_proxy: tuple[str, ...] = ()
@@ -46,15 +47,15 @@ class DownloadRoute:
 
     @property
     def only_credentials(self) -> bool:
-        """Whether newer versions of curl keep all of the headers from other hosts."""
+        """Whether newer versions of curl send none of the headers to other hosts."""
         return {name.strip().lower() for name in self.headers} <= {"authorization", "cookie"}
 
     def follows(self, version: Version = ()) -> bool:
         """Return whether redirects are followed.
 
-        A site's headers are for that site only, but curl forwards most headers. It keeps Authorization and Cookie from
-        other hosts since 7.58 (CVE-2018-1000007), and from another port or protocol of the same host since 7.83
-        (CVE-2022-27774, CVE-2022-27776): https://curl.se/docs/security.html
+        A site's headers are for that site only, but curl forwards most headers. Since 7.58, it does not send
+        Authorization and Cookie to other hosts (CVE-2018-1000007), and since 7.83, not to another port or protocol of
+        the same host (CVE-2022-27774, CVE-2022-27776): https://curl.se/docs/security.html
         """
         return not self.headers or (self.only_credentials and version >= (7, 83))
 
@@ -67,7 +68,7 @@ class DownloadRoute:
         allowed = [("proto", f"={','.join(SCHEMES)}"), ("proto-redir", f"={_redirects_to(url)}")]
         options: list[tuple[str, str | None]] = [("location", None), *allowed]
         if not self.follows(version):
-            # Fail on a redirect, which would be saved as the file otherwise.
+            # Fail on a redirect. Otherwise curl would save the response to the first request as the file.
             options.append(("max-redirs", "0"))
         if self.proxy:
             options.append(("proxy", self.proxy))
@@ -112,9 +113,9 @@ def download(
         unless: as in `Call`.
         on_error: as in `Call`.
         parallel: as in `Call`.
-        secret: whether the output is secret. If the URL or the route carry credentials, curl prints nothing but its
+        secret: whether the output is secret. If the URL or the route contains credentials, curl prints nothing but its
             exit code and the HTTP status, and the batch is hidden from all output anyway.
-        resume: whether an unfinished file at `output` is continued.
+        resume: whether to resume an unfinished file at `output`.
         version: curl's version, if it is known.
     """
     return action(
@@ -156,7 +157,7 @@ def _fetching(
         *([("continue-at", "-")] if resume else []),
         ("fail", None),
         ("silent", None),
-        # Its messages might contain the signature.
+        # curl's messages might contain the signature in the URL.
         *([] if _guarded(url, route) else [("show-error", None)]),
         ("connect-timeout", "30"),
         # Less than 1 KB/s for a minute counts as a dead connection.
@@ -181,7 +182,7 @@ def is_encrypted(url: str) -> bool:
 def ask(call_id: str, url: str, route: DownloadRoute, *, version: Version = ()) -> Call:
     """Return the call that reads a file's size and ETag without downloading it, with a request that all servers allow.
 
-    Its output contains headers, which may contain signatures (of redirects), so it belongs in a private batch.
+    Its output contains headers, which may contain the signatures of redirects, so it belongs in a private batch.
     """
     options: list[tuple[str, str | None]] = [
         ("url", url),

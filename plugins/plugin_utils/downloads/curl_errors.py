@@ -10,17 +10,17 @@ from __future__ import annotations
 import typing as t
 
 _CURL: t.Mapping[int, str] = {
-    1: "it redirects from HTTPS to a protocol without encryption, or to one that is not allowed",
+    1: "the server redirects from HTTPS to a protocol without encryption, or to one that is not allowed",
     5: "the proxy's name cannot be resolved",
     6: "the server's name cannot be resolved",
     7: "the server does not accept connections",
     18: "the connection broke during the transfer",
     22: "the server refused the URL (HTTP 4xx or 5xx): does it still exist, has its signature expired?",
-    23: "it could not be written: is the disk full?",
+    23: "the file could not be written: is the disk full?",
     28: "the server did not answer in time",
     33: "the transfer was interrupted, and the server cannot resume it",
-    35: "no TLS connection: its certificate is not trusted, has expired, or its revocation cannot be checked",
-    47: "it redirects too many times",
+    35: "no TLS connection: the certificate is not trusted, has expired, or cannot be checked for revocation",
+    47: "the server redirects too many times",
     51: "the server's certificate is not trusted",
     56: "the connection broke",
     60: "the server's certificate is not trusted, or has expired",

@@ -12,9 +12,9 @@ import typing as t
 class Site:
     """An additional source, used before `urls`."""
 
-    url: str = dataclasses.field(metadata={"help": "Where the file is found.", "secret": True})
+    url: str = dataclasses.field(metadata={"help": "URL of the file at this source.", "secret": True})
     checksum_url: str | None = dataclasses.field(
-        default=None, metadata={"help": "Its checksum file there.", "secret": True}
+        default=None, metadata={"help": "URL of its checksum file at this source.", "secret": True}
     )
     headers: t.Mapping[str, str] = dataclasses.field(
         default_factory=dict, metadata={"help": "Replaces the artifact's headers; kept secret.", "secret": True}
@@ -26,5 +26,5 @@ class Site:
         default=(), metadata={"help": "Replaces the artifact's `no_proxy`, unless it is empty."}
     )
     ignore_revocation: bool = dataclasses.field(
-        default=False, metadata={"help": "Like the artifact's, for this source."}
+        default=False, metadata={"help": "Like the artifact's `ignore_revocation`, for this source."}
     )

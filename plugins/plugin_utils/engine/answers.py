@@ -14,7 +14,7 @@ from .planning import Questions
 
 @dataclasses.dataclass(kw_only=True)
 class Answers:
-    """The answers of one convergence."""
+    """The node's answers during one convergence."""
 
     questions: Questions | None = None
     """The questions of the resources; None before the first observation."""
@@ -26,18 +26,21 @@ class Answers:
     """Results of the changes, by call id."""
 
     def observed(self, questions: Questions, calls: t.Mapping[str, CallResult]) -> None:
-        """Keep an observation."""
+        """Record the answers of an observation."""
         self.questions = questions
         self.latest = dict(calls)
         self.first = self.first or self.latest
 
     def of_resource(self, position: int) -> tuple[dict[str, CallResult], dict[str, CallResult]]:
-        """Return what was last observed of a resource, and the results of its change, by its own call ids."""
+        """Return the last observation of a resource and the results of its change, by the resource's own call ids."""
         observed = self.questions.answers(self.latest, position) if self.questions else {}
         return observed, scope(position).results(self.applied)
 
     def to_first(self, calls: t.Sequence[Call]) -> dict[str, CallResult]:
-        """Return the first answers to these calls, whichever resource asked them; by the ids that the calls have."""
+        """Return the answers of the first observation to the same questions, by the ids of the given calls.
+
+        It does not matter which resource asked a question, or under which id.
+        """
         if self.questions is None:
             return {}
         asked = {(call.command, call.arguments): call.id for group in self.questions.groups for call in group}

@@ -15,7 +15,7 @@ from ..wire.messages import Call, CallResult, Results
 from .resource import Change, Resource
 
 _OPEN = frozenset({"state", "path", "name"})
-"""Keys of before and after that no_log does not hide, because they identify the resource."""
+"""Keys of `before` and `after` that `no_log` does not hide, because they identify the resource."""
 
 Reboot = t.Literal["never", "if_reported", "always"]
 
@@ -25,7 +25,7 @@ class ObservationError(ResourceError):
 
     def __init__(self, where: str, call: str, problem: str) -> None:
         super().__init__(where, None, "")
-        # No value was refused, so the message has another form.
+        # ResourceError's own message describes a refused value, and here no value was refused.
         self.args = (f"{where}: its state could not be read ({call}): {problem}",)
 
 
@@ -107,7 +107,7 @@ def create(
     why: str = "does not exist",
     reboot: Reboot = "never",
 ) -> Change:
-    """Return a change that creates something."""
+    """Return a change that creates what does not exist yet."""
     shown = {"state": "present", **{key: value for key, value in after.items() if value is not None}}
     return _change(resource, why, dict.fromkeys(shown) | {"state": "absent"}, shown, calls, reboot)
 
@@ -120,7 +120,7 @@ def remove(
     why: str = "exists, expected absent",
     reboot: Reboot = "never",
 ) -> Change:
-    """Return a change that removes something."""
+    """Return a change that removes what exists but should not."""
     shown = {"state": "present", **before}
     return _change(resource, why, shown, dict.fromkeys(shown) | {"state": "absent"}, calls, reboot)
 

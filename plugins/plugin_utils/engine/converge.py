@@ -7,7 +7,7 @@
 1. observe: one batch (several if the calls exceed 1 MB) reads the state of all resources from the node.
 2. plan: each resource compares its desired state with the answers (planning.py).
 3. measure: one batch reads free disk space and download sizes, if the plan needs disk space (disk_space.py).
-4. apply: the changes of all resources run in one batch, up to a reboot that they need.
+4. apply: one batch makes the changes of all resources. A reboot ends the batch, and another one makes the rest.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ class _BatchEnd:
     """How a batch ended."""
 
     done: int
-    """The number of its changes that were attempted, including independent changes that failed."""
+    """The number of the batch's changes that were attempted, including independent changes that failed."""
     reboot: bool
-    """Whether a barrier stopped it because a reboot is needed."""
+    """Whether a barrier stopped the batch because a reboot is needed."""
     fatal: bool
-    """Whether an error stopped it."""
+    """Whether an error stopped the batch."""
     ordered: bool = False
-    """Whether it ordered the reboot."""
+    """Whether the batch itself ordered the reboot."""
 
 
 class Convergence:
@@ -70,10 +70,10 @@ class Convergence:
         resources: what the node should have, in the order in which changes are made.
         check_mode: only observe and plan, with one remote command.
         may_reboot: whether to reboot if a change needs it; otherwise the run ends after that change.
-        disturbing: `defer` leaves changes that disturb the pods of a live node, and those that follow them, for later.
-        allowed_code_policies: those of `code_policies.CHOICES` that allow what the resources install to run.
-        disk_limit: the size in bytes that the system volume is treated as having; see `disk_space.free`.
-        answers: keeps the node's answers.
+        disturbing: `defer` postpones changes that disturb the pods of a live node, and changes that follow them.
+        allowed_code_policies: the policies in `code_policies.CHOICES` that allow the resources' programs to run.
+        disk_limit: maximum size in bytes that is assumed for the system volume; see `disk_space.free`.
+        answers: records the node's answers.
     """
 
     def __init__(
@@ -102,9 +102,9 @@ class Convergence:
         # A batch that may reboot the node keeps its result for the controller until the node is down.
         self._reboot_order = order(reboot_message(_REBOOT), delay=BATCH_DELAY) if may_reboot else ()
         self._last_boot = self._boot = ""
-        """Boot times in the last observation, and in the last one before the current batch."""
+        """`_last_boot` is the boot time in the last observation; `_boot` is that value when the current batch began."""
         self._failed_files: set[str] = set()
-        """Paths of files that are missing because the changes that bring them failed, in lower case."""
+        """Paths, in lower case, of files that are missing because the changes that bring them failed."""
         self._progress = ProgressReporter(session)
         self.outcome = ConvergenceOutcome()
         """Filled during the run, so that it shows what was done even after an exception."""
@@ -139,9 +139,9 @@ class Convergence:
             self.outcome.remote_commands = self._node.remote_commands
 
     def _apply_until_stable(self, now: list[Planned]) -> list[Planned]:
-        """Make the changes that may invalidate what was observed; return the plan after the last of them."""
+        """Make the changes that require a new observation; return the plan that remains after the last of them."""
         while first := next((planned for planned in now if planned.change.observe_again), None):
-            # The others are planned again, with their warnings.
+            # The other changes are planned again below, which repeats their warnings.
             again = {text for planned in now if planned is not first for text in self._change_warnings(planned)}
             self.outcome.warnings = [text for text in self.outcome.warnings if text not in again]
             if not self._apply_all([first]):
@@ -150,13 +150,13 @@ class Convergence:
         return now
 
     def observe_and_plan(self) -> list[Planned]:
-        """Ask the node for the state of all resources, and compare.
+        """Ask the node for the state of all resources, and compare it with their desired state.
 
         Returns:
             The changes, in order.
 
         Raises:
-            NodeError: the node's answers cannot be used, or this node cannot have a resource.
+            NodeError: the node's answers cannot be used, or this node cannot have a resource as described.
             AnsibleConnectionFailure: the node cannot be reached.
         """
         calls: dict[str, CallResult] = {}
@@ -206,13 +206,13 @@ class Convergence:
             self._apply_all(pending[rest:])
 
     def _measure(self, pending: t.Sequence[Planned], *, begun: bool) -> int:
-        """Ask how much disk space the plan needs and how much is free, if it needs any.
+        """Check that the changes fit on the node's volumes, if they need disk space.
 
         Returns:
-            The index of the first change whose size can be asked for later; the number of changes if there is none.
+            The index of the first change that must be measured again later; the number of changes if there is none.
 
         Raises:
-            NodeError: the plan does not fit.
+            NodeError: there is not enough disk space.
         """
         questions = disk_space.measure_calls(pending)
         if not questions:
@@ -228,7 +228,7 @@ class Convergence:
         return measurement.first_later(pending)
 
     def _apply_all(self, pending: list[Planned], following: t.Sequence[Planned] = ()) -> bool:
-        """Make changes.
+        """Make changes batch by batch, with the reboots that they need.
 
         Args:
             pending: the changes.
@@ -247,7 +247,7 @@ class Convergence:
             if not (ran.reboot or work.reboot):
                 self._restarts = []
                 continue
-            # Changes without calls, such as a feature that was installed earlier and still needs its reboot.
+            # A change without calls needs only the reboot, such as that of a feature that was installed earlier.
             reboots = [planned for planned in work.changes[: ran.done] if not planned.change.calls]
             self.outcome.changes.extend(AppliedChange(planned=planned) for planned in reboots)
             if not self._reboot([*pending, *following], ordered=ran.ordered):
@@ -262,7 +262,7 @@ class Convergence:
             batch = Batch(calls=work.calls)
             observation = self._node.run(batch, step="apply", private=self._private, may_reboot=work.may_reboot)
         except BatchLost:
-            # Its changes may have been made, in which case the next plan has no reason to restart their services.
+            # The lost batch may have made its changes, in which case the next plan would not restart their services.
             self._restarts.extend(name for planned in work.changes for name in planned.resource.restarts)
             raise
         self._note_time(observation)
@@ -274,7 +274,7 @@ class Convergence:
         for planned in work.changes:
             results = [seen[name] for call in planned.change.calls if (name := planned.scope.id(call.id)) in seen]
             if planned.change.reboot == "never":
-                # The warnings of others only say that a reboot is needed, which the engine handles.
+                # Changes that may need a reboot warn only about the reboot, which the engine handles.
                 self._warn(planned.resource.title, results)
             failed = failed_call(planned, seen, stopped)
             if failed is not None:
@@ -305,7 +305,7 @@ class Convergence:
         self.outcome.clock_skew = self.outcome.clock_skew if skew is None else skew
 
     def _is_explained(self, planned: Planned, call_id: str, calls: t.Mapping[str, CallResult]) -> bool:
-        """Return whether a change failed only because of a file that another failed change did not bring."""
+        """Return whether a change failed only because it needs a file that another failed change did not bring."""
         result = calls.get(call_id)
         lacks = planned.resource.lacks(planned.scope.own(call_id), result) if result is not None else None
         return lacks is not None and lacks.casefold() in self._failed_files
@@ -326,7 +326,10 @@ class Convergence:
         return f"{where}: {text}" + (f". {meaning}" if meaning else "")
 
     def _restart_after_failure(self) -> None:
-        """Restart the services of changes made before the failure, because the next run sees no difference there."""
+        """Restart the services of the changes that were made before a failure.
+
+        The next run sees no difference in these resources, so it would not restart their services.
+        """
         if not self._restarts:
             return
         work = next_work((), self._restarts)
@@ -336,7 +339,7 @@ class Convergence:
             self.outcome.failures.append(f"{self._node.name}: restart of services: {observation.stopped.id} failed")
 
     def _reboot(self, pending: t.Sequence[Planned], *, ordered: bool) -> bool:
-        """Reboot if that is allowed.
+        """Reboot the node, if the options allow a reboot.
 
         Args:
             pending: the changes that follow.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Split a plan into changes that are made at once, and changes that wait until the node is drained (no I/O).
+"""Split a plan into changes that are made now, and changes that wait until the node is drained (no I/O).
 
 Resources build on earlier ones in the list. A node with only the first changes of its plan is like a node whose run
 was interrupted, which is safe. So the plan is cut before the first change that disturbs pods. Later changes wait too,
@@ -19,7 +19,7 @@ if t.TYPE_CHECKING:
 
 
 def split(plan: t.Sequence[Planned]) -> tuple[list[Planned], list[Planned]]:
-    """Split a plan.
+    """Split a plan into changes for now and changes for later.
 
     Args:
         plan: the changes, in order.

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The state before and after a change, in the form in which Ansible's --diff is easiest to read (no I/O).
 
-Ansible prints mappings as JSON, in which a file is one line. Of texts it prints a unified diff.
+Ansible prints mappings as JSON, in which the content of a file is one long line. For texts, it prints a unified diff.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import json
 import typing as t
 
 _TEXT = "content"
-"""The property that is a text, even if it has one line only."""
+"""The property that is shown as a text even if it has only one line."""
 _MARK = "\ufeff"
 
 State = t.Mapping[str, t.Any]

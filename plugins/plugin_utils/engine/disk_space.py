@@ -37,9 +37,9 @@ class SpaceNeed:
     volume: str
     """The root of the volume, such as `C:`."""
     size: int | None
-    """Bytes at most; None: unknown."""
+    """Maximum number of bytes; None: unknown."""
     later: bool = False
-    """Whether the size can be asked for again after the earlier changes."""
+    """Whether the node can be asked for the size again after the earlier changes."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -67,7 +67,7 @@ class Measurement:
 
 
 def volume(path: str) -> str:
-    """Return the root of a Windows path without its backslash."""
+    """Return the root of a Windows path without a backslash, such as `C:`."""
     return path[:2].upper()
 
 
@@ -79,7 +79,7 @@ def measure_calls(changes: t.Sequence[Planned]) -> tuple[Call, ...]:
         for required in planned.change.space:
             paths.setdefault(volume(required.path), required.path)
             if required.size is None and required.probe is not None:
-                # The question contains the credentials of the download, too.
+                # The call that asks for the size contains the download's credentials, too.
                 secret = any(call.secret or call.private for call in planned.change.calls)
                 lanes.append([_side_question(planned.scope.call(call), secret) for call in required.probe.calls])
     free = [query(_FREE.id(name), "@free-space", {"path": path}) for name, path in paths.items()]
@@ -140,7 +140,7 @@ def _uncounted(parts: t.Mapping[str, int], counted: set[str]) -> int:
 def _size(
     planned: Planned, required: SpaceRequirement, brought: t.Mapping[str, int], calls: t.Mapping[str, CallResult]
 ) -> int | t.Mapping[str, int] | None:
-    """Return the bytes of one requirement: known, derived from an earlier change, or read from an answer."""
+    """Return the bytes of one requirement: its own size, or derived from an earlier change, or read from an answer."""
     if required.size is not None:
         return required.size
     if required.unpacks is not None and required.unpacks.casefold() in brought:
@@ -159,8 +159,8 @@ def free(calls: t.Mapping[str, CallResult], limit: int | None = None) -> dict[st
 
     Args:
         calls: the results of the calls of `measure_calls`.
-        limit: the size in bytes that the system volume is treated as having if it is larger: machines that start from
-            an image may have a smaller disk than the machine that builds it.
+        limit: maximum size in bytes that is assumed for the system volume, because machines that start from an image
+            may have a smaller disk than the machine on which the image is built.
     """
     free_bytes = {}
     for name, result in _FREE.results(calls).items():
@@ -180,7 +180,7 @@ def refusal(measurement: Measurement, *, reserve: int = RESERVE, begun: bool = F
     Args:
         measurement: what was measured.
         reserve: bytes of each volume that must stay free.
-        begun: whether a part of the plan has been made.
+        begun: whether some of the planned changes have already been made.
     """
     when = "for the rest of the plan" if begun else "for the plan; nothing was changed"
     tables: list[str] = []

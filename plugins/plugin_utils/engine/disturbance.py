@@ -16,20 +16,20 @@ from .resource import Change, Resource
 
 SERVICES = frozenset(
     {
-        # Container runtimes, and what starts and connects pods.
+        # Container runtimes, and the services that start pods and connect them to the network.
         "containerd",
         "docker",
         "cri-dockerd",
         "kubelet",
         "kube-proxy",
         "flanneld",
-        # Windows' own: a restart of the Host Network Service removes the endpoints of running pods
-        # (projectcalico/calico#5164), one of the Host Compute Service ends the containers that it runs.
+        # Services of Windows. A restart of the Host Network Service removes the endpoints of running pods
+        # (projectcalico/calico#5164). A restart of the Host Compute Service ends the containers that it runs.
         "hns",
         "vmcompute",
     }
 )
-"""Windows services that pods need, in lower case. Starting a stopped one does not disturb pods."""
+"""Windows services that pods need, in lower case. Starting a stopped service does not disturb pods."""
 
 _STOPS = frozenset({"Stop-Service", "Restart-Service", "Suspend-Service"})
 _SC_STOPS = frozenset({"stop", "delete", "pause"})

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Marks on a node for settings that the collection manages: they are removed when no longer listed, others stay."""
+"""Marks on a node for settings that the collection made, so that only these are removed when no longer listed."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from .changes import remove, update
 from .resource import Change, Resource
 
 KEY = "HKLM:\\SOFTWARE\\winkube\\managed"
-"""Registry key with a value for each managed resource, named after the resource's title. Its data means nothing, except
-for a temporarily disabled service, where it is the former start mode."""
+"""Registry key with a value for each managed resource, named after the resource's title. The value's data means
+nothing, except for a temporarily disabled service, where it is the former start mode."""
 
 
 def registry_entry(resource: Resource) -> dict[str, Json]:
@@ -36,14 +36,14 @@ def plan(
     *,
     undo: Call,
 ) -> Change | None:
-    """Return the change of a managed resource.
+    """Return the change that a managed resource needs, or None.
 
     Args:
         resource: the resource.
         state: the desired state; `absent` removes only what has a mark.
         answer: the answer to `registry_entry`.
         change: returns the change that `present` needs, without the mark.
-        undo: the call that removes the setting, and does nothing if it does not exist.
+        undo: the call that removes the setting, and does nothing if the setting does not exist.
     """
     noted = bool(answer.get("exists"))
     if state == "present":
@@ -52,7 +52,7 @@ def plan(
 
 
 def _present(resource: Resource, noted: bool, change: Change | None) -> Change | None:
-    """Return the change to the desired state; the mark comes first, so that nothing is set without one."""
+    """Return the change to the desired state; the mark is written first, so that no setting is without a mark."""
     if noted:
         return change
     take = write(resource.title, 1)
@@ -62,6 +62,6 @@ def _present(resource: Resource, noted: bool, change: Change | None) -> Change |
 
 
 def _absent(resource: Resource, undo: Call) -> Change:
-    """Return the removal; the mark is removed last."""
+    """Return the change that removes the setting, and then its mark."""
     calls = [undo, remove_value("forget", KEY, resource.title)]
     return remove(resource, {"name": resource.name}, calls, why="was managed, and is no longer listed")

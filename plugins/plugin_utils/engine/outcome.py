@@ -13,7 +13,7 @@ from .planned import Planned
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class AppliedChange:
-    """A change that was made, or in check mode would be."""
+    """A change that was made, or in check mode would be made."""
 
     planned: Planned
     seconds: float = 0.0
@@ -28,10 +28,10 @@ class ConvergenceOutcome:
     """The outcome of one convergence."""
 
     windows: WindowsInfo | None = None
-    """The node's Windows; None if the node did not report it."""
+    """The node's version of Windows; None if the node did not report it."""
     changes: list[AppliedChange] = dataclasses.field(default_factory=list)
     planned: list[Planned] = dataclasses.field(default_factory=list)
-    """The last plan, including what was not made."""
+    """The last plan, including changes that were not made."""
     deferred: list[Planned] = dataclasses.field(default_factory=list)
     """Changes that were left for later because they disturb pods or follow such changes."""
     failures: list[str] = dataclasses.field(default_factory=list)
@@ -41,7 +41,7 @@ class ConvergenceOutcome:
     reboot_required: bool = False
     remote_commands: int = 0
     clock_skew: float | None = None
-    """Seconds by which the node's clock was ahead of the controller's at its last answer; None: unknown."""
+    """Seconds by which the node's clock was ahead of the controller's when the node last answered; None: unknown."""
 
     @property
     def pending(self) -> list[Planned]:

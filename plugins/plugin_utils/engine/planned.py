@@ -24,7 +24,7 @@ class Planned:
 
     @property
     def scope(self) -> Scope:
-        """The scope of its calls' ids."""
+        """The scope of the ids of the change's calls."""
         return scope(self.position)
 
     @property
@@ -37,7 +37,7 @@ class Planned:
 
     @property
     def disturbance(self) -> str:
-        """How it disturbs the node's pods; empty if it does not."""
+        """How the change disturbs the node's pods; empty if it does not."""
         return disturbance(self.resource, self.change)
 
     @property

@@ -26,7 +26,7 @@ BARRIER = "reboot-needed."
 REBOOT_ORDER = "reboot-order."
 """The beginning of the ids of the calls that order a reboot at the end of a batch."""
 _ENVELOPE = 20_000
-"""Bytes that a batch's other keys, its barriers and restarts may take."""
+"""Bytes of a batch that are reserved for everything except the calls of resources, such as barriers and restarts."""
 
 
 class Questions:
@@ -45,7 +45,7 @@ class Questions:
         for position, resource in enumerate(resources):
             calls = resource.observe()
             self._ids.append(tuple(call.id for call in calls))
-            # Calls that others refer to are not merged, so that no call refers to one of another group.
+            # A call that other calls refer to is not merged, so that no call refers to a call of another group.
             built_on = {name for call in calls for name in (*call.needs, *(call.input.calls if call.input else ()))}
             group: list[Call] = []
             for call in calls:
@@ -92,7 +92,7 @@ def plan(
     """Compare all resources with what was observed.
 
     Args:
-        resources: the resources, in the order of the document.
+        resources: the resources, in the order in which they are listed.
         questions: the questions of these resources.
         calls: the results of the questions.
         windows: the node's version of Windows; resources for other versions are left out.
@@ -102,7 +102,7 @@ def plan(
 
     Raises:
         ResourceError: the node cannot have a resource as described.
-        BadAnswer: the node's answer about a resource cannot be its state.
+        BadAnswer: the node's answer about a resource is not a possible state of it.
     """
     changes: list[Planned] = []
     for position, resource in enumerate(resources):
@@ -122,12 +122,12 @@ def plan(
 
 
 def group_parallel(changes: t.Sequence[Planned]) -> list[Planned]:
-    """Move changes that may run in parallel together, such as the downloads of several roles.
+    """Group the changes that may run in parallel, such as the downloads of several roles.
 
     An independent change moves up to the last change of its type if it builds on no change between them.
 
     Args:
-        changes: the changes, in the order of the document.
+        changes: the changes, in the order in which their resources are listed.
     """
     grouped: list[Planned] = []
     for planned in changes:
@@ -149,7 +149,7 @@ def _same_type(first: Planned, second: Planned) -> bool:
 
 def _shown(resource: Resource, error: Exception) -> str:
     kind = type(error).__name__
-    # The text may quote the value.
+    # The text of the exception may quote a secret value.
     return kind if resource.private else f"{kind}: {error}"
 
 
@@ -230,7 +230,7 @@ def next_work(
 def _may_overlap(first: Planned, second: Planned) -> bool:
     """Return whether a change may begin before the previous one has ended.
 
-    That is so for resources of one type that fail independently: they never build on each other.
+    Only changes of the same type whose resources fail independently may overlap: they never build on each other.
     """
     alone = is_independent(first.resource) and _same_type(first, second)
     return alone and first.change.reboot == second.change.reboot == "never"
@@ -241,7 +241,7 @@ def _size(calls: t.Sequence[Call]) -> int:
 
 
 def apply_calls(planned: Planned) -> list[Call]:
-    """Return a change's calls for a batch: with prefixed ids, secret for `no_log`.
+    """Return a change's calls for a batch: with prefixed ids, and secret if the resource has `no_log`.
 
     If the resource is independent, its failure skips the rest of its own calls and does not stop the batch.
     """
@@ -280,7 +280,7 @@ def _barrier(group: t.Sequence[Planned]) -> Call | None:
 def _order_if_needed(barrier: Call, reboot_order: t.Sequence[Call]) -> t.Iterator[Call]:
     """Return the calls that order a reboot if the barrier is going to stop the batch.
 
-    The first of them is skipped, which counts as a success, if no change reported that it needs a reboot.
+    The first call is skipped, which counts as a success, if no change reported that it needs a reboot.
     """
     if not reboot_order:
         return

@@ -26,10 +26,10 @@ class ProgressReporter:
         self._growing: dict[str, str] = {}
         """The calls whose files were growing at the last poll, with the names of their resources."""
         self.sizes: t.Mapping[str, int | None] = {}
-        """The total bytes that a change writes, by its resource's title; None: unknown."""
+        """The total bytes that each change writes, by the title of its resource; None: unknown."""
 
     def report(self, progress: Progress, changes: t.Sequence[Planned]) -> None:
-        """Print how far a batch is.
+        """Print how far a batch has come.
 
         Args:
             progress: what the node reported.
@@ -49,7 +49,7 @@ class ProgressReporter:
         return None
 
     def _files(self, running: t.Sequence[RunningCall], changes: t.Sequence[Planned]) -> str | None:
-        """Return the files that grow and those that ended: `kubernetes 1.37.1 45 of 120 MB, containerd 2.3.7 ended`."""
+        """Return a line about files that are downloading: `kubernetes 1.37.1 45 of 120 MB, containerd 2.3.7 ended`."""
         parts: list[str] = []
         growing: dict[str, str] = {}
         for call in running:
@@ -68,7 +68,7 @@ def _of(call_id: str, changes: t.Sequence[Planned]) -> Planned | None:
 
 
 def _share(size: int, whole: int | None) -> str:
-    """Return `45 of 120 MB`, `850 KB of 2.3 GB`, or `45 MB` if the total is unknown or was reported as less."""
+    """Return `45 of 120 MB`, `850 KB of 2.3 GB`, or `45 MB` if the total is unknown or too small."""
     if not whole or whole < size:
         return amount(size)
     now, then = amount(size), amount(whole)

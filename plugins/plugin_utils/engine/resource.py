@@ -25,8 +25,8 @@ class SizeProbe(abc.ABC):
     """Asks how many bytes a change will write, before the first byte is written."""
 
     calls: tuple[Call, ...]
-    """The calls that ask. Their ids are local to the resource, and they change nothing that matters. Ansible shows none
-    of their results, so they may contain secrets without being secret calls, whose results `size` could not read."""
+    """The calls that ask for the size. Their ids are local to the resource, and they change nothing that matters. They
+    may contain secrets, because Ansible never shows their results; but `size` cannot read results of `secret` calls."""
     later: bool = False
     """Whether the answer may be available only after earlier changes of the plan: a container runtime that is not
     installed yet cannot ask a registry. Such a change is measured again just before it is made."""
@@ -39,25 +39,25 @@ class SizeProbe(abc.ABC):
             results: the results of `calls`, by their ids.
 
         Returns:
-            The bytes; or the bytes of each part, by a name that identifies its content: a part that several changes
-            bring to one volume, such as a layer of container images, is counted once. None, or an exception, leaves
-            the size unknown; an unknown size counts as nothing.
+            The number of bytes; or the number of bytes of each part, by a name that identifies the part's content. A
+            part that several changes bring to one volume, such as a layer of container images, is counted once. None
+            or an exception means that the size is unknown, which counts as 0 bytes.
         """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SpaceRequirement:
-    """The disk space that a change needs on a volume. A plan that does not fit is refused before its first byte."""
+    """The disk space that a change needs on a volume. A plan that does not fit is refused before any change."""
 
     path: str
     """Any Windows path on the volume."""
     size: int | None = None
-    """Bytes written at most, including the download and its unpacked content; None: unknown, or `probe` asks."""
+    """Maximum number of bytes written, including a download and its unpacked content; None: unknown, see `probe`."""
     probe: SizeProbe | None = None
-    """Asks for an unknown size."""
+    """Asks for the size if `size` is None."""
     unpacks: str | None = None
-    """The Windows path of the archive that the change unpacks. If an earlier change of the plan brings that archive (as
-    the `path` of its requirement), this size is UNPACKED times that one."""
+    """The Windows path of the archive that the change unpacks. If an earlier change of the plan brings the archive
+    (as the `path` of its own requirement), the size of this one is UNPACKED times the size of the archive."""
 
     UNPACKED: t.ClassVar[int] = 4
     """How many times larger unpacked programs may be: Go programs such as those of Kubernetes and containerd have 3.2
@@ -82,7 +82,8 @@ class Change:
     """What differs, in one short sentence for the user."""
     before: t.Mapping[str, t.Any]
     after: t.Mapping[str, t.Any]
-    """The state before and after, with the same keys: what differs and what identifies the resource, for --diff."""
+    """`before` and `after` are the state for --diff. Both have the same keys: the properties that differ, and those
+    that identify the resource."""
     calls: tuple[Call, ...]
     """The calls that make the change. Their ids are local to the resource."""
     reboot: t.Literal["never", "if_reported", "always"] = "never"
@@ -91,11 +92,12 @@ class Change:
     """Whether this change may invalidate what was observed of other resources; the engine then observes and plans again
     after it."""
     space: tuple[SpaceRequirement, ...] = ()
-    """The disk space that it needs; empty: next to nothing."""
+    """The disk space that the change needs; empty if it needs almost none."""
     harmless: bool = False
-    """Whether it affects nothing that runs, whatever `disturbs` of its resource is, as with leftover files."""
+    """Whether the change affects nothing that runs, such as the removal of leftover files. If so, the resource's
+    `disturbs` is ignored."""
     service: ServiceEffect | None = None
-    """What it does to a service. The engine then does not restart that service again for earlier changes."""
+    """What the change does to a service. The engine then does not restart that service again for earlier changes."""
     warnings: tuple[str, ...] = ()
     """Warnings for the user, shown whether the change is made or only planned."""
 
@@ -116,24 +118,24 @@ class Resource(abc.ABC):
         default=(),
         metadata={
             **_COMMON,
-            "help": "Services to restart, if they run, when this resource changed (once, after the last resource).",
+            "help": "Services to restart if this resource changed: once, after the last resource, only if they run.",
         },
     )
     disturbs: bool | None = dataclasses.field(
         default=None,
         metadata={
             **_COMMON,
-            "help": "Whether its change disturbs the pods of a live node. Left out, it does so if it stops or restarts"
-            " a service that pods need (containerd, docker, cri-dockerd, kubelet, kube-proxy, flanneld, hns,"
-            " vmcompute); true: always, such as a change of the network; false: never. A change that may reboot the"
-            " node always does.",
+            "help": "Whether a change of this resource disturbs the pods of a live node. By default it does if it stops"
+            " or restarts a service that pods need (containerd, docker, cri-dockerd, kubelet, kube-proxy, flanneld,"
+            " hns, vmcompute). true: always, for example because the network changes; false: never. A change that"
+            " may reboot the node always disturbs pods.",
         },
     )
     no_log: bool = dataclasses.field(
         default=False,
         metadata={
             **_COMMON,
-            "help": "Its values appear in no output: before and after are hidden, its calls are secret.",
+            "help": "Whether to keep its values out of all output: before and after are hidden, its calls are secret.",
         },
     )
 
@@ -144,7 +146,7 @@ class Resource(abc.ABC):
 
     @property
     def private(self) -> bool:
-        """Whether the node's answers about it may contain secrets; Ansible then never shows them, at any verbosity."""
+        """Whether the node's answers about the resource may contain secrets; if so, Ansible never shows them."""
         return self.no_log
 
     def _set(self, **values: t.Any) -> None:
@@ -153,7 +155,7 @@ class Resource(abc.ABC):
             object.__setattr__(self, name, value)
 
     def joined(self, other: t.Self) -> t.Self | None:
-        """Return one resource that satisfies both, for two lists (such as those of two roles) with the same resource.
+        """Return one resource that satisfies this one and another one, because two roles may list the same resource.
 
         Args:
             other: a later resource of the same type and name.
@@ -164,10 +166,10 @@ class Resource(abc.ABC):
         return self if self == other else None
 
     def builds_on(self, earlier: Resource) -> bool:  # noqa: ARG002  # for subclasses
-        """Return whether its change must wait for the change of an earlier resource; by default it waits for all.
+        """Return whether this resource's change must wait for that of an earlier one; by default it waits for all.
 
-        Independent resources that do not wait for all others are made together with earlier ones of their type, in
-        parallel, and need not wait for changes that disturb pods.
+        The changes of independent resources that do not wait for all others run in parallel with earlier ones of their
+        type, and need not wait for changes that disturb pods.
         """
         return True
 
@@ -184,7 +186,7 @@ class Resource(abc.ABC):
         return None
 
     def failure(self, results: Results) -> str | None:  # noqa: ARG002  # for subclasses
-        """Return why a change failed, if the results of several calls together explain it better than the failed one.
+        """Return why a change failed, if several results together explain it better than that of the failed call.
 
         Args:
             results: the results of the change's calls, by the ids that the resource gave them.
@@ -193,7 +195,7 @@ class Resource(abc.ABC):
 
     @property
     def brings(self) -> str | None:
-        """The Windows path of the file that it brings to the node, if other resources may need that file."""
+        """The Windows path of the file that the resource brings to the node, if other resources may need this file."""
         return None
 
     def lacks(self, call_id: str, result: CallResult) -> str | None:  # noqa: ARG002  # for subclasses

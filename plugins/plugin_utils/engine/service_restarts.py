@@ -22,7 +22,7 @@ def restarts_of(planned: Planned, changes: t.Sequence[Planned]) -> list[str]:
 
 
 def started_before(changes: t.Sequence[Planned]) -> set[str]:
-    """Return the services, in lower case, that a batch starts before a later change of it replaces their files."""
+    """Return the services, in lower case, that one change starts before a later change replaces their files."""
     return {
         name.lower()
         for planned in changes
@@ -32,12 +32,12 @@ def started_before(changes: t.Sequence[Planned]) -> set[str]:
 
 
 def restart_calls(services: t.Sequence[str], started: t.Collection[str] = ()) -> tuple[list[Call], list[Call]]:
-    """Return calls for the start and the end of a batch: services that run before and after it restart once.
+    """Return the calls before and after a batch that restart each service once, if it ran before and still runs after.
 
     Args:
         services: names of the services.
-        started: those that the batch itself starts before it replaces their files, in lower case; they restart even if
-            they did not run before.
+        started: names, in lower case, of services that the batch itself starts before it replaces their files; they
+            restart even if they did not run before.
     """
     before: list[Call] = []
     after: list[Call] = []

@@ -16,8 +16,8 @@ MODULE = "winkube.node.invoke_calls"
 
 
 KEEPS_FILES = (
-    "ANSIBLE_KEEP_REMOTE_FILES (keep_remote_files in ansible.cfg) would leave secrets in a temporary file of the node; "
-    "expected it unset where variables hold secrets, got it set"
+    "ANSIBLE_KEEP_REMOTE_FILES (keep_remote_files in ansible.cfg): expected false, because this task would leave "
+    "secrets in a temporary file on the node, got true. Unset it"
 )
 
 
@@ -72,7 +72,7 @@ def keeps_files() -> bool:
 
 
 class _CountedConnection:
-    """A connection that wraps another one: counts commands, and marks exceptions of the plugin.
+    """Wraps a connection, to count its commands and to mark the exceptions of its plugin.
 
     The plugins raise many exceptions besides AnsibleConnectionFailure (requests.ConnectionError, ChunkedEncodingError,
     WSManFaultError, pypsrp's own), so their origin decides, not their type.
@@ -121,7 +121,7 @@ class ModuleRunner:
         """Commands sent so far."""
         self._abandoned = OrphanedShells()
         self.boot = ""
-        """When the node booted, according to its last answer; empty if unknown, or if it may have booted since."""
+        """When the node booted, according to its last answer; empty if unknown, or if it may have rebooted since."""
 
     @property
     def _connection(self) -> Connection:
@@ -136,14 +136,14 @@ class ModuleRunner:
         system: bool = False,
         collects: bool = False,
     ) -> dict[str, t.Any]:
-        """Run the module once.
+        """Run the module once, with a batch.
 
         Args:
             batch: the batch as JSON.
             private: hide the result from the connection plugin's output (-vvvvvv).
             detach: time limit of a detached run in seconds, and the folder for the files of Ansible's wrapper.
-            system: run it as SYSTEM.
-            collects: whether the batch fetches the result of another batch, which was recorded when that one ended.
+            system: run the module as SYSTEM.
+            collects: whether the batch fetches another batch's recorded result, whose boot time may be an earlier one.
 
         Returns:
             The module's result from Ansible.
@@ -224,10 +224,10 @@ class ModuleRunner:
         return plugin
 
     def reset(self) -> None:
-        """Connect again.
+        """Close the connection and connect again.
 
         Raises:
-            Exception: any exception of the plugin while the node cannot be reached; no half-open state is left.
+            Exception: any exception of the plugin while the node cannot be reached; the connection is then closed.
         """
         self._abandoned.note(self._connection)
         try:
@@ -264,7 +264,7 @@ class ModuleRunner:
 
     @contextlib.contextmanager
     def _detached(self, seconds: int, folder: str) -> t.Iterator[None]:
-        """Make Ansible's Windows async wrapper detach the module; the wrapper reads the task and the shell."""
+        """Make Ansible's Windows async wrapper detach the module; it reads its settings from the task and the shell."""
         task, shell = self._action._task, self._connection._shell
         saved, saved_folder = task.async_val, shell.get_option("async_dir")
         task.async_val = seconds

@@ -3,7 +3,7 @@
 """Download a file from a node in pieces over Ansible's connection.
 
 Each piece is one remote command that is repeated after a connection failure, so a failure costs one piece instead of
-the whole file. Ansible's own fetch_file starts again, ignores `become`, and with winrm starts a process for each half
+the whole file. Ansible's own fetch_file starts over, ignores `become`, and with winrm starts a process for each half
 megabyte.
 """
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Explain a missing result of the module."""
+"""Explain why the module returned no result."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..windows import code_policies
 
 
 def failure(result: t.Mapping[str, t.Any], private: bool) -> str:
-    """Return why there is no result.
+    """Return why the module returned no result.
 
     Args:
         result: the module's result from Ansible.
@@ -26,7 +26,7 @@ def failure(result: t.Mapping[str, t.Any], private: bool) -> str:
 
 
 def blocked(result: t.Mapping[str, t.Any]) -> str:
-    """Return what to allow if a policy of the node blocked the module; empty for other causes."""
+    """Return what to allow if a policy of the node blocked the module; empty if the failure has another cause."""
     return code_policies.explained(_output(result))
 
 

@@ -28,10 +28,10 @@ from .reboot import NotRebooted, Reboot, reboot_message
 from .timeouts import Timeouts
 
 FOLDER = f"{PROGRAM_DATA}\\batches"
-"""Folder of results by key; the files of Ansible's async wrapper are below and are removed with the key."""
+"""Folder of the results of batches, by key. Ansible's async wrapper uses a subfolder, which is removed with the key."""
 
 _SENDS = 5  # How often a batch is sent if the node reports that it never received it.
-_PUTS = 3  # How often a file is sent; plugins report a full disk like a connection failure.
+_PUTS = 3  # How often a file is sent; there is a limit because plugins report a full disk as a connection failure.
 _GARBLED = 2  # Number of consecutive results that are not JSON after which the module, not the connection, has failed.
 
 
@@ -112,9 +112,9 @@ class Node:
         Args:
             batch: the batch; it gets a key if it has none.
             step: name of the step, for messages.
-            private: keep the result out of the output at any verbosity, as always for secret batches.
+            private: keep the result out of the output at any verbosity; this is always so for secret batches.
             system: run it as SYSTEM.
-            may_reboot: whether its last calls may reboot the node, so that the node may be away for a longer time.
+            may_reboot: whether the batch's last calls may reboot the node, so that the node may be away for longer.
 
         Returns:
             The observation of the finished batch.
@@ -149,13 +149,13 @@ class Node:
                 where = f" at {answer.progress.id}" if answer.progress else ""
                 raise BatchLost(f"{self.name}: {step}: the node lost the batch{where}", answer.progress)
             return answer
-        raise NodeError(f"{self.name}: {step}: the node did not receive the batch in {_SENDS} attempts")
+        raise NodeError(f"{self.name}: {step}: the node did not receive the batch after {_SENDS} attempts")
 
     def wait(self, key: str, *, step: str) -> Observation:
         """Wait for a batch that an earlier run left running, and remove its result from the node.
 
         Returns:
-            Its observation without results: `finished`, `lost`, or `unknown` if there is no such batch.
+            The batch's observation without results: `finished`, `lost`, or `unknown` if there is no such batch.
 
         Raises:
             NodeError: as in `run`.
@@ -184,12 +184,12 @@ class Node:
             except ConnectionLost as error:
                 self._recover(error, step)
                 started = False
-            # A running batch has arrived, even if its result was lost.
+            # If the node knows the batch, it has arrived, even if the response to it was lost.
             if self._poll(key, step, self._clock(), private=batch.secret, started=started, poll=1).state != "unknown":
                 self._forget = ()
                 self._runner.close_abandoned()
                 return key
-        raise NodeError(f"{self.name}: {step}: the node did not receive the batch in {_SENDS} attempts")
+        raise NodeError(f"{self.name}: {step}: the node did not receive the batch after {_SENDS} attempts")
 
     def peek(self, key: str, *, step: str, seconds: float, asked: t.Sequence[Call] = ()) -> Observation:
         """Return the observation of a batch that was left running, after waiting for a while.
@@ -277,11 +277,11 @@ class Node:
         Args:
             step: name of the step, for messages.
             ordered: whether a batch has ordered the reboot (`reboot.order`); None: perhaps.
-            boot: the boot time before that batch, as observations have it; empty: that of the last observation.
+            boot: the boot time in the last observation before that batch; empty: that in the latest one.
 
         Raises:
             NodeError: the node does not come back, or refuses to reboot.
-            AnsibleConnectionFailure: the node could not be reached before.
+            AnsibleConnectionFailure: the node could not be reached before the reboot.
         """
         if not (boot or self._runner.boot):
             self.observe((), step=step)
@@ -322,7 +322,7 @@ class Node:
 
     def _poll(self, key: str, step: str, deadline: float, *, private: bool, started: bool, poll: int) -> Observation:
         """Fetch the result of a batch; its state is `running` if it does not finish in time."""
-        # The wrapper returns when its process has started, shortly before the module claims the key.
+        # The wrapper returns when its process has started, shortly before the node knows the key.
         early = 10 if started else 0
         while True:
             left = max(0.0, deadline - self._clock())
@@ -356,7 +356,7 @@ class Node:
         if len(wire) > MAX_BATCH_BYTES:
             expected = f"expected at most {MAX_BATCH_BYTES} bytes in one batch"
             raise NodeError(f"{self.name}: {step}: {expected}, got {len(wire)}")
-        # The watchdog ends the batch at its limit, so it gets more time than ours.
+        # The wrapper's watchdog kills the batch at its own time limit, which must be longer than ours.
         job = (int(self.timeouts.batch) + 600, f"{FOLDER}\\{batch.key}") if detach else None
         collects = batch.mode == "collect"
         result = self._runner.execute(wire, private=private, detach=job, system=system, collects=collects)

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Close the shells that failed connections leave on a node for two hours, in which they count towards a quota of 30.
+"""Close the shells of failed connections: a node keeps them for two hours, and allows a user only 30 shells.
 
-One kind stays: a winrm shell whose creation had no response, because the node chooses its name.
+One kind cannot be closed: a winrm shell whose creation got no response. Its name, which the node chooses, is unknown.
 
 learn.microsoft.com/windows/win32/winrm/quotas (MaxShellsPerUser, IdleTimeout)
 """
@@ -33,11 +33,11 @@ class OrphanedShells:
             self._psrp[pool.id] = pool
 
     def close(self, connection: t.Any) -> None:
-        """Delete them over the new connection.
+        """Delete the recorded shells over the new connection.
 
-        This must not happen before the results of their commands are known, because it ends the commands.
+        Call this only when the results of their commands are known, because deleting a shell ends its commands.
         """
-        # The client of pywinrm.
+        # `protocol` is pywinrm's client.
         protocol, current = getattr(connection, "protocol", None), getattr(connection, "shell_id", None)
         for shell in self._winrm - {current}:
             with contextlib.suppress(Exception):

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A connection that fails: connect again with growing pauses, and know when to give up."""
+"""Restore a failed connection: connect again with growing pauses, and decide when to give up."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Outage:
         self._refusals = 0
 
     def end(self) -> None:
-        """Note that the node has responded."""
+        """Record that the node has responded."""
         self._reached = True
         self._began = None
         self._pause = _FIRST_PAUSE

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Rebooting a node over our own protocol: order it, wait until the boot time has changed and the logon screen is up.
+"""Reboot a node over our own protocol: order it, then wait for a new boot time and the logon screen.
 
 ansible.windows.win_reboot is not used for three reasons. If the response to its order is lost, it does not know whether
 the node goes down. It polls while services delay the shutdown. It needs two commands when the node is back.
@@ -20,28 +20,29 @@ from ..wire.messages import Batch, Call, CallResult, Observation
 
 LOGON_KEY = "HKLM:\\SOFTWARE\\Microsoft\\Windows NT\\CurrentVersion\\Winlogon\\AutoLogonChecked"
 """LogonUI creates this volatile key just before it shows the logon screen, when Windows has finished its configuration.
-ansible.windows.win_reboot also waits for it (its documentation, `test_command`)."""
+ansible.windows.win_reboot also waits for this key (its documentation, `test_command`)."""
 _IN_PROGRESS = 1115
 """ERROR_SHUTDOWN_IN_PROGRESS: learn.microsoft.com/windows/win32/debug/system-error-codes--1000-1299-"""
 _GOING_DOWN = 4.0
-"""Seconds between the order and the first poll: `shutdown.exe /t 2` leaves time for the response to the order."""
+"""Seconds between the order and the first poll."""
 _DELAY = 2
+"""Seconds between the order and the shutdown, in which the node responds to the order."""
 BATCH_DELAY = 5
 """Seconds between an order that is the last call of a batch and the shutdown. In this time the node writes the batch's
 result, and responds to the controller that waits for it."""
 _LONGEST_QUESTION = 240
 """Seconds that one poll waits on the node. Services with a preshutdown notification delay the shutdown while WinRM
 still responds (learn.microsoft.com: SERVICE_PRESHUTDOWN_INFO), and updates are configured before the logon screen. Both
-take minutes, so one poll waits on the node instead of many short ones."""
+may take minutes, so one poll waits on the node instead of many short polls."""
 _PAUSE = 5.0
 _LONGEST_PAUSE = 15.0
 _DRIFT = datetime.timedelta(milliseconds=100)
-"""Boot times that differ by less belong to the same boot. Windows computes the boot time from the clock, so a clock
+"""Maximum difference between two boot times of the same boot. Windows computes the boot time from the clock, so a clock
 correction moves it by milliseconds (prometheus-community/windows_exporter#74)."""
 
 
 class NotRebooted(Exception):
-    """The node did not reboot or did not come back; the message has the reason."""
+    """The node did not reboot or did not come back; the message says why."""
 
 
 def reboot_message(step: str) -> str:
@@ -56,7 +57,8 @@ def reboot_message(step: str) -> str:
 def order(message: str, *, delay: int = _DELAY) -> tuple[Call, ...]:
     """Return the calls that order a reboot; `is_ordered` says whether they did.
 
-    A shutdown that another program has scheduled (1190) is cancelled first, because it may be later, or not a reboot.
+    A shutdown that another program has scheduled (1190) is cancelled first, because it may happen later, or may not
+    be a reboot.
 
     Args:
         message: message to users who are logged on.
@@ -113,12 +115,12 @@ def _moment(text: str) -> datetime.datetime | None:
 
 @dataclasses.dataclass(kw_only=True)
 class Reboot:
-    """A reboot of a node.
+    """Reboots a node once, and waits until it is back.
 
     Args:
         send: sends a batch once; returns None if the result was garbled.
         reconnect: connects once.
-        away: exceptions of both that mean that the node may be away.
+        away: exceptions of `send` and `reconnect` that mean that the node may be away.
         timeout: time limit for the node to be back, in seconds.
     """
 
@@ -168,7 +170,7 @@ class Reboot:
         raise NotRebooted(f"expected the node to be back within {self.timeout:.0f} seconds; last seen: {error}")
 
     def _order(self, message: str, deadline: float) -> tuple[bool, str]:
-        """Send the order; return whether the node certainly received it, and the message if it never goes down."""
+        """Send the order; return whether the node certainly received it, and what to report if it never goes down."""
         try:
             seen = self.send(Batch(calls=order(message), key=self.keys[-1]))
             if seen is not None and seen.state == "known":
@@ -180,7 +182,7 @@ class Reboot:
         if seen is None or seen.state in ("unknown", "running"):
             return False, "it did not answer the order to reboot"
         if seen.state == "lost":
-            # The session was ended while it sent the order. A second order is harmless: it ends with 1115.
+            # The session ended while the order was sent. A second order is harmless: it ends with 1115.
             self.keys.append(str(uuid.uuid4()))
             return False, "the order to reboot was interrupted"
         refused = [seen[name] for name in ("order", "again")]

@@ -39,7 +39,7 @@ class NodeSession(t.Generic[N]):
         self.node = node
         self.name = node.name
         self.windows: WindowsInfo | None = None
-        """The node's Windows; None until `read_windows` or `check_windows` was called."""
+        """The node's version of Windows; None until `read_windows` or `check_windows` was called."""
         self.warnings: list[str] = []
         """Warnings for the user, each with the node's name in front."""
         self._allow_unsupported = allow_unsupported_windows
@@ -82,7 +82,7 @@ class NodeSession(t.Generic[N]):
 
         Raises:
             NodeError: the node did not return its version.
-            UnsupportedWindows: the version is not supported, and that is not allowed.
+            UnsupportedWindows: the version is not supported, and unsupported versions are not allowed.
         """
         try:
             windows = windows_info.read(calls[windows_info.CALL_ID])
@@ -95,7 +95,7 @@ class NodeSession(t.Generic[N]):
         """Check that the collection supports the node's Windows.
 
         Raises:
-            UnsupportedWindows: the version is not supported, and that is not allowed.
+            UnsupportedWindows: the version is not supported, and unsupported versions are not allowed.
         """
         self.windows = windows
         if refused := self.refused_windows:
@@ -110,7 +110,7 @@ class NodeSession(t.Generic[N]):
 
     @property
     def version_warning(self) -> str:
-        """A warning about the node's Windows if its version is accepted but not supported; else empty."""
+        """A warning about the node's Windows if its version is allowed but not supported; otherwise empty."""
         if self.windows is None or not self.windows.unsupported:
             return ""
         reason = self.windows.unsupported.partition(";")[0]

@@ -22,7 +22,7 @@ class Timeouts:
     poll: int = 60
     """How long the node itself waits for a result in one remote command."""
     longest_poll: int = 60
-    """Maximum wait of a poll. Each poll of a batch waits four times as long as the last one, so that long work costs
-    few commands."""
+    """Maximum wait of a poll. Each poll of a batch waits four times as long as the previous one, so that long work
+    costs few commands."""
     watched_poll: int = 20
     """Maximum wait of the first poll of a batch with progress files, so that progress is visible soon."""

@@ -54,7 +54,7 @@ def pieces(target: str, size: int) -> tuple[Piece, ...]:
 
 
 def push(node: RemoteNode, local: str, target: str, uploaded: t.Mapping[str, int], step: str) -> int:
-    """Upload the missing pieces.
+    """Upload the pieces of a file that the node lacks.
 
     Args:
         node: the node.
@@ -82,7 +82,7 @@ def push(node: RemoteNode, local: str, target: str, uploaded: t.Mapping[str, int
 
 
 def _copy(local: str, piece: Piece, part: t.IO[bytes]) -> None:
-    """Copy a piece in blocks, because pieces of large files are large."""
+    """Copy a piece in blocks, because a whole piece may need too much memory."""
     with pathlib.Path(local).open("rb") as file:
         file.seek(piece.offset)
         left = piece.size
@@ -125,7 +125,7 @@ def join_calls(target: str, digest: str, count: int, index: int, destination: st
         needs = (scope.id("copy"),)
     commit: dict[str, Json] = {"path": whole, "destination": destination or target, "sha256": digest}
     calls.append(action(scope.id(COMMIT), "@commit-file", commit, select=("sha256",), needs=needs))
-    # Wrong pieces are useless to a later attempt.
+    # If the pieces are wrong, a later attempt must not use them.
     drop: dict[str, Json] = {"Path": f"{target}.piece-*", "Force": True, "ErrorAction": "SilentlyContinue"}
     calls.append(action(scope.id("drop"), "Remove-Item", drop))
     return tuple(calls)

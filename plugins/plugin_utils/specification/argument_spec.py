@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Argument specifications of Ansible, made of the fields of dataclasses (no I/O)."""
+"""Ansible's argument specifications, derived from the fields of dataclasses (no I/O)."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import typing as t
 from .describe import has_default, is_mapping, is_secret, members, nested, properties, property_types
 
 Spec = dict[str, t.Any]
-"""An option as Ansible specifies it, without its description."""
+"""The specification of one option in Ansible's format, without a description."""
 _TYPES: t.Mapping[t.Any, str] = {str: "str", int: "int", bool: "bool", float: "float"}
 
 
 def of_annotation(annotation: t.Any) -> Spec:
-    """Return `type` and, as the annotation has them, `elements`, `choices` and `options`.
+    """Return the option's `type` and, if the annotation implies them, `elements`, `choices` and `options`.
 
     Args:
-        annotation: the annotation of a field. Ansible has no unions, so those of several types are `raw`.
+        annotation: the annotation of a field. Ansible has no unions, so a union of several types is `raw`.
     """
     accepted = members(annotation)
     (first, *others) = accepted

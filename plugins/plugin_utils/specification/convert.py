@@ -4,7 +4,7 @@
 
 The annotation of a field says which values it accepts: `str`, `int`, `float`, `bool`, `Literal[…]`, `tuple[X, …]` (a
 list), `Mapping[str, X]`, `X | None`, or another dataclass for a mapping with known keys. Metadata of a field: `secret`
-keeps its values out of messages, and `expected` says what to give if it is missing.
+keeps its values out of messages, and `expected` says in the message about a missing value what is expected.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def convert(value: t.Any, annotation: t.Any, where: str) -> t.Any:
         return _list(value, arguments[0], where)
     if is_mapping(annotation):
         return _mapping(value, arguments[1], where)
-    if isinstance(value, annotation):  # converted before
+    if isinstance(value, annotation):  # already converted
         return value
     if not isinstance(value, t.Mapping):
         raise ResourceError(where, _other_kind(value), f"expected {describe(annotation)}")
@@ -96,7 +96,7 @@ def to_dataclass(type_: type[t.Any], values: t.Mapping[t.Any, t.Any], where: str
 
 
 def hidden_error(problem: ResourceError) -> ResourceError:
-    """Return the error without its value, which may also be part of the texts."""
+    """Return the error without the refused value, which its texts may contain, too."""
     if str(problem.value) in f"{problem.expected} {problem.hint}":
         return ResourceError(
             problem.where, AsItIs(HIDDEN), "expected another value", "See the documentation of this property."
@@ -113,7 +113,7 @@ def _union(value: t.Any, annotation: t.Any, where: str) -> t.Any:
             return convert(value, member, where)
         except ResourceError as error:
             problems.append(error)
-    # An error in a part of the value shows that the value has the form of this member.
+    # An error inside the value shows which member of the union the user meant.
     inner = next((problem for problem in problems if problem.where != where), None)
     if inner is not None or len(accepted) == 1:
         raise inner or problems[0]
@@ -147,7 +147,7 @@ def _mapping(value: t.Any, inner: t.Any, where: str) -> dict[str, t.Any]:
 
 
 def _other_kind(value: t.Any) -> t.Any:
-    """Return a value in place of a mapping, for a message; a text may contain any secret and is not shown."""
+    """Describe a value that should be a mapping, for a message; a text may contain a secret and is not shown."""
     return AsItIs(hidden(f"a {kind(value)}")) if isinstance(value, str) and value else short(value)
 
 
@@ -224,5 +224,5 @@ def short(value: t.Any) -> t.Any:
 
 
 def short_text(text: str) -> str:
-    """Return a name as a part of a place, on one line."""
+    """Return a key as a part of the place that a message names: short, and on one line."""
     return "".join(letter if letter.isprintable() else "?" for letter in text[:60])

@@ -20,7 +20,7 @@ _SCALARS: t.Mapping[t.Any, tuple[str, str]] = types.MappingProxyType(
         float: ("a number", "numbers"),
     }
 )
-"""What a type accepts, and its plural."""
+"""What each type accepts, in the singular and in the plural."""
 
 
 @functools.cache
@@ -93,7 +93,7 @@ def one_of(value: t.Any, choices: t.Iterable[t.Any], what: str = "value") -> tup
     """Return what is expected, and a hint at the choice that the user may have meant.
 
     Args:
-        value: the value that is none of the choices.
+        value: the value that is not one of the choices.
         choices: the accepted values.
         what: `property` for names of properties.
     """

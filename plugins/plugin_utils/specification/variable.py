@@ -31,7 +31,7 @@ class Variable:
         """Check a value, and convert it to the variable's type.
 
         Args:
-            value: the templated value. Users also leave a value out (YAML null) to mean an empty one.
+            value: the templated value. None, which users write by leaving the value out, means an empty value.
 
         Returns:
             The converted value.
@@ -79,12 +79,12 @@ class Variable:
         if self.secret and isinstance(given, str) and not isinstance(given, AsItIs):
             given = AsItIs(hidden(f"a {kind(given)}"))
         if isinstance(value, str) and not hint and _is_list_of_mappings(self.annotation):
-            hint = f"Extra variables need JSON for that, such as -e '{{\"{self.name}\": [{{…}}]}}'."
+            hint = f"With --extra-vars, write the list as JSON, such as -e '{{\"{self.name}\": [{{…}}]}}'."
         return ResourceError(error.where, given, error.expected, hint)
 
 
 def variables(type_: type[t.Any], prefix: str) -> t.Mapping[str, Variable]:
-    """Return the variables PREFIX_FIELD of a dataclass by name.
+    """Return a variable for each field of a dataclass, by the variable's name: PREFIX_FIELD.
 
     Args:
         type_: the dataclass. The metadata of a field may be `secret`, a `hint` for messages, and `variable`, the name
@@ -102,10 +102,10 @@ def variables(type_: type[t.Any], prefix: str) -> t.Mapping[str, Variable]:
 
 
 def _check_form(value: t.Any, annotation: t.Any, where: str) -> None:
-    """Refuse what can be converted but is no use to templates of roles, which read the value as it is written.
+    """Refuse values that `convert` accepts but templates of roles cannot use, because they read the original value.
 
     Raises:
-        ResourceError: a choice has other upper or lower case, or one mapping stands for a list of them.
+        ResourceError: a choice is written in the wrong case, or a single mapping is given instead of a list.
     """
     if t.get_origin(annotation) is tuple:
         if isinstance(value, t.Mapping):

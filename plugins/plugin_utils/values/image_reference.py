@@ -39,7 +39,7 @@ class ImageReference:
         """Parse a reference.
 
         Args:
-            text: registry/repository:tag, or …@sha256:….
+            text: `registry/repository:tag` or `registry/repository@sha256:DIGEST`.
             where: the place of the text, for the message.
 
         Raises:
@@ -57,7 +57,7 @@ class ImageReference:
 
     @property
     def version(self) -> str:
-        """What a registry is asked for: the digest or the tag."""
+        """The version to request from a registry: the digest if there is one, else the tag."""
         return self.digest or self.tag
 
     def __str__(self) -> str:
@@ -75,7 +75,7 @@ def is_whole(text: str) -> bool:
 
 
 def with_registry(name: str) -> str:
-    """Return a name with its registry. Docker omits its own: `nginx` is `docker.io/library/nginx`.
+    """Return a name with its registry. Docker's names omit Docker Hub: `nginx` is `docker.io/library/nginx`.
 
     Args:
         name: a repository, perhaps with a tag or digest.

@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Describe a refused value for a message without its secret parts (no I/O).
 
-The content of lists and mappings is not printed, because any of it may be a password; type and keys show the error.
+The content of lists and mappings is not printed, because any of it may be a password; the type and the
+keys are enough to find the mistake.
 """
 
 from __future__ import annotations

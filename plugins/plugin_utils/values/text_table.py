@@ -8,7 +8,7 @@ import typing as t
 
 ELLIPSIS = "…"
 _LEAST = 60
-"""Minimum width of a shortened last column in characters, so that a reason stays readable."""
+"""Minimum width of a shortened last column in characters, so that its text stays readable."""
 
 
 def shorten(text: str, width: int) -> str:
@@ -41,8 +41,9 @@ def text_table(
         rows: the cells of each row, all of one length; a header is the first row.
         width: maximum length of a line in characters; the last column is shortened to fit, though not below 60
             characters. None: no limit.
-        widest: maximum width of each column but the last, in characters; longer cells are shortened. Empty: no limits.
-        overflow: longer cells are shown in full instead; the rest of their row moves to the right.
+        widest: maximum width of each column except the last, in characters; longer cells are shortened. Empty: no
+            limits.
+        overflow: show cells that are wider than `widest` in full; the rest of their row moves to the right.
         right: indexes of the columns that are aligned to the right.
     """
     if widest and not overflow:

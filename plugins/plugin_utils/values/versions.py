@@ -53,7 +53,7 @@ def supported() -> t.Mapping[str, t.Any]:
 
 
 def within(minor: str, span: t.Mapping[str, str]) -> bool:
-    """Return whether a minor such as `1.37` is between `oldest` and `newest` (inclusive)."""
+    """Return whether a minor version such as `1.37` is between `oldest` and `newest` (inclusive)."""
 
     def key(text: str) -> tuple[int, ...]:
         return tuple(int(part) for part in text.split("."))
@@ -78,7 +78,7 @@ def pair_problem(kubernetes: Version, containerd: Version) -> str | None:
     line = containerd_line(containerd)
     known = ", ".join(minor for row in table["containerd"] for minor in row["minors"])
     if line is None:
-        return f"expected containerd {known}"
+        return f"expected one of the containerd versions {known}"
     if not within(kubernetes.minor_version, line["kubernetes"]):
         span = line["kubernetes"]
         return f"expected Kubernetes {span['oldest']} to {span['newest']} with containerd {containerd}"
@@ -101,7 +101,7 @@ def docker_problem(kubernetes: Version, engine: Version, adapter: Version) -> st
 
 
 def skew_problem(kubelet: Version, server: Version) -> str | None:
-    """Return which kubelets Kubernetes' version skew policy allows with an API server; None if it allows this one.
+    """Return which kubelet versions Kubernetes' version skew policy allows; None if it allows the given one.
 
     The policy ignores patch releases.
 
@@ -117,7 +117,7 @@ def skew_problem(kubelet: Version, server: Version) -> str | None:
 
 
 def kubeadm_api(kubernetes: Version) -> str:
-    """Return the version of kubeadm's configuration API for a kubeadm (v1beta4 since 1.31).
+    """Return the version of kubeadm's configuration API for a version of Kubernetes (v1beta4 since 1.31).
 
     Raises:
         ValueError: no known API version matches.

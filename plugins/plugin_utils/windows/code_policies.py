@@ -20,7 +20,7 @@ from ..wire.messages import Call, CallResult, Json
 
 APPLOCKER, WDAC = "applocker", "wdac"
 CHOICES = (APPLOCKER, WDAC)
-"""Policies that a site may declare as prepared for the collection."""
+"""Policies that users may declare as prepared for the collection."""
 _REGISTRY, _DEVICE_GUARD = "node.policies", "node.device_guard"
 _SCRIPTS = "HKLM:\\SOFTWARE\\Policies\\Microsoft\\Windows\\PowerShell"
 _APPLOCKER = "HKLM:\\SOFTWARE\\Policies\\Microsoft\\Windows\\SrpV2"
@@ -37,7 +37,7 @@ _ALLOW = (
 )
 _SCRIPTS_NOTE = (
     "group policy sets PowerShell's execution policy to {}. The collection runs no script files, so it is not "
-    "affected. Scripts that others start on the node are, such as Microsoft's SDN debug scripts: sign them"
+    "affected. Other scripts on the node are, such as Microsoft's SDN debug scripts: sign them"
 )
 _CONSTRAINED = (
     "PowerShell is in constrained language mode here, in which Ansible cannot run modules. AppLocker's script rules or "
@@ -45,8 +45,8 @@ _CONSTRAINED = (
     "node a policy without script enforcement (option 11) while it is managed"
 )
 _REFUSED_SCRIPT = (
-    "PowerShell's execution policy refused a script: what a group policy sets outranks Ansible's own. Set it to "
-    "RemoteSigned for these nodes"
+    "PowerShell's execution policy refused a script: a group policy overrides the execution policy that "
+    "Ansible sets. Set the group policy to RemoteSigned for these nodes"
 )
 _LANGUAGE = re.compile(r"supported only on core types in this language mode|ConstrainedLanguage", re.IGNORECASE)
 _BLOCKED = re.compile(
@@ -89,7 +89,7 @@ def enforced(results: t.Mapping[str, CallResult], allowed: t.Collection[str] = (
 
     Args:
         results: results of `calls`, by id.
-        allowed: the values of CHOICES that the site has prepared.
+        allowed: the values of CHOICES that users have declared as prepared.
     """
     policies = []
     rules = [name for name in _COLLECTIONS if _value(results, (f"{_APPLOCKER}\\{name}", "EnforcementMode")) == 1]
@@ -111,10 +111,10 @@ def notes(results: t.Mapping[str, CallResult]) -> list[str]:
 
 
 def explained(text: str) -> str:
-    """Return the remedy if such a policy blocked the module itself; empty if the failure has another cause.
+    """Return the remedy if one of these policies blocked the module itself; empty if the failure has another cause.
 
     Args:
-        text: the output that came back instead of a result.
+        text: the output that the node returned instead of a result.
     """
     if _LANGUAGE.search(text):
         return _CONSTRAINED

@@ -9,26 +9,26 @@ pipe").
 
 from __future__ import annotations
 
-# The collection's own.
+# The collection's own paths.
 PROGRAM_DATA = "C:\\ProgramData\\winkube"
 """Folder of the collection's state: batches, the artifact cache, records of earlier runs."""
 TRUSTED_FOLDER = "C:\\Windows\\winkube"
 """Folder of files that later calls use, in which only administrators can create or change files. All users may create
 folders in ProgramData, and so could replace a file there after it was verified."""
 JOIN_CONFIGURATION = f"{PROGRAM_DATA}\\join.yaml"
-"""kubeadm's configuration with the token; the batch that runs kubeadm always removes it."""
+"""kubeadm's configuration with the token; the batch that runs kubeadm always removes this file."""
 NETWORK_RECORD = f"{PROGRAM_DATA}\\cni.json"
 """The node's record of its network. If it differs from the new record, the former network must be removed."""
 
-# kubeadm's and the kubelet's.
+# Paths of kubeadm, the kubelet and CNI plugins.
 KUBERNETES = "C:\\etc\\kubernetes"
 KUBELET_CONF = f"{KUBERNETES}\\kubelet.conf"
-"""kubeadm creates it when a machine joins, and `kubeadm reset` removes it."""
+"""kubeadm creates this file when a machine joins, and `kubeadm reset` removes it."""
 BOOTSTRAP_KUBELET_CONF = f"{KUBERNETES}\\bootstrap-kubelet.conf"
 """The kubelet's kubeconfig with the bootstrap token, until the kubelet has a certificate."""
 KUBELET_DROPINS = f"{KUBERNETES}\\kubelet.conf.d"
 KUBELET_DROPIN = f"{KUBELET_DROPINS}\\50-windows.conf"
-"""The role kubernetes_node's part of the kubelet's configuration."""
+"""The part of the kubelet's configuration that the role kubernetes_node writes."""
 KUBELET = "C:\\var\\lib\\kubelet"
 KUBELET_CONFIG = f"{KUBELET}\\config.yaml"
 KUBELET_PKI = f"{KUBELET}\\pki"
@@ -36,7 +36,7 @@ CNI_STATE = "C:\\var\\lib\\cni"
 HOST_LOCAL_ADDRESSES = f"{CNI_STATE}\\networks"
 """Where the CNI plugin host-local records the addresses that it gave to pods, a folder for each network."""
 
-# containerd's and Docker's.
+# Paths and named pipes of containerd and Docker.
 CONTAINERD_DATA = "C:\\ProgramData\\containerd"
 DOCKER_DATA = "C:\\ProgramData\\docker"
 CONTAINERD_REGISTRIES = "C:\\Program Files\\containerd\\certs.d"

@@ -23,7 +23,7 @@ def discard(path: str, call_id: str, needs: tuple[str, ...] = ()) -> Call:
 
 
 def make_directory(path: str, call_id: str = "make") -> Call:
-    """Return the call that creates a folder with its parents; an existing one is not changed."""
+    """Return the call that creates a folder with its parents; an existing folder is not changed."""
     parameters: dict[str, Json] = {"ItemType": "Directory", "Path": path, "Force": True}
     return action(call_id, "New-Item", parameters)
 
@@ -48,7 +48,8 @@ def make_closed(
         path: path of the folder.
         sddl: owner and access list.
         call_id: id of the call.
-        existing: whether an existing folder gets them too (`set`), must be empty (`empty`), or stays unchanged.
+        existing: what an existing folder means. `set`: it gets the owner and access list, too. `empty`: the call fails
+            unless it is empty. `leave`: it stays unchanged.
     """
     parameters: dict[str, Json] = {"path": path, "sddl": sddl}
     if existing != "set":

@@ -24,7 +24,7 @@ def normal_key(key: str) -> str:
     r"""Return a key in the form of PowerShell's drives: `HKLM:\SOFTWARE\…`.
 
     Raises:
-        ResourceError: it lies in another hive, or has a character that PowerShell's provider cannot address.
+        ResourceError: the key lies in another hive, or has a character that PowerShell's provider cannot address.
     """
     hive, dummy, rest = key.strip().removeprefix("Registry::").replace(":", "", 1).partition("\\")
     rest = re.sub(r"\\+", r"\\", rest).strip("\\")
@@ -91,7 +91,7 @@ def seen_value(entry: t.Mapping[str, t.Any] | None) -> Json:
         return None
     try:
         return normal_value(str(entry.get("kind")), entry["value"])
-    except ResourceError:  # does not match its kind, so it differs from any desired value
+    except ResourceError:  # the value does not match its kind, so it differs from any desired value
         return str(entry["value"])
 
 
@@ -126,7 +126,7 @@ def set_value(call_id: str, key: str, name: str, kind: str, value: Json) -> Call
 
 
 def remove_value(call_id: str, key: str, name: str) -> Call:
-    """Return the call that removes a value; the cmdlet reads its name as a wildcard pattern."""
+    """Return the call that removes a value; its name is escaped, because the cmdlet reads it as a wildcard pattern."""
     return action(
         call_id,
         "Remove-ItemProperty",

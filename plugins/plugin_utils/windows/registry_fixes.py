@@ -24,7 +24,7 @@ def resources(supported: t.Container[str]) -> list[dict[str, t.Any]]:
     """Return the Registry resources for versions of Windows.
 
     Args:
-        supported: versions of Windows (`2019`, `2022`, `2025`); values for others are left out.
+        supported: versions of Windows (`2019`, `2022`, `2025`); values for other versions are left out.
     """
     merged: dict[tuple[str, str, t.Any], dict[str, t.Any]] = {}
     for entry in fixes():

@@ -19,7 +19,7 @@ _MOVED_NAME = re.compile(r"(.+)\.([0-9]{14})-[0-9a-f]{32}\.old", re.IGNORECASE)
 
 
 def list_calls(targets: t.Sequence[str]) -> tuple[Call, ...]:
-    """Return the calls that list such files and the processes that may run them.
+    """Return the calls that list replaced files and the processes that may run them.
 
     Args:
         targets: Windows paths that `@move-path` replaces.
@@ -42,11 +42,11 @@ def removable(targets: t.Sequence[str], seen: Results) -> list[str]:
 
     Args:
         targets: as in `list_calls`.
-        seen: the results.
+        seen: the results of `list_calls`.
     """
     began: dict[str, list[str]] = {}
     for process in _objects(seen, "running"):
-        # The start time of this process is unknown.
+        # Without a start time, the stamp is empty, so the process counts as started before all files were replaced.
         began.setdefault(str(process.get("ProcessName")).casefold(), []).append(_stamp(process.get("StartTime")))
     stems = {target.casefold(): _stem(target).casefold() for target in targets}
     deletable: list[str] = []
@@ -61,7 +61,7 @@ def removable(targets: t.Sequence[str], seen: Results) -> list[str]:
 
 
 def removals(paths: t.Iterable[str]) -> tuple[Call, ...]:
-    """Return the calls that delete them; files that are still open stay."""
+    """Return the calls that delete replaced files; files that are still open stay."""
     return tuple(discard(path, f"aside-{index}") for index, path in enumerate(paths))
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Compare security descriptors in SDDL by meaning, because Windows returns another notation than it was given.
+"""Compare security descriptors in SDDL by meaning, because Windows does not return the notation that it was given.
 
 Source: MS-DTYP 2.5.1 (security descriptor description language).
 """
@@ -10,16 +10,16 @@ from __future__ import annotations
 import re
 
 ADMINISTRATORS_ONLY = "O:BAD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)"
-"""A folder: full access for SYSTEM, which runs the services, and Administrators only."""
+"""For a folder: full access only for Administrators, and for SYSTEM, which runs the services."""
 ADMINISTRATORS_ONLY_FILE = "O:BAD:P(A;;FA;;;SY)(A;;FA;;;BA)"
-"""The same for a file."""
+"""For a file: full access only for Administrators and SYSTEM."""
 READABLE = f"{ADMINISTRATORS_ONLY}(A;OICI;0x1200a9;;;BU)"
-r"""All users may read and run the content, like on Azure's nodes in C:\k (Azure/aks-engine#4633)."""
+r"""For a folder whose content all users may read and run, as in C:\k on Azure's nodes (Azure/aks-engine#4633)."""
 SHARED = f"{ADMINISTRATORS_ONLY}(A;OICIIO;FA;;;CO)(A;OICI;0x1200a9;;;BU)(A;CI;LC;;;BU)(A;CIIO;DC;;;BU)"
 r"""What new folders inherit from C:\ on Windows Server (moby/buildkit#4731): all users may read, and create their own
 files. With Administrators as the owner, other users cannot rename or delete the content."""
 
-# Rights and trustees of files that have a second notation.
+# Rights and trustees of files, which SDDL can also write as numbers and SIDs.
 _RIGHTS = {"FA": 0x1F01FF, "FR": 0x120089, "FW": 0x120116, "FX": 0x1200A0}
 _STANDARD = {"RC": 0x20000, "SD": 0x10000, "WD": 0x40000, "WO": 0x80000}
 _GENERIC = {"GA": 0x10000000, "GX": 0x20000000, "GW": 0x40000000, "GR": 0x80000000}
@@ -39,7 +39,7 @@ _TRUSTEES = {
     "OW": "S-1-3-4",
 }
 _TRUSTED = frozenset({"S-1-5-18", "S-1-5-32-544", "S-1-5-80-956008885-3418522649-1831038044-1853292631-2271478464"})
-"""SYSTEM, Administrators, TrustedInstaller. On Windows Server, Administrators own what administrators create."""
+"""SYSTEM, Administrators, TrustedInstaller. On Windows Server, the group owns what its members create."""
 _BUILT_IN_ADMINISTRATOR = re.compile(r"S-1-5-21-[0-9-]+-500|LA")
 _OWNER = re.compile(r"O:([A-Z]{2}|S-1-[0-9-]+)")
 WRITE = 0x2 | 0x4 | 0x40000 | 0x80000 | _GENERIC["GA"] | _GENERIC["GW"]
@@ -50,7 +50,7 @@ owner."""
 _DACL = re.compile(r"D:([A-Z_]*)((?:\([^()]*\))*)")
 
 Acl = tuple[bool, frozenset[tuple[str, frozenset[str], str, str]]]
-"""Whether it is protected from inheritance, and its own entries: kind, flags, rights and trustee."""
+"""Whether the list is protected from inheritance, and its own entries, each with kind, flags, rights and trustee."""
 
 
 def parse(sddl: str) -> Acl | None:
@@ -85,7 +85,7 @@ def is_administrative(sid: str | None) -> bool:
 
 
 def others(sddl: str, rights: int) -> tuple[str, ...]:
-    """Return the other trustees that own an object or have one of these rights on it, also by inheritance."""
+    """Return who owns an object or has one of these rights on it, also by inheritance, except administrators."""
     sids = {sid for sid in (owner(sddl),) if sid}
     listed = _DACL.search(sddl)
     if listed is None or "NO_ACCESS_CONTROL" in listed[1]:

@@ -2,8 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Failure actions of services: the binary form in the registry, and the arguments of sc.exe.
 
-Source: SERVICE_FAILURE_ACTIONSW (Win32 reference). The registry keeps it with 32-bit fields:
-reset period (seconds), two meaningless pointers, count, offset of the actions; then type and delay (ms) of each.
+Source: SERVICE_FAILURE_ACTIONSW (Win32 reference). The registry stores this structure with
+32-bit fields: the reset period (seconds), two meaningless pointers, the number of actions and their offset; then the
+type and the delay (ms) of each action.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ INFINITE = 0xFFFFFFFF
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FailureAction:
-    """A failure action."""
+    """What the service manager does after one failure."""
 
     action: t.Literal["restart", "none", "reboot"] = dataclasses.field(
         metadata={"help": "What the service manager does."}
@@ -47,10 +48,10 @@ class Recovery:
         default=86400, metadata={"help": "After this time without a failure the count starts again at zero."}
     )
     actions: tuple[FailureAction, ...] = dataclasses.field(
-        metadata={"help": "For the first, second, … failure; the last one repeats. Empty: nothing happens."}
+        metadata={"help": "One for each failure in order; the last one repeats. An empty list means no action."}
     )
     on_error_exit: bool | None = dataclasses.field(
-        default=None, metadata={"help": "Also when the service stops with an error code, not only when it dies."}
+        default=None, metadata={"help": "Whether a stop with an error code is a failure, too, not only a crash."}
     )
 
     def __post_init__(self) -> None:
@@ -64,7 +65,7 @@ class Recovery:
 
     @property
     def sc_actions(self) -> str:
-        """Return the value of sc.exe's `actions=`, in which no action is an empty word."""
+        """Return the value of sc.exe's `actions=`, in which `none` is written as an empty word."""
         return "/".join(f"{'' if each.action == 'none' else each.action}/{each.milliseconds}" for each in self.actions)
 
 
@@ -77,7 +78,7 @@ def actions_text(reset: int, actions: t.Iterable[tuple[str, int]]) -> str:
 
 
 def parse(value: t.Sequence[int] | None) -> str:
-    """Return the text for the bytes in the registry; `nothing` if there are none."""
+    """Return the text for the bytes in the registry; `nothing` if there are no actions."""
     data = bytes(value or ())
     if len(data) < _HEAD.size:
         return "nothing"

@@ -28,9 +28,9 @@ STRICTNESS: tuple[Which, ...] = ("nothing", "foreign", "writable")
 MOVED_PREFIX = ".untrusted-"
 """Prefix of the target folder's name."""
 _FOLDER, _MOVES = "aside", Scope("aside-")
-"""The calls that make the target folder, and that move items into it."""
+"""The id of the call that makes the target folder, and the scope of the calls that move items into it."""
 _DEPTH = 5
-"""Number of levels to check; the files of the cache are at the third."""
+"""Number of levels to check; the files of the artifact cache are at the third."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -39,7 +39,7 @@ class UntrustedItem:
 
     path: str
     who: tuple[str, ...]
-    """Their SIDs."""
+    """The SIDs of these users."""
 
 
 def list_calls(folder: str, *, shallow: bool = False) -> tuple[Call, ...]:
@@ -70,7 +70,7 @@ def list_calls(folder: str, *, shallow: bool = False) -> tuple[Call, ...]:
 def find(folder: str, which: Which, seen: Results) -> list[UntrustedItem]:
     """Return the outermost files and folders that others own or can write.
 
-    Content that cannot be checked counts as such, because administrators can check all of their own files.
+    Content that cannot be checked is included, because administrators can check all of their own files.
 
     Args:
         folder: the listed folder.
@@ -124,7 +124,7 @@ def quarantine_folder(folder: str, seen: Results) -> str:
 
 
 def moves(folder: str, items: t.Sequence[UntrustedItem], target: str, sddl: str) -> t.Iterator[Call]:
-    """Return the calls that move items aside, after the folder itself was restricted.
+    """Return the calls that move items aside; access to their folder must already be restricted.
 
     Args:
         folder: the folder of the items.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The node's Windows version, its name, and whether it waits for a reboot: a part of every observe batch."""
+"""The node's name, its Windows version, and whether it waits for a reboot: every observe batch reads them."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ class WindowsInfo:
 
     @property
     def unsupported(self) -> str:
-        """Why the collection does not support this Windows, as one clause; empty if it does."""
+        """Why the collection does not support this Windows, as one clause; empty if it is supported."""
         if self.version is not None:
             return ""
         supported = windows_versions.SUPPORTED.items()
         known = ", ".join(f"build {build} (Windows Server {name})" for build, name in supported)
         actual = f"{self.product} (build {self.build}, {self.installation or 'unknown installation type'})"
-        return f"{actual} is not supported; expected {known}, or any with allow_unsupported_windows: true"
+        return f"{actual} is not supported; expected {known}, or any version with allow_unsupported_windows: true"
 
     @property
     def unlisted(self) -> str:
@@ -72,7 +72,7 @@ class WindowsInfo:
 
     @property
     def nearest_version(self) -> str:
-        """The known version to treat it as: the newest that is not newer than this one."""
+        """The known version as which this Windows is treated: the newest one that is not newer than it."""
         return windows_versions.nearest(self.build).name
 
 

@@ -53,7 +53,7 @@ def checked_output(call: Call, result: CallResult, where: str) -> tuple[t.Any, .
         where: name of the output in error messages.
 
     Raises:
-        BadAnswer: an object has another shape, a content is longer than the call allows, or the number of objects
+        BadAnswer: an object has an unexpected shape, content is longer than the call allows, or the number of objects
             differs from the number of items in the call.
     """
     output = result.output
@@ -87,7 +87,7 @@ def _object(item: object, shape: t.Mapping[str, _Check], names: t.Iterable[str],
 
 
 def _check_contents(call: Call, output: t.Iterable[t.Mapping[str, t.Any]], where: str) -> None:
-    """Refuse contents that are longer than the call allows; base64 has four characters for three bytes (RFC 4648)."""
+    """Refuse content that is longer than the call allows; base64 has four characters for three bytes (RFC 4648)."""
     limit = t.cast("int", call.parameters.get("limit", _READ_LIMIT))
     longest = -(-limit // 3) * 4 if call.parameters.get("encoding") == "base64" else limit
     for item in output:

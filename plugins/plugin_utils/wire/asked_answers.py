@@ -26,13 +26,13 @@ def only_asked(seen: Observation, calls: t.Sequence[Call]) -> Observation:
         The observation with the checked results of these calls.
 
     Raises:
-        BadAnswer: a result is larger than its call allows, has another shape, or is missing.
+        BadAnswer: a result is larger than its call allows, has an unexpected shape, or is missing.
     """
     asked = {call.id: call for call in calls}
     answers = {key: _checked(asked[key], result) for key, result in seen.calls.items() if key in asked}
     stopped = seen.stopped if asked else None
     if stopped is not None and stopped.id not in asked:
-        raise typed_values.BadAnswer("stopped.id: expected a call of this batch")
+        raise typed_values.BadAnswer("stopped.id: expected the id of a call of this batch")
     missing = asked.keys() - answers.keys()
     if seen.state == "finished" and stopped is None and missing:
         raise typed_values.BadAnswer(f"calls: expected an answer to {min(missing)}, got none")
@@ -42,7 +42,7 @@ def only_asked(seen: Observation, calls: t.Sequence[Call]) -> Observation:
 def _checked(call: Call, result: CallResult) -> CallResult:
     where = f"calls.{call.id}"
     if call.secret:
-        # The module sends none of it.
+        # The module sends no output for a secret call.
         return dataclasses.replace(result, output=(), stdout="", stderr="", warnings=())
     for name, text in (("stdout", result.stdout), ("stderr", result.stderr)):
         if len(text) > call.output_limit:

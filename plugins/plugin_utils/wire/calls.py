@@ -13,7 +13,7 @@ from .messages import Call, Input, Json
 
 
 class CallOptions(t.TypedDict, total=False):
-    """The other fields of `Call`, which both constructors accept."""
+    """The other fields of `Call`, which `query` and `action` accept."""
 
     arguments: tuple[str, ...]
     stdin: str | None
@@ -54,8 +54,8 @@ def query(
         call_id: id of the call, unique in its batch or resource.
         command: a cmdlet, a program (its name ends with `.exe`) or a verb of docs/wire.md.
         parameters: parameters of the cmdlet or verb.
-        select: the properties that are returned; empty: none, for objects that only a later call uses; None: a verb's
-            whole answer.
+        select: the properties that are returned. An empty tuple returns no objects, if only a later call uses them.
+            None returns a verb's whole answer.
         options: other fields of the call.
     """
     options.setdefault("on_error", "continue")
@@ -79,8 +79,8 @@ def action(
         call_id: id of the call, unique in its batch or resource.
         command: a cmdlet, a program (its name ends with `.exe`) or a verb of docs/wire.md.
         parameters: parameters of the cmdlet or verb.
-        select: the properties that are returned; None: a verb's whole answer. A program always returns its exit code
-            and output.
+        select: the properties that are returned. None returns a verb's whole answer. A program always returns its exit
+            code and output.
         options: other fields of the call.
     """
     if not select and command.lower().endswith(".exe"):

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Merge the calls of many resources into one list, in which calls that may run in parallel are neighbors: no I/O."""
+"""Merge the calls of many resources into one list, in which calls that may run in parallel are neighbors (no I/O)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ BARRIER = "after-all."
 
 
 def interleave(lanes: t.Iterable[t.Sequence[Call]]) -> list[Call]:
-    """Return all calls of all lanes; the order within each lane stays.
+    """Return all calls of all lanes; the order within each lane is kept.
 
-    The result alternates between the calls of every lane that run alone, and one group (docs/wire.md) of the calls of
-    every lane that may run in parallel. If two groups follow each other, the first call of the second one names a
-    member of the first, so that the node sees two groups as well.
+    The result alternates between the next calls of all lanes that run alone, and one group (docs/wire.md) of the next
+    calls of all lanes that may run in parallel. If a group directly follows another group, its first call refers to a
+    call of the earlier group, so the node sees two groups, too.
 
     Args:
         lanes: the calls of each resource, in order; calls refer to calls of their own lane only.
@@ -38,7 +38,7 @@ def interleave(lanes: t.Iterable[t.Sequence[Call]]) -> list[Call]:
 
 
 def concatenate(first: list[Call], second: list[Call]) -> list[Call]:
-    """Return both lists as one, in which no group has calls of both.
+    """Return two lists as one, without merging the last group of the first list with the first group of the second.
 
     Args:
         first: the calls that come first.

@@ -16,7 +16,7 @@ MAX_BATCH_BYTES = 1_000_000
 """Maximum size of a batch's JSON. The connection plugins could send more, but the node parses it as a whole."""
 
 State = t.Literal["finished", "known", "running", "unknown", "lost"]
-"""The state of a batch."""
+"""The states that a batch can have (docs/wire.md)."""
 Json: t.TypeAlias = "bool | int | float | str | t.Sequence[Json] | t.Mapping[str, Json] | None"
 EXISTS: t.Mapping[str, Json] = {"exists": True}
 """The condition that a property is not null."""
@@ -31,7 +31,7 @@ class Input:
     calls: tuple[str, ...]
     """Ids of the calls whose output objects are used, in order."""
     where: t.Mapping[str, Json] = dataclasses.field(default_factory=dict)
-    """Conditions on properties (docs/wire.md): a value, a list of which any may match, or `EXISTS` or `MISSING`."""
+    """Conditions on properties (docs/wire.md): a value, a list of values of which any may match, EXISTS or MISSING."""
     parameter: str | None = None
     """The parameter to which the objects are bound; None: they are pipeline input."""
     property: str | None = None
@@ -75,7 +75,7 @@ class Call:
     always: bool = False
     secret: bool = False
     parallel: int | None = None
-    """For a program: it runs in parallel with neighboring calls that also have this; at most this many at a time."""
+    """For a program: how many of the neighboring calls that also have this field may run at the same time."""
     watch: str | None = None
     """For a program: path of a file that grows while it runs, to report progress."""
     private: bool = dataclasses.field(default=False, metadata={"wire": False})
@@ -209,7 +209,7 @@ class CallResult:
 
     @classmethod
     def from_wire(cls, wire: t.Mapping[str, t.Any], where: str = "result") -> CallResult:
-        """Read the result of one call; output, stdout and stderr are not changed, because they are compared.
+        """Read the result of one call; output, stdout and stderr are not changed, because later code compares them.
 
         Args:
             wire: the result as the module returned it.
@@ -244,10 +244,10 @@ class Stopped:
 
     @classmethod
     def from_wire(cls, wire: t.Mapping[str, t.Any], where: str = "stopped") -> Stopped:
-        """Read it from JSON.
+        """Read from JSON where and why a batch stopped.
 
         Raises:
-            BadAnswer: it does not follow docs/wire.md.
+            BadAnswer: the value does not follow docs/wire.md.
         """
         wire = typed_values.mapping(wire, where)
         if wire.get("reason") not in ("error", "barrier"):
@@ -279,7 +279,7 @@ class Progress:
         """Read the progress of a batch.
 
         Raises:
-            BadAnswer: it does not follow docs/wire.md.
+            BadAnswer: the progress does not follow docs/wire.md.
         """
         wire = typed_values.mapping(wire, where)
         running = []
@@ -315,7 +315,7 @@ class Observation:
         return self.calls[call_id]
 
     def clock_skew(self, now: datetime.datetime) -> float | None:
-        """Return by how many seconds the node's clock was ahead; None if its time cannot be read.
+        """Return by how many seconds the node's clock was ahead of the controller's; None if its time cannot be read.
 
         Args:
             now: the controller's time in UTC when the answer arrived.

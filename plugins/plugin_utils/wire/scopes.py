@@ -29,15 +29,15 @@ class Scope:
         return call_id.startswith(self.prefix)
 
     def id(self, own: str) -> str:
-        """Return the id in the batch of a call with an id of the owner."""
+        """Return the id that a call has in the batch, from its id among the owner's calls."""
         return self.prefix + own
 
     def own(self, call_id: str) -> str:
-        """Return the owner's id of a call in the batch."""
+        """Return the id that a call has among the owner's calls, from its id in the batch."""
         return call_id.removeprefix(self.prefix)
 
     def call(self, call: Call) -> Call:
-        """Return an owner's call for the batch; the ids that it refers to are in the scope too."""
+        """Return an owner's call with the ids of the batch: its own id, and those of the calls that it refers to."""
         return call.prefixed(self.prefix)
 
     def results(self, calls: t.Mapping[str, T]) -> dict[str, T]:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Read values of a node's answer with their types; errors name the place of a value of another type (no I/O)."""
+"""Read the values in a node's answer by type; an error names the place of a value of the wrong type (no I/O)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typing as t
 LONGEST_TEXT = 16384
 """Maximum number of characters of an error message or a warning; longer ones are truncated."""
 _NUMBERS = 2**64
-"""Sizes, counts and exit codes of Windows are smaller (docs/wire.md: unsigned numbers of 64 bits)."""
+"""A limit: sizes, counts and exit codes of Windows are smaller (docs/wire.md: unsigned numbers of 64 bits)."""
 
 
 MISREAD = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
@@ -87,7 +87,7 @@ def seconds(value: object, where: str) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise bad(where, "a number of seconds", value)
     if not math.isfinite(value) or not 0 <= value < _NUMBERS:
-        raise BadAnswer(f"{where}: expected a number of seconds from 0 on")
+        raise BadAnswer(f"{where}: expected a finite number of seconds, 0 or more")
     return float(value)
 
 

@@ -100,10 +100,13 @@ def test_what_a_host_needs_is_read_off_its_resources_and_patches(site: Path) -> 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"windows": []}, "bundle_windows: expected some of 2019, 2022, 23H2, 2025, got []"),
+        ({"windows": []}, "bundle_windows: expected at least one of 2019, 2022, 23H2, 2025, got []"),
         (
             {"patches": [{"kb": "KB5999001", "file": "none-such.msu", "sha256": SHA256}]},
-            "file: expected a file on the controller, or patch_source, got 'none-such.msu'",
+            (
+                "file: expected the name of a file on the controller, got 'none-such.msu'. "
+                "Set patch_source if the file is in another folder or on a mirror."
+            ),
         ),
     ],
 )
@@ -224,7 +227,7 @@ def test_what_a_bundle_lacks_is_told_and_the_rest_is_kept(site: Path, monkeypatc
         "public_key": found["public_key"],
         "warnings": ["w1", "w2"],
         "failed": True,
-        "msg": "the bundle is incomplete; everything else is in it:\n- first\n- second",
+        "msg": "the bundle is complete except for these failures:\n- first\n- second",
     }
     assert asked[0]["folder"] == site / "bundle"
     how = {name: asked[0][name] for name in ("parallel", "refresh", "prune", "check_mode")}

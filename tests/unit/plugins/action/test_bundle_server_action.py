@@ -139,13 +139,13 @@ def test_a_server_gets_what_the_options_say(site: Path, monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"port": 65536}, "bundle_port: expected 0 (any free one) to 65535, got 65536"),
-        ({"port": -1}, "bundle_port: expected 0 (any free one) to 65535, got -1"),
+        ({"port": 65536}, "bundle_port: expected 0 (any free port) to 65535, got 65536"),
+        ({"port": -1}, "bundle_port: expected 0 (any free port) to 65535, got -1"),
         (
             {"certificate_key": "/k.pem"},
-            "bundle_certificate: expected both it and bundle_certificate_key, or neither, got nothing",
+            "bundle_certificate: expected a path, because bundle_certificate_key is set, got nothing",
         ),
-        ({"max_age": -1}, "bundle_max_age: expected days, or 0 for any age, got -1"),
+        ({"max_age": -1}, "bundle_max_age: expected a number of days, or 0 for any age, got -1"),
         (
             {"path": "/none/such"},
             "bundle_dir: expected a folder that bundle.yml created, got '/none/such'. There is no such folder.",

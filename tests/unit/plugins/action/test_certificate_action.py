@@ -85,9 +85,9 @@ def test_a_certificate_is_renewed_on_demand_with_more_names(node: Node, tmp_path
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "pins: expected the path of a file, or a connection that trusts a file, got ''"),
-        ({"days": 365}, "days: expected 0 to valid_days, which is 365, got 365"),
-        ({"days": -1}, "days: expected 0 to valid_days, which is 365, got -1"),
+        ({}, "pins: expected the path of a file of certificates, or a connection that has one, got ''"),
+        ({"days": 365}, "days: expected 0 or more, and less than valid_days (365), got 365"),
+        ({"days": -1}, "days: expected 0 or more, and less than valid_days (365), got -1"),
     ],
 )
 def test_a_renewal_that_makes_no_sense_is_refused(node: Node, options: dict[str, t.Any], message: str) -> None:

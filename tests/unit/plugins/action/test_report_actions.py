@@ -315,4 +315,4 @@ def test_unknown_tags_are_refused(tmp_path: Path, tags: list[str], skipped: list
     playbook.write_text("- hosts: all\n", encoding="utf-8")
     if tags == ["x"]:
         found = run(known_tags, {}, {"ansible_run_tags": tags}, path=f"{playbook}:12")
-        assert found["msg"] == "--tags: expected nothing, since play.yml has no tags, got 'x'"
+        assert found["msg"] == "--tags: expected no tags, because play.yml has none, got 'x'"

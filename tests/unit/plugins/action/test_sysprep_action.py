@@ -118,6 +118,6 @@ def test_a_machine_that_stays_up_is_a_failure(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(action, "time", types.SimpleNamespace(monotonic=time.clock, sleep=lambda _: time.sleep(30)))
     with (
         socket.create_server(("127.0.0.1", 0), backlog=100) as port,
-        pytest.raises(NodeError, match="win1: shut down: it is generalized, but still responds after 180 s"),
+        pytest.raises(NodeError, match="win1: shut down: the machine is generalized, but still responds after 180 s"),
     ):
         Listening(port.getsockname()[1]).perform(OPTIONS, NodeSession(t.cast("t.Any", Sealed())))

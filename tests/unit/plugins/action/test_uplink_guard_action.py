@@ -74,7 +74,7 @@ def run(node: GuardedNode, *, check_mode: bool = False, **options: t.Any) -> dic
 @pytest.mark.parametrize("name", ["network_timeout", "settle", "timeout"])
 def test_times_are_zero_or_more(node: GuardedNode, name: str) -> None:
     assert run(node, **{name: 0})["guard"]
-    with pytest.raises(ResourceError, match=f"{name}.*expected seconds, 0 or more"):
+    with pytest.raises(ResourceError, match=f"{name}.*expected 0 or more seconds"):
         run(node, **{name: -1})
 
 
@@ -130,5 +130,5 @@ def test_a_guard_that_is_gone_is_followed_by_another_one(node: GuardedNode) -> N
 
 def test_nothing_is_asked_where_there_was_no_guard(node: GuardedNode) -> None:
     assert run(node, state="absent") == {"changed": False, "guard": {}, "changes": [], "remote_commands": 0}
-    with pytest.raises(ResourceError, match="expected what state present returned"):
+    with pytest.raises(ResourceError, match="expected the guard that state: present returned"):
         run(node, state="absent", guard={"key": "k"})

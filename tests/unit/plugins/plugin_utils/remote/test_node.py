@@ -322,7 +322,7 @@ def test_secrets_are_not_sent_where_ansible_would_leave_them_on_the_node(
 ) -> None:
     monkeypatch.setattr(constants, "DEFAULT_KEEP_REMOTE_FILES", True)
     node, _ = make(machine)
-    with pytest.raises(NodeError, match=r"win-1: apply: ANSIBLE_KEEP_REMOTE_FILES .* expected it unset"):
+    with pytest.raises(NodeError, match=r"win-1: apply: ANSIBLE_KEEP_REMOTE_FILES .* expected false"):
         node.run(Batch(calls=(call,)))
     assert machine.batches == []
     # A user who looks for the error sees everything that is not a secret.

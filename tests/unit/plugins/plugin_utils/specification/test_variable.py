@@ -99,7 +99,7 @@ def test_a_value_becomes_the_declared_type(name: str, value: object, expected: o
         (
             "role_secrets",
             "s3cret",
-            "got (hidden: a text). Extra variables need JSON for that, such as -e '{\"role_secrets",
+            "got (hidden: a text). With --extra-vars, write the list as JSON, such as -e '{\"role_secrets",
         ),
         (
             "role_secrets",
