@@ -17,7 +17,7 @@ from ..wire.messages import Call, Json, Results
 
 _KEY = r"HKLM:\SYSTEM\CurrentControlSet\Control\ComputerName"
 NETBIOS = 15
-"""Maximum length of a NetBIOS name; two nodes with the same first characters collide."""
+"""Maximum length of a NetBIOS name. Nodes whose names share their first 15 characters collide."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -30,7 +30,7 @@ class ComputerName(Resource):
     def __post_init__(self) -> None:
         if not re.fullmatch(r"(?=.*[A-Za-z-])[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?", self.name):
             raise ResourceError(
-                "name", self.name, "expected 1 to 63 letters, digits and hyphens, and no dot: a host name"
+                "name", self.name, "expected a host name without a dot: 1 to 63 letters, digits and hyphens"
             )
 
     def observe(self) -> tuple[Call, ...]:
@@ -47,7 +47,7 @@ class ComputerName(Resource):
         after = {"computer_name": self.name}
         reboot: Reboot = "always"
         if not self._is(names.get("ComputerName")):
-            # Its only warning is that a reboot is needed, which follows anyway.
+            # Rename-Computer only warns that a reboot is needed, which follows anyway.
             parameters: dict[str, Json] = {"NewName": self.name, "Force": True, "WarningAction": "SilentlyContinue"}
             calls = [action("rename", "Rename-Computer", parameters)]
             return update(self, {"computer_name": names.get("ComputerName")}, after, calls, reboot=reboot)
