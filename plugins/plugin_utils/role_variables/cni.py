@@ -16,7 +16,9 @@ class PodNetworkVariables:
     """The pod network."""
 
     plugin: t.Literal["flannel", "cni"] = dataclasses.field(
-        metadata={"hint": "cni_plugin: cni on the Windows hosts leaves any other network to the tool that installs it."}
+        metadata={
+            "hint": "For any other network, set cni_plugin: cni on the Windows hosts, and use that network's own tool."
+        }
     )
     flannel_backend: t.Literal["host-gw", "vxlan"]
     pods_subnet: str

@@ -28,7 +28,7 @@ class CachedArtifactVariables:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ImageStoreVariables:
-    """The store of container images, and the programs that use it."""
+    """The store of container images, and the programs that use this store."""
 
     runtime: t.Literal["containerd", "docker"]
     ctr: str
