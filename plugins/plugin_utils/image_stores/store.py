@@ -94,7 +94,7 @@ class Store(abc.ABC):
         """Return the calls that protect an image from the kubelet's garbage collection; empty if not supported."""
 
     def removable(self, names: t.Sequence[str], images: t.Mapping[str, StoredImage]) -> list[str]:
-        """Return the names to remove explicitly; removing them also removes the others."""
+        """Return those of the names that must be passed to `remove`, because the store removes the others with them."""
         return list(names)
 
     @abc.abstractmethod

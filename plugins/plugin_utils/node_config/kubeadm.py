@@ -98,7 +98,7 @@ def join_configuration(kubernetes_version: str, join: Join) -> str:
 
 
 def _discovery(join: Join) -> dict[str, t.Any]:
-    """Return the section `discovery`, which defines how kubeadm finds the cluster and why it trusts the cluster."""
+    """Return the section `discovery`, which defines how kubeadm finds and authenticates the cluster."""
     if join.discovery_file:
         return {"file": {"kubeConfigPath": _DISCOVERY_PATH}, "tlsBootstrapToken": join.token}
     return {

@@ -31,7 +31,7 @@ BUILDKIT_CONFIG = "C:\\ProgramData\\buildkitd\\buildkitd.toml"
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _PEM = "-----BEGIN CERTIFICATE-----"
 _ANY = "https://_default"
-"""The server of `_default` if the user sets none. It stands for the server of each registry."""
+"""The server of `_default` if the user sets none: it stands for each registry's own server."""
 _HIDDEN = AsItIs("another value")
 """Printed instead of a value that may be secret."""
 _NO_QUOTES = "expected no quotes and no control characters"

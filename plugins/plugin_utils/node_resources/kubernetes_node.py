@@ -139,7 +139,7 @@ def kubelet_service(settings: KubernetesSettings) -> Resource:
         settings: the role's variables.
 
     Returns:
-        A Service resource without a state, because it starts when the node joins.
+        A Service resource without a state, because the service starts when the node joins.
     """
     program = f"{settings.install_dir}\\kubelet.exe"
     logged = [f"-log-file={settings.kubelet_log_file}", *settings.log_rotation, program]
@@ -177,12 +177,12 @@ def to_yaml(configuration: t.Mapping[str, t.Any]) -> str:
 
 
 def _folders(settings: KubernetesSettings) -> list[Resource]:
-    r"""Return the folders of programs and settings that run as SYSTEM, and of the node's key.
+    r"""Return the folders of the programs that run as SYSTEM, of their settings, and of the node's key.
 
-    They are restricted before any file is written there. The exception is C:\var\lib\kubelet\pods, which contains the
-    volumes of pods: containers that run as ContainerUser write to volumes with the rights that Users have there
-    (kubernetes/kubernetes#75049). That folder keeps the access list that Windows gives to folders in C:\. A live node
-    is drained (`disturbs`) before untrusted content, such as a kubelet.exe that a user owns, is moved out of the
+    These folders are restricted before any file is written there. The exception is C:\var\lib\kubelet\pods, which
+    contains the volumes of pods: containers that run as ContainerUser write to volumes with the rights that Users have
+    there (kubernetes/kubernetes#75049). That folder keeps the access list that Windows gives to folders in C:\. A live
+    node is drained (`disturbs`) before untrusted content, such as a kubelet.exe that a user owns, is moved out of the
     restricted folders.
     """
     logs = [ntpath.dirname(settings.kubelet_log_file)] if settings.kubelet_log_file else []

@@ -140,7 +140,7 @@ def source_vip(pod_cidr: str) -> str:
     except ValueError as error:
         raise ValueError(f"pod CIDR {pod_cidr!r} is not a network: {error}") from error
     if network.num_addresses < 8:
-        raise ValueError(f"pod CIDR {pod_cidr} is too small for a Windows node; it needs a /29 or larger")
+        raise ValueError(f"pod CIDR {pod_cidr} is too small for a Windows node, which needs a /29 or larger")
     return str(network.broadcast_address - 1)
 
 

@@ -49,7 +49,7 @@ class _Expression(t.NamedTuple):
 
 
 class OwnTemplates:
-    """Templates values for one host. Each variable is evaluated when it is first read, and then cached.
+    """Evaluates templates for one host. Each variable is evaluated when it is first read, and then cached.
 
     Args:
         variables: variables by name, not templated.
@@ -81,7 +81,7 @@ class OwnTemplates:
         return self._known[name]
 
     def template(self, value: t.Any) -> t.Any:
-        """Return a value as Ansible templates it.
+        """Return the result that Ansible's templating of a value would return.
 
         Args:
             value: the value, not templated.
@@ -89,7 +89,7 @@ class OwnTemplates:
         try:
             return self._evaluated(value)
         except Exception:
-            # Let Ansible evaluate the template again: if it is wrong, Ansible reports the error in its own words.
+            # Let Ansible evaluate the template again, because Ansible reports an error in its own words.
             return self._template(value)
 
     def _evaluated(self, value: t.Any) -> t.Any:
@@ -109,16 +109,16 @@ class OwnTemplates:
         return self._template(value)
 
     def _result(self, expression: _Expression) -> t.Any:
-        # Jinja also reads all names of a template before it evaluates any part of it.
+        # Read all variables before the evaluation, as Jinja does.
         values = {name: self.variable(name) for name in expression.names if name in self._variables}
         return expression.evaluate(values, lookup=self._lookup)
 
     def of_cluster(self, name: str, default: t.Any = "") -> t.Any:
-        """Return a variable of the host or, if it has none, of the first host of the cluster that has it.
+        """Return a variable of the host or, if the host lacks it, of the first host of the cluster that has this variable.
 
         Args:
             name: name of the variable.
-            default: returned if no host has it.
+            default: returned if no host has the variable.
         """
         own = self.variable(name) if name in self._variables else None
         if own is not None:

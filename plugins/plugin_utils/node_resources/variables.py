@@ -27,7 +27,7 @@ class MissingVariableError(KeyError):
 
 
 class Variables:
-    """The variables of a host. Each one is templated, checked and converted when it is first read, and then cached.
+    """The variables of a host. Each variable is templated, checked and converted when it is first read, then cached.
 
     Args:
         variables: variables by name, not templated.

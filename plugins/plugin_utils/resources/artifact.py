@@ -138,7 +138,7 @@ class Artifact(Resource):
         return self.no_log or self._asks
 
     def joined(self, other: t.Self) -> t.Self | None:
-        """Several roles may need the same file; their checksums must not contradict each other."""
+        """Merge the artifacts of two roles that need the same file, unless their checksums contradict each other."""
         if self.path.casefold() != other.path.casefold() or self.custom != other.custom:
             return None
         pins = {pin for pin in (self.sha256, other.sha256) if pin}
@@ -166,7 +166,7 @@ class Artifact(Resource):
 
     @property
     def _asks(self) -> bool:
-        """Whether each run asks the source whether its file has changed."""
+        """Whether each run asks the source if the file there has changed."""
         return self.custom and not self._verified
 
     @property
@@ -288,7 +288,7 @@ class Artifact(Resource):
         return {"sha256": file.get("sha256"), "size": file.get("size"), "source": source}
 
     def downloaded(self, results: Results) -> dict[str, t.Any] | None:
-        """Return hash, size and source of a file that a change downloaded, or None.
+        """Return hash, size and source of the file that a change downloaded; None if it downloaded no file.
 
         Args:
             results: results of the change's calls, by id.

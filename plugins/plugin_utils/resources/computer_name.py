@@ -22,7 +22,7 @@ NETBIOS = 15
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ComputerName(Resource):
-    """The computer name of the node. A change reboots it. Only the first 15 characters of a name are compared."""
+    """The computer name of the node. A change reboots the node. Only the first 15 characters of names are compared."""
 
     type: t.ClassVar[str] = "ComputerName"
     name: str = dataclasses.field(metadata={"help": "The host name, without domain."})

@@ -183,7 +183,7 @@ class ContainerImage(InStore):
         return mine if mine == others else None
 
     def observe(self) -> tuple[Call, ...]:
-        """Return the same calls for all container images, which the engine sends once."""
+        """Return the calls that list the store. They are the same for all images, so the engine sends them once."""
         return self.store.list_calls()
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:

@@ -134,7 +134,7 @@ class Directory(Resource):
     def _close(
         self, acl: str, observed: t.Mapping[str, t.Any], above: t.Sequence[Call], seen: Results
     ) -> Change | None:
-        """Plan the owner and the access list of an existing folder, then its content."""
+        """Plan the changes of an existing folder: owner and access list first, then untrusted content."""
         before: dict[str, t.Any] = {}
         after: dict[str, t.Any] = {}
         calls = [*above]

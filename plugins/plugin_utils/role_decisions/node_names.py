@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decisions of role node_join about names: the node's name, and whether it may have the name that it reports."""
+"""Decisions of role node_join about names: a node's name, and whether the host may use that name."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def resources(
 
 
 def with_join(prepared: t.Iterable[Resource], joined: t.Iterable[Resource]) -> list[Resource]:
-    """Return the resources of a node that has joined. The join has its own version of the kubelet's service.
+    """Return the resources of a joined node. The kubelet's service of the join replaces that of the preparation.
 
     Args:
         prepared: resources of a node before it joins.
