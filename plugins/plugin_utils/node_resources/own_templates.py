@@ -114,7 +114,7 @@ class OwnTemplates:
         return expression.evaluate(values, lookup=self._lookup)
 
     def of_cluster(self, name: str, default: t.Any = "") -> t.Any:
-        """Return a variable of the host or, if the host lacks it, of the first host of the cluster that has this variable.
+        """Return a variable of the host or, if the host lacks it, of the first host of the cluster that has it.
 
         Args:
             name: name of the variable.
