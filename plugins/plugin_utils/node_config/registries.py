@@ -319,7 +319,7 @@ def _all_headers(where: str, given: ServerSettings) -> dict[str, str]:
     if username is None and given.password is None:
         return headers
     if not username or given.password is None or ":" in username:
-        raise ResourceError(where, _HIDDEN, "expected both password and username, without a colon in the username")
+        raise ResourceError(where, _HIDDEN, "expected both password and username, and no colon in the username")
     if any(name.casefold() == "authorization" for name in headers):
         raise ResourceError(where, AsItIs("both"), "expected either username and password or a header Authorization")
     login = base64.b64encode(f"{username}:{given.password}".encode()).decode()

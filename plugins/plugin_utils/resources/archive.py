@@ -106,7 +106,7 @@ class Archive(Resource):
                 )
         for member, new in self.renames.items():
             if member not in self.members:
-                raise ResourceError("renames", member, "expected a name that members contains")
+                raise ResourceError("renames", member, "expected a name that is listed in members")
             if not _inside(new) or len(_parts(new)) != 1:
                 raise ResourceError("renames", new, "expected a file name")
         for file in self.check:

@@ -115,7 +115,7 @@ class Artifact(Resource):
         sums = [self.checksum_url, *(site.checksum_url for site in self.sites)]
         for url in (*self.urls, *(site.url for site in self.sites), *(url for url in sums if url)):
             if not curl.is_url(url):
-                raise ResourceError("urls", redact_url(url), f"expected a URL with {' or '.join(curl.SCHEMES)}")
+                raise ResourceError("urls", redact_url(url), "expected a URL with http, https or file")
         given = [way for way in ("sha256", "sha512", "checksum_url") if getattr(self, way)]
         if len(given) > 1:
             raise ResourceError(given[1], AsItIs("both"), f"expected either {' or '.join(given[:2])}")

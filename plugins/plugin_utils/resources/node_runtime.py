@@ -70,7 +70,7 @@ class NodeRuntime(Resource):
             self.name,
             f"expected {current}, which this node already uses in its cluster",
             "Drain the node, remove it from the cluster (kubeadm reset) and run again, or set container_runtime to "
-            f"{current} for it.",
+            f"{current} for this node.",
         )
 
     def _endpoint(self, seen: Results) -> str:
