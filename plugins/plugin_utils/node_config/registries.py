@@ -136,7 +136,7 @@ def docker_files(registries: t.Sequence[RegistryConfig], config_dir: str = DOCKE
             )
         for text in server.ca:
             if _PEM not in text:
-                raise ResourceError(f"{where}.ca", text, "expected the certificate itself in PEM with Docker")
+                raise ResourceError(f"{where}.ca", text, "expected the certificate's text in PEM for Docker")
         if server.ca:
             path = f"{DOCKER_CERTS}\\{_docker_folder(registry.host)}\\ca.crt"
             files.append({"type": "File", "name": path, "content": "\n".join(server.ca)})

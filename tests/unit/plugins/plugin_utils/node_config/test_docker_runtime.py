@@ -74,7 +74,7 @@ def test_a_node_that_has_joined_keeps_its_runtime(told: dict[str, str], current:
     with pytest.raises(
         ResourceError,
         match=f"expected {current}, which this node already uses in its cluster.*Drain the node.*kubeadm reset.*"
-        f"to {current} for it",
+        f"to {current} for this node",
     ):
         planned(runtime(other), **seen(**told))  # type: ignore[arg-type]
 
