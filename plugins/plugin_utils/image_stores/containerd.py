@@ -184,7 +184,7 @@ def _retried(call: Call, how: TransferOptions) -> Call:
 def _tree(text: str) -> list[dict[str, int]]:
     """Return the layers (bytes by digest) of each manifest that `ctr images inspect` found in the store.
 
-    A line of its tree is `TYPE @DIGEST (N bytes)`; entries for other platforms have no children (containerd
+    A line of the command's output is `TYPE @DIGEST (N bytes)`; entries for other platforms have no children (containerd
     pkg/display/manifest_printer.go).
     """
     manifests: list[dict[str, int]] = []

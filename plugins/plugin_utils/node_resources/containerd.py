@@ -29,7 +29,7 @@ class ContainerdSettings(ContainerdVariables):
 
     @property
     def registry_config_dir(self) -> str:
-        """Folder with one folder per registry."""
+        """Folder that contains a subfolder for each registry."""
         return f"{self.install_dir}\\certs.d"
 
 

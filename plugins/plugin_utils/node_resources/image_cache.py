@@ -177,7 +177,7 @@ def _pulled(settings: ImageSettings) -> list[Resource]:
 
 
 def _built(settings: ImageSettings) -> list[Resource]:
-    """Return the images that the node builds: pause for an Insider build of Windows, and the site's test images."""
+    """Return the images that the node builds: the pause image for an Insider build of Windows, and test images."""
     pause = {
         "name": settings.pause,
         "build_args": {"BASE": settings.nano_server_name, "PAUSE": settings.pause_source},

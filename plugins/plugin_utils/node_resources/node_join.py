@@ -173,7 +173,8 @@ def kube_proxy_configuration(node: JoinedNode) -> dict[str, t.Any]:
 def reserved_address(node: JoinedNode) -> Resource:
     """Return the file that reserves kube-proxy's source address in host-local.
 
-    host-local stores a reserved address as a file of that name (containernetworking/plugins, ipam/host-local).
+    host-local stores each reserved address as a file whose name is the address (containernetworking/plugins,
+    ipam/host-local).
 
     Args:
         node: the node.

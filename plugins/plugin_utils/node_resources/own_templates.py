@@ -81,7 +81,7 @@ class OwnTemplates:
         return self._known[name]
 
     def template(self, value: t.Any) -> t.Any:
-        """Return the result that Ansible's templating of a value would return.
+        """Evaluate the templates in a value, with the same result as Ansible.
 
         Args:
             value: the value, not templated.

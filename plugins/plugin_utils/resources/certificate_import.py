@@ -24,7 +24,7 @@ from ..wire.messages import Call, Json, Results
 
 _PEM = re.compile(r"-----BEGIN CERTIFICATE-----(.+?)-----END CERTIFICATE-----", re.DOTALL)
 _STORES = "HKLM:\\SOFTWARE\\Microsoft\\SystemCertificates"
-"""Registry keys of the stores: https://learn.microsoft.com/windows/win32/seccrypto/system-store-locations"""
+"""Registry key of the machine's stores (learn.microsoft.com/windows/win32/seccrypto/system-store-locations)."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

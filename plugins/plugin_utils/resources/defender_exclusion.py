@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Exclusions of Microsoft Defender."""
+"""Exclusions from scans of Microsoft Defender."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from ..wire.messages import Call, Results
 
 _PROPERTIES = {"paths": "ExclusionPath", "processes": "ExclusionProcess", "extensions": "ExclusionExtension"}
 _OFF = "0x800106ba"
-"""Errors if Defender's service does not run, because of a policy or another product; no exclusion is needed then."""
+"""The error code that means that Defender's service does not run, because of a policy or another product. Then no
+exclusion is needed."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

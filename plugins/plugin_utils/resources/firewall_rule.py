@@ -14,7 +14,7 @@ from ..windows.windows_info import WindowsInfo
 from ..wire.calls import action, query
 from ..wire.messages import Call, Input, Json, Results
 
-# The property's name in New-NetFirewallRule, and in the objects of Get-NetFirewallRule and the filters.
+# The name of each property in New-NetFirewallRule, and in the results of Get-NetFirewallRule and the filters.
 _PARAMETERS = {
     "display_name": "DisplayName",
     "description": "Description",

@@ -218,7 +218,7 @@ class ScheduledTask(Resource):
 
 
 def _one(value: t.Any) -> t.Any:
-    """Return the value of a property of a task's actions, which PowerShell returns as a list: usually one value."""
+    """Return a property of the task's actions as one value. PowerShell returns a list with a value for each action."""
     if isinstance(value, (list, tuple)):
         return value[0] if len(value) == 1 else ", ".join(map(str, value)) or None
     return value
@@ -252,7 +252,7 @@ def _minutes(text: str) -> float | None:
 def _triggers(task: t.Mapping[str, t.Any]) -> list[str]:
     """Return the triggers as `Trigger.text` does.
 
-    The lists of times and days have no entries for triggers without them, so entries are assigned in order.
+    A trigger without a time or days has no entry in the lists of times and days, so entries are assigned in order.
     """
     kinds = [_CLASSES.get(str(name), str(name)) for name in _many(task.get("Triggers.CimClass.CimClassName"))]
     starts = iter(str(start) for start in _many(task.get("Triggers.StartBoundary")))

@@ -71,7 +71,7 @@ class UnlistedRegistries(Resource):
         return update(self, {"listed": sorted(noted)}, {"listed": sorted(set(self.keep))}, calls)
 
     def _remove(self, names: t.Sequence[str]) -> t.Iterator[Call]:
-        # Remove the whole folder: because of an empty one, containerd would not use `_default`
+        # Remove the whole folder. If an empty folder stayed, containerd would use it instead of `_default`
         # (core/remotes/docker/config: HostDirFromRoot).
         paths: list[Json] = [f"{self.folder}\\{name}" for name in names]
         yield query("look", "@read-file", {"paths": paths}, select=("path", "exists"), on_error="stop")

@@ -13,7 +13,7 @@ from .shared import DownloadVariables
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PodNetworkVariables:
-    """The pod network."""
+    """The variables of the pod network."""
 
     plugin: t.Literal["flannel", "cni"] = dataclasses.field(
         metadata={
@@ -27,7 +27,7 @@ class PodNetworkVariables:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CniProgramVariables:
-    """The CNI plugins and the programs of flannel."""
+    """The variables of the CNI plugins and of flannel's programs."""
 
     plugins_version: str
     plugins_url: str = dataclasses.field(metadata=SECRET)

@@ -12,7 +12,7 @@ from ..specification.describe import SECRET
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DownloadVariables:
-    """The sources of a role's artifacts."""
+    """The variables of the sources of a role's artifacts."""
 
     artifact_cache: str
     artifact_mirror: str = dataclasses.field(metadata=SECRET)
@@ -21,7 +21,7 @@ class DownloadVariables:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ServiceProxyVariables:
-    """The proxy of a role's services and downloads."""
+    """The variables of the proxy for a role's services and downloads."""
 
     http_proxy: str = dataclasses.field(metadata=SECRET)
     https_proxy: str = dataclasses.field(metadata=SECRET)
