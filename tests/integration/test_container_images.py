@@ -292,7 +292,7 @@ def test_pulls_run_side_by_side_as_many_as_are_wanted(machines: Machines) -> Non
         ({"images": [{"name": PAUSE, "digest": "x"}]}, "sha256:"),
         ({"images": [PAUSE, {"name": "r.example/a:1", "aliases": [PAUSE]}]}, "expected each name once"),
         ({"images": [PAUSE], "registries": {"https://r": {}}}, "no node was touched: registries: expected a host"),
-        ({"images": [PAUSE], "registries": {"r": {"password": SECRET}}}, "expected both username"),
+        ({"images": [PAUSE], "registries": {"r": {"password": SECRET}}}, "expected both password and username"),
         ({"images": [PAUSE], "parallel": 0}, "parallel"),
         ({"images": [PAUSE], "keep": ["x"], "prune": True}, "keep"),
         (

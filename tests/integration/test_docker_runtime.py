@@ -193,7 +193,7 @@ def test_a_node_is_switched_after_its_reset_only(mixed: tuple[Site, PlayRun]) ->
     site, _ = mixed
     before = state_of(site.machine("moby"))
     run = site.run("site.yml", "--limit", "moby", variables={"container_runtime": "containerd"}).expect(2)
-    assert "expected docker, with which this node has joined its cluster" in run.messages("moby")
+    assert "expected docker, which this node already uses in its cluster" in run.messages("moby")
     # The checks for whether it has joined, and for its state.
     assert site.counters("moby")["remote_commands"] == 2
     assert state_of(site.machine("moby")) == before

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Archives of container images: find the one for the node's Windows, and import it into the store.
+"""Archives of container images: choose the archive for the node's version of Windows, and import it into the store.
 
 A downloaded archive is removed after its import, because a cache of archives would need the disk space twice.
 """
@@ -26,37 +26,40 @@ FOLDER = f"{TRUSTED_FOLDER}\\images"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ImageArchive:
-    """A downloadable archive."""
+    """An archive of a container image, and where to download it."""
 
-    url: str = dataclasses.field(metadata={"help": "Its URL; a `file:` URL names a file on the node.", "secret": True})
-    sha256: str = dataclasses.field(metadata={"help": "Its SHA-256."})
-    size: int | None = dataclasses.field(default=None, metadata={"help": "Its size in bytes."})
+    url: str = dataclasses.field(
+        metadata={"help": "The archive's URL. A `file:` URL names a file on the node.", "secret": True}
+    )
+    sha256: str = dataclasses.field(metadata={"help": "The archive's SHA-256."})
+    size: int | None = dataclasses.field(default=None, metadata={"help": "The archive's size in bytes."})
     windows: tuple[str, ...] = dataclasses.field(
-        default=(), metadata={"help": "Versions of Windows Server that can run its image; empty: any."}
+        default=(), metadata={"help": "Versions of Windows Server that can run the image. With an empty list, all can."}
     )
     ignore_revocation: bool = dataclasses.field(
-        default=False, metadata={"help": "Do not ask whether the server's certificate was revoked."}
+        default=False, metadata={"help": "Whether to skip the check if the server's certificate was revoked."}
     )
 
     def __post_init__(self) -> None:
         if not curl.is_url(self.url):
-            raise ResourceError("url", redact_url(self.url), "expected a URL (http, https, file)")
+            raise ResourceError("url", redact_url(self.url), "expected a URL with http, https or file")
         if len(self.sha256) != 64 or any(letter not in "0123456789abcdefABCDEF" for letter in self.sha256):
             raise ResourceError("sha256", self.sha256, "expected 64 hexadecimal digits")
 
 
 def supported_archive(archives: t.Sequence[ImageArchive], windows: WindowsInfo) -> ImageArchive | None:
-    """Return the first archive with an image that this Windows can run."""
+    """Return the first archive with an image that this version of Windows can run."""
     version = windows.nearest_version
     return next((archive for archive in archives if not archive.windows or version in archive.windows), None)
 
 
 def fetched(archive: ImageArchive, store: Store, how: TransferOptions, name: str) -> tuple[Call, ...]:
     """Return the calls that download, verify, import and remove an archive."""
-    # The name depends on content and image: images in one archive must not remove each other's file.
+    # The file's name depends on the archive and on the image, because images from the same archive must not remove each
+    # other's file.
     key = hashlib.sha256(f"{archive.sha256.lower()} {name}".encode()).hexdigest()[:24]
     path = f"{FOLDER}\\{key}.tar"
-    # A file: URL refers to this machine, so no proxy is used.
+    # Use no proxy: a `file:` URL names a file on the node, so that none is needed.
     route = curl.DownloadRoute(no_proxy=("*",), ignore_revocation=archive.ignore_revocation)
     download = curl.download("download", archive.url, f"{path}.part", route, timeout=how.timeout)
     commit = {"path": f"{path}.part", "destination": path, "sha256": archive.sha256.lower()}

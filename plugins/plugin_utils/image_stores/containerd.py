@@ -5,7 +5,7 @@
 Pulls use CRI (`crictl pull`), because containerd then reads certs.d, uses the proxies of its service and drops unpacked
 layers (discard_unpacked_layers). `ctr images pull` ignores that setting and reads certs.d only with --hosts-dir
 (containerd docs/hosts.md; cmd/ctr/commands/images/pull.go); golden images would be half as large again. ctr does what
-CRI does not offer: list, check, tag, label, import, remove.
+CRI does not offer: list, check, tag, label, import and remove images.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MANAGED = "io.cri-containerd.image=managed"
 _NAMESPACE = "k8s.io"
 _PART = re.compile(r"(\S+) @(sha256:[0-9a-f]{64}) \((\d+) bytes\)")
 SIZES = "winkube-sizes"
-"""The namespace for reading sizes from registries; it is never removed and never has containers."""
+"""The namespace in which sizes are read from registries. It is never removed, and never contains containers."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -37,14 +37,14 @@ class ContainerdStore(Store):
     ctr: str
     crictl: str
     endpoint: str
-    """CRI endpoint: npipe:////./pipe/containerd-containerd."""
+    """The CRI endpoint, such as npipe:////./pipe/containerd-containerd."""
     path: str
     hosts_dir: str | None = None
-    """Folder of hosts.toml files for ctr's own requests; containerd has its own setting."""
+    """Folder of hosts.toml files for ctr's own requests. For pulls, containerd has its own setting."""
     environment: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def list_calls(self) -> tuple[Call, ...]:
-        # `list` has the labels, and `check` shows what is unpacked: an interrupted pull may leave a name.
+        # `list` prints labels. `check` shows which images are unpacked: an interrupted pull may leave only a name.
         return (self._question("images", "images", "list"), self._question("check", "images", "check"))
 
     def read(self, seen: Results) -> dict[str, StoredImage]:
@@ -77,7 +77,8 @@ class ContainerdStore(Store):
         listed, ps_result = seen.get("containers"), seen.get("ps")
         if listed is None or ps_result is None or not (listed.ok and ps_result.ok):
             return None
-        # ctr also lists sandboxes, by the name of their pause image; CRI reports what the name meant at their start.
+        # ctr also lists sandboxes, with the name of their pause image. CRI reports the image with which each container
+        # started, even if the name refers to another image now.
         names = {columns[1] for line in listed.stdout.splitlines()[1:] if len(columns := line.split()) > 1}
         try:
             for container in json.loads(ps_result.stdout or "{}").get("containers") or ():
@@ -93,14 +94,15 @@ class ContainerdStore(Store):
         return _retried(self._cri("pull", "pull", reference), how)
 
     def load(self, path: str, how: TransferOptions) -> tuple[Call, ...]:
-        # Only `import --local` can drop unpacked layers, and only since 1.7; 1.6 has the plain form.
+        # Only `import --local` can discard unpacked layers, and only since containerd 1.7. If it fails, the second call
+        # imports without that option.
         lean = self._ctr("load-lean", "images", "import", "--local", "--discard-unpacked-layers", path)
         lean = dataclasses.replace(lean, timeout=how.timeout, long=True, parallel=how.parallel, on_error="continue")
         plain = dataclasses.replace(lean, id="load", arguments=("-n", _NAMESPACE, "images", "import", path))
         return lean, dataclasses.replace(plain, unless=("load-lean",), on_error="stop", parallel=None)
 
     def check(self, reference: str) -> tuple[Call, ...]:
-        # Labelling is the only command of all versions that fails for an unknown name and changes nothing else.
+        # `images label` is the only command in all versions that fails for an unknown name and changes nothing else.
         return (self._ctr("check", "images", "label", reference, _MANAGED),)
 
     def tag(self, call_id: str, reference: str, names: t.Sequence[str]) -> tuple[Call, ...]:
@@ -110,7 +112,7 @@ class ContainerdStore(Store):
         return (self._ctr("pin", "images", "label", reference, PINNED),)
 
     def remove(self, names: t.Sequence[str]) -> tuple[Call, ...]:
-        # --sync: the disk space is free when the call ends.
+        # With --sync, the disk space is free when the call ends.
         return (self._ctr("remove", "images", "remove", "--sync", *names),)
 
     def push(self, reference: str, how: TransferOptions) -> Call:
@@ -119,14 +121,14 @@ class ContainerdStore(Store):
         return _retried(dataclasses.replace(call, environment=dict(self.environment)), how)
 
     def ask_size(self, reference: str) -> tuple[Call, ...]:
-        # A separate namespace keeps these names out of the kubelet's store. `remove --sync` is not used, because it
-        # collects garbage at once, including what an interrupted pull would resume (containerd core/metadata: an ingest
-        # lives as long as its pull's lease, or until the next collection).
+        # A separate namespace keeps these names out of the kubelet's store. Do not use `remove --sync`, because it
+        # collects garbage at once, including content that an interrupted pull would resume (containerd core/metadata:
+        # an ingest lives as long as its pull's lease, or until the next collection).
         hosts = ("--hosts-dir", self.hosts_dir) if self.hosts_dir else ()
         asked = (
             ("fetch", ("content", "fetch", "--metadata-only", *hosts, reference), ()),
             ("size", ("images", "list", f"name=={reference}"), ("fetch",)),
-            # Since 2.0; older versions have no such command and report only the total size.
+            # `images inspect` exists since containerd 2.0. For older versions, only the total size is known.
             ("layers", ("images", "inspect", reference), ("fetch",)),
             ("forget", ("images", "remove", reference), ("size",)),
         )
@@ -150,7 +152,8 @@ class ContainerdStore(Store):
         inspected = seen.get("layers")
         manifests = _tree(inspected.stdout) if inspected is not None and inspected.ok else []
         if len(manifests) > 1:
-            # Newer versions of Windows run containers of older ones; the size shows which one is used.
+            # Newer versions of Windows can run images of older versions, so several manifests may match. The total size
+            # shows which one containerd uses.
             whole = self.read_size(seen, build)
             manifests.sort(key=lambda layers: abs(sum(layers.values()) - (whole or 0)))
         return manifests[0] if manifests else {}
@@ -181,7 +184,7 @@ def _retried(call: Call, how: TransferOptions) -> Call:
 def _tree(text: str) -> list[dict[str, int]]:
     """Return the layers (bytes by digest) of each manifest that `ctr images inspect` found in the store.
 
-    A line of its tree is `TYPE @DIGEST (N bytes)`; entries for other platforms have no children (containerd
+    A line of the command's output is `TYPE @DIGEST (N bytes)`; entries for other platforms have no children (containerd
     pkg/display/manifest_printer.go).
     """
     manifests: list[dict[str, int]] = []
@@ -194,9 +197,9 @@ def _tree(text: str) -> list[dict[str, int]]:
 
 
 def _unpacked(result: CallResult | None) -> dict[str, bool]:
-    """Return the names that `ctr images check` lists, and whether each is unpacked for this node.
+    """Return the names that `ctr images check` lists, and whether each image is unpacked for this node.
 
-    The command fails, after it has printed the table, if it cannot check one of them.
+    If the command cannot check an image, it fails only after it has printed the table, so its output is still used.
     """
     lines = result.stdout.splitlines() if result is not None else []
     return {

@@ -3,7 +3,7 @@
 """Docker's image store, through docker.exe.
 
 Sources: docs.docker.com/reference/cli/docker/image/ls, …/image/pull, …/manifest/inspect.
-Docker has no pins: the kubelet's garbage collection spares only its own pause image.
+Docker cannot pin images: the kubelet's garbage collection keeps only the kubelet's own pause image.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _NONE = "<none>"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DockerStore(Store):
-    """The image store of Docker."""
+    """Docker's image store."""
 
     docker: str
     path: str
     config_dir: str | None = None
-    """Folder of the `config.json` with credentials."""
+    """Folder of the `config.json` with credentials of registries."""
 
     def list_calls(self) -> tuple[Call, ...]:
         return (self._question("images", "image", "ls", "--digests", "--no-trunc", "--format", "{{json .}}"),)
@@ -76,7 +76,7 @@ class DockerStore(Store):
         return (self._docker("check", "image", "inspect", "--format", "{{.Id}}", reference),)
 
     def tag(self, call_id: str, reference: str, names: t.Sequence[str]) -> tuple[Call, ...]:
-        # `docker tag` accepts only one name at a time.
+        # `docker tag` accepts only one name.
         return tuple(
             self._docker(call_id if len(names) == 1 else f"{call_id}-{number}", "tag", reference, name)
             for number, name in enumerate(names)
@@ -86,7 +86,7 @@ class DockerStore(Store):
         return ()
 
     def removable(self, names: t.Sequence[str], images: t.Mapping[str, StoredImage]) -> list[str]:
-        # Names by digest are removed with the last tag; Docker then reports that there is no such image.
+        # Docker removes names that contain a digest together with the last tag, so removing them again would fail.
         tagged = {images[name].identity for name in names if "@" not in name}
         return [name for name in names if "@" not in name or images[name].identity not in tagged]
 
@@ -141,7 +141,7 @@ class DockerStore(Store):
 
 
 def _rows(result: CallResult | None) -> list[dict[str, t.Any]] | None:
-    """Return one JSON object per line, or None if Docker did not respond."""
+    """Return the JSON object of each line of the output, or None if Docker did not respond."""
     if result is None or not result.ok:
         return None
     rows = []

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The interface of a runtime's image store, which containerd and Docker implement.
 
-The two stores share nothing: an image in one is not visible in the other.
+The stores of containerd and Docker share no images.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ manifest and 5 GB in `docker image ls`, windows/nanoserver 120 MB and 300 MB."""
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class StoredImage:
-    """A name in a store."""
+    """An image in a store, under one of its names."""
 
     identity: str
-    """What all names of an image share: the digest (containerd) or the id (Docker)."""
+    """The digest (containerd) or the id (Docker), which is the same for all names of an image."""
     digests: frozenset[str] = frozenset()
-    """Digests of the image in registries; empty for images from an archive or a build in Docker."""
+    """Digests of the image in registries. In Docker, images from archives or builds have none."""
     labels: frozenset[str] = frozenset()
-    """Labels of the name (containerd), as `name=value`."""
+    """Labels as `name=value`, which each name has separately (containerd only)."""
     size: int | None = None
     """Size in bytes, as the store reports it."""
     complete: bool = True
@@ -43,7 +43,7 @@ class StoredImage:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TransferOptions:
-    """Options of a pull or push."""
+    """Options of a pull, import or push."""
 
     retries: int = 3
     delay: float = 10.0
@@ -52,70 +52,70 @@ class TransferOptions:
 
 
 class Store(abc.ABC):
-    """A runtime's image store: makes calls and reads their results (no I/O)."""
+    """A runtime's image store: builds the calls, and interprets their results (no I/O)."""
 
     path: str
     """A folder on the volume that stores the images."""
 
     @abc.abstractmethod
     def list_calls(self) -> tuple[Call, ...]:
-        """Return the calls that list the store; they are the same for all images, so the engine sends them once."""
+        """Return the calls that list the store. They are the same for all images, so the engine sends them once."""
 
     @abc.abstractmethod
     def read(self, seen: Results) -> dict[str, StoredImage]:
-        """Return the names in the store, by reference; none if the runtime does not respond or does not exist yet."""
+        """Return the images in the store, by reference; empty if the runtime does not respond or is not installed."""
 
     @abc.abstractmethod
     def container_calls(self) -> tuple[Call, ...]:
-        """Return the calls that list what containers use."""
+        """Return the calls that list the images that containers use."""
 
     @abc.abstractmethod
     def in_use(self, seen: Results, images: t.Mapping[str, StoredImage]) -> frozenset[str] | None:
-        """Return the identities that containers use, running or not; None if unknown."""
+        """Return the identities of images that containers use, whether they run or not; None if unknown."""
 
     @abc.abstractmethod
     def pull(self, reference: str, how: TransferOptions) -> Call:
-        """Return the call `pull`."""
+        """Return the call that pulls an image; its id is `pull`."""
 
     @abc.abstractmethod
     def load(self, path: str, how: TransferOptions) -> tuple[Call, ...]:
-        """Return the calls that import an archive on the node; the last one is `load`."""
+        """Return the calls that import an archive on the node. The id of the last one is `load`."""
 
     @abc.abstractmethod
     def check(self, reference: str) -> tuple[Call, ...]:
-        """Return the calls that fail unless the store has this name."""
+        """Return the calls that check whether the store has this name, and fail if not."""
 
     @abc.abstractmethod
     def tag(self, call_id: str, reference: str, names: t.Sequence[str]) -> tuple[Call, ...]:
-        """Return the calls that add names, even if these refer to other images now."""
+        """Return the calls that add names to an image, even if the names refer to other images so far."""
 
     @abc.abstractmethod
     def pin(self, reference: str) -> tuple[Call, ...]:
-        """Return the calls that protect an image from the kubelet's garbage collection; none if unsupported."""
+        """Return the calls that protect an image from the kubelet's garbage collection; empty if not supported."""
 
     def removable(self, names: t.Sequence[str], images: t.Mapping[str, StoredImage]) -> list[str]:
-        """Return the names whose removal removes all of the names."""
+        """Return those of the names that must be passed to `remove`, because the store removes the others with them."""
         return list(names)
 
     @abc.abstractmethod
     def remove(self, names: t.Sequence[str]) -> tuple[Call, ...]:
-        """Return the calls that remove names, and the content that no other name uses."""
+        """Return the calls that remove names, together with content that no other name uses."""
 
     @abc.abstractmethod
     def push(self, reference: str, how: TransferOptions) -> Call:
-        """Return the call `push`."""
+        """Return the call that pushes an image to its registry; its id is `push`."""
 
     @abc.abstractmethod
     def ask_size(self, reference: str) -> tuple[Call, ...]:
-        """Return the calls that read the size of an image from the registry, without its layers."""
+        """Return the calls that read the size of an image from its registry, without downloading layers."""
 
     @abc.abstractmethod
     def read_size(self, seen: t.Mapping[str, CallResult], build: int) -> int | None:
-        """Return the bytes to download, or None if unknown."""
+        """Return the number of bytes to download, or None if unknown."""
 
     @abc.abstractmethod
     def read_layers(self, seen: t.Mapping[str, CallResult], build: int) -> t.Mapping[str, int]:
-        """Return the bytes of each layer, by digest; empty if only the total or nothing is known."""
+        """Return the size of each layer in bytes, by digest; empty if the sizes of single layers are unknown."""
 
 
 def names_of(identity: str, images: t.Mapping[str, StoredImage]) -> list[str]:
@@ -124,14 +124,14 @@ def names_of(identity: str, images: t.Mapping[str, StoredImage]) -> list[str]:
 
 
 def size_of(number: str, unit: str) -> int | None:
-    """Return the bytes of a printed size such as `98.3`, `MiB`."""
+    """Return a size in bytes from a printed number and unit, such as `98.3` and `MiB`."""
     try:
         return int(float(number) * _UNITS[unit])
     except (KeyError, ValueError):
         return None
 
 
-# Error messages of runtimes and their meaning: containerd core/remotes/docker, moby distribution.
+# Patterns of the runtimes' error messages (containerd core/remotes/docker, moby distribution), and explanations.
 _MEANINGS = (
     (
         r"no match for platform|no matching manifest|does not match the (specified|host) platform",
@@ -147,7 +147,7 @@ _MEANINGS = (
     ),
     (
         r"x509|certificate (has expired|signed by unknown)|tls:",
-        "the registry's certificate is not trusted; add a private authority to `ca` of its entry in `registries`",
+        "the registry's certificate is not trusted; add a private authority to `ca` of the registry in `registries`",
     ),
     (r"not enough space|no space left|disk is full", "the disk is full"),
     (r"unexpected (commit )?digest|layer verification failed", "the downloaded content does not match its digest"),
@@ -157,5 +157,5 @@ _MEANINGS = (
 
 
 def meaning(message: str) -> str | None:
-    """Return the meaning of a runtime's error message in one sentence, or None if unknown."""
+    """Explain a runtime's error message in one sentence; return None for an unknown message."""
     return next((text for pattern, text in _MEANINGS if re.search(pattern, message, re.IGNORECASE)), None)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Containerd's configuration for Windows, in the format of its version (2, 3 or 4)."""
+"""containerd's configuration for Windows, in format version 2, 3 or 4, depending on containerd's version."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from . import toml
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ContainerdConfig:
-    """Settings of containerd; all others keep their defaults."""
+    """Settings of containerd. Settings that are not listed here keep their defaults."""
 
     sandbox_image: str
-    """Reference of the pause image; always set, because containerd 1.6 to 2.2 use older defaults."""
+    """Reference of the pause image. It is always set, because containerd 1.6 to 2.2 use older images by default."""
     cni_bin_dir: str
     cni_conf_dir: str
     registry_config_dir: str
-    """Folder of HOST\\hosts.toml files."""
+    """Folder with a file HOST\\hosts.toml for each registry."""
     root: str
     state: str
     discard_unpacked_layers: bool = True
-    """Drop compressed layers once they are unpacked, which saves gigabytes in an image."""
+    """Delete compressed layers after they are unpacked, which saves gigabytes in the image of a machine."""
 
 
 def render(version: str, settings: ContainerdConfig) -> str:
-    """Return containerd's `config.toml`.
+    """Return the content of containerd's `config.toml`.
 
     Args:
         version: containerd's version, such as `2.3.7`.

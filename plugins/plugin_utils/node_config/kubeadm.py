@@ -17,18 +17,19 @@ from ..wire.calls import action, query
 from ..wire.messages import Call, Input, Json, Observation
 
 DISCOVERY = f"{node_paths.PROGRAM_DATA}\\discovery.conf"
-"""A kubeconfig without credentials that locates the cluster while kubeadm runs."""
+"""A kubeconfig without credentials, from which kubeadm reads the address of the cluster."""
 _DISCOVERY_PATH = "/ProgramData/winkube/discovery.conf"
-"""The path of the same file for kubeadm, without the drive: kubeadm would read `C:` as the scheme of a URL and refuse
-it (cmd/kubeadm/app/apis/kubeadm/validation, ValidateDiscoveryKubeConfigPath)."""
+"""The path of DISCOVERY without the drive, for kubeadm, which would refuse `C:` as the scheme of a URL
+(cmd/kubeadm/app/apis/kubeadm/validation, ValidateDiscoveryKubeConfigPath)."""
 _PRIVATE_FOLDERS = (node_paths.KUBERNETES, node_paths.KUBELET_PKI)
-"""Folders in which kubeadm and the kubelet keep the token and the node's key. Older images left them open."""
+"""Folders in which kubeadm and the kubelet keep the token and the node's key. Older images do not restrict them."""
 _KEY = f"{node_paths.KUBELET_PKI}\\kubelet-client.key.tmp"
-"""The key for which a kubelet has no certificate yet. The kubelet would use it again and find its former request, made
-with another run's token (kubernetes/kubernetes, pkg/kubelet/certificate/bootstrap: LoadClientCert)."""
+"""A key for which a kubelet requested a certificate but received none. The kubelet would use this key again and find
+the former request, which was made with another run's token (kubernetes/kubernetes,
+pkg/kubelet/certificate/bootstrap: LoadClientCert)."""
 _CA = f"{node_paths.KUBERNETES}\\pki\\ca.crt"
 LEFTOVERS = (node_paths.JOIN_CONFIGURATION, node_paths.BOOTSTRAP_KUBELET_CONF)
-"""Files with the token that stay if a machine goes down while kubeadm runs; the role node_join removes them."""
+"""Files with the token. They stay if a machine goes down while kubeadm runs; the role node_join then removes them."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -45,20 +46,20 @@ class Join:
     """The settings of a join."""
 
     api_server: str
-    """Control plane endpoint, `host:port`."""
+    """The control plane endpoint as `host:port`."""
     token: str
     ca_cert_hashes: tuple[str, ...]
-    """`sha256:…` of the cluster CA's public key."""
+    """Hashes of public keys of the cluster's CA, as `sha256:…`."""
     discovery_file: bool = False
-    """Whether kubeadm finds the cluster by the file DISCOVERY instead of the ConfigMap cluster-info at `api_server`.
-    It then uses the endpoint that the file or the ConfigMap names (cmd/kubeadm/app/discovery)."""
+    """Whether kubeadm finds the cluster with the file DISCOVERY instead of the ConfigMap cluster-info at `api_server`.
+    kubeadm then continues with the endpoint in that file or ConfigMap (cmd/kubeadm/app/discovery)."""
     node_name: str
     cri_socket: str = node_paths.CONTAINERD_PIPE
     kubelet_extra_args: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     taints: tuple[t.Mapping[str, str], ...] = ()
     ignore_preflight_errors: tuple[str, ...] = ()
     timeouts: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """kubeadm's timeouts by name (v1beta4); v1beta3 has only `discovery`."""
+    """kubeadm's timeouts by their names in v1beta4. v1beta3 has only `discovery`."""
 
 
 def join_configuration(kubernetes_version: str, join: Join) -> str:
@@ -77,7 +78,7 @@ def join_configuration(kubernetes_version: str, join: Join) -> str:
             if api == "v1beta3"
             else [{"name": name, "value": value} for name, value in join.kubelet_extra_args.items()]
         )
-    # A missing list of taints means none for a worker; an empty list is explicit.
+    # Always write the taints: without the list, kubeadm would choose them, which for a worker means no taints.
     registration["taints"] = [dict(taint) for taint in join.taints]
     if join.ignore_preflight_errors:
         registration["ignorePreflightErrors"] = list(join.ignore_preflight_errors)
@@ -97,7 +98,7 @@ def join_configuration(kubernetes_version: str, join: Join) -> str:
 
 
 def _discovery(join: Join) -> dict[str, t.Any]:
-    """Return the discovery section: how kubeadm finds and trusts the cluster."""
+    """Return the section `discovery`, which defines how kubeadm finds and authenticates the cluster."""
     if join.discovery_file:
         return {"file": {"kubeConfigPath": _DISCOVERY_PATH}, "tlsBootstrapToken": join.token}
     return {
@@ -112,18 +113,18 @@ def _discovery(join: Join) -> dict[str, t.Any]:
 def join_calls(
     configuration: str, kubeadm: str, timeout: float, discovery: str = "", *, again: bool = False
 ) -> tuple[Call, ...]:
-    """Return the batch that joins a machine once; it stops at its first barrier if the machine has joined already.
+    """Return the batch that joins a machine to the cluster, unless the machine has joined already.
 
-    A join that an interrupted run left running is ended first: its token is gone, and two joins would collide. The
-    files of an incomplete join are removed, because kubeadm refuses to continue with them.
+    If an interrupted run has left a join running, that join is ended first: its token no longer exists, and two joins
+    would collide. The files of an incomplete join are removed, because kubeadm refuses to continue with them.
 
     Args:
-        configuration: the JoinConfiguration as YAML; secret.
+        configuration: the JoinConfiguration as YAML. It contains the token.
         kubeadm: Windows path of kubeadm.exe.
         timeout: time limit of kubeadm in seconds.
-        discovery: kubeconfig that locates the cluster; empty: the configuration does.
-        again: whether the same token was used before. The kubelet then keeps its key and finds its own request; a
-            second key with one token would look like an attacker's, and neither would get a certificate.
+        discovery: content of the file DISCOVERY; empty if kubeadm does not need the file.
+        again: whether an earlier join used the same token. The kubelet then keeps its key and finds its own request.
+            A second key with the same token would look like an attack, and neither key would get a certificate.
     """
     leftovers: dict[str, Json] = {"paths": [node_paths.BOOTSTRAP_KUBELET_CONF, _CA, *([] if again else [_KEY])]}
     return (
@@ -137,7 +138,7 @@ def join_calls(
             {"Force": True},
             input=Input(calls=("leftovers",), where={"exists": True}, parameter="LiteralPath", property="path"),
         ),
-        # Created with Windows' default access list, because volumes of pods are below it.
+        # Create the kubelet's folder with Windows' default access list, because it contains the volumes of pods.
         make_closed(node_paths.KUBELET, SHARED, "kubelet-folder", existing="leave"),
         *(
             make_closed(folder, ADMINISTRATORS_ONLY, f"close-{number}")
@@ -175,10 +176,10 @@ def join_calls(
 
 
 def _end_former() -> tuple[Call, ...]:
-    """Return the calls that end a running kubeadm and the kubelet that it started, which waits for a certificate.
+    """Return the calls that end a running kubeadm, and the kubelet that it started and that waits for a certificate.
 
-    They wait until the former batch has removed its configuration file, whose path ours shares. kubeadm refuses to
-    start while a kubelet uses its port.
+    The kubelet must end because kubeadm refuses to start while a kubelet uses its port. The last call waits until the
+    former batch has removed its configuration file, because the new batch writes to the same path.
     """
     processes: dict[str, Json] = {"Name": "kubeadm", "ErrorAction": "SilentlyContinue"}
     running = Input(calls=("former",), parameter="Id", property="Id")
@@ -191,7 +192,7 @@ def _end_former() -> tuple[Call, ...]:
             {"Name": "kubelet", "Force": True, "ErrorAction": "SilentlyContinue"},
             on_error="continue",
         ),
-        # If the file stays, the machine went down during a join.
+        # If the file still exists afterwards, the machine went down during an earlier join.
         query(
             "former-ended",
             "@read-file",
@@ -205,18 +206,18 @@ def _end_former() -> tuple[Call, ...]:
 
 
 def _write_discovery(content: str) -> Call:
-    """Return the call that writes the kubeconfig that locates the cluster."""
+    """Return the call that writes the file DISCOVERY."""
     parameters: dict[str, Json] = {"path": DISCOVERY, "content": content, "sddl": ADMINISTRATORS_ONLY_FILE}
     return action("discovery", "@write-file", parameters, select=None)
 
 
 def had_joined(seen: Observation) -> bool:
-    """Return whether the machine had joined before the batch."""
+    """Return whether the machine had already joined before the batch."""
     return seen.stopped is not None and seen.stopped.id == "stop-if-joined"
 
 
 def join_problem(seen: Observation) -> str | None:
-    """Return why the join failed, in kubeadm's words, or None."""
+    """Return why the join failed, in kubeadm's words, or None if it did not fail."""
     if had_joined(seen) or seen.stopped is None:
         return None
     result = seen.calls.get(seen.stopped.id)

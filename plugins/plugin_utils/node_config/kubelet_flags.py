@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The flags that a version of the kubelet accepts (data/kubelet_flags.json).
 
-A kubelet does not start with an unknown flag, and kubeadm's file of flags outlives the kubelet for which it was
-written: `kubeadm join` of 1.34 writes `--pod-infra-container-image`, which the kubelet of 1.35 no longer has
+A kubelet does not start with an unknown flag, and the file to which kubeadm writes flags stays when the kubelet is
+updated: `kubeadm join` of 1.34 writes `--pod-infra-container-image`, which the kubelet of 1.35 no longer has
 (kubernetes/kubernetes#133779).
 """
 
@@ -17,7 +17,7 @@ from ..values.versions import DATA, Version, within
 
 
 class Flags(t.NamedTuple):
-    """Flags that a kubelet accepts, and flags that it does not."""
+    """The flags that a kubelet accepts, and those that it does not accept."""
 
     kept: list[str]
     dropped: list[str]
@@ -58,11 +58,11 @@ def _accepts(minor: str, name: str) -> bool:
     span = data["some"].get(name)
     measured = sorted(data["measured"], key=_number)
     if span is None:
-        # A kubelet that is newer than the recorded ones may have new flags.
+        # Accept unknown flags for a kubelet that is newer than all recorded versions: they may be new.
         return _number(minor) > _number(measured[-1])
     if minor in measured:
         return within(minor, span)
-    # This version was not recorded: accept the flags of its neighbours.
+    # The flags of this version were not recorded: accept those of the next older and the next newer recorded version.
     lower = [other for other in measured if _number(other) < _number(minor)][-1:]
     upper = [other for other in measured if _number(other) > _number(minor)][:1]
     return any(within(neighbour, span) for neighbour in (*lower, *upper))

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The addresses that a node reaches without its proxy."""
+"""The addresses that a node contacts without its proxy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def no_proxy(given: str | t.Iterable[str], *more: str | t.Iterable[str] | None) 
 
     Args:
         given: the user's `no_proxy`: comma-separated text or a list.
-        more: further entries (CIDRs, addresses, host names, domains), each one text, a list, or None.
+        more: further entries (CIDRs, addresses, host names, domains). Each argument is text, a list, or None.
 
     Returns:
         Comma-separated entries.

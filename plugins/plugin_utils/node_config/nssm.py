@@ -5,7 +5,7 @@
 cri-dockerd.exe and flanneld.exe do not implement the protocol of Windows services (Mirantis/cri-dockerd main.go and
 cmd/server.go; flannel-io/flannel main.go). Microsoft's guide uses nssm for flanneld (learn.microsoft.com: Kubernetes
 components as Windows services). nssm reads its settings from the service's registry key (nssm's README.txt and
-nssm.cc/usage), so it needs no command line, and changed settings are detected.
+nssm.cc/usage), so no command line is needed to set them, and changes are detected.
 """
 
 from __future__ import annotations
@@ -28,25 +28,26 @@ def parameters(
     log_max_mb: int = 50,
     restart: bool = True,
 ) -> list[dict[str, t.Any]]:
-    """Return the registry resources of an nssm service; they come before its Service resource.
+    """Return the registry resources of a service that nssm runs. They must precede the Service resource.
 
     Args:
         service: name of the service and of its log files.
         application: Windows path of the program.
-        arguments: arguments, which are quoted by the Win32 rules.
+        arguments: the program's arguments, not quoted.
         log_dir: folder of `SERVICE.log` (standard error, where Go programs log) and `SERVICE.out.log`.
-        environment: variables in addition to the machine's; not for secrets, since every user can read service keys.
-        log_max_mb: size in MiB at which a log is rotated; 0: never.
-        restart: whether a change restarts the service; if not, its Service resource must do so.
+        environment: variables in addition to the machine's. They must not be secret, because every user can read the
+            registry keys of services.
+        log_max_mb: size in MiB at which a log is rotated; 0 turns rotation off.
+        restart: whether a change restarts the service. If false, the Service resource must restart it.
     """
     folder = application.rpartition("\\")[0]
     values: dict[str, tuple[str, t.Any]] = {
         "Application": ("ExpandString", application),
         "AppDirectory": ("ExpandString", folder),
         "AppParameters": ("ExpandString", _arguments(arguments)),
-        # Without it, services of nssm 2.24 may fail to start since Windows 10's Creators Update (nssm.cc/download).
+        # Without this value, nssm 2.24 may fail to start services since Windows 10 Creators Update (nssm.cc/download).
         "AppNoConsole": ("DWord", 1),
-        # Two files, because rotation of one shared file has hung.
+        # Use two files, because nssm has hung while it rotated one shared file.
         "AppStderr": ("ExpandString", f"{log_dir}\\{service}.log"),
         "AppStdout": ("ExpandString", f"{log_dir}\\{service}.out.log"),
         "AppRotateFiles": ("DWord", 1 if log_max_mb else 0),
@@ -71,9 +72,9 @@ def parameters(
 
 
 def _arguments(arguments: t.Sequence[str]) -> str:
-    """Return the arguments as one line that CommandLineToArgvW splits again."""
+    """Return the arguments as one line that CommandLineToArgvW splits into the same arguments."""
     for argument in arguments:
         if "%" in argument:
             # nssm expands %NAME% and has no way to escape it.
-            raise ResourceError("arguments", argument, "expected no %, since nssm expands environment variables")
+            raise ResourceError("arguments", argument, "expected no %, because nssm expands environment variables")
     return " ".join(command_line.quote(argument) for argument in arguments)

@@ -1,10 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Registry settings of a node (mirrors, authorities, credentials) as containerd's or Docker's files (no I/O).
+"""Files of containerd, Docker and BuildKit with settings of registries: mirrors, authorities, credentials (no I/O).
 
-Sources: containerd docs/hosts.md (hosts.toml; on Windows HOST:5000's folder is HOST_5000_);
-moby registry/config_windows.go (certs.d below ProgramData, the colon left out); docs.docker.com/reference/cli/docker/
-login (config.json) and docs.docker.com/docker-hub/image-library/mirror (Docker mirrors its own registry only).
+Sources: containerd docs/hosts.md (hosts.toml; on Windows, the folder for HOST:5000 is HOST_5000_);
+moby registry/config_windows.go (certs.d in ProgramData; folder names omit the colon);
+docs.docker.com/reference/cli/docker/login (config.json);
+docs.docker.com/docker-hub/image-library/mirror (Docker supports mirrors only for its own registry).
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ BUILDKIT_CONFIG = "C:\\ProgramData\\buildkitd\\buildkitd.toml"
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _PEM = "-----BEGIN CERTIFICATE-----"
 _ANY = "https://_default"
-"""The server of `_default` if none is given: that of each registry."""
+"""The server of `_default` if the user sets none: it stands for each registry's own server."""
 _HIDDEN = AsItIs("another value")
-"""What is printed of a value that may be secret."""
+"""Printed instead of a value that may be secret."""
 _NO_QUOTES = "expected no quotes and no control characters"
 _HUB = "https://index.docker.io/v1/"
 
@@ -41,11 +42,11 @@ Files = list[dict[str, t.Any]]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RegistryServer:
-    """A server: a registry or its mirror."""
+    """A server: a registry, or a mirror of one."""
 
     url: str
     ca: tuple[str, ...] = ()
-    """Certificates as PEM text, or their paths on the node."""
+    """Certificates of authorities, as PEM text or as paths of files on the node."""
     headers: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     capabilities: tuple[str, ...] = ()
     skip_verify: bool = False
@@ -54,7 +55,7 @@ class RegistryServer:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RegistryConfig:
-    """A registry host in image names, with its server and mirrors."""
+    """A registry's host, as it appears in image references, with the registry's server and mirrors."""
 
     host: str
     server: RegistryServer
@@ -62,7 +63,7 @@ class RegistryConfig:
 
     @property
     def secret(self) -> bool:
-        """Whether headers are sent, which contain credentials."""
+        """Whether any server receives headers, which may contain credentials."""
         return any(server.headers for server in (self.server, *self.mirrors))
 
 
@@ -90,16 +91,16 @@ def hosts_toml(registry: RegistryConfig) -> str:
             server=registry.server,
             mirrors=registry.mirrors,
             any_registry=_ANY,
-            # Next to hosts.toml, or at the given path on the node.
+            # PEM text is written to a file next to hosts.toml; a path on the node is used as it is.
             ca_paths=lambda server: [_ca_name(text) if _PEM in text else text for text in server.ca],
         )
     except ValueError:
-        # Without its cause, which contains the value: ansible-core 2.19 appends causes to messages.
+        # Omit the cause, because it contains the value, and ansible-core 2.19 appends causes to messages.
         raise ResourceError(f"registries.{registry.host}", _HIDDEN, _NO_QUOTES) from None
 
 
 def containerd_files(registries: t.Sequence[RegistryConfig], folder: str) -> Files:
-    """Return the File resources below containerd's `config_path`."""
+    """Return the resources of the files in containerd's `config_path`."""
     files: Files = []
     for registry in registries:
         host_folder = f"{folder}\\{_folder(registry.host)}"
@@ -112,21 +113,23 @@ def containerd_files(registries: t.Sequence[RegistryConfig], folder: str) -> Fil
 
 
 def docker_files(registries: t.Sequence[RegistryConfig], config_dir: str = DOCKER_CONFIG) -> Files:
-    """Return the File resources with private authorities for dockerd and credentials for docker.exe.
+    """Return the resources of the files with private authorities for dockerd and credentials for docker.exe.
 
     Raises:
-        ResourceError: Docker has no such setting.
+        ResourceError: Docker does not support a setting.
     """
     files: Files = []
     for registry in registries:
         where, server = f"registries.{registry.host}", registry.server
         if server.override_path or server.capabilities or any(_is_rich(mirror) for mirror in registry.mirrors):
             raise ResourceError(
-                where, _HIDDEN, "expected neither capabilities nor override_path nor settings of mirrors with Docker"
+                where, _HIDDEN, "expected no capabilities, override_path or settings of mirrors with Docker"
             )
         if registry.mirrors and registry.host != "docker.io":
-            hint = "Docker mirrors docker.io only. Name the mirror in the references."
-            raise ResourceError(f"{where}.mirrors", [mirror.url for mirror in registry.mirrors], "expected none", hint)
+            hint = "Docker supports mirrors only for docker.io. Use the mirror's name in image references."
+            raise ResourceError(
+                f"{where}.mirrors", [mirror.url for mirror in registry.mirrors], "expected no mirrors", hint
+            )
         if registry.host == "_default":
             raise ResourceError(
                 where, _HIDDEN, "expected no _default", "Only containerd has settings for all other registries."
@@ -139,15 +142,15 @@ def docker_files(registries: t.Sequence[RegistryConfig], config_dir: str = DOCKE
             files.append({"type": "File", "name": path, "content": "\n".join(server.ca)})
         sent = server.headers.items()
         if any(name.casefold() != "authorization" or not value.startswith("Basic ") for name, value in sent):
-            hint = "Docker sends no headers."
+            hint = "Docker does not support headers."
             raise ResourceError(f"{where}.headers", _HIDDEN, "expected username and password", hint)
     return [*files, *_logins(registries, config_dir)]
 
 
 def buildkit_files(registries: t.Sequence[RegistryConfig], folder: str, config_dir: str = DOCKER_CONFIG) -> Files:
-    """Return the File resources of buildkitd.toml and of credentials for buildctl.exe.
+    """Return the resources of buildkitd.toml and of the file with credentials for buildctl.exe.
 
-    BuildKit reads none of containerd's files (moby/buildkit docs/buildkitd.toml.md).
+    BuildKit does not read containerd's hosts.toml files (moby/buildkit docs/buildkitd.toml.md).
 
     Args:
         registries: the registries.
@@ -164,7 +167,7 @@ def buildkit_files(registries: t.Sequence[RegistryConfig], folder: str, config_d
 
 @dataclasses.dataclass
 class _BuildkitRegistry:
-    """A table of buildkitd.toml."""
+    """The table of a registry in buildkitd.toml."""
 
     mirrors: list[str] = dataclasses.field(default_factory=list)
     http: bool = False
@@ -173,7 +176,7 @@ class _BuildkitRegistry:
 
 
 def _buildkit_registries(registries: t.Sequence[RegistryConfig], folder: str) -> dict[str, _BuildkitRegistry]:
-    """Return BuildKit's settings by host; a host can be a registry itself and the mirror of others."""
+    """Return BuildKit's settings by host. The same host can be a registry and a mirror of other registries."""
     tables: dict[str, _BuildkitRegistry] = {}
     for registry in registries:
         if registry.host == "_default":
@@ -195,21 +198,24 @@ def _bare(url: str) -> str:
 
 
 def unlisted(registries: t.Sequence[RegistryConfig], folder: str) -> Files:
-    """Return the resource that removes the folders of registries that are no longer in the list."""
+    """Return the resource that removes containerd's folders of registries that are no longer listed."""
     keep = sorted({_folder(registry.host) for registry in registries})
     return [{"type": "UnlistedRegistries", "name": folder, "keep": keep}]
 
 
 def unlisted_for_docker(registries: t.Sequence[RegistryConfig]) -> Files:
-    """Return the same for Docker, which trusts a registry's authority as long as its file exists."""
+    """Return the resource that removes Docker's folders of registries that are no longer listed.
+
+    Docker trusts a registry's authority as long as the authority's file exists.
+    """
     keep = sorted({_docker_folder(registry.host) for registry in registries if registry.server.ca})
     return [{"type": "UnlistedRegistries", "name": DOCKER_CERTS, "keep": keep}]
 
 
 def forgotten(registries: t.Sequence[RegistryConfig], config_dir: str = DOCKER_CONFIG) -> Files:
-    """Return the resources that remove Docker's config.json if no registry has credentials.
+    """Return the resource that removes Docker's config.json if no registry has credentials.
 
-    Only in the collection's own folder, because other folders may belong to other software.
+    The file is removed only from the collection's own folder, because other folders may belong to other software.
     """
     if _auths(registries) or config_dir.rstrip("\\").casefold() != DOCKER_CONFIG.casefold():
         return []
@@ -217,7 +223,7 @@ def forgotten(registries: t.Sequence[RegistryConfig], config_dir: str = DOCKER_C
 
 
 def _logins(registries: t.Sequence[RegistryConfig], config_dir: str) -> Files:
-    """Return Docker's config.json with the credentials of registries, if there are any."""
+    """Return the resource of Docker's config.json, if any registry has credentials."""
     logins = _auths(registries)
     if not logins:
         return []
@@ -227,7 +233,7 @@ def _logins(registries: t.Sequence[RegistryConfig], config_dir: str) -> Files:
 
 
 def _auths(registries: t.Sequence[RegistryConfig]) -> dict[str, dict[str, str]]:
-    """Return credentials by registry, in the form of Docker's config.json."""
+    """Return the credentials of registries in the format of Docker's config.json."""
     return {
         _HUB if registry.host == "docker.io" else registry.host: {"auth": value.removeprefix("Basic ")}
         for registry in registries
@@ -237,7 +243,7 @@ def _auths(registries: t.Sequence[RegistryConfig]) -> dict[str, dict[str, str]]:
 
 
 def docker_settings(registries: t.Sequence[RegistryConfig]) -> dict[str, list[str]]:
-    """Return the keys of daemon.json that are not empty: `registry-mirrors` (of docker.io), `insecure-registries`."""
+    """Return the keys of daemon.json for registries, if not empty: `registry-mirrors` and `insecure-registries`."""
     mirrors = [mirror.url for registry in registries for mirror in registry.mirrors if registry.host == "docker.io"]
     insecure = [
         registry.host
@@ -255,9 +261,9 @@ def _is_rich(mirror: RegistryServer) -> bool:
 def _registry(host: str, given: RegistrySettings) -> RegistryConfig:
     where = f"registries.{host}"
     if host == "_default" and not given.server and not given.mirrors:
-        raise ResourceError(where, None, "expected server or mirrors", "_default stands for all other registries.")
+        raise ResourceError(where, None, "expected server or mirrors", "_default applies to all other registries.")
     if host == "_default" and not given.server and (given.username or given.headers):
-        hint = "All registries would be sent these credentials."
+        hint = "Otherwise these credentials would be sent to all registries."
         raise ResourceError(f"{where}.server", None, "expected the URL of a server", hint)
     url = given.server or f"https://{'registry-1.docker.io' if host == 'docker.io' else host}"
     listed = [MirrorSettings(url=mirror) if isinstance(mirror, str) else mirror for mirror in given.mirrors]
@@ -265,7 +271,7 @@ def _registry(host: str, given: RegistrySettings) -> RegistryConfig:
     return RegistryConfig(
         host=host,
         server=_server(where, "server", url, given),
-        # Mirrors never receive pushes, and are trusted to resolve names only because the user lists them here.
+        # By default, mirrors do not receive pushes. They may resolve tags, because the user lists them as trusted.
         mirrors=tuple(
             dataclasses.replace(mirror, capabilities=mirror.capabilities or ("pull", "resolve")) for mirror in mirrors
         ),
@@ -292,7 +298,7 @@ def _url(where: str, url: str) -> str:
         raise ResourceError(where, _HIDDEN, "expected a URL, such as https://mirror.example:5000") from None
     if parts.username or parts.password or parts.query or parts.fragment:
         expected = "expected a URL without user, query and fragment"
-        raise ResourceError(where, _HIDDEN, expected, "User and password have the keys username and password.")
+        raise ResourceError(where, _HIDDEN, expected, "Set the keys username and password instead.")
     if not good or not url.isprintable() or any(letter in " '\"" for letter in url):
         raise ResourceError(where, url, "expected a URL, such as https://mirror.example:5000")
     return url.rstrip("/")
@@ -301,21 +307,21 @@ def _url(where: str, url: str) -> str:
 def _check_authorities(where: str, texts: t.Iterable[str]) -> None:
     for text in texts:
         if not (_PEM in text or re.match(r"[A-Za-z]:\\", text)):
-            expected = f"expected certificates in PEM ({_PEM}…), or their paths on the node (C:\\…)"
+            expected = f"expected certificates in PEM ({_PEM}…), or paths of files on the node (C:\\…)"
             raise ResourceError(where, _HIDDEN, expected)
 
 
 def _all_headers(where: str, given: ServerSettings) -> dict[str, str]:
-    """Return all headers that are sent, including the one of username and password."""
+    """Return all headers to send, including the one that contains username and password."""
     headers, username = dict(given.headers), given.username
     if not all(_HEADER.fullmatch(name) for name in headers):
         raise ResourceError(f"{where}.headers", _HIDDEN, "expected a mapping of HTTP headers to their values")
     if username is None and given.password is None:
         return headers
     if not username or given.password is None or ":" in username:
-        raise ResourceError(where, _HIDDEN, "expected both username (without a colon) and password")
+        raise ResourceError(where, _HIDDEN, "expected both password and username, and no colon in the username")
     if any(name.casefold() == "authorization" for name in headers):
-        raise ResourceError(where, AsItIs("both"), "expected either username and password, or a header Authorization")
+        raise ResourceError(where, AsItIs("both"), "expected either username and password or a header Authorization")
     login = base64.b64encode(f"{username}:{given.password}".encode()).decode()
     return {**headers, "Authorization": f"Basic {login}"}
 

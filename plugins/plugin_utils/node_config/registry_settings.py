@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The settings of registries as users write them (`container_runtime_registries`), checked and converted (no I/O)."""
+"""Check and convert the settings of registries that users write in `container_runtime_registries` (no I/O)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HOST = re.compile(r"_default|[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::[0-9]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ServerSettings:
-    """The settings of a server, which is a registry or its mirror."""
+    """The settings of a server: a registry, or a mirror of one."""
 
     ca: tuple[str, ...] = ()
     username: str | None = dataclasses.field(default=None, metadata=SECRET)
@@ -38,7 +38,7 @@ class MirrorSettings(ServerSettings):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RegistrySettings(ServerSettings):
-    """A registry with its mirrors; the inherited settings are those of its own server."""
+    """A registry with its mirrors. The inherited fields are the settings of the registry's own server."""
 
     server: str = ""
     mirrors: tuple[str | MirrorSettings, ...] = ()
@@ -48,7 +48,7 @@ def settings(given: t.Mapping[str, t.Any]) -> dict[str, RegistrySettings]:
     """Return the settings of registries by host.
 
     Args:
-        given: by host: mappings with the fields of RegistrySettings, or RegistrySettings.
+        given: the settings of each registry, by host: a RegistrySettings, or a mapping with its fields.
 
     Raises:
         ResourceError: a host or its settings are not acceptable.
@@ -58,6 +58,6 @@ def settings(given: t.Mapping[str, t.Any]) -> dict[str, RegistrySettings]:
     settings = {}
     for host, values in given.items():
         if not _HOST.fullmatch(str(host)):
-            raise ResourceError("registries", str(host), "expected a host as references have it, without https://")
+            raise ResourceError("registries", str(host), "expected a host as in image references, without https://")
         settings[str(host)] = t.cast("RegistrySettings", convert(values, RegistrySettings, f"registries.{host}"))
     return settings

@@ -19,10 +19,11 @@ def literal(value: str) -> str:
     """Return a TOML literal string.
 
     Raises:
-        ValueError: it contains a quote or a control character, which literal strings cannot (toml.io, v1.0.0: String).
+        ValueError: the value contains a single quote or a control character, which a literal string cannot contain
+            (toml.io, v1.0.0: String).
     """
     if _NOT_LITERAL.search(value):
-        raise ValueError(f"{value!r} cannot stand in a TOML file: expected no single quote and no control character")
+        raise ValueError(f"TOML text: expected no single quote and no control character, got {value!r}")
     return f"'{value}'"
 
 
@@ -30,27 +31,27 @@ def literals(values: t.Iterable[str]) -> str:
     """Return a TOML array of literal strings.
 
     Raises:
-        ValueError: see `literal`.
+        ValueError: as in `literal`.
     """
     return f"[{', '.join(map(literal, values))}]"
 
 
 def render(template: str, **values: t.Any) -> str:
-    """Return a TOML file; its template has the filters `literal` and `literals`.
+    """Return the content of a TOML file. Its template can use the filters `literal` and `literals`.
 
     Args:
         template: name of a file in `data`.
         values: variables of the template.
 
     Raises:
-        ValueError: a text cannot be written as a literal string.
+        ValueError: a value cannot be written as a literal string.
     """
     return _compiled(template).render(**values)
 
 
 @functools.cache
 def _compiled(name: str) -> jinja2.Template:
-    """Return a template, compiled once: compiling takes ten times as long as rendering."""
+    """Return a compiled template from the cache, because compiling takes ten times as long as rendering."""
     environment = jinja2.Environment(  # noqa: S701 - the result is TOML, not HTML
         loader=jinja2.FileSystemLoader(DATA), trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
@@ -58,6 +59,7 @@ def _compiled(name: str) -> jinja2.Template:
     return environment.get_template(name)
 
 
-# Ansible's main process imports this module before it forks workers, which then share the cache.
+# Fill the cache at import, because Ansible's main process imports this module before it forks workers, which then
+# share the cache.
 for _path in DATA.glob("*.toml.j2"):
     _compiled(_path.name)

@@ -16,17 +16,17 @@ VARIABLES: t.Mapping[str, tuple[str, t.Any]] = {
     "verify": ("artifact_verify", "warn"),
     "allowed_signers": ("artifact_allowed_signers", []),
 }
-"""The settings that are one variable each, with that variable and its default."""
+"""The settings that correspond to one variable each: the variable's name and its default."""
 SITES = ("bundle_sites", "artifact_sites")
-"""Variables that list additional sources; those of a bundle come first."""
+"""Variables that list additional sources. The sources of a bundle come first."""
 UPSTREAM = "artifact_upstream"
-"""Whether the publishers' own servers are used; by default only without a bundle."""
+"""Variable that decides whether the publishers' own servers are used. By default, only without a bundle."""
 NAMES = (*SITES, UPSTREAM, *(name for name, dummy in VARIABLES.values()))
 """All variables that this module reads."""
 
 
 def artifact_sources(optional: t.Callable[[str, t.Any], t.Any]) -> dict[str, t.Any]:
-    """Return the sources of artifacts, as the roles' variable `ROLE_artifact_sources` has them.
+    """Return the sources of artifacts in the form of the roles' variable `ROLE_artifact_sources`.
 
     Args:
         optional: returns the value of one of NAMES, or the given default if the host does not have it.
@@ -34,7 +34,7 @@ def artifact_sources(optional: t.Callable[[str, t.Any], t.Any]) -> dict[str, t.A
     sites: list[t.Any] = []
     for name in SITES:
         given = optional(name, [])
-        # A value that is no list is refused later, with its name.
+        # A value that is not a list is refused later, with the name of its variable.
         sites += given if isinstance(given, list) else [given]
     bundled = optional(SITES[0], None) is not None
     found = {key: optional(name, default) for key, (name, default) in VARIABLES.items()}

@@ -23,7 +23,7 @@ class PodNetwork(PodNetworkVariables):
     """The pod network that the variables `cni_*` describe."""
 
     is_docker: bool
-    """Whether the runtime is Docker, which has no HostProcess containers: flanneld and kube-proxy are then services."""
+    """Whether the runtime is Docker. Docker has no HostProcess containers, so flanneld and kube-proxy are services."""
 
     @classmethod
     def of(cls, variables: Variables, prefix: str) -> PodNetwork:
@@ -55,7 +55,7 @@ class PodNetwork(PodNetworkVariables):
 
     @property
     def name(self) -> str:
-        """Name of the HNS network; a VXLAN network has its number in the name."""
+        """Name of the HNS network. The name of a VXLAN network contains its number (VNI)."""
         return "cbr0" if self.flannel_backend == "host-gw" else "flannel.4096"
 
 
@@ -77,7 +77,7 @@ class CniSettings(CniProgramVariables):
         Returns:
             The settings.
         """
-        # The role has one proxy variable, because it only needs it for downloads.
+        # The role has only one proxy variable, because it uses the proxy only for downloads.
         proxy = Proxy.for_downloads(variables, prefix)
         return variables.fields(cls, prefix, downloads=variables.fields(Downloads, prefix, proxy=proxy))
 
@@ -113,8 +113,9 @@ def net_conf(network: PodNetwork) -> dict[str, t.Any]:
 def cni_conf(network: PodNetwork) -> dict[str, t.Any]:
     """Return the configuration of flannel's CNI plugin.
 
-    Docker's containers have no HCN namespace, which version 2 of the plugins' API requires. With Docker, the policies
-    use the older form of HNS (containernetworking/plugins win-bridge/sample-v1.conf and win-overlay/sample.conf).
+    Version 2 of the plugins' API requires an HCN namespace, which Docker's containers do not have. With Docker, the
+    plugins therefore use version 1, and the policies have HNS's older format (containernetworking/plugins
+    win-bridge/sample-v1.conf and win-overlay/sample.conf).
 
     Args:
         network: the pod network.
@@ -144,7 +145,7 @@ def cni_conf(network: PodNetwork) -> dict[str, t.Any]:
 
 
 def identity(network: PodNetwork) -> dict[str, str]:
-    """Return the identity of a node's network; if it changes, the former network must be removed.
+    """Return the identity of a node's network. If the identity changes, the former network must be removed.
 
     Args:
         network: the pod network.
@@ -163,13 +164,13 @@ def noted(network: PodNetwork) -> Resource:
     Returns:
         A resource of type File.
     """
-    # Record that flannel and kube-proxy are services, for the case that the node gets another runtime.
+    # Record that flannel and kube-proxy are services, so that a later run with another runtime can remove them.
     note: dict[str, t.Any] = {**identity(network), **({"services": True} if network.has_services else {})}
     return {"type": "File", "name": node_paths.NETWORK_RECORD, "content": as_line(note)}
 
 
 def described(network: PodNetwork) -> dict[str, t.Any]:
-    """Return what other tasks need of a network: name, configuration, identity and record.
+    """Return what other tasks need to know about a network: name, configuration, identity and record.
 
     Args:
         network: the pod network.
@@ -193,7 +194,7 @@ def as_line(value: t.Mapping[str, t.Any]) -> str:
 
 
 def _folders(settings: CniSettings) -> list[Resource]:
-    """Folders of networks and used addresses, which are restricted before anything is written there."""
+    """Return the folders of the programs and of the network's state, restricted before any file is written there."""
     network = settings.network
     programs = [settings.bin_dir, settings.conf_dir, *([settings.flannel_dir] if network.is_flannel else [])]
     state = ["C:\\run\\flannel", node_paths.CNI_STATE, *(["C:\\etc\\kube-flannel"] if network.is_docker else [])]
@@ -208,7 +209,7 @@ def _plugins(settings: CniSettings) -> list[Resource]:
         "cni-plugins", settings.plugins_version, url=settings.plugins_url, sha256=settings.plugins_sha256
     )
     programs = ["host-local.exe", "win-bridge.exe", "win-overlay.exe"]
-    # They set up the network of every new pod, so they are replaced only while the node is drained.
+    # The plugins set up the network of every new pod, so they are replaced only while the node is drained.
     archive = unpacked(
         artifact, "CNI plugins", destination=settings.bin_dir, members=programs, check=programs, disturbs=True
     )

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The resources of role container_runtime: selects the runtime, and adds what both runtimes need."""
+"""The resources of role container_runtime: those of the selected runtime, and those that both runtimes need."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def of_host(variables: Variables) -> list[Resource]:
         programs, logs = [found.install_dir], found.log_folders
         own, chosen, other = containerd.resources(found), "containerd", "cri-dockerd"
     return [
-        # This comes first, because it refuses to switch the runtime of a joined node.
+        # NodeRuntime comes first, because it refuses to switch the runtime of a joined node.
         {"type": "NodeRuntime", "name": chosen},
-        # The image may contain the other runtime, or the machine was reset. Docker's engine may serve another purpose,
-        # such as building container images.
+        # Disable the other runtime, which may be part of the machine's image, or left after a reset. Docker's engine is
+        # not disabled, because it may serve another purpose, such as building container images.
         {"type": "Service", "name": other, "if_exists": True, "state": "stopped", "start_mode": "disabled"},
-        # Folders of programs that run as SYSTEM and of their settings are restricted before anything is written there.
+        # Restrict the folders of programs that run as SYSTEM, and of their settings, before any file is written there.
         *closed([*programs, *cni], users="read", disturbs=True),
         *log_folders(*logs, only_below="C:\\var\\log"),
         *own,

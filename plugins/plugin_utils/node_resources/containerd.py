@@ -24,12 +24,12 @@ class ContainerdSettings(ContainerdVariables):
 
     @property
     def log_folders(self) -> list[str]:
-        """Folder of the log. containerd does not create it, and does not start without it."""
+        """Folder of the log file. containerd does not create this folder, and does not start if it is missing."""
         return [ntpath.dirname(self.log_file)] if self.log_file else []
 
     @property
     def registry_config_dir(self) -> str:
-        """Folder with one folder per registry."""
+        """Folder that contains a subfolder for each registry."""
         return f"{self.install_dir}\\certs.d"
 
 
@@ -55,8 +55,8 @@ def resources(settings: ContainerdSettings) -> list[Resource]:
         *_exclusions(settings),
         artifact,
         crictl,
-        # Listed by name, so that each file is moved into place: running pods lock their shims, and tar.exe cannot
-        # overwrite them.
+        # List the members, so that each file is moved into place: running pods lock the shim, and tar.exe cannot
+        # overwrite a locked file.
         unpacked(
             artifact,
             f"{settings.install_dir}\\bin",
@@ -84,26 +84,26 @@ class HasCrictl(t.Protocol):
 
     @property
     def crictl_version(self) -> str:
-        """Version of crictl; an empty string: crictl is not installed."""
+        """Version of crictl."""
 
     @property
     def crictl_url(self) -> str:
-        """URL that replaces the default download, or an empty string."""
+        """URL to use instead of the publisher's, or an empty string."""
 
     @property
     def crictl_sha256(self) -> str:
-        """Expected SHA-256 of that download, or an empty string."""
+        """Expected SHA-256 of the downloaded file, or an empty string."""
 
     @property
     def downloads(self) -> Downloads:
-        """How the role downloads."""
+        """Sources of the role's downloads."""
 
 
 def crictl_artifact(settings: HasCrictl) -> Resource:
     """Return the resource that downloads crictl.
 
     Args:
-        settings: version and source.
+        settings: version and source of crictl.
 
     Returns:
         A resource of type Artifact.
@@ -117,7 +117,7 @@ def unpacked_crictl(artifact: Resource, install_dir: str) -> Resource:
     """Return the resource that unpacks crictl.
 
     Args:
-        artifact: the resource that downloads it.
+        artifact: the resource that downloads crictl.
         install_dir: containerd's folder.
 
     Returns:
@@ -127,11 +127,11 @@ def unpacked_crictl(artifact: Resource, install_dir: str) -> Resource:
 
 
 def environment(programs: str, install_dir: str, pipe: str) -> list[Resource]:
-    """Return the environment in which users find the runtime's programs and crictl finds the runtime.
+    """Return the variables that let users run the runtime's programs by name and let crictl find the runtime.
 
     Args:
         programs: folder of the runtime's own programs.
-        install_dir: containerd's folder, in which crictl lies.
+        install_dir: containerd's folder, which contains crictl's folder.
         pipe: endpoint of the runtime.
 
     Returns:
@@ -144,9 +144,9 @@ def environment(programs: str, install_dir: str, pipe: str) -> list[Resource]:
 
 
 def exclusions(paths: t.Sequence[str], processes: t.Sequence[str], *, wanted: bool) -> list[Resource]:
-    """Return Defender's exclusions.
+    """Return the exclusions of Microsoft Defender.
 
-    They come before anything is unpacked, because scanning slows image layers down several times.
+    They must come before any archive or image is unpacked, because scanning makes unpacking several times slower.
 
     Args:
         paths: folders.
@@ -154,7 +154,7 @@ def exclusions(paths: t.Sequence[str], processes: t.Sequence[str], *, wanted: bo
         wanted: whether exclusions are enabled.
 
     Returns:
-        A resource of type DefenderExclusion, or none.
+        A resource of type DefenderExclusion, or an empty list.
     """
     if not wanted:
         return []

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The resources of Docker as the node's container runtime: dockerd is a service, and nssm runs cri-dockerd."""
+"""The resources of Docker as the node's container runtime: the services dockerd and cri-dockerd (run by nssm)."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _EVENT_SOURCE = "HKLM:\\SYSTEM\\CurrentControlSet\\Services\\EventLog\\Applicati
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Engine:
-    """The build of Docker's engine and its source."""
+    """A build of Docker's engine, and where it is downloaded."""
 
     kind: str
-    """`moby`: Docker's own build; `docker`: the build of Mirantis."""
+    """`moby` is Docker's own build, `docker` is the build of Mirantis."""
     version: str
     url: str
     sha256: str
@@ -99,7 +99,7 @@ def resources(settings: DockerSettings) -> list[Resource]:
             "description": "Docker Engine as the kubelet's container runtime",
             "path": nssm_program(settings.nssm_dir),
             "start_mode": "auto",
-            # It exits if dockerd does not respond.
+            # cri-dockerd exits if dockerd does not respond.
             "dependencies": ["docker"],
             "recovery": recovery(),
             "state": "running",
@@ -119,13 +119,14 @@ def nssm_program(nssm_dir: str) -> str:
 def daemon_configuration(settings: DockerSettings) -> dict[str, t.Any]:
     """Return the content of daemon.json.
 
-    docs.docker.com: dockerd, "Daemon configuration file" (on Windows); "Daemon proxy configuration" (23.0 and later).
+    Sources: docs.docker.com, dockerd, "Daemon configuration file" (on Windows) and "Daemon proxy configuration" (23.0
+    and later).
 
     Args:
         settings: the role's variables.
 
     Returns:
-        The content; `container_runtime_docker_daemon` overrides it.
+        The content. The keys of `container_runtime_docker_daemon` override ours.
 
     Raises:
         ResourceError: Docker does not support a registry setting.
@@ -145,7 +146,8 @@ def daemon_configuration(settings: DockerSettings) -> dict[str, t.Any]:
 def cri_dockerd_arguments(settings: DockerSettings) -> list[str]:
     """Return cri-dockerd's command line.
 
-    Its default CNI folders differ (Mirantis/cri-dockerd cmd/cri/options/options.go).
+    The CNI folders are arguments, because cri-dockerd has other defaults (Mirantis/cri-dockerd
+    cmd/cri/options/options.go).
 
     Args:
         settings: the role's variables.
@@ -173,7 +175,7 @@ def _files(settings: DockerSettings) -> list[Resource]:
             "type": "File",
             "name": settings.configuration_file,
             "content": json.dumps(daemon_configuration(settings), indent=2, sort_keys=True) + "\n",
-            # It may contain a proxy password.
+            # The file may contain a proxy password.
             "acl": ADMINISTRATORS_ONLY_FILE,
             "no_log": proxy.has_password,
             "restarts": ["docker"],
@@ -226,7 +228,10 @@ def _programs(settings: DockerSettings) -> list[Resource]:
 
 
 def _docker_service(settings: DockerSettings) -> list[Resource]:
-    """Return the service and event source of `dockerd --register-service` (moby cmd/dockerd/service_windows.go)."""
+    """Return the service and event source that `dockerd --register-service` creates.
+
+    Source: moby cmd/dockerd/service_windows.go.
+    """
     program = f"{settings.docker_dir}\\dockerd.exe"
     source = {"type": "Registry", "key": _EVENT_SOURCE}
     return [

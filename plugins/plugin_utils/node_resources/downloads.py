@@ -20,7 +20,7 @@ class Proxy(ServiceProxyVariables):
     """The proxy of a role's downloads and services."""
 
     no_proxy: str = ""
-    """Comma-separated addresses that are reached without the proxy."""
+    """Comma-separated addresses that programs contact without the proxy."""
 
     @classmethod
     def of(cls, variables: Variables, prefix: str) -> Proxy:
@@ -50,7 +50,7 @@ class Proxy(ServiceProxyVariables):
         return cls(http_proxy="", https_proxy=url)._with_exceptions(variables, prefix)
 
     def _with_exceptions(self, variables: Variables, prefix: str) -> Proxy:
-        """Return the proxy with its exceptions. Without a proxy they are not read, because that is expensive."""
+        """Return the proxy with its exceptions, which are read only if there is a proxy, because that is expensive."""
         if not self.is_set:
             return self
         exceptions = variables.value(f"{prefix}_no_proxy")
@@ -59,7 +59,7 @@ class Proxy(ServiceProxyVariables):
 
     @property
     def is_set(self) -> bool:
-        """Return whether there is a proxy."""
+        """Whether there is a proxy."""
         return bool(self.http_proxy or self.https_proxy)
 
     @property
@@ -87,8 +87,8 @@ class Downloads(DownloadVariables):
         Args:
             kind: a kind of the catalogue, such as `containerd`.
             version: the version.
-            url: replaces the publisher's URL; empty: the publisher's.
-            sha256: expected SHA-256 of the file; empty: not pinned.
+            url: URL to use instead of the publisher's; empty to use the publisher's URL.
+            sha256: expected SHA-256 of the file; empty if the user requires none.
 
         Returns:
             The resource.
@@ -116,7 +116,7 @@ def unpacked(artifact: Resource, name: str, *, members: t.Sequence[str], **prope
         artifact: the Artifact resource.
         name: name of the resource, which is the folder unless `properties` has a `destination`.
         members: members of the archive to unpack.
-        properties: further properties of the resource.
+        properties: other properties of the resource.
 
     Returns:
         The resource.

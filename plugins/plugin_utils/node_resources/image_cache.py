@@ -16,7 +16,7 @@ from .variables import Variables
 
 ROLE = "image_cache"
 PAUSE = "registry.k8s.io/pause:3.10.2"
-"""The default of role container_runtime, which a play need not contain."""
+"""The default of `container_runtime_sandbox_image`, for plays without role container_runtime."""
 PAUSE_DOCKERFILE = """\
 ARG BASE
 ARG PAUSE
@@ -27,14 +27,14 @@ COPY --from=upstream /pause.exe /pause.exe
 USER ContainerUser
 ENTRYPOINT ["/pause.exe"]
 """
-"""The Dockerfile of pause. Upstream's image (kubernetes/kubernetes build/pause/Dockerfile_windows) is pause.exe on Nano
-Server. The program runs on every build of Windows and is copied from upstream's image. Only an administrator may write
-to C:\\ in Nano Server (moby/buildkit#4731)."""
+"""The Dockerfile of the pause image. Upstream's image (kubernetes/kubernetes build/pause/Dockerfile_windows) contains
+Nano Server and pause.exe. That program runs on every build of Windows, so it is copied from upstream's image. In Nano
+Server, only an administrator may write to C:\\ (moby/buildkit#4731)."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ArtifactCacheSettings(CachedArtifactVariables):
-    """The variables `image_cache_*` of artifacts."""
+    """The variables `image_cache_*` that describe artifacts."""
 
     downloads: Downloads
 
@@ -59,7 +59,7 @@ class StoreSettings(ImageStoreVariables):
 
     @property
     def properties(self) -> dict[str, t.Any]:
-        """Return the properties of container image resources."""
+        """The properties that all container image resources share."""
         return {
             "runtime": self.runtime,
             "ctr": self.ctr,
@@ -75,7 +75,7 @@ class StoreSettings(ImageStoreVariables):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ImageSettings(CachedImageVariables):
-    """The variables `image_cache_*` of container images."""
+    """The variables `image_cache_*` that describe container images."""
 
     store: StoreSettings
     pause: str
@@ -83,7 +83,7 @@ class ImageSettings(CachedImageVariables):
 
     @classmethod
     def of(cls, variables: Variables, prefix: str) -> ImageSettings:
-        """Read the role's variables, and two optional ones of role container_runtime.
+        """Read the role's variables, and two optional variables of role container_runtime.
 
         Args:
             variables: the host's variables.
@@ -102,10 +102,10 @@ def artifacts(settings: ArtifactCacheSettings, installed: t.Sequence[str]) -> li
 
     Args:
         settings: the role's variables.
-        installed: files of the cache that other roles install; they are never pruned.
+        installed: files in the cache that other roles install. These files are never pruned.
 
     Returns:
-        Artifact resources, and an ArtifactCache resource if other versions are removed.
+        Artifact resources, and an ArtifactCache resource if all other versions must be removed.
 
     Raises:
         ArtifactError: a version is not acceptable.
@@ -150,7 +150,7 @@ def images(settings: ImageSettings, downloads: Downloads) -> list[Resource]:
         ValueError: an image or a registry is not acceptable.
     """
     pulled, built = _pulled(settings), _built(settings)
-    # containerd does not build images; BuildKit does, into the kubelet's namespace.
+    # containerd cannot build images. BuildKit builds them, in the kubelet's namespace.
     needs_buildkit = settings.store.runtime == "containerd" and bool(built)
     return [
         *([_unused(settings, pulled, built)] if settings.prune_images else []),
@@ -177,7 +177,7 @@ def _pulled(settings: ImageSettings) -> list[Resource]:
 
 
 def _built(settings: ImageSettings) -> list[Resource]:
-    """Return the images that the node builds: pause for an Insider build of Windows, and the site's test images."""
+    """Return the images that the node builds: the pause image for an Insider build of Windows, and test images."""
     pause = {
         "name": settings.pause,
         "build_args": {"BASE": settings.nano_server_name, "PAUSE": settings.pause_source},
@@ -214,7 +214,7 @@ def _buildkit(settings: ImageSettings, downloads: Downloads) -> list[Resource]:
             "display_name": "Buildkitd",
             "description": "Container image build engine",
             "path": f"{settings.buildkit_dir}\\buildkitd.exe",
-            # The same service as `buildkitd --register-service` creates (moby/buildkit
+            # `buildkitd --register-service` creates the same service (moby/buildkit
             # cmd/buildkitd/service_windows.go).
             "arguments": ["--run-service"],
             "dependencies": ["containerd"],

@@ -20,7 +20,7 @@ from .variables import Variables
 
 ROLE = "kubernetes_node"
 _ROTATION = Version.parse("1.34.0")
-"""First version whose kube-log-runner rotates files (kubernetes/kubernetes#127667)."""
+"""The first version of Kubernetes whose kube-log-runner rotates files (kubernetes/kubernetes#127667)."""
 _ARGUMENTS = (
     "--windows-service",
     f"--bootstrap-kubeconfig={node_paths.BOOTSTRAP_KUBELET_CONF}",
@@ -53,7 +53,7 @@ class KubernetesSettings(KubeletVariables):
 
     @property
     def cri_socket(self) -> str:
-        """Endpoint of the runtime; that of Docker is cri-dockerd (kubernetes.io: Container Runtimes)."""
+        """CRI endpoint of the runtime. For Docker, cri-dockerd provides it (kubernetes.io: Container Runtimes)."""
         return node_paths.CRI_DOCKERD_PIPE if self.is_docker else node_paths.CONTAINERD_PIPE
 
     @property
@@ -63,7 +63,7 @@ class KubernetesSettings(KubeletVariables):
 
     @property
     def log_rotation(self) -> list[str]:
-        """Return the log runner's rotation flags. Older versions refuse them, and the service would not start."""
+        """The log runner's flags for rotation. Older versions get none, because they refuse these flags."""
         if self.kubelet_log_max_mb <= 0 or Version.parse(self.version) < _ROTATION:
             return []
         days = self.kubelet_log_max_days
@@ -71,7 +71,7 @@ class KubernetesSettings(KubeletVariables):
 
 
 def resources(settings: KubernetesSettings) -> list[Resource]:
-    """Return the Kubernetes resources of a node. The kubelet's service comes last; it starts when the node joins.
+    """Return the Kubernetes resources of a node. The kubelet's service comes last; it starts only when the node joins.
 
     Args:
         settings: the role's variables.
@@ -95,7 +95,8 @@ def resources(settings: KubernetesSettings) -> list[Resource]:
             members=[f"kubernetes/node/bin/{program}" for program in programs],
             strip_components=3,
             check=programs,
-            # With Docker, kube-proxy is a service from this archive as well. Dependent services come first.
+            # With Docker, kube-proxy is also a service whose program comes from this archive. Dependent services come
+            # first.
             stops=["flanneld", "kube-proxy", "kubelet"] if settings.is_docker else ["kubelet"],
         ),
         {"type": "Environment", "name": "PATH", "path_entries": [settings.install_dir]},
@@ -112,13 +113,13 @@ def resources(settings: KubernetesSettings) -> list[Resource]:
 
 
 def kubelet_configuration(settings: KubernetesSettings) -> dict[str, t.Any]:
-    """Return the kubelet's drop-in: settings that kubeadm's configuration, which is made for Linux, lacks.
+    """Return the kubelet's drop-in: settings that are missing in kubeadm's configuration, which is meant for Linux.
 
     Args:
         settings: the role's variables.
 
     Returns:
-        A KubeletConfiguration; the user's settings override ours.
+        A KubeletConfiguration. The user's settings override ours.
     """
     return {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
@@ -132,13 +133,13 @@ def kubelet_configuration(settings: KubernetesSettings) -> dict[str, t.Any]:
 
 
 def kubelet_service(settings: KubernetesSettings) -> Resource:
-    """Return the kubelet's service. With a log file, kube-log-runner runs the kubelet.
+    """Return the kubelet's service. If there is a log file, the service starts kube-log-runner, which runs the kubelet.
 
     Args:
         settings: the role's variables.
 
     Returns:
-        A Service resource without a state, because it starts when the node joins.
+        A Service resource without a state, because the service starts when the node joins.
     """
     program = f"{settings.install_dir}\\kubelet.exe"
     logged = [f"-log-file={settings.kubelet_log_file}", *settings.log_rotation, program]
@@ -151,10 +152,10 @@ def kubelet_service(settings: KubernetesSettings) -> Resource:
         "description": "Runs the pods of this node",
         "path": settings.log_runner if settings.kubelet_log_file else program,
         "arguments": [*(logged if settings.kubelet_log_file else []), *_ARGUMENTS, *own],
-        # kubeadm writes flags here; they must be on the command line, or the node loses them at its next start.
+        # kubeadm writes flags to this file. They must be on the command line, or the kubelet starts without them.
         "arguments_from_file": "C:\\var\\lib\\kubelet\\kubeadm-flags.env",
         "arguments_variable": "KUBELET_KUBEADM_ARGS",
-        # They may come from the kubeadm of an older version.
+        # An older version of kubeadm may have written the flags.
         "arguments_for_kubelet": settings.version,
         "start_mode": "auto",
         "dependencies": ["cri-dockerd" if settings.is_docker else "containerd"],
@@ -176,12 +177,13 @@ def to_yaml(configuration: t.Mapping[str, t.Any]) -> str:
 
 
 def _folders(settings: KubernetesSettings) -> list[Resource]:
-    r"""What decides what runs as SYSTEM, and the node's key: closed before anything is written there.
+    r"""Return the folders of the programs that run as SYSTEM, of their settings, and of the node's key.
 
-    Volumes of pods are in C:\var\lib\kubelet\pods, and containers that run as ContainerUser write to them by what
-    Users may do there (kubernetes/kubernetes#75049): that folder keeps the list that Windows gives to folders in C:\.
-    A live node is drained before anything untrusted is moved out of them (`disturbs`), such as a kubelet.exe that a
-    user owns.
+    These folders are restricted before any file is written there. The exception is C:\var\lib\kubelet\pods, which
+    contains the volumes of pods: containers that run as ContainerUser write to volumes with the rights that Users have
+    there (kubernetes/kubernetes#75049). That folder keeps the access list that Windows gives to folders in C:\. A live
+    node is drained (`disturbs`) before untrusted content, such as a kubelet.exe that a user owns, is moved out of the
+    restricted folders.
     """
     logs = [ntpath.dirname(settings.kubelet_log_file)] if settings.kubelet_log_file else []
     return [

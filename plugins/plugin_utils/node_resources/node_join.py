@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The resources of role node_join: settings that come from the cluster, once the node is registered."""
+"""The resources of role node_join: settings that come from the cluster after the node is registered."""
 
 from __future__ import annotations
 
@@ -39,27 +39,27 @@ class JoinedNode:
 
     name: str
     pod_cidr: str
-    """Pod network of the node; empty: the cluster assigned none."""
+    """Pod network of the node; empty if the cluster has not assigned one."""
     internal_ip: str
-    """Address of the node in the cluster; empty: unknown."""
+    """Address of the node in the cluster; empty if unknown."""
     kube_proxy_configuration: t.Mapping[str, t.Any]
     network: PodNetwork
     kubernetes: KubernetesSettings
     api_server: str
-    """API server, host and port."""
+    """The API server as `host:port`."""
     ca_certificate: str
     """CA certificate of the cluster (PEM)."""
     cluster_cidr: str
     """Network of all pods."""
     tokens: t.Mapping[str, str]
-    """Tokens of the service accounts of flannel and kube-proxy, by NAMESPACE/NAME."""
+    """Tokens of the service accounts of flannel and kube-proxy, by `NAMESPACE/NAME` of the account."""
     tokens_known: bool
     conf_dir: str
     """Folder of CNI configurations."""
     flannel_dir: str
     nssm_dir: str
     network_changes: bool
-    """Whether the node still has another network, which must be removed first."""
+    """Whether the node still has a former network, which must be removed first."""
     had_services: bool
     """Whether flannel and kube-proxy were services at the last run."""
 
@@ -127,33 +127,33 @@ def resources(node: JoinedNode) -> list[Resource]:
 def source_vip(pod_cidr: str) -> str:
     """Return kube-proxy's source address on an overlay: the last usable address of the node's pod CIDR.
 
-    host-local assigns addresses from the first on; the first two belong to the gateway and the host's own endpoint.
+    host-local assigns addresses in ascending order. The first two belong to the gateway and the host's own endpoint.
 
     Args:
         pod_cidr: the node's pod CIDR.
 
     Raises:
-        ValueError: it is not a network, or too small for a Windows node.
+        ValueError: the pod CIDR is not a network, or too small for a Windows node.
     """
     try:
         network = ipaddress.ip_network(str(pod_cidr))
     except ValueError as error:
         raise ValueError(f"pod CIDR {pod_cidr!r} is not a network: {error}") from error
     if network.num_addresses < 8:
-        raise ValueError(f"pod CIDR {pod_cidr} is too small for a Windows node; it needs a /29 or larger")
+        raise ValueError(f"pod CIDR {pod_cidr} is too small for a Windows node, which needs a /29 or larger")
     return str(network.broadcast_address - 1)
 
 
 def kube_proxy_configuration(node: JoinedNode) -> dict[str, t.Any]:
     r"""Return kube-proxy's configuration.
 
-    The pod of kube-proxy's DaemonSet links its token and kubeconfig to the folder `access`.
+    If kube-proxy runs in a pod, the pod links the folder `access` to its token and kubeconfig.
 
     Args:
         node: the node.
 
     Returns:
-        A KubeProxyConfiguration; the user's settings override ours key by key.
+        A KubeProxyConfiguration. The user's settings override ours key by key.
     """
     network = node.network
     kubeconfig = _KUBE_PROXY_KUBECONFIG if network.has_services else f"{node.kube_proxy_dir}\\access\\kubeconfig.conf"
@@ -173,7 +173,8 @@ def kube_proxy_configuration(node: JoinedNode) -> dict[str, t.Any]:
 def reserved_address(node: JoinedNode) -> Resource:
     """Return the file that reserves kube-proxy's source address in host-local.
 
-    host-local stores a reserved address as a file of that name (containernetworking/plugins, ipam/host-local).
+    host-local stores each reserved address as a file whose name is the address (containernetworking/plugins,
+    ipam/host-local).
 
     Args:
         node: the node.
@@ -222,7 +223,7 @@ def flannel_arguments(node: JoinedNode) -> list[str]:
 
 
 def _merged(under: t.Mapping[str, t.Any], over: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """Return two mappings merged recursively; the second one wins."""
+    """Merge two mappings recursively. Values of the second mapping override those of the first."""
     merged = dict(under)
     for key, value in over.items():
         old = merged.get(key)
@@ -234,15 +235,15 @@ def _merged(under: t.Mapping[str, t.Any], over: t.Mapping[str, t.Any]) -> dict[s
 def leftovers() -> list[Resource]:
     """Return the resources that remove files with the bootstrap token.
 
-    kubeadm's batch always removes them, unless the machine goes down while it runs: the kubelet may then join by
-    itself, and no other batch follows.
+    kubeadm's batch always removes these files, unless the machine goes down during the batch. The kubelet may then join
+    without another batch, and the files would stay.
     """
     paths = (node_paths.JOIN_CONFIGURATION, node_paths.BOOTSTRAP_KUBELET_CONF)
     return [{"type": "File", "name": path, "state": "absent"} for path in paths]
 
 
 def _former_services() -> list[Resource]:
-    """Return the removal of services that a former Docker node had; with containerd the DaemonSets replace them."""
+    """Return the removal of services from when the node used Docker. With containerd, DaemonSets replace them."""
     return [
         *({"type": "Service", "name": name, "state": "absent"} for name in ("kube-proxy", "flanneld")),
         *({"type": "File", "name": path, "state": "absent"} for path in (_FLANNEL_KUBECONFIG, _KUBE_PROXY_KUBECONFIG)),
@@ -256,7 +257,7 @@ def _kube_proxy_files(node: JoinedNode) -> list[Resource]:
             "type": "File",
             "name": f"{node.kube_proxy_dir}\\config.yaml",
             "content": to_yaml(kube_proxy_configuration(node)),
-            # Only as a service. In a pod, kube-proxy exits when this file changes (kubernetes,
+            # Needed only for the service. In a pod, kube-proxy exits when this file changes (kubernetes,
             # cmd/kube-proxy/app/options.go), and the pod is replaced as well.
             "restarts": ["kube-proxy"] if node.network.has_services else [],
             "disturbs": True,
@@ -265,10 +266,10 @@ def _kube_proxy_files(node: JoinedNode) -> list[Resource]:
 
 
 def _services(node: JoinedNode) -> list[Resource]:
-    """Return flanneld and kube-proxy as services, in the order of kubernetes-for-windows.
+    """Return flanneld and kube-proxy as services, in the same order as kubernetes-for-windows.
 
-    "Networking with kube-proxy and flanneld services": on an overlay, kube-proxy needs the source address from
-    flannel's network first (kubernetes/kubernetes#78338).
+    On an overlay, flanneld comes first, because kube-proxy needs the source address from flannel's network
+    (kubernetes/kubernetes#78338; kubernetes-for-windows: "Networking with kube-proxy and flanneld services").
     """
     flannel, proxy = _flannel_service(node), _kube_proxy_service(node)
     return [
@@ -313,7 +314,10 @@ def _service_files(node: JoinedNode) -> list[Resource]:
 
 
 def _flannel_service(node: JoinedNode) -> Resource:
-    """Return flanneld. A new configuration or token restarts it, detached, since that may interrupt the connection."""
+    """Return flanneld's service.
+
+    A new configuration or token restarts flanneld, detached, because the restart may interrupt the connection.
+    """
     read = (
         json.dumps(net_conf(node.network), sort_keys=True),
         " ".join(flannel_arguments(node)),

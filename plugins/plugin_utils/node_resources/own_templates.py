@@ -2,10 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Evaluate the templates of the roles' own defaults, each compiled once for all hosts.
 
-Ansible compiles a template anew in each worker and prepares all variables of the host for each one. For the two hundred
-short templates in the roles' defaults, that took 60 % of the CPU time of plan.yml per node. Simple ones are compiled
-here, before Ansible forks. Ansible templates all others: templates of users, templates with other plugins, and those
-whose evaluation fails, so that its error messages stay the same.
+Ansible compiles each template again in each worker, and prepares all variables of the host for each template. For the
+two hundred short templates in the roles' defaults, that took 60 % of the CPU time of plan.yml per node. This module
+compiles the simple templates before Ansible forks. Ansible still evaluates all others: templates of users, templates
+that use other plugins, and templates whose evaluation fails here, so that users see Ansible's own error messages.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ ROLES = pathlib.Path(__file__).parents[3] / "roles"
 CLUSTER_VARIABLE = "winkube.node.cluster_variable"
 ROLE_DECISION = "winkube.node.role_decision"
 CLUSTER_GROUPS = ("kube_control_plane", "kube-master", "master-ubuntu", "k8s_cluster", "k8s-cluster")
-"""Groups of kubespray (old and new names) and of kubernetes-for-windows; the control plane first, which has it all."""
+"""Groups of kubespray (old and new names) and kubernetes-for-windows. The control plane comes first, because its hosts
+have all variables of the cluster."""
 _EXPRESSION = re.compile(r"\s*\{\{-?((?:(?!\{\{|\}\}|\{%).)*?)-?\}\}\s*", re.DOTALL)
 """A template that is one expression."""
 _FILTERS = frozenset({"default", "first", "length", "list", "lower"})
@@ -36,24 +37,25 @@ _TESTS = frozenset({"defined", "none", "in"})
 
 
 class _Undefined(jinja2.ChainableUndefined, jinja2.StrictUndefined):
-    """As in Ansible, an attribute of what is undefined is undefined too, and only its use is an error."""
+    """An undefined value as in Ansible: its attributes are undefined too, and only using them is an error."""
 
 
 class _Expression(t.NamedTuple):
     """A compiled template."""
 
     names: frozenset[str]
-    """Variables that it reads."""
+    """Names of the variables that the template reads."""
     evaluate: t.Callable[..., t.Any]
 
 
 class OwnTemplates:
-    """Templates values for one host. Each variable is evaluated when it is first read, and then cached.
+    """Evaluates templates for one host. Each variable is evaluated when it is first read, and then cached.
 
     Args:
         variables: variables by name, not templated.
         template: Ansible's function that templates a value.
-        decide: returns what the lookup plugin role_decision does for a term. Without it, Ansible runs the plugin.
+        decide: returns the result of the lookup plugin role_decision for a term. Without this function, Ansible runs
+            the plugin.
     """
 
     def __init__(
@@ -79,7 +81,7 @@ class OwnTemplates:
         return self._known[name]
 
     def template(self, value: t.Any) -> t.Any:
-        """Return a value as Ansible templates it.
+        """Evaluate the templates in a value, with the same result as Ansible.
 
         Args:
             value: the value, not templated.
@@ -87,7 +89,7 @@ class OwnTemplates:
         try:
             return self._evaluated(value)
         except Exception:
-            # Ansible reports the error in its own words, if it is one.
+            # Let Ansible evaluate the template again, because Ansible reports an error in its own words.
             return self._template(value)
 
     def _evaluated(self, value: t.Any) -> t.Any:
@@ -107,16 +109,16 @@ class OwnTemplates:
         return self._template(value)
 
     def _result(self, expression: _Expression) -> t.Any:
-        # Jinja also reads all names of a template before it evaluates any part of it.
+        # Read all variables before the evaluation, as Jinja does.
         values = {name: self.variable(name) for name in expression.names if name in self._variables}
         return expression.evaluate(values, lookup=self._lookup)
 
     def of_cluster(self, name: str, default: t.Any = "") -> t.Any:
-        """Return a variable of the host or, if it has none, of the first host of the cluster that has it.
+        """Return a variable of the host or, if the host lacks it, of the first host of the cluster that has it.
 
         Args:
             name: name of the variable.
-            default: returned if no host has it.
+            default: returned if no host has the variable.
         """
         own = self.variable(name) if name in self._variables else None
         if own is not None:
@@ -132,7 +134,7 @@ class OwnTemplates:
         return self.variable(name) if name in self._variables else default
 
     def _lookup(self, plugin: str, *names: str, **default: t.Any) -> t.Any:
-        """Run a lookup of a compiled template; _is_simple accepts only these."""
+        """Run a lookup of a compiled template. _is_simple accepts only the plugins that are handled here."""
         if plugin == ROLE_DECISION:
             if self._decide is None:
                 raise LookupError(plugin)
@@ -149,7 +151,7 @@ class OwnTemplates:
 
 
 def cluster_hosts(groups: t.Mapping[str, t.Sequence[str]]) -> list[str]:
-    """Return the hosts that have the cluster's variables: the first host of each of its groups, without duplicates.
+    """Return the hosts whose variables describe the cluster: the first host of each of its groups, without duplicates.
 
     Args:
         groups: hosts by group.
@@ -184,11 +186,11 @@ def _texts(value: t.Any) -> t.Iterator[str]:
 
 
 def _compile(environment: jinja2.Environment, text: str) -> _Expression | None:
-    """Return a compiled template; None if it is more than one expression, or needs what only Ansible has."""
+    """Return a compiled template; None if it is more than one expression, or if only Ansible can evaluate it."""
     match = _EXPRESSION.fullmatch(text)
     if match is None:
         return None
-    # As in Ansible, a backslash in a text stands for itself.
+    # As in Ansible, a backslash in a string literal is an ordinary character.
     inner = match[1].replace("\\", "\\\\")
     source = environment.parse(f"{{{{ {inner} }}}}")
     if not all(_is_simple(node) for node in source.find_all(nodes.Expr)):

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Registry files of container runtimes, including the removal of those that are no longer listed."""
+"""Files with settings of registries for container runtimes, and the removal of files that are no longer listed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .downloads import Resource
 
 
 def of_containerd(given: t.Mapping[str, t.Any], folder: str) -> list[Resource]:
-    """Return containerd's registry files, and the removal of those that are no longer listed.
+    """Return containerd's files for registries, and the removal of files of registries that are no longer listed.
 
     Args:
         given: the user's registries.
@@ -29,7 +29,7 @@ def of_containerd(given: t.Mapping[str, t.Any], folder: str) -> list[Resource]:
 
 
 def of_docker(given: t.Mapping[str, t.Any], config_dir: str = registries.DOCKER_CONFIG) -> list[Resource]:
-    """Return the registry files of dockerd and docker.exe, and the removal of those that are no longer listed.
+    """Return the files for registries of dockerd and docker.exe, and the removal of files that are no longer listed.
 
     Args:
         given: the user's registries.
@@ -47,7 +47,7 @@ def of_docker(given: t.Mapping[str, t.Any], config_dir: str = registries.DOCKER_
 
 
 def of_buildkit(given: t.Mapping[str, t.Any], folder: str) -> list[Resource]:
-    """Return BuildKit's registry files, and the removal of credentials that are no longer listed.
+    """Return BuildKit's files for registries, and the removal of credentials that are no longer listed.
 
     Args:
         given: the user's registries.

@@ -17,7 +17,7 @@ def of_role(role: str, variables: Variables) -> list[Resource]:
     """Return the resources of a role for a host.
 
     Args:
-        role: name of the role, without that of the collection.
+        role: name of the role, without the name of the collection.
         variables: the host's variables.
 
     Returns:
@@ -39,7 +39,7 @@ def _image_cache(variables: Variables) -> list[Resource]:
 
 
 def _installed(variables: Variables) -> list[str]:
-    """Return the files of the cache that other roles install; a play need not contain all of them."""
+    """Return the files in the cache that other roles install. The play may not contain all of these roles."""
     found: list[str] = []
     for role in (container_runtime.ROLE, cni.ROLE, kubernetes_node.ROLE):
         if variables.optional(f"{role}_artifact_cache"):
@@ -64,4 +64,4 @@ ROLES: t.Mapping[str, t.Callable[[Variables], list[Resource]]] = types.MappingPr
         node_join.ROLE: lambda found: node_join.resources(found.read(node_join.JoinedNode, node_join.ROLE)),
     }
 )
-"""The functions that build resources, by role."""
+"""The functions that build each role's resources, by the role's name."""

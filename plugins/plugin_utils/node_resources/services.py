@@ -9,7 +9,7 @@ import typing as t
 from ..resources.directory import closed
 
 DOCKER_RUNTIMES = ("docker", "moby")
-"""Values of `container_runtime` for Docker's engine; both publishers' builds are installed the same way."""
+"""Values of `container_runtime` for Docker's engine. The builds of both publishers are installed in the same way."""
 
 
 def recovery() -> dict[str, t.Any]:
@@ -22,11 +22,11 @@ def recovery() -> dict[str, t.Any]:
 
 
 def log_folders(*folders: str, only_below: str = "") -> list[dict[str, t.Any]]:
-    """Return the resources of log folders; all users can read them, and existing content stays.
+    """Return the resources of log folders. All users can read these folders, and existing content stays.
 
     Args:
         folders: Windows paths.
-        only_below: restrict only folders below this one; others may be shared with other programs.
+        only_below: restrict only the folders below this one. Other programs may share folders elsewhere.
 
     Returns:
         Directory resources.

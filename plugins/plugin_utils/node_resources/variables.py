@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Read variables of roles into dataclasses."""
+"""Read the variables of roles into dataclasses."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ _REQUIRED: t.Final = object()
 
 
 class MissingVariableError(KeyError):
-    """A host has no variable of a name that a role reads."""
+    """A host does not have a variable that a role reads."""
 
     def __str__(self) -> str:
         return f"{self.args[0]}: expected a variable of this name, got none"
 
 
 class Variables:
-    """The variables of a host. Each one is templated, checked and converted when it is first read, and then cached.
+    """The variables of a host. Each variable is templated, checked and converted when it is first read, then cached.
 
     Args:
         variables: variables by name, not templated.
         template: templates a value.
         decisions: functions that decide the value of a variable (package role_decisions), by the variable's name.
-            Without them Ansible calls the lookup plugin role_decision.
+            Without these functions, Ansible calls the lookup plugin role_decision.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Variables:
         return self._known[name]
 
     def converted(self, variable: Variable) -> t.Any:
-        """Return a variable's value as its type; declared variables are converted only once.
+        """Return a variable's value, converted to the variable's type. Declared variables are converted only once.
 
         Args:
             variable: the variable.
@@ -87,7 +87,7 @@ class Variables:
         """Return the value of an optional variable.
 
         Args:
-            name: name of the variable, such as one of another role.
+            name: name of the variable, such as a variable of another role.
             default: returned if the host has no such variable.
 
         Returns:
@@ -102,7 +102,7 @@ class Variables:
             name: name of the variable.
 
         Raises:
-            KeyError: nothing decides it.
+            KeyError: there is no decision of this name.
         """
         return self._decisions[name](self)
 
@@ -118,7 +118,7 @@ class Variables:
             The part without Ansible's tags.
 
         Raises:
-            MissingVariableError: there is no such part and no default.
+            MissingVariableError: the host does not have this part, and there is no default.
         """
         found = self._raw_part(name, keys)
         if found is not _REQUIRED:
@@ -128,7 +128,7 @@ class Variables:
         return default
 
     def has(self, name: str, *keys: str) -> bool:
-        """Return whether the host has a variable, and that part of it; arguments as in `part`."""
+        """Return whether the host has a variable, or a part of a variable. The arguments are those of `part`."""
         return self._raw_part(name, keys) is not _REQUIRED
 
     def _raw_part(self, name: str, keys: t.Sequence[str]) -> t.Any:
@@ -142,11 +142,11 @@ class Variables:
         return found
 
     def of_host(self, host: str, name: str, *keys: str, default: t.Any = "") -> t.Any:
-        """Return a variable of another host, or one part of it, as `hostvars` has it.
+        """Return a variable of another host, or one part of the variable, from `hostvars`.
 
         `hostvars` has the variables of the inventory, facts and registered results, but not those of roles and plays.
-        Ansible collects all variables of a host when it is first asked for one of them, which takes about a
-        millisecond. So no more hosts are asked than necessary.
+        When Ansible first reads a variable of a host, it collects all variables of that host, which takes about a
+        millisecond. Callers therefore read no more hosts than necessary.
 
         Args:
             host: name of the host in the inventory.
@@ -164,7 +164,7 @@ class Variables:
             if not isinstance(found, t.Mapping) or key not in found:
                 return default
             found = found[key]
-        # Inside of a template Ansible returns an object for what it cannot template, instead of an error.
+        # Inside of a template, Ansible returns an object instead of an error for a value that it cannot template.
         return default if isinstance(found, jinja2.Undefined) else plain(found)
 
     @property
@@ -175,12 +175,12 @@ class Variables:
     def read(self, settings: type[Settings], prefix: str) -> Settings:
         """Return a dataclass with each field filled from the variable PREFIX_FIELD.
 
-        A field that stands for no variable and whose type is a dataclass is filled from the variables of the same
-        prefix. A dataclass with a method `of(variables, prefix)` fills itself.
+        A field whose type is a dataclass, and which does not stand for a declared variable, is filled from variables
+        with the same prefix. A dataclass with a method `of(variables, prefix)` fills itself.
 
         Args:
-            settings: the dataclass; its annotations are the types of the variables. Those that users set are declared
-                in `role_variables`, from which it derives.
+            settings: the dataclass. Its annotations are the types of the variables. It derives from a dataclass in
+                `role_variables`, which declares the variables that users set.
             prefix: prefix of the variables' names, which is the role's name.
 
         Returns:
@@ -193,12 +193,12 @@ class Variables:
         return own(self, prefix) if own else self.fields(settings, prefix)
 
     def fields(self, settings: type[Settings], prefix: str, **given: t.Any) -> Settings:
-        """Return a dataclass as `read` does, but never by its own method.
+        """Return a dataclass as `read` does, but without calling the dataclass's method `of`.
 
         Args:
             settings: as in `read`.
             prefix: as in `read`.
-            given: fields that are not read.
+            given: values of fields that are not read from variables.
 
         Returns:
             The dataclass.

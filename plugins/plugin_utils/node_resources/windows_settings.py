@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The resources of role windows_settings: settings of Windows Server that come before the programs of Kubernetes."""
+"""The resources of role windows_settings: settings that Windows needs before programs of Kubernetes are installed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class WindowsSettings(SystemVariables):
             prefix: prefix of the role's variables.
 
         Returns:
-            The settings. Without a proxy, its exceptions are not read, because that is expensive.
+            The settings. The proxy's exceptions are read only if there is a proxy, because that is expensive.
         """
         proxy = variables.fields(Proxy, prefix, no_proxy="")
         if proxy.is_set:
@@ -39,7 +39,7 @@ class WindowsSettings(SystemVariables):
 
 
 def resources(settings: WindowsSettings) -> list[Resource]:
-    """Return the resources that come before any download.
+    """Return the resources that must be applied before any download.
 
     Args:
         settings: the role's variables.
@@ -50,8 +50,8 @@ def resources(settings: WindowsSettings) -> list[Resource]:
     cache = [settings.artifact_cache] if settings.artifact_cache else []
     certificates = enumerate(settings.trusted_certificates, start=1)
     return [
-        # All users may create folders and files in ProgramData, so these are restricted before anything is written
-        # there.
+        # All users may create folders and files in ProgramData, so these folders are restricted before any file is
+        # written there.
         *closed([node_paths.PROGRAM_DATA], shallow=True),
         *closed(cache, content="writable"),
         *(
@@ -70,7 +70,7 @@ def resources(settings: WindowsSettings) -> list[Resource]:
         },
         *_page_file(settings),
         *(registry_fixes.resources(windows_versions.SUPPORTED_NAMES) if settings.registry_fixes else []),
-        # Last, next to the features of the next role: both need a reboot, and share one.
+        # The computer name comes last, directly before the features of the next role, so that both share one reboot.
         *([{"type": "ComputerName", "name": settings.hostname}] if settings.hostname else []),
     ]
 
@@ -82,7 +82,7 @@ def _time_servers(settings: WindowsSettings) -> list[Resource]:
 
 
 def _proxy(proxy: Proxy) -> list[Resource]:
-    """Return the removal of settings that an earlier run made and the inventory no longer has (`managed`)."""
+    """Return the resources of the proxy. Settings that are no longer in the inventory are removed (`managed`)."""
     variables = (
         ("HTTP_PROXY", proxy.http_proxy, bool(proxy.http_proxy)),
         ("HTTPS_PROXY", proxy.https_proxy, bool(proxy.https_proxy)),

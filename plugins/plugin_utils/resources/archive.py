@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Files from an archive on the node."""
+"""Unpack files from an archive on the node."""
 
 from __future__ import annotations
 
@@ -22,28 +22,26 @@ from ..wire.scopes import Scope
 from .service import running
 
 _SIGNED = Scope("signed-")
-"""The calls that check signatures."""
+"""Prefix of the ids of the calls that check signatures."""
 _PROGRAM = ".exe"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Archive(Resource):
-    """Unpacks an archive (zip, tar.gz) on the node with Windows' own tar.exe; a single program is copied.
+    """Unpacks an archive (zip, tar, tar.gz) on the node with Windows' own tar.exe, or copies a single program.
 
-    The destination has a record of what was unpacked (`.winkube-archive…`): the hashes of the archive and of the files
-    to `check`. The record is removed before anything is replaced, and written last, so that the next run repairs an
-    interrupted one.
+    A record in the destination (`.winkube-archive…`) describes what was unpacked: it contains the hashes of the archive
+    and of the files in `check`. The record is removed before any file is replaced, and is written again last. If a run
+    is interrupted, the next run therefore unpacks the archive again.
     """
 
     type: t.ClassVar[str] = "Archive"
     name: str = dataclasses.field(metadata={"help": "The destination folder; with `destination`, a label of your own."})
     destination: str | None = dataclasses.field(
-        default=None, metadata={"help": "The folder to unpack into, if several archives share one."}
+        default=None, metadata={"help": "The folder to unpack into; needed only if several archives share a folder."}
     )
     path: str = dataclasses.field(
-        metadata={
-            "help": "The archive on the node: .zip, .tar.gz, .tgz or .tar; or one .exe, which becomes the only member."
-        }
+        metadata={"help": "The archive on the node (.zip, .tar.gz, .tgz or .tar), or a single .exe as the only member."}
     )
     sha256: str | None = dataclasses.field(
         default=None, metadata={"help": "The archive's SHA-256, needed if `path` does not change with the version."}
@@ -56,14 +54,14 @@ class Archive(Resource):
         },
     )
     renames: t.Mapping[str, str] = dataclasses.field(
-        default_factory=dict, metadata={"help": "Members that get another file name: the member, and its new name."}
+        default_factory=dict, metadata={"help": "New file names of members, by the member's name in the archive."}
     )
     strip_components: int = dataclasses.field(
         default=0, metadata={"help": "Number of leading folders to drop from the names in the archive."}
     )
     exclusive: bool = dataclasses.field(
         default=False,
-        metadata={"help": "The destination contains nothing else, so it is replaced as a whole."},
+        metadata={"help": "Whether the destination contains only this archive, so that the whole folder is replaced."},
     )
     check: tuple[str, ...] = dataclasses.field(
         default=(), metadata={"help": "Unpacked files, relative to the destination, that must stay unchanged."}
@@ -71,15 +69,15 @@ class Archive(Resource):
     stops: tuple[str, ...] = dataclasses.field(
         default=(),
         metadata={
-            "help": "Services that run these files: stopped while they are replaced, and started again if they ran."
-            " Those that depend on others come first."
+            "help": "Services that run these files. They are stopped while the files are replaced; those that ran are"
+            " started again. List a service before the services that it depends on."
         },
     )
     allowed_signers: tuple[str, ...] = dataclasses.field(
         default=(),
         metadata={
             "help": "Accepted signers of the programs among `members`, by subject or thumbprint. No program is put in"
-            " place before all of them have a valid signature of one of these signers."
+            " place until each one has a valid signature of one of these signers."
         },
     )
     timeout: int = dataclasses.field(default=1800, metadata={"help": "Time limit for unpacking, in seconds."})
@@ -89,11 +87,13 @@ class Archive(Resource):
             formats = ", ".join(archive_members.FORMATS)
             raise ResourceError("path", self.path, f"expected an archive ({formats}) or a program ({_PROGRAM})")
         if self._is_program and (len(self.members) != 1 or self.strip_components):
-            raise ResourceError("members", list(self.members), "expected the program's one name")
+            raise ResourceError("members", list(self.members), "expected exactly one member, the program's file name")
         if self.exclusive and self.members:
-            raise ResourceError("members", list(self.members), "expected either members or exclusive")
+            raise ResourceError("members", list(self.members), "expected no members if exclusive is true")
         if self.allowed_signers and not self.members:
-            raise ResourceError("allowed_signers", list(self.allowed_signers), "expected members with it")
+            raise ResourceError(
+                "allowed_signers", list(self.allowed_signers), "expected allowed_signers only if members are listed"
+            )
         signatures.check_signers(self.allowed_signers)
         if not 0 <= self.strip_components < 100:
             raise ResourceError("strip_components", self.strip_components, "expected 0 to 99")
@@ -106,7 +106,7 @@ class Archive(Resource):
                 )
         for member, new in self.renames.items():
             if member not in self.members:
-                raise ResourceError("renames", member, "expected one of members")
+                raise ResourceError("renames", member, "expected a name that is listed in members")
             if not _inside(new) or len(_parts(new)) != 1:
                 raise ResourceError("renames", new, "expected a file name")
         for file in self.check:
@@ -144,14 +144,14 @@ class Archive(Resource):
         return f"{self.folder}\\{file.replace('/', chr(92))}"
 
     def _records(self) -> dict[str, str]:
-        """Return the files of the record with hashes, by recorded path."""
+        """Return the file of the record that stores the hash of each file, by the path of the hashed file."""
         recorded = {self.path: f"{self.record}\\archive.sha256"}
         for index, file in enumerate(self.check):
             recorded[self._path_of(file)] = f"{self.record}\\file-{index}.sha256"
         return recorded
 
     def _settings(self) -> dict[str, t.Any]:
-        """Return how the archive is unpacked, as the record stores it; if it differs, it is unpacked again."""
+        """Return the settings that the record stores; if one of them changes, the archive is unpacked again."""
         return {
             "path": self.path,
             "members": list(self.members),
@@ -173,7 +173,7 @@ class Archive(Resource):
 
     @property
     def _replaces(self) -> list[str]:
-        """Return the paths of existing files that are renamed and replaced."""
+        """Return the paths of the files or folders that are replaced; an existing one is renamed first."""
         return [self.folder] if self.exclusive else [self._path_of(self._target(member)) for member in self.members]
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
@@ -184,7 +184,7 @@ class Archive(Resource):
         removals = replaced_files.removals(replaced)
         if change is not None:
             return dataclasses.replace(change, calls=(*removals, *change.calls))
-        why = "an earlier version was kept while it ran, and is no longer used"
+        why = "an earlier version, which was kept because it still ran, is no longer used"
         left = update(self, {"replaced_files": replaced}, {"replaced_files": []}, removals, why=why)
         return left and dataclasses.replace(left, harmless=True)
 
@@ -196,7 +196,7 @@ class Archive(Resource):
     def lacks(self, call_id: str, result: CallResult) -> str | None:
         if call_id != "unpack" or result.error is None:
             return None
-        # The message of tar.exe (archive_read_open_filename.c of libarchive), or the id of Copy-Item's error.
+        # The id of Copy-Item's error, or the message of tar.exe (libarchive, archive_read_open_filename.c).
         missing = result.error.id.startswith("PathNotFound,") or "Failed to open '" in result.stderr
         return self.path if missing else None
 
@@ -218,11 +218,11 @@ class Archive(Resource):
         size = int(source.get("size") or 0) * SpaceRequirement.UNPACKED if source.get("exists") else None
         space = (SpaceRequirement(path=self.folder, size=size, unpacks=self.path),)
         how = _parsed(recorded(f"{self.record}\\archive.json"))
-        if not how:  # it is written last
+        if not how:  # archive.json is written last
             why = "was unpacked only in part" if had_record or staged else "was not unpacked"
             change = create(self, {"path": self.path, "destination": self.folder}, calls, why=why)
             return dataclasses.replace(change, space=space)
-        # The record stays if the archive was removed from the cache.
+        # Use the recorded hash if the archive was removed from the cache.
         archive = self.sha256 or now.pop(self.path) or unpacked[self.path]
         before = {**how, "sha256": unpacked.pop(self.path) or None, "changed_files": []}
         after = {**self._settings(), "sha256": archive.lower() or None, "changed_files": []}
@@ -236,7 +236,7 @@ class Archive(Resource):
         if staged:
             yield remove_path(self._staging, "discard")
         yield make_directory(target, "make")
-        # Given names have been checked already.
+        # Members that are listed were checked when the resource was loaded.
         yield from () if self.members else archive_members.calls(self.path)
         if direct:
             yield from self._stop(had_record)
@@ -281,7 +281,7 @@ class Archive(Resource):
         return [*strip, *(["--", *("/".join(_parts(member)) for member in self.members)] if self.members else [])]
 
     def _stop(self, had_record: bool) -> t.Iterator[Call]:
-        """Return the calls before files are replaced: they remove the record and stop services."""
+        """Yield the calls that precede the replacement of files: they remove the record and stop services."""
         if had_record:
             yield remove_path(self.record, "forget")
         for index, service in enumerate(self.stops):
@@ -296,9 +296,9 @@ class Archive(Resource):
             )
 
     def _write_record(self) -> t.Iterator[Call]:
-        """Return the calls that write the record. The node computes the hashes."""
+        """Yield the calls that write the record. The node computes the hashes."""
         for index, (path, record) in enumerate(self._records().items()):
-            # The id names the file of `check` that the archive lacks.
+            # Put the file's name into the id: if the archive lacks a file of `check`, the error shows which one.
             hash_id = f"hash-{index}-{re.sub(r'[^A-Za-z0-9.-]+', '_', _parts(path)[-1])}"
             yield query(
                 hash_id,

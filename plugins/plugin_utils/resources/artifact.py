@@ -15,6 +15,7 @@ from ..downloads.site import Site
 from ..engine.changes import create, is_missing, objects, only, update
 from ..engine.resource import Change, Resource, SpaceRequirement
 from ..values.errors import ResourceError
+from ..values.shown import AsItIs
 from ..windows.path_calls import discard, move_path, remove_path
 from ..windows.windows_info import WindowsInfo
 from ..wire.calls import action, query
@@ -24,22 +25,22 @@ from .directory import Directory
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Artifact(Resource):
-    r"""A file from the network, downloaded with curl.exe. It is verified before use; a wrong one is deleted.
+    r"""Downloads a file with curl.exe. The file is verified before use, and deleted if its checksum is wrong.
 
     The next run resumes an interrupted download. With `checksum_url`, the checksum file is stored next to the file
-    (`PATH.checksum`), so that later runs verify without the network; `path` should contain the version. With `kind`, a
-    manifest (`PATH.manifest.json`) describes the file; if nothing else verifies the file, the hash in the manifest
-    does. A file that nothing verifies yet is stored as `PATH.unverified` until it is replaced or verified.
+    (`PATH.checksum`), so that later runs verify it without the network; `path` should contain the version. With `kind`,
+    a manifest (`PATH.manifest.json`) describes the file. If there is no checksum, the hash in the manifest is used. A
+    file that cannot be verified yet is stored as `PATH.unverified` until it is verified or replaced.
     """
 
     type: t.ClassVar[str] = "Artifact"
     independent: t.ClassVar[bool] = True
-    name: str = dataclasses.field(metadata={"help": "Kind and version, such as `containerd 2.2.1`."})
-    path: str = dataclasses.field(metadata={"help": "Its path on the node; it should contain the version."})
+    name: str = dataclasses.field(metadata={"help": "A label, such as kind and version: `containerd 2.2.1`."})
+    path: str = dataclasses.field(metadata={"help": "The file's path on the node. It should contain the version."})
     urls: tuple[str, ...] = dataclasses.field(
         default=(),
         metadata={
-            "help": "Its URLs, tried in order. Their users and queries (signatures) appear in no output.",
+            "help": "URLs of the file, tried in order. Their user names and queries (signatures) are never shown.",
             "secret": True,
         },
     )
@@ -55,17 +56,17 @@ class Artifact(Resource):
         metadata={"help": "URL of the publisher's checksum file, used only when a bundle is built.", "secret": True},
     )
     kind: str | None = dataclasses.field(
-        default=None, metadata={"help": "Its kind. If set, a manifest is kept next to the file."}
+        default=None, metadata={"help": "The artifact's kind. If set, a manifest is stored next to the file."}
     )
-    version: str | None = dataclasses.field(default=None, metadata={"help": "Its version, for the manifest."})
+    version: str | None = dataclasses.field(default=None, metadata={"help": "The version that the manifest records."})
     custom: bool = dataclasses.field(
         default=False,
         metadata={
-            "help": "Whether it is your own file. It is downloaded again when its ETag or size at the source changes."
+            "help": "Whether the file is your own. It is downloaded again when its ETag or size at the source changes."
         },
     )
-    sha256: str | None = dataclasses.field(default=None, metadata={"help": "Its SHA-256, in hexadecimal."})
-    sha512: str | None = dataclasses.field(default=None, metadata={"help": "Its SHA-512, in hexadecimal."})
+    sha256: str | None = dataclasses.field(default=None, metadata={"help": "The file's SHA-256, in hexadecimal."})
+    sha512: str | None = dataclasses.field(default=None, metadata={"help": "The file's SHA-512, in hexadecimal."})
     checksum_url: str | None = dataclasses.field(
         default=None, metadata={"help": "URL of the publisher's checksum file.", "secret": True}
     )
@@ -77,22 +78,22 @@ class Artifact(Resource):
     )
     allowed_signers: tuple[str, ...] = dataclasses.field(
         default=(),
-        metadata={"help": "Accepted signers of its programs; the `Archive` that unpacks it checks the signatures."},
+        metadata={"help": "Accepted signers of the file's programs. The `Archive` that unpacks the file checks them."},
     )
     allow_unverified: bool = dataclasses.field(
         default=False,
-        metadata={"help": "Accept it without any checksum. Without `kind`, an existing file is never checked again."},
+        metadata={"help": "Accept the file without a checksum. Without `kind`, an existing file is not checked again."},
     )
     proxy: str | None = dataclasses.field(default=None, metadata={"help": "The proxy's URL.", "secret": True})
     no_proxy: tuple[str, ...] = dataclasses.field(
-        default=(), metadata={"help": "Hosts and domains that are reached without it."}
+        default=(), metadata={"help": "Hosts and domains that curl.exe contacts without the proxy."}
     )
     headers: t.Mapping[str, str] = dataclasses.field(
-        default_factory=dict, metadata={"help": "Further HTTP headers, kept secret.", "secret": True}
+        default_factory=dict, metadata={"help": "Additional HTTP headers, which are never shown.", "secret": True}
     )
     ignore_revocation: bool = dataclasses.field(
         default=False,
-        metadata={"help": "Continue if it cannot be checked whether the server's certificate was revoked."},
+        metadata={"help": "Whether to continue if the certificate's revocation status cannot be checked."},
     )
     limit_rate: str | None = dataclasses.field(
         default=None, metadata={"help": "Maximum bytes per second, such as `500K` or `2M`."}
@@ -103,7 +104,7 @@ class Artifact(Resource):
     )
 
     def builds_on(self, earlier: Resource) -> bool:
-        """Wait for the file's folder, for trusted certificates, and for the clock that decides if they are valid."""
+        """Wait for the file's folder, for trusted certificates, and for the clock, on which their validity depends."""
         if isinstance(earlier, Directory):
             return self.path.replace("/", "\\").casefold().startswith(f"{earlier.path.casefold()}\\")
         return earlier.type in ("ArtifactCache", "CertificateImport", "W32Time")
@@ -114,10 +115,10 @@ class Artifact(Resource):
         sums = [self.checksum_url, *(site.checksum_url for site in self.sites)]
         for url in (*self.urls, *(site.url for site in self.sites), *(url for url in sums if url)):
             if not curl.is_url(url):
-                raise ResourceError("urls", redact_url(url), f"expected a URL of {', '.join(curl.SCHEMES)}")
+                raise ResourceError("urls", redact_url(url), "expected a URL with http, https or file")
         given = [way for way in ("sha256", "sha512", "checksum_url") if getattr(self, way)]
         if len(given) > 1:
-            raise ResourceError(given[1], "…", f"expected one of {' and '.join(given[:2])}")
+            raise ResourceError(given[1], AsItIs("both"), f"expected either {' or '.join(given[:2])}")
         if not given and not any(sums) and not self.allow_unverified:
             hint = "Or set allow_unverified: true."
             raise ResourceError("sha256", None, "expected sha256, sha512 or checksum_url", hint)
@@ -129,15 +130,15 @@ class Artifact(Resource):
             raise ResourceError("limit_rate", self.limit_rate, "expected bytes per second, such as 500K or 2M")
         headers = [*self.headers.items(), *(pair for site in self.sites for pair in site.headers.items())]
         if any("\n" in part or "\r" in part for pair in headers for part in pair):
-            raise ResourceError("headers", "…", "expected headers of one line each")
+            raise ResourceError("headers", AsItIs("a line break"), "expected each header on one line")
 
     @property
     def private(self) -> bool:
-        """A server's description of a file may contain signatures."""
+        """Whether the calls' results may contain secrets: a server's answer about a file may contain signatures."""
         return self.no_log or self._asks
 
     def joined(self, other: t.Self) -> t.Self | None:
-        """Several roles may need the same file; their checksums must not contradict each other."""
+        """Merge the artifacts of two roles that need the same file, unless their checksums contradict each other."""
         if self.path.casefold() != other.path.casefold() or self.custom != other.custom:
             return None
         pins = {pin for pin in (self.sha256, other.sha256) if pin}
@@ -151,7 +152,7 @@ class Artifact(Resource):
 
     @property
     def algorithm(self) -> str:
-        """The checksum algorithm."""
+        """The algorithm of the checksum that verifies the file."""
         return "SHA512" if self.sha512 else "SHA256" if self.sha256 else self.checksum_algorithm
 
     @property
@@ -165,7 +166,7 @@ class Artifact(Resource):
 
     @property
     def _asks(self) -> bool:
-        """Whether each run checks if the source has another file."""
+        """Whether each run asks the source if the file there has changed."""
         return self.custom and not self._verified
 
     @property
@@ -174,12 +175,12 @@ class Artifact(Resource):
 
     @property
     def kept_checksum(self) -> str:
-        """Path of the checksum file."""
+        """Path of the stored checksum file on the node."""
         return f"{self.path}.checksum"
 
     @property
     def manifest(self) -> str:
-        """Path of the manifest."""
+        """Path of the manifest on the node."""
         return f"{self.path}.manifest.json"
 
     @property
@@ -243,7 +244,7 @@ class Artifact(Resource):
         broken = bool(self._observed_file(seen, f"{self.path}.part").get("exists"))
         offer = curl.offered(seen.get("offer")) or curl.RemoteFile()
         fetch = (*self._write_checksum(), *attempts.calls(self._download(seen, offer), broken=broken))
-        # Runs only if another file was downloaded.
+        # The old unverified file is removed only after the new file was downloaded.
         fetch = (
             (*fetch, discard(self._unverified, "remove-aside"))
             if unverified.get("exists") or file.get("exists")
@@ -253,7 +254,7 @@ class Artifact(Resource):
             known = self._expected(seen) if self._verified and unverified.get("exists") else None
             if known and known == self._actual(seen, unverified, "-aside"):
                 back = (*self._write_checksum(), move_path(self._unverified, self.path, "back"))
-                return update(self, {"path": self._unverified}, {"path": self.path}, back, why="it can be verified now")
+                return update(self, {"path": self._unverified}, {"path": self.path}, back, why="can be verified now")
             after = {"path": self.path, "source": redact_url(self._sources[0].url)}
             return create(self, after, fetch, why="is not on the node")
         if not self._verified:
@@ -271,13 +272,13 @@ class Artifact(Resource):
         return self._plan_manifest(seen, file)
 
     def _space(self, seen: Results) -> SpaceRequirement:
-        """Return the required disk space; the second source is used only if the first does not report the size."""
-        # An unfinished download is resumed only if something verifies the complete file.
+        """Return the required disk space. The second source is asked only if the first does not report a size."""
+        # An unfinished download is resumed only if a checksum verifies the complete file.
         present = int(self._observed_file(seen, f"{self.path}.part").get("size") or 0) if self._verified else 0
         return attempts.space(self._download(seen, curl.RemoteFile()), present)
 
     def file_facts(self, seen: Results) -> dict[str, t.Any]:
-        """Return hash, size and source of the present file; empty if it is missing or wrong."""
+        """Return hash, size and source of the file on the node; empty if the file is missing or wrong."""
         change = self.change_for(seen)
         if change is not None and any(call.id == attempts.FETCHED for call in change.calls):
             return {}
@@ -287,7 +288,7 @@ class Artifact(Resource):
         return {"sha256": file.get("sha256"), "size": file.get("size"), "source": source}
 
     def downloaded(self, results: Results) -> dict[str, t.Any] | None:
-        """Return hash, size and source of a file that a change downloaded, or None.
+        """Return hash, size and source of the file that a change downloaded; None if it downloaded no file.
 
         Args:
             results: results of the change's calls, by id.
@@ -305,14 +306,12 @@ class Artifact(Resource):
     def _plan_unverified(
         self, seen: Results, file: t.Mapping[str, t.Any], offer: curl.RemoteFile, fetch: tuple[Call, ...]
     ) -> Change | None:
-        """Return the change of a file that only the hash in its manifest verifies."""
+        """Return the change of a file that has no checksum except the hash in its manifest."""
         if not self.kind:
             return None
         noted = self._noted(seen)
         if not noted or noted.get("sha256") != file.get("sha256"):
-            why = (
-                "its manifest has another SHA256" if noted else "its manifest is missing, and nothing else verifies it"
-            )
+            why = "its manifest has another SHA256" if noted else "its manifest is missing, and there is no checksum"
             before = {"path": self.path, "sha256": file.get("sha256")}
             after = {"path": self.path, "sha256": noted.get("sha256") or "as fetched"}
             away = remove_path(self.path) if noted else self._move_unverified()
@@ -322,7 +321,7 @@ class Artifact(Resource):
             "etag": offer.etag or before["etag"],
             "size": offer.size if offer.size is not None else before["size"],
         }
-        # The former file stays until the new one is complete.
+        # The old file stays until the new one is complete.
         return update(self, before, after, fetch)
 
     def _plan_manifest(self, seen: Results, file: t.Mapping[str, t.Any]) -> Change | None:
@@ -332,7 +331,7 @@ class Artifact(Resource):
         described = {**self._facts(), "source": None, **facts}  # The source of this file is unknown.
         content: dict[str, Json] = {"path": self.manifest, "content": json.dumps(described, indent=1) + "\n"}
         write = action("manifest", "@write-file", content)
-        return update(self, {"manifest": "missing or of another file"}, {"manifest": self.manifest}, [write])
+        return update(self, {"manifest": "missing, or of another file"}, {"manifest": self.manifest}, [write])
 
     def _noted(self, seen: Results) -> t.Mapping[str, t.Any]:
         try:
@@ -368,14 +367,14 @@ class Artifact(Resource):
         )
 
     def _write_checksum(self) -> t.Iterator[Call]:
-        # A checksum that replaces the publisher's checksum file (a bundle's index); later runs may have only that file.
+        # Store a known checksum, such as one from a bundle's index, because later runs may have only the stored file.
         known = self.sha512 or (self.sha256 if self.upstream_checksum and self.checksum_algorithm == "SHA256" else None)
         if known:
             checksum: dict[str, Json] = {"path": self.kept_checksum, "content": f"{known}\n"}
             yield action("keep-checksum", "@write-file", checksum)
 
     def _move_unverified(self) -> Call:
-        """Return the call that renames an unverified file: it must not be used, but it may be the only copy."""
+        """Return the call that renames an unverified file, which must not be used but may be the only copy."""
         return move_path(self.path, self._unverified, "aside")
 
     def _observed_file(self, seen: Results, path: str) -> t.Mapping[str, t.Any]:
@@ -383,7 +382,7 @@ class Artifact(Resource):
         return files.get(path.casefold(), {})
 
     def _expected(self, seen: Results) -> str | None:
-        """Return the expected hash, if the node has it without the network."""
+        """Return the expected hash, or None if the node cannot know it without the network."""
         if self.sha256 or self.sha512:
             return self.sha256 or self.sha512
         content = str(only(self, seen, "checksum").get("content") or "")

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-r"""Remove versions from a node's artifact cache that are no longer needed."""
+r"""Remove the versions that are no longer needed from a node's artifact cache."""
 
 from __future__ import annotations
 
@@ -15,20 +15,22 @@ from ..wire.calls import action, query
 from ..wire.messages import Call, Json, Results
 
 _DEPTH = {"custom": 3}
-"""Depth of a version's folder with a user's own URL (KIND\\custom\\KEY); otherwise two (KIND\\VERSION)."""
+"""Depth of a version's folder: three for a user's own URL (KIND\\custom\\KEY), otherwise two (KIND\\VERSION)."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ArtifactCache(Resource):
-    r"""Removes the versions in an artifact cache (`KIND\VERSION`, `KIND\custom\KEY`) except the files to keep.
+    r"""Removes the versions (`KIND\VERSION`, `KIND\custom\KEY`) in an artifact cache, except those to keep.
 
-    Files outside of such folders are not touched.
+    Files outside of these folders are not touched.
     """
 
     type: t.ClassVar[str] = "ArtifactCache"
     name: str = dataclasses.field(metadata={"help": "The cache folder."})
     keep: tuple[str, ...] = dataclasses.field(
-        metadata={"help": "Files of the cache whose folders are kept; all other versions are removed."}
+        metadata={
+            "help": "Files in the cache. The versions that contain them are kept; all other versions are removed."
+        }
     )
 
     def __post_init__(self) -> None:
@@ -41,7 +43,7 @@ class ArtifactCache(Resource):
         return self.name.rstrip("\\/")
 
     def joined(self, other: t.Self) -> t.Self:
-        """Files that one of two lists needs are kept."""
+        """Merge two lists: a file that one of them needs is kept."""
         return dataclasses.replace(self, keep=tuple(dict.fromkeys((*self.keep, *other.keep))))
 
     def observe(self) -> tuple[Call, ...]:

@@ -35,8 +35,8 @@ FOLDER = f"{TRUSTED_FOLDER}\\builds"
 _ARGUMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _LABEL = "winkube.node.built-from"
 PUSHED = "HKLM:\\SOFTWARE\\winkube\\pushed"
-"""Registry key with a value for each pushed name: what the pushed image was built from. A label cannot store that,
-because Docker's labels are part of the image and exist before the push."""
+"""Registry key with a value for each pushed name: a digest of the sources of the pushed image. A label cannot record
+that an image was pushed, because Docker's labels are part of the image and must exist before the push."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -45,23 +45,25 @@ class BuiltContainerImage(InStore):
 
     type: t.ClassVar[str] = "BuiltContainerImage"
     independent: t.ClassVar[bool] = True
-    name: str = dataclasses.field(metadata={"help": "The tag that it gets: `registry/repository:tag`."})
-    dockerfile: str = dataclasses.field(metadata={"help": "The text of its Dockerfile."})
+    name: str = dataclasses.field(metadata={"help": "The image's tag: `registry/repository:tag`."})
+    dockerfile: str = dataclasses.field(metadata={"help": "The text of the Dockerfile."})
     build_args: t.Mapping[str, str] = dataclasses.field(
-        default_factory=dict, metadata={"help": "Values of the Dockerfile's ARGs; not for secrets."}
+        default_factory=dict, metadata={"help": "Values of the Dockerfile's ARGs. Do not use them for secrets."}
     )
     context: str | None = dataclasses.field(
-        default=None, metadata={"help": "Folder on the node that COPY takes files from; by default an empty one."}
+        default=None,
+        metadata={"help": "Folder on the node from which COPY takes files. The default is an empty folder."},
     )
     pinned: bool = dataclasses.field(
-        default=False, metadata={"help": "The kubelet's garbage collection never removes it (containerd only)."}
+        default=False,
+        metadata={"help": "Whether the kubelet's garbage collection must never remove the image (containerd only)."},
     )
     push: bool = dataclasses.field(
-        default=False, metadata={"help": "Whether to push it to its registry after each build."}
+        default=False, metadata={"help": "Whether to push the image to its registry after each build."}
     )
     buildctl: str = dataclasses.field(
         default="C:\\Program Files\\buildkit\\buildctl.exe",
-        metadata={"help": "BuildKit's client, for containerd; `docker` builds for Docker."},
+        metadata={"help": "Path of BuildKit's client, which builds for containerd. For Docker, `docker` builds."},
     )
 
     def __post_init__(self) -> None:
@@ -72,15 +74,15 @@ class BuiltContainerImage(InStore):
             raise ResourceError("dockerfile", self.dockerfile[:60], "expected the text of a Dockerfile, with FROM")
         for key in self.build_args:
             if not _ARGUMENT.fullmatch(key):
-                raise ResourceError("build_args", key, "expected names of ARGs")
+                raise ResourceError("build_args", key, "expected the name of an ARG: letters, digits and underscores")
         if self.pinned and self.runtime == "docker":
-            raise ResourceError("pinned", True, "expected false", "Docker has no pins, only containerd has.")
+            raise ResourceError("pinned", True, "expected false", "Only containerd supports pinned images.")
         if not self.buildctl.lower().endswith(".exe"):
             raise ResourceError("buildctl", self.buildctl, "expected the path of buildctl.exe")
 
     @property
     def source(self) -> str:
-        """Return a digest of the sources."""
+        """A digest of the image's sources: Dockerfile, build arguments and context."""
         parts = [self.dockerfile.replace("\r\n", "\n"), sorted(self.build_args.items()), self.context]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
 
@@ -108,11 +110,11 @@ class BuiltContainerImage(InStore):
         after |= {"pushed": True} if self.push else {}
         if image is None or not image.complete:
             return create(
-                self, after, [*self._built(note), *self._kept(), *self._pushed()], why="was not built here yet"
+                self, after, [*self._built(note), *self._kept(), *self._pushed()], why="was not built on this node yet"
             )
         built = self._is_built(image, seen)
         before = {
-            "built_from": self.source if built else "something else",
+            "built_from": self.source if built else "other sources",
             "pinned": PINNED in image.labels,
             "pushed": built and note == self.source,
         }
@@ -133,7 +135,7 @@ class BuiltContainerImage(InStore):
     def _built(self, note: str) -> t.Iterator[Call]:
         """Yield the calls that build the image."""
         if note:
-            # Otherwise a failed push after a rebuild would not be repeated.
+            # Remove the record before the build, or the next run would not repeat a push that fails.
             yield remove_value("forget", PUSHED, self._note)
         folder = f"{FOLDER}\\{hashlib.sha256(self.name.encode()).hexdigest()[:24]}"
         file = {"path": f"{folder}\\Dockerfile", "content": self.dockerfile}
@@ -174,7 +176,7 @@ class BuiltContainerImage(InStore):
             "build",
             command,
             arguments=arguments,
-            # buildctl has no option for that.
+            # buildctl has no option for the folder of Docker's configuration.
             environment={"DOCKER_CONFIG": self.docker_config} if self.docker_config else {},
             retries=self.retries,
             delay=self.delay,
@@ -185,7 +187,7 @@ class BuiltContainerImage(InStore):
 
 
 def _noted(seen: Results) -> str:
-    """Return what the pushed image was built from; empty if it was not pushed or not observed."""
+    """Return the digest of the pushed image's sources; empty if the image was not pushed or not observed."""
     result = seen.get("pushed")
     value = result.first if result is not None and result.ok else None
     return str(value.get("value") or "") if isinstance(value, t.Mapping) else ""

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Certificates in the machine's stores, such as those of a site's own authority."""
+"""Import certificates into the machine's stores, such as those of a site's own certificate authority."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from ..wire.messages import Call, Json, Results
 
 _PEM = re.compile(r"-----BEGIN CERTIFICATE-----(.+?)-----END CERTIFICATE-----", re.DOTALL)
 _STORES = "HKLM:\\SOFTWARE\\Microsoft\\SystemCertificates"
-"""Registry keys of the stores: https://learn.microsoft.com/windows/win32/seccrypto/system-store-locations"""
+"""Registry key of the machine's stores (learn.microsoft.com/windows/win32/seccrypto/system-store-locations)."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CertificateImport(Resource):
-    r"""Imports certificates into a store of the machine, which Windows' programs use (curl.exe, WinHTTP, Go programs).
+    r"""Imports certificates into a store of the machine, which curl.exe, WinHTTP and Go programs use.
 
     Other certificates in the store are not touched.
     """
 
     type: t.ClassVar[str] = "CertificateImport"
-    name: str = dataclasses.field(metadata={"help": "A label."})
-    content: str = dataclasses.field(metadata={"help": "The certificates in PEM, one or more; no private key."})
+    name: str = dataclasses.field(metadata={"help": "A label of your own."})
+    content: str = dataclasses.field(metadata={"help": "One or more certificates in PEM, without a private key."})
     store: t.Literal["Root", "CA", "TrustedPublisher", "TrustedPeople"] = dataclasses.field(
         default="Root",
-        metadata={"help": "The store: `Root` contains trusted root authorities, `CA` intermediate ones."},
+        metadata={"help": "The store. `Root` contains trusted root certificates, `CA` contains intermediate ones."},
     )
 
     def __post_init__(self) -> None:

@@ -17,12 +17,12 @@ from ..wire.calls import action, query
 from ..wire.messages import Call, Json, Results
 
 NETBIOS = 15
-"""Maximum length of a NetBIOS name; two nodes with the same first characters collide."""
+"""Maximum length of a NetBIOS name. Nodes whose names share their first 15 characters collide."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ComputerName(Resource):
-    """The computer name of the node. A change reboots it. Only the first 15 characters of a name are compared."""
+    """The computer name of the node. A change reboots the node. Only the first 15 characters of names are compared."""
 
     type: t.ClassVar[str] = "ComputerName"
     name: str = dataclasses.field(metadata={"help": "The host name, without domain."})
@@ -30,7 +30,7 @@ class ComputerName(Resource):
     def __post_init__(self) -> None:
         if not re.fullmatch(r"(?=.*[A-Za-z-])[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?", self.name):
             raise ResourceError(
-                "name", self.name, "expected 1 to 63 letters, digits and hyphens, and no dot: a host name"
+                "name", self.name, "expected a host name without a dot: 1 to 63 letters, digits and hyphens"
             )
 
     def observe(self) -> tuple[Call, ...]:
@@ -48,7 +48,7 @@ class ComputerName(Resource):
         after = {"computer_name": self.name}
         reboot: Reboot = "always"
         if not self._is(names.get("ComputerName")):
-            # Its only warning is that a reboot is needed, which follows anyway.
+            # Rename-Computer only warns that a reboot is needed, which follows anyway.
             parameters: dict[str, Json] = {"NewName": self.name, "Force": True, "WarningAction": "SilentlyContinue"}
             calls = [action("rename", "Rename-Computer", parameters)]
             return update(self, {"computer_name": names.get("ComputerName")}, after, calls, reboot=reboot)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A container image in the store of the node's runtime."""
+"""A container image in the image store of the node's container runtime."""
 
 from __future__ import annotations
 
@@ -30,44 +30,51 @@ from ..wire.messages import Call, CallResult, Results
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class InStore(Resource):
-    """Properties of all resources that work on a runtime's image store."""
+    """Properties that all resources of a runtime's image store share."""
 
     runtime: t.Literal["containerd", "docker"] = dataclasses.field(
         default="containerd",
-        metadata={"help": "The runtime whose image store is used; containerd and Docker share no images."},
+        metadata={"help": "The runtime whose image store is used. containerd and Docker do not share images."},
     )
     hosts_dir: str | None = dataclasses.field(
         default=None,
-        metadata={"help": "Folder with a `hosts.toml` per registry, for ctr's own requests to registries."},
+        metadata={
+            "help": "Folder with a `hosts.toml` for each registry, which ctr reads for its own requests to registries."
+        },
     )
     environment: t.Mapping[str, str] = dataclasses.field(
         default_factory=dict,
-        metadata={"help": "Variables for ctr's own requests to registries, such as `HTTPS_PROXY`."},
+        metadata={"help": "Environment variables for ctr's own requests to registries, such as `HTTPS_PROXY`."},
     )
     ctr: str = dataclasses.field(
-        default="C:\\Program Files\\containerd\\bin\\ctr.exe", metadata={"help": "containerd's client on the node."}
+        default="C:\\Program Files\\containerd\\bin\\ctr.exe",
+        metadata={"help": "Path of containerd's client ctr.exe on the node."},
     )
     crictl: str = dataclasses.field(
         default="C:\\Program Files\\containerd\\crictl\\crictl.exe",
-        metadata={"help": "CRI's client, which pulls."},
+        metadata={"help": "Path of crictl.exe on the node, which pulls images through CRI."},
     )
-    cri_endpoint: str = dataclasses.field(default=node_paths.CONTAINERD_PIPE, metadata={"help": "containerd's pipe."})
+    cri_endpoint: str = dataclasses.field(
+        default=node_paths.CONTAINERD_PIPE, metadata={"help": "The named pipe on which containerd serves CRI."}
+    )
     docker: str = dataclasses.field(
-        default="C:\\Program Files\\docker\\docker.exe", metadata={"help": "Docker's client on the node."}
+        default="C:\\Program Files\\docker\\docker.exe", metadata={"help": "Path of Docker's client on the node."}
     )
     docker_config: str | None = dataclasses.field(
-        default=None, metadata={"help": "Folder of Docker's `config.json` with credentials of registries."}
+        default=None,
+        metadata={"help": "Folder of the `config.json` from which Docker's client reads credentials for registries."},
     )
     store_dir: str | None = dataclasses.field(
         default=None,
         metadata={
-            "help": "The runtime's data folder, whose volume needs the space (by default below `C:\\ProgramData`)."
+            "help": "The runtime's data folder, on whose volume the free space is checked (by default a folder in"
+            " `C:\\ProgramData`)."
         },
     )
     parallel: int = dataclasses.field(
         default=4, metadata={"help": "Maximum number of parallel pulls, imports or builds."}
     )
-    retries: int = dataclasses.field(default=3, metadata={"help": "Further attempts after one that failed."})
+    retries: int = dataclasses.field(default=3, metadata={"help": "Number of retries after a failed attempt."})
     delay: float = dataclasses.field(default=10.0, metadata={"help": "Seconds between attempts."})
     timeout: int = dataclasses.field(default=3600, metadata={"help": "Time limit of one attempt, in seconds."})
 
@@ -96,11 +103,11 @@ class InStore(Resource):
 
     @property
     def how(self) -> TransferOptions:
-        """Options of pulls."""
+        """Options for pulls, imports and pushes."""
         return TransferOptions(retries=self.retries, delay=self.delay, timeout=self.timeout, parallel=self.parallel)
 
     def explain(self, call_id: str, result: CallResult) -> str | None:
-        """Return the meaning of a runtime's error message."""
+        """Explain an error message of the runtime."""
         if call_id == "check":
             return "the archive contains no container image of this name for this version of Windows"
         error = result.error.message if result.error else ""
@@ -109,35 +116,45 @@ class InStore(Resource):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ContainerImage(InStore):
-    """An OCI image in the store of the node's container runtime, unpacked for this node's Windows."""
+    """An OCI image in the image store of the node's container runtime, unpacked for the node's version of Windows."""
 
     type: t.ClassVar[str] = "ContainerImage"
     independent: t.ClassVar[bool] = True
-    name: str = dataclasses.field(metadata={"help": "Its whole reference: `registry/repository:tag`, or `…@sha256:…`."})
+    name: str = dataclasses.field(
+        metadata={"help": "The image's full reference: `registry/repository:tag`, or `…@sha256:…`."}
+    )
     digest: str | None = dataclasses.field(
         default=None,
-        metadata={"help": "The digest that the tag must refer to (`sha256:…`); otherwise the image is pulled again."},
+        metadata={
+            "help": "The digest that the tag must refer to (`sha256:…`). If it refers to another, the image is pulled"
+            " again."
+        },
     )
-    aliases: tuple[str, ...] = dataclasses.field(default=(), metadata={"help": "Further references to the same image."})
+    aliases: tuple[str, ...] = dataclasses.field(default=(), metadata={"help": "Additional references to the image."})
     pinned: bool = dataclasses.field(
-        default=False, metadata={"help": "The kubelet's garbage collection never removes it (containerd only)."}
+        default=False,
+        metadata={"help": "Whether the kubelet's garbage collection must never remove the image (containerd only)."},
     )
     archive: str | None = dataclasses.field(
         default=None,
-        metadata={"help": "Path of an archive on the node (OCI or Docker's) to import; nothing is pulled."},
+        metadata={
+            "help": "Path of an archive on the node (OCI or Docker format) to import instead of pulling the image."
+        },
     )
     archives: tuple[ImageArchive, ...] = dataclasses.field(
         default=(),
-        metadata={"help": "Archives to download and import; the first that fits the node's Windows is used."},
+        metadata={"help": "Archives to download and import. The first one for the node's version of Windows is used."},
     )
     size: int | None = dataclasses.field(
-        default=None, metadata={"help": "Bytes to download, if known; otherwise the registry is asked before the pull."}
+        default=None,
+        metadata={"help": "Number of bytes to download, if known. Otherwise the registry is asked before the pull."},
     )
     likely_size: int | None = dataclasses.field(
-        default=None, metadata={"help": "Approximate bytes to download, used if the registry cannot be asked yet."}
+        default=None,
+        metadata={"help": "Approximate number of bytes to download, used if the registry cannot be asked yet."},
     )
     state: t.Literal["present", "absent"] = dataclasses.field(
-        default="present", metadata={"help": "Whether it is in the store."}
+        default="present", metadata={"help": "Whether the image is in the store."}
     )
 
     def __post_init__(self) -> None:
@@ -145,26 +162,28 @@ class ContainerImage(InStore):
         for option, reference in (("name", self.name), *(("aliases", alias) for alias in self.aliases)):
             named = ImageReference.parse(reference, option)
             if option == "aliases" and named.digest:
-                raise ResourceError("aliases", self.aliases, "expected tags without a digest")
+                raise ResourceError("aliases", self.aliases, "expected references without a digest")
         if self.digest is not None and not DIGEST.fullmatch(self.digest):
-            raise ResourceError("digest", self.digest, "expected sha256: and 64 hexadecimal digits")
+            raise ResourceError("digest", self.digest, "expected sha256: followed by 64 hexadecimal digits")
         if self.digest is not None and "@" in self.name and not self.name.endswith(self.digest):
-            raise ResourceError("digest", self.digest, "expected the digest of name, or a name without one")
+            raise ResourceError(
+                "digest", self.digest, "expected the digest that name contains, or a name without a digest"
+            )
         for option in ("size", "likely_size"):
             if (getattr(self, option) or 0) < 0:
-                raise ResourceError(option, getattr(self, option), "expected bytes, 0 or more")
+                raise ResourceError(option, getattr(self, option), "expected a number of bytes, 0 or more")
         if self.pinned and self.runtime == "docker":
-            raise ResourceError("pinned", True, "expected false", "Docker has no pins, only containerd has.")
+            raise ResourceError("pinned", True, "expected false", "Only containerd supports pinned images.")
 
     def joined(self, other: t.Self) -> t.Self | None:
-        """Merge aliases and pins, because two lists may name the same image with different ones."""
+        """Merge aliases and pins, which may differ between two lists that name the same image."""
         aliases = tuple(dict.fromkeys((*self.aliases, *other.aliases)))
         pinned = self.pinned or other.pinned
         mine, others = (dataclasses.replace(one, pinned=pinned, aliases=aliases) for one in (self, other))
         return mine if mine == others else None
 
     def observe(self) -> tuple[Call, ...]:
-        """Return the same calls for all container images, which the engine sends once."""
+        """Return the calls that list the store. They are the same for all images, so the engine sends them once."""
         return self.store.list_calls()
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
@@ -229,11 +248,11 @@ class ContainerImage(InStore):
             stored = SpaceRequirement(path=store.path, size=None if size is None else needed_space(size))
             space: tuple[SpaceRequirement, ...] = (stored,)
             if chosen is not None and self.archive is None:
-                # The archive stays there until the import is complete.
+                # The downloaded archive stays in this folder until the import is complete.
                 download = size if chosen.size is None else chosen.size
                 space = (SpaceRequirement(path=archives.FOLDER, size=download), stored)
             return dataclasses.replace(change, space=space)
-        # On a node's first run the runtime is not installed yet, so the size is read later.
+        # If the runtime is not installed yet (on a node's first run), the size is read later.
         listed = seen.get("images")
         absent = listed is None or not listed.ok
         probe = _ImageSize(
@@ -247,7 +266,8 @@ class ContainerImage(InStore):
             return None
         gone = list(present)
         for identity in dict.fromkeys(images[reference].identity for reference in present):
-            # With the last tag, also remove the names by digest and CRI's names by id, which would keep the content.
+            # With the last tag, also remove the names that contain digests, and CRI's names, which are ids. Otherwise
+            # the store would keep the content.
             others = [name for name in names_of(identity, images) if name not in present]
             if not any(_is_tag(name) for name in others):
                 gone += [name for name in others if self.runtime == "containerd"]
@@ -260,7 +280,7 @@ def _is_tag(name: str) -> bool:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _ImageSize(SizeProbe):
-    """Reads the size of an image, or of its layers, from its registry."""
+    """Reads the size of an image, or the sizes of its layers, from its registry."""
 
     store: Store
     build: int
@@ -269,7 +289,7 @@ class _ImageSize(SizeProbe):
     """Bytes to assume if the registry does not report a size."""
 
     def size(self, results: Results) -> int | t.Mapping[str, int] | None:
-        # Most layers of an application are those of its base image.
+        # Return the size of each layer, because images with the same base image share most of their layers.
         layers = self.store.read_layers(results, self.build)
         if layers:
             return {digest: needed_space(size) for digest, size in layers.items()}
@@ -278,5 +298,5 @@ class _ImageSize(SizeProbe):
 
 
 def needed_space(size: int) -> int:
-    """Return the disk space for a download of this size: compressed and unpacked layers exist at the same time."""
+    """Return the disk space for a download of this size. Compressed and unpacked layers exist at the same time."""
     return int(size * (1 + UNPACKED))

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Exclusions of Microsoft Defender."""
+"""Exclusions from scans of Microsoft Defender."""
 
 from __future__ import annotations
 
@@ -16,27 +16,30 @@ from ..wire.messages import Call, Results
 
 _PROPERTIES = {"paths": "ExclusionPath", "processes": "ExclusionProcess", "extensions": "ExclusionExtension"}
 _OFF = "0x800106ba"
-"""Errors if Defender's service does not run, because of a policy or another product; no exclusion is needed then."""
+"""The error code that means that Defender's service does not run, because of a policy or another product. Then no
+exclusion is needed."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DefenderExclusion(Resource):
-    """Exclusions of Microsoft Defender. Without Defender nothing is done."""
+    """Exclusions of Microsoft Defender. On a node without Defender, this resource does nothing."""
 
     type: t.ClassVar[str] = "DefenderExclusion"
     name: str = dataclasses.field(metadata={"help": "A label of your own."})
-    paths: tuple[str, ...] = dataclasses.field(default=(), metadata={"help": "Files and folders."})
-    processes: tuple[str, ...] = dataclasses.field(default=(), metadata={"help": "Files that these programs open."})
+    paths: tuple[str, ...] = dataclasses.field(default=(), metadata={"help": "Files and folders that are not scanned."})
+    processes: tuple[str, ...] = dataclasses.field(
+        default=(), metadata={"help": "Programs. The files that they open are not scanned."}
+    )
     extensions: tuple[str, ...] = dataclasses.field(
-        default=(), metadata={"help": "Files with these file name extensions."}
+        default=(), metadata={"help": "File name extensions. Files with these extensions are not scanned."}
     )
     state: t.Literal["present", "absent"] = dataclasses.field(
-        default="present", metadata={"help": "Whether they are excluded."}
+        default="present", metadata={"help": "Whether the exclusions exist."}
     )
 
     def __post_init__(self) -> None:
         if not (self.paths or self.processes or self.extensions):
-            raise ResourceError("paths", [], "expected paths, processes or extensions")
+            raise ResourceError("paths", [], "expected at least one of paths, processes and extensions")
 
     def observe(self) -> tuple[Call, ...]:
         return (query("preference", "Get-MpPreference", select=tuple(_PROPERTIES.values())),)

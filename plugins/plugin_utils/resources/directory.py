@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A folder."""
+"""A folder on the node."""
 
 from __future__ import annotations
 
@@ -25,32 +25,32 @@ class Directory(Resource):
     """A folder, which is created with its parents."""
 
     type: t.ClassVar[str] = "Directory"
-    name: str = dataclasses.field(metadata={"help": "Its path on the node."})
+    name: str = dataclasses.field(metadata={"help": "The folder's path on the node."})
     acl: str | None = dataclasses.field(
         default=None,
         metadata={
-            "help": "Its access list in SDDL, and its owner if the SDDL names one, such as "
+            "help": "The access list in SDDL, which may also name the owner, such as "
             "`O:BAD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)`. A junction or symbolic link on the path is refused."
         },
     )
     guard_parents: bool = dataclasses.field(
         default=False,
         metadata={
-            "help": "Only administrators may rename or replace the folders above it: those that others own or may "
-            "delete get Administrators as owner and the access list that Windows gives to folders in C:\\. Missing "
-            "ones are created that way. Only with `acl`."
+            "help": "Whether to protect the parent folders, so that only administrators can rename or replace them. A "
+            "parent that other users own or may delete gets Administrators as owner and the access list that Windows "
+            "gives to folders in C:\\. Missing parents are created with the same owner and list. Only with `acl`."
         },
     )
     move_aside: untrusted_files.Which = dataclasses.field(
         default="nothing",
         metadata={
-            "help": "Which content is not trusted: `foreign` is what users other than administrators own, `writable` "
-            "is also what they may write. It is moved into a subfolder `.untrusted-TIME`, with a warning. "
-            "Only with `acl`."
+            "help": "Which content is not trusted: `foreign` means files and folders that users other than "
+            "administrators own, `writable` also those that such users can write. Untrusted content is moved into a "
+            "subfolder `.untrusted-TIME`, with a warning. Only with `acl`."
         },
     )
     shallow: bool = dataclasses.field(
-        default=False, metadata={"help": "`move_aside` checks only the folder's direct content."}
+        default=False, metadata={"help": "Whether `move_aside` checks only the folder's direct content."}
     )
     open_folders: tuple[str, ...] = dataclasses.field(
         default=(),
@@ -60,7 +60,7 @@ class Directory(Resource):
         },
     )
     state: t.Literal["present", "absent"] = dataclasses.field(
-        default="present", metadata={"help": "Whether it exists. `absent` removes it with its content."}
+        default="present", metadata={"help": "Whether the folder exists. `absent` removes it with its content."}
     )
 
     def __post_init__(self) -> None:
@@ -69,7 +69,7 @@ class Directory(Resource):
             raise ResourceError("name", self.name, "expected a folder, not a whole drive")
         for option in ("guard_parents", "move_aside", "open_folders"):
             if getattr(self, option) not in (False, "nothing", ()) and not self._owned:
-                expected = "expected it only with an acl that has an owner (O:)"
+                expected = f"expected {option} only with an acl that names an owner (O:)"
                 raise ResourceError(option, getattr(self, option), expected)
 
     def joined(self, other: t.Self) -> t.Self | None:
@@ -83,7 +83,7 @@ class Directory(Resource):
         return dataclasses.replace(strictest, shallow=deepest) if len(alike) == 1 else None
 
     def builds_on(self, earlier: Resource) -> bool:
-        """Wait for folders only, which may contain it."""
+        """Wait only for other folders, because they may contain this one."""
         return isinstance(earlier, Directory)
 
     @property
@@ -110,7 +110,7 @@ class Directory(Resource):
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         change = self._plan(seen)
-        # If content may be moved away, only that can disturb pods.
+        # With `move_aside`, a change that moves nothing aside cannot disturb pods.
         if change is None or self.move_aside == "nothing" or change.observe_again or self.restarts:
             return change
         return dataclasses.replace(change, harmless=True)
@@ -119,7 +119,7 @@ class Directory(Resource):
         observed = only(self, seen, "directory")
         exists = bool(observed.get("exists"))
         if exists and observed.get("type") != "directory":
-            raise ResourceError(self.title, AsItIs("a file"), "expected a directory or nothing at this path")
+            raise ResourceError(self.title, AsItIs("a file"), "expected a folder at this path, or nothing")
         if self.state == "absent":
             return remove(self, {"path": self.name}, [remove_path(self.name)]) if exists else None
         if self.acl is None:
@@ -134,7 +134,7 @@ class Directory(Resource):
     def _close(
         self, acl: str, observed: t.Mapping[str, t.Any], above: t.Sequence[Call], seen: Results
     ) -> Change | None:
-        """Plan the owner and the access list of an existing folder, then its content."""
+        """Plan the changes of an existing folder: owner and access list first, then untrusted content."""
         before: dict[str, t.Any] = {}
         after: dict[str, t.Any] = {}
         calls = [*above]
@@ -158,20 +158,20 @@ class Directory(Resource):
 
     def _make(self, acl: str) -> tuple[Call, ...]:
         if self._owned:
-            # The module creates its own folder when it starts a batch. The next run moves aside what other users have
-            # put there in the meantime.
+            # The module creates its own folder when it starts a batch, so that folder may already exist. The next run
+            # moves aside what other users have put there in the meantime.
             own = self.path.casefold() == node_paths.PROGRAM_DATA.casefold()
             return (make_closed(self.name, acl, existing="set" if own else "empty"),)
         return make_directory(self.name), set_acl(self.name, acl)
 
     def _parents(self, seen: Results) -> t.Iterator[Call]:
-        """Restrict parent folders that other users could replace, the outermost first."""
+        """Yield the calls that restrict the parent folders which other users could replace, the outermost first."""
         if not self.guard_parents:
             return
         for number, path in enumerate(ancestors(self.name)):
             item = self._seen(seen, path)
             if not item.get("exists"):
-                # Another resource may have created it by then.
+                # Another resource may have created the parent folder by the time this call runs.
                 yield make_closed(path, SHARED, f"parent-{number}", existing="leave")
             elif sddl.others(str(item.get("sddl") or ""), sddl.REPLACE):
                 yield set_acl(path, SHARED, f"parent-{number}")
@@ -189,10 +189,10 @@ class Directory(Resource):
         if untrusted_files.is_move(call_id):
             return (
                 f"{self.name} contains files that users other than administrators own or can change, and a program "
-                "uses them: stop the programs that run from there (reset the node if it has joined), then run again"
+                "uses them: stop the programs that run from it (reset the node if it has joined), then run again"
             )
         if result.error is not None and "FolderNotEmpty" in result.error.id:
-            return "Files were added to it after the node was observed: check the folder's content, then run again"
+            return "Files were added to the folder after the node was observed: check its content, then run again"
         return None
 
 
@@ -209,14 +209,14 @@ def closed(
 ) -> list[dict[str, t.Any]]:
     r"""Return the resources of folders in which only SYSTEM and administrators can write.
 
-    Root folders of drives, Windows' own folders and everything in C:\Windows and C:\Program Files are not changed.
+    Root folders of drives, Windows' own folders, and folders in C:\Windows and C:\Program Files are not restricted.
 
     Args:
         folders: Windows paths.
         users: rights of all other users.
         content: which content is not trusted, see `move_aside`.
-        only_below: restrict only folders below this one; others may be shared, so they are only created.
-        properties: further properties.
+        only_below: restrict only the folders below this one. Other folders may be shared, so they are only created.
+        properties: further properties of the restricted folders.
     """
     guard = {"acl": ADMINISTRATORS_ONLY if users == "none" else READABLE, "guard_parents": True, "move_aside": content}
     resources: list[dict[str, t.Any]] = []

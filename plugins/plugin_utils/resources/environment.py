@@ -12,6 +12,7 @@ from ..engine import managed_marks
 from ..engine.changes import create, objects, only, remove, update
 from ..engine.resource import Change, Resource
 from ..values.errors import ResourceError
+from ..values.shown import AsItIs
 from ..windows.registry_keys import ENVIRONMENT
 from ..windows.windows_info import WindowsInfo
 from ..wire.calls import action, query
@@ -20,18 +21,19 @@ from ..wire.messages import Call, Json, Results
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Environment(Resource):
-    """A machine-wide environment variable; with `path_entries`, single entries of a list such as PATH."""
+    """A machine-wide environment variable or, with `path_entries`, some entries of a list such as PATH."""
 
     type: t.ClassVar[str] = "Environment"
     name: str = dataclasses.field(metadata={"help": "The variable's name."})
     value: str | None = dataclasses.field(
-        default=None, metadata={"help": "Its value. With `%OTHER%` in it, it is stored as an expandable string."}
+        default=None,
+        metadata={"help": "The variable's value. A value that contains `%OTHER%` is stored as an expandable string."},
     )
     path_entries: tuple[str, ...] = dataclasses.field(
         default=(),
         metadata={
-            "help": "Folders that the variable lists; new ones are added at its end, others stay."
-            " Case and a trailing backslash are ignored."
+            "help": "Folders that the variable lists. Missing ones are appended, and other entries stay."
+            " Upper and lower case and a trailing backslash make no difference."
         },
     )
     state: t.Literal["present", "absent"] = dataclasses.field(
@@ -40,8 +42,8 @@ class Environment(Resource):
     managed: bool = dataclasses.field(
         default=False,
         metadata={
-            "help": "Record on the node that the variable is managed while it is `present`; `absent` then removes it"
-            " only if there is such a record, so that a variable that others set stays."
+            "help": "Whether to record on the node that the variable is managed. `absent` then removes the"
+            " variable only if this record exists, so that a variable from another source stays."
         },
     )
 
@@ -49,14 +51,16 @@ class Environment(Resource):
         if not self.name or "=" in self.name:
             raise ResourceError("name", self.name, "expected a variable's name, without =")
         if self.value is not None and self.path_entries:
-            raise ResourceError("path_entries", list(self.path_entries), "expected either value or path_entries")
+            raise ResourceError("path_entries", AsItIs("both"), "expected either value or path_entries")
         if self.state == "present" and not self.value and not self.path_entries:
-            raise ResourceError("value", self.value, "expected text", "An empty variable does not exist on Windows.")
+            raise ResourceError(
+                "value", self.value, "expected text that is not empty", "Windows has no empty variables."
+            )
         if self.managed and self.path_entries:
-            raise ResourceError("managed", True, "expected with value, not with path_entries")
+            raise ResourceError("managed", True, "expected false, because path_entries is set")
         for entry in self.path_entries:
             if not entry.strip() or ";" in entry or '"' in entry:
-                raise ResourceError("path_entries", entry, 'expected single folders, without ; or "')
+                raise ResourceError("path_entries", entry, 'expected one folder per entry, without ; and "')
 
     def joined(self, other: Environment) -> Environment | None:
         """Merge entries of lists such as PATH, because separate plans of several roles would overwrite each other."""
@@ -68,7 +72,7 @@ class Environment(Resource):
 
     def observe(self) -> tuple[Call, ...]:
         note: list[Json] = [managed_marks.registry_entry(self)] if self.managed else []
-        # A value that is removed because of a record need not be read; it may be a secret of other software.
+        # A recorded variable is removed without reading its value, which may be a secret of other software.
         value: list[Json] = (
             [] if self.managed and self.state == "absent" else [{"path": ENVIRONMENT, "name": self.name}]
         )
@@ -127,5 +131,5 @@ def without_entries(value: str | None, entries: t.Iterable[str]) -> str | None:
 
 
 def _same(entry: str) -> str:
-    """Return a key that is equal for entries that name the same folder."""
+    """Return a key to compare entries: it is equal for entries that name the same folder."""
     return entry.strip().strip('"').rstrip("\\").casefold()

@@ -22,29 +22,31 @@ from ..wire.calls import action, query
 from ..wire.messages import Call, Json, Results
 
 MAX_BYTES = 512 * 1024
-"""Maximum size, because a batch is limited to 1 MB; larger files must be artifacts."""
+"""Maximum size of the content, because a batch is limited to 1 MB. Use an Artifact for larger files."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class File(Resource):
-    """A file with its content and access list; it is replaced atomically."""
+    """A file with its content and access list. An existing file is replaced atomically."""
 
     type: t.ClassVar[str] = "File"
-    name: str = dataclasses.field(metadata={"help": "Its path on the node."})
+    name: str = dataclasses.field(metadata={"help": "The file's path on the node."})
     content: str | None = dataclasses.field(
-        default=None, metadata={"help": "Its text, written as UTF-8 without a byte-order mark."}
+        default=None, metadata={"help": "The file's text, written as UTF-8 without a byte-order mark."}
     )
     source_content_base64: str | None = dataclasses.field(
         default=None,
-        metadata={"help": "Its content in base64, for binary files up to 512 KiB; use an Artifact for larger ones."},
+        metadata={
+            "help": "The file's content in base64, for binary files up to 512 KiB. Use an Artifact for larger files."
+        },
     )
     line_ending: t.Literal["crlf", "lf", "as_is"] = dataclasses.field(
-        default="as_is", metadata={"help": "Line endings of `content`."}
+        default="as_is", metadata={"help": "How to write the line endings of `content`. `as_is` does not change them."}
     )
     acl: str | None = dataclasses.field(
         default=None,
         metadata={
-            "help": "Its access list in SDDL, and its owner if the SDDL names one, such as "
+            "help": "The access list in SDDL, which may also name the owner, such as "
             "`O:BAD:P(A;;FA;;;SY)(A;;FA;;;BA)`. A junction or symbolic link on the path is refused."
         },
     )
@@ -52,27 +54,31 @@ class File(Resource):
         default=False, metadata={"help": "Whether an existing file keeps its content."}
     )
     state: t.Literal["present", "absent"] = dataclasses.field(
-        default="present", metadata={"help": "Whether it exists."}
+        default="present", metadata={"help": "Whether the file exists."}
     )
 
     def __post_init__(self) -> None:
         if self.content is not None and self.source_content_base64 is not None:
-            raise ResourceError("source_content_base64", "…", "expected either content or source_content_base64")
+            raise ResourceError(
+                "source_content_base64", AsItIs("both"), "expected either content or source_content_base64"
+            )
         check_acl(self.acl)
         data = self.data()
         if data is None and self.state == "present" and self.acl is None:
-            raise ResourceError("content", None, "expected content, source_content_base64 or acl")
+            raise ResourceError("content", None, "expected at least one of content, source_content_base64 and acl")
         if data is not None and len(data) > MAX_BYTES:
             size = AsItIs(f"{len(data)} bytes")
             raise ResourceError("content", size, f"expected at most {MAX_BYTES} bytes", "Use an Artifact.")
 
     def data(self) -> bytes | None:
-        """Return the desired content in bytes; None: the content is not managed."""
+        """Return the desired content in bytes, or None if the content is not managed."""
         if self.source_content_base64 is not None:
             try:
                 return base64.b64decode(re.sub(r"\s", "", self.source_content_base64), validate=True)
             except (binascii.Error, ValueError):
-                raise ResourceError("source_content_base64", "…", "expected base64") from None
+                raise ResourceError(
+                    "source_content_base64", AsItIs("text that cannot be decoded"), "expected base64"
+                ) from None
         if self.content is None:
             return None
         text = self.content
@@ -82,7 +88,7 @@ class File(Resource):
         return text.encode("utf-8")
 
     def observe(self) -> tuple[Call, ...]:
-        """Content is read only to show the difference; the hash decides."""
+        """Return the call that reads the file. The content is read only for --diff; hashes are compared."""
         show = self.content is not None and not self.no_log and not self.create_only
         parameters: dict[str, Json] = {"paths": [self.name], "hash": True}
         parameters |= {"content": True} if show else {}
@@ -92,7 +98,7 @@ class File(Resource):
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         observed = only(self, seen, "file")
         if observed.get("type") == "directory":
-            raise ResourceError(self.title, AsItIs("a directory"), "expected a file or nothing at this path")
+            raise ResourceError(self.title, AsItIs("a directory"), "expected a file at this path, or nothing")
         exists = bool(observed.get("exists"))
         data = self.data()
         if self.state == "absent":
@@ -122,7 +128,7 @@ class File(Resource):
         old, new = observed.get("content"), self._shown(data)
         hashes = {"sha256": str(observed.get("sha256") or "").lower()}, {"sha256": hashlib.sha256(data).hexdigest()}
         if "content" not in new or old is None or old == new["content"]:
-            return hashes  # bytes that are not visible as text, such as a byte order mark
+            return hashes  # The difference is not visible in the text, such as a byte order mark.
         return {"content": old}, new
 
     def _write(self, data: bytes) -> Call:
@@ -148,7 +154,7 @@ def check_acl(acl: str | None) -> None:
 
 
 def refuse_link(title: str, observed: t.Mapping[str, t.Any]) -> None:
-    """Refuse a path with a junction or symbolic link, because content and access list would be set at its target.
+    """Refuse a path with a junction or symbolic link, because a change would affect the link's target.
 
     Args:
         title: title of the resource.
@@ -160,4 +166,4 @@ def refuse_link(title: str, observed: t.Mapping[str, t.Any]) -> None:
     if observed.get("link"):
         link = str(observed["link"])
         expected = "expected a path without junctions and symbolic links"
-        raise ResourceError(title, link, expected, "Find out who created it, then remove it.")
+        raise ResourceError(title, link, expected, "Find out who created this link, then remove it.")

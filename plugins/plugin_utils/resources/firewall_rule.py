@@ -14,7 +14,7 @@ from ..windows.windows_info import WindowsInfo
 from ..wire.calls import action, query
 from ..wire.messages import Call, Input, Json, Results
 
-# property → its name in Get- and New-NetFirewallRule and the filters
+# The name of each property in New-NetFirewallRule, and in the results of Get-NetFirewallRule and the filters.
 _PARAMETERS = {
     "display_name": "DisplayName",
     "description": "Description",
@@ -41,15 +41,15 @@ class FirewallRule(Resource):
     type: t.ClassVar[str] = "FirewallRule"
     name: str = dataclasses.field(metadata={"help": "The rule's unique name (not its display name)."})
     display_name: str = dataclasses.field(
-        default="", metadata={"help": "Its name in the user interface; default: `name`."}
+        default="", metadata={"help": "The rule's name in the user interface. The default is `name`."}
     )
-    description: str = dataclasses.field(default="", metadata={"help": "What it is for."})
-    group: str = dataclasses.field(default="", metadata={"help": "The group it belongs to."})
+    description: str = dataclasses.field(default="", metadata={"help": "What the rule is for."})
+    group: str = dataclasses.field(default="", metadata={"help": "The group to which the rule belongs."})
     direction: t.Literal["Inbound", "Outbound"] = dataclasses.field(
-        default="Inbound", metadata={"help": "Whether it applies to inbound or outbound traffic."}
+        default="Inbound", metadata={"help": "Whether the rule applies to inbound or outbound traffic."}
     )
     action: t.Literal["Allow", "Block"] = dataclasses.field(
-        default="Allow", metadata={"help": "What it does with the traffic."}
+        default="Allow", metadata={"help": "Whether the rule allows or blocks the traffic."}
     )
     protocol: str = dataclasses.field(
         default="Any", metadata={"help": "`TCP`, `UDP`, `ICMPv4`, `ICMPv6`, `Any`, or a number."}
@@ -57,18 +57,20 @@ class FirewallRule(Resource):
     local_ports: tuple[str, ...] = dataclasses.field(
         default=(), metadata={"help": "Ports of the node, or ranges such as `30000-32767`."}
     )
-    remote_ports: tuple[str, ...] = dataclasses.field(default=(), metadata={"help": "Ports of the other side."})
+    remote_ports: tuple[str, ...] = dataclasses.field(default=(), metadata={"help": "Ports of the remote computer."})
     local_addresses: tuple[str, ...] = dataclasses.field(default=(), metadata={"help": "Addresses of the node."})
     remote_addresses: tuple[str, ...] = dataclasses.field(
-        default=(), metadata={"help": "Addresses of the other side: an address, a subnet, a range, `LocalSubnet`."}
+        default=(), metadata={"help": "Addresses of remote computers: addresses, subnets, ranges or `LocalSubnet`."}
     )
-    program: str = dataclasses.field(default="", metadata={"help": "Only for this executable."})
+    program: str = dataclasses.field(
+        default="", metadata={"help": "Path of an executable. The rule then applies only to its traffic."}
+    )
     profile: tuple[t.Literal["Any", "Domain", "Private", "Public"], ...] = dataclasses.field(
-        default=("Any",), metadata={"help": "The network profiles to which it applies."}
+        default=("Any",), metadata={"help": "The network profiles to which the rule applies."}
     )
-    enabled: bool = dataclasses.field(default=True, metadata={"help": "Whether it is enabled."})
+    enabled: bool = dataclasses.field(default=True, metadata={"help": "Whether the rule is enabled."})
     state: t.Literal["present", "absent"] = dataclasses.field(
-        default="present", metadata={"help": "Whether it exists."}
+        default="present", metadata={"help": "Whether the rule exists."}
     )
 
     def __post_init__(self) -> None:
@@ -82,7 +84,7 @@ class FirewallRule(Resource):
                 "protocol", self.protocol, "expected TCP, UDP, ICMPv4, ICMPv6, Any or a number below 256"
             )
         if (self.local_ports or self.remote_ports) and protocol not in ("TCP", "UDP"):
-            raise ResourceError("protocol", self.protocol, "expected TCP or UDP, since ports are given")
+            raise ResourceError("protocol", self.protocol, "expected TCP or UDP, because only these have ports")
         self._set(protocol=protocol, display_name=self.display_name or self.name)
         for ports in ("local_ports", "remote_ports"):
             self._set(**{ports: tuple(port.strip() for entry in getattr(self, ports) for port in entry.split(","))})
@@ -127,10 +129,10 @@ class FirewallRule(Resource):
             observed |= only(self, seen, "program")
         before = {key: _seen(key, observed.get(_PARAMETERS[key]), desired[key]) for key in desired}
         changed = {key: value for key, value in desired.items() if before[key] != value}
-        if "group" in changed:  # -Group selects rules there; a group can be given only to a new rule
+        if "group" in changed:  # Set-NetFirewallRule cannot change a group: its -Group selects rules.
             return update(self, before, desired, [delete, self._write("New-NetFirewallRule", desired)])
         if "local_ports" in changed or "remote_ports" in changed or "protocol" in changed:
-            # Ports are refused without a protocol.
+            # Set-NetFirewallRule accepts ports only together with a protocol.
             changed |= {key: desired[key] for key in ("protocol", "local_ports", "remote_ports")}
         return update(self, before, desired, [self._write("Set-NetFirewallRule", changed)])
 

@@ -12,6 +12,7 @@ import typing as t
 from ..engine.changes import only, update
 from ..engine.resource import Change, Resource
 from ..values.errors import ResourceError
+from ..values.shown import AsItIs
 from ..windows.windows_info import WindowsInfo
 from ..wire.calls import action, query
 from ..wire.messages import Call, Json, Results
@@ -26,12 +27,12 @@ _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9])?")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class HostsFile(Resource):
-    """Names that the machine resolves without DNS, in a block of the hosts file; other lines are not changed."""
+    """Host names that the machine resolves without DNS: a block of lines in the hosts file. Other lines stay."""
 
     type: t.ClassVar[str] = "HostsFile"
     name: str = dataclasses.field(default="machine", metadata={"help": "A label of your own."})
     entries: dict[str, str] = dataclasses.field(
-        metadata={"help": "Addresses by name; empty removes what an earlier run wrote."}
+        metadata={"help": "IP addresses by host name. An empty mapping removes the lines that an earlier run wrote."}
     )
 
     def __post_init__(self) -> None:
@@ -54,12 +55,15 @@ class HostsFile(Resource):
         before = _entries(match[0] if match else "")
         if before == self.entries:
             return None
-        # Longer text would be truncated, and other characters replaced, when the file is written back.
+        # Refuse files that would be damaged when they are written back: longer text would be truncated, and characters
+        # of other encodings would be replaced.
         if int(observed.get("size") or 0) > READ:
-            raise ResourceError(PATH, f"{observed['size']} bytes", f"expected a hosts file of at most {READ} bytes")
+            raise ResourceError(
+                PATH, AsItIs(f"{observed['size']} bytes"), f"expected a hosts file of at most {READ} bytes"
+            )
         if "\N{REPLACEMENT CHARACTER}" in text:
-            raise ResourceError(PATH, "a file that is not UTF-8", "expected a hosts file in ASCII or UTF-8")
-        # At the beginning, because Windows uses the first line with a name.
+            raise ResourceError(PATH, AsItIs("another encoding"), "expected a hosts file in ASCII or UTF-8")
+        # Put the block at the beginning, because Windows uses the first line that has a name.
         content = (self._block() + _BLOCK.sub("", text)).replace("\n", "\r\n")
         call = action("write", "@write-file", {"path": PATH, "content": content})
         return update(self, {"entries": before}, {"entries": dict(self.entries)}, [call])
@@ -72,6 +76,6 @@ class HostsFile(Resource):
 
 
 def _entries(block: str) -> dict[str, str]:
-    """Return the addresses by name in a block of this resource."""
+    """Return the addresses in a block of this resource, by host name."""
     pairs = [line.split() for line in block.splitlines() if not line.startswith("#")]
     return {pair[1]: pair[0] for pair in pairs if len(pair) == 2}

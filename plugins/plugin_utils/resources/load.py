@@ -18,13 +18,14 @@ def load(items: t.Sequence[t.Mapping[str, t.Any]]) -> list[Resource]:
     """Load a user's list of resources.
 
     Args:
-        items: mappings with `type`, `name`, the properties of the type, and optionally `when` (false skips the item).
+        items: mappings with `type`, `name`, properties of the type, and optionally `when`. An item whose `when` is
+            false is skipped.
 
     Returns:
         The resources, in the order of the list.
 
     Raises:
-        ResourceError: an item is not acceptable; the message is one line.
+        ResourceError: an item is not acceptable. The message is one line.
     """
     given: object = items
     if isinstance(given, (str, bytes)) or not isinstance(given, t.Sequence):
@@ -84,7 +85,8 @@ def _check_windows(versions: tuple[str, ...], where: str) -> None:
             raise ResourceError(f"{where}.windows", short(version), f"expected one of {known}")
 
 
-# Ansible's main process imports this module before it forks workers, which then share these caches.
+# Fill the caches at import, because Ansible's main process imports this module before it forks workers, which then
+# share them.
 for _type in TYPES.values():
     properties(_type)
     property_types(_type)

@@ -21,22 +21,22 @@ ENDPOINTS: t.Mapping[str, str] = {
     "containerd": node_paths.CONTAINERD_PIPE,
     "docker": node_paths.CRI_DOCKERD_PIPE,
 }
-"""kubernetes.io: Installing kubeadm, "Path to Windows named pipe"."""
+"""The CRI endpoint of each runtime (kubernetes.io: Installing kubeadm, "Path to Windows named pipe")."""
 _FLAG = "container-runtime-endpoint"
 _SETTING = re.compile(r"^\s*containerRuntimeEndpoint:\s*[\"']?([^\s\"'#]+)", re.MULTILINE)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NodeRuntime(Resource):
-    """The container runtime of the node's kubelet. It changes nothing, but refuses to switch a joined node.
+    """The container runtime of the node's kubelet. This resource changes nothing; it refuses to switch a joined node.
 
-    Pods, container images and the network belong to a runtime and do not move to another one: a switch would remove
-    them at once, without a drain. A machine that has not joined, or that was reset, may switch.
+    Pods, container images and the network belong to a runtime and do not move to another one. A switch would remove
+    them at once, without a drain. A machine that has not joined a cluster, or that was reset, may switch.
     """
 
     type: t.ClassVar[str] = "NodeRuntime"
     name: t.Literal["containerd", "docker"] = dataclasses.field(
-        metadata={"help": "The node's container runtime; `docker` is Docker's engine of any publisher."}
+        metadata={"help": "The node's container runtime. `docker` means Docker's engine from any publisher."}
     )
 
     def observe(self) -> tuple[Call, ...]:
@@ -54,7 +54,7 @@ class NodeRuntime(Resource):
         )
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
-        """Return no change.
+        """Return no change, or refuse another runtime.
 
         Raises:
             ResourceError: the node has joined with another runtime.
@@ -68,9 +68,9 @@ class NodeRuntime(Resource):
         raise ResourceError(
             self.title,
             self.name,
-            f"expected {current}, with which this node has joined its cluster",
+            f"expected {current}, which this node already uses in its cluster",
             "Drain the node, remove it from the cluster (kubeadm reset) and run again, or set container_runtime to "
-            f"{current} for it.",
+            f"{current} for this node.",
         )
 
     def _endpoint(self, seen: Results) -> str:

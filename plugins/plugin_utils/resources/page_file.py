@@ -10,6 +10,7 @@ import typing as t
 from ..engine.changes import objects, only, update
 from ..engine.resource import Change, Resource
 from ..values.errors import ResourceError
+from ..values.shown import AsItIs
 from ..windows.windows_info import WindowsInfo
 from ..wire.calls import action, query
 from ..wire.messages import Call, Input, Json, Results
@@ -19,17 +20,15 @@ from ..wire.messages import Call, Input, Json, Results
 class Paging:
     """A page file."""
 
-    path: str = dataclasses.field(metadata={"help": "Its path, such as `D:\\pagefile.sys`."})
-    initial_mb: int = dataclasses.field(default=0, metadata={"help": "Initial size in MB; 0: Windows decides."})
-    maximum_mb: int = dataclasses.field(default=0, metadata={"help": "Maximum size in MB; 0: Windows decides."})
+    path: str = dataclasses.field(metadata={"help": "The page file's path, such as `D:\\pagefile.sys`."})
+    initial_mb: int = dataclasses.field(default=0, metadata={"help": "Initial size in MB. With 0, Windows decides."})
+    maximum_mb: int = dataclasses.field(default=0, metadata={"help": "Maximum size in MB. With 0, Windows decides."})
 
     def __post_init__(self) -> None:
         if len(self.path) < 4 or self.path[1:3] != ":\\" or any(letter in self.path for letter in "'\"*?/"):
             raise ResourceError("path", self.path, "expected a full path, such as D:\\pagefile.sys")
         if not 0 <= self.initial_mb <= self.maximum_mb < 1 << 32:
-            raise ResourceError(
-                "maximum_mb", self.maximum_mb, "expected sizes in MB, the maximum not below the initial one"
-            )
+            raise ResourceError("maximum_mb", self.maximum_mb, "expected a size in MB, not smaller than initial_mb")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -40,13 +39,16 @@ class PageFile(Resource):
     name: str = dataclasses.field(metadata={"help": "A label of your own."})
     automatic: bool = dataclasses.field(default=False, metadata={"help": "Whether Windows manages the page files."})
     files: tuple[Paging, ...] = dataclasses.field(
-        default=(), metadata={"help": "All page files; none: no paging. Not with `automatic`."}
+        default=(),
+        metadata={"help": "All page files. An empty list turns paging off. Cannot be used with `automatic`."},
     )
-    reboot: bool = dataclasses.field(default=False, metadata={"help": "Whether a change reboots the node at once."})
+    reboot: bool = dataclasses.field(
+        default=False, metadata={"help": "Whether to reboot the node at once after a change."}
+    )
 
     def __post_init__(self) -> None:
         if self.automatic and self.files:
-            raise ResourceError("files", [file.path for file in self.files], "expected either automatic or files")
+            raise ResourceError("files", AsItIs("both"), "expected either automatic or files")
         if len({file.path.casefold() for file in self.files}) < len(self.files):
             raise ResourceError("files", [file.path for file in self.files], "expected each path once")
 
@@ -87,7 +89,7 @@ class PageFile(Resource):
             "files", "Get-CimInstance", {"ClassName": "Win32_PageFileSetting"}, select=("Name",), on_error="stop"
         )
         desired = {file.path.casefold() for file in self.files}
-        # If Windows managed the page files until now, they stay, and are not known yet.
+        # While Windows manages the page files, their settings cannot be observed, so all of them are replaced.
         kept = {} if automatic else {path: sizes for path, sizes in current.items() if path in desired}
         for index, path in enumerate(path for path in current if path not in kept and not automatic):
             unwanted = Input(calls=("files",), where={"Name": path})
@@ -98,7 +100,7 @@ class PageFile(Resource):
             sizes = (file.initial_mb, file.maximum_mb)
             properties: dict[str, Json] = {"InitialSize": sizes[0], "MaximumSize": sizes[1]}
             if file.path.casefold() not in kept:
-                # The sizes cannot be given when it is created.
+                # A page file is created without sizes; they can be set only afterwards.
                 parameters: dict[str, Json] = {"ClassName": "Win32_PageFileSetting", "Property": {"Name": file.path}}
                 yield action(f"make-{index}", "New-CimInstance", parameters)
                 yield _set(f"size-{index}", f"make-{index}", properties)

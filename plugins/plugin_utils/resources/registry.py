@@ -19,20 +19,29 @@ from ..wire.messages import Call, Results
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Registry(Resource):
-    r"""A registry value; without `value_name`, the key itself."""
+    r"""A registry value or, without `value_name`, a registry key."""
 
     type: t.ClassVar[str] = "Registry"
-    name: str = dataclasses.field(default="", metadata={"help": r"A label of your own; default: `key\value_name`."})
-    key: str = dataclasses.field(metadata={"help": r"The key, such as `HKLM:\SOFTWARE\Example`. Created if missing."})
+    name: str = dataclasses.field(
+        default="", metadata={"help": r"A label of your own. The default is `key\value_name`."}
+    )
+    key: str = dataclasses.field(
+        metadata={"help": r"The key, such as `HKLM:\SOFTWARE\Example`. A missing key is created."}
+    )
     value_name: str | None = dataclasses.field(default=None, metadata={"help": "The value's name."})
     value: t.Any = dataclasses.field(
         default=None,
-        metadata={"help": "Its data: text, number, list of texts, or bytes (numbers, or hexadecimal text)."},
+        metadata={
+            "help": "The value's data: text, a number, a list of texts, or bytes (a list of numbers, or hexadecimal"
+            " text)."
+        },
     )
-    value_type: Kind = dataclasses.field(default="String", metadata={"help": "Its kind."})
+    value_type: Kind = dataclasses.field(default="String", metadata={"help": "The value's registry type."})
     state: t.Literal["present", "absent"] = dataclasses.field(
         default="present",
-        metadata={"help": "Whether it exists. Without `value_name`, `absent` removes the key with its subkeys."},
+        metadata={
+            "help": "Whether the value or key exists. Without `value_name`, `absent` removes the key with its subkeys."
+        },
     )
 
     def __post_init__(self) -> None:
@@ -40,13 +49,15 @@ class Registry(Resource):
         if not self.name:
             self._set(name=self.key if self.value_name is None else f"{self.key}\\{self.value_name}")
         if self.value_name == "":
-            raise ResourceError("value_name", "", "expected the name of a value", "Leave it out for the key itself.")
+            raise ResourceError(
+                "value_name", "", "expected the name of a value", "Omit value_name to manage the key itself."
+            )
         if self.state == "present" and self.value_name is not None:
             if self.value is None:
                 raise ResourceError("value", None, "expected the data of the value")
             self._set(value=normal_value(self.value_type, self.value))
         elif self.value is not None and self.value_name is None:
-            raise ResourceError("value", self.value, "expected it only with value_name")
+            raise ResourceError("value", self.value, "expected value only with value_name")
 
     def observe(self) -> tuple[Call, ...]:
         requested = {"path": self.key} | ({} if self.value_name is None else {"name": self.value_name})

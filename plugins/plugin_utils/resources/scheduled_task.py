@@ -35,10 +35,12 @@ class Trigger:
     )
     at: str | None = dataclasses.field(
         default=None,
-        metadata={"help": "Time of day (`03:30`) for `daily` and `weekly`; `2026-12-31T03:30` for `once`."},
+        metadata={
+            "help": "Time of day (`03:30`) for `daily` and `weekly`; date and time (`2026-12-31T03:30`) for `once`."
+        },
     )
     days: tuple[t.Literal["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"], ...] = (
-        dataclasses.field(default=(), metadata={"help": "Days of `weekly`."})
+        dataclasses.field(default=(), metadata={"help": "Days of the week for `weekly`."})
     )
 
     def __post_init__(self) -> None:
@@ -48,9 +50,9 @@ class Trigger:
                 example = "2026-12-31T03:30" if self.on == "once" else "03:30"
                 raise ResourceError("at", self.at, f"expected a time such as {example} (in quotes)")
         elif self.at is not None:
-            raise ResourceError("at", self.at, f"expected no time for {self.on}")
+            raise ResourceError("at", self.at, f"expected no time, because on is {self.on}")
         if bool(self.days) != (self.on == "weekly"):
-            raise ResourceError("days", list(self.days), "expected days for weekly, and only there")
+            raise ResourceError("days", list(self.days), "expected days if on is weekly, and only then")
 
     @property
     def text(self) -> str:
@@ -70,37 +72,42 @@ class Trigger:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ScheduledTask(Resource):
-    """A task of the Windows Task Scheduler: one program, run by an account that needs no password."""
+    """A task of the Windows Task Scheduler that runs one program, under an account that needs no password."""
 
     type: t.ClassVar[str] = "ScheduledTask"
-    name: str = dataclasses.field(metadata={"help": "Its name, with its folder if it has one: `\\winkube\\clean-up`."})
-    execute: str | None = dataclasses.field(default=None, metadata={"help": "The program."})
-    arguments: str = dataclasses.field(default="", metadata={"help": "Its arguments, as one text."})
-    working_directory: str = dataclasses.field(default="", metadata={"help": "Its working directory."})
-    description: str = dataclasses.field(default="", metadata={"help": "What it is for."})
-    triggers: tuple[Trigger, ...] = dataclasses.field(default=(), metadata={"help": "When it runs; none: on demand."})
+    name: str = dataclasses.field(
+        metadata={"help": "The task's name, including its folder if it has one, such as `\\winkube\\clean-up`."}
+    )
+    execute: str | None = dataclasses.field(default=None, metadata={"help": "Path of the program that the task runs."})
+    arguments: str = dataclasses.field(default="", metadata={"help": "The program's arguments, as one text."})
+    working_directory: str = dataclasses.field(default="", metadata={"help": "The program's working directory."})
+    description: str = dataclasses.field(default="", metadata={"help": "What the task is for."})
+    triggers: tuple[Trigger, ...] = dataclasses.field(
+        default=(), metadata={"help": "When the task runs. Without triggers, it runs only on demand."}
+    )
     user: str = dataclasses.field(
-        default="SYSTEM", metadata={"help": "`SYSTEM`, `LOCAL SERVICE` or `NETWORK SERVICE`."}
+        default="SYSTEM", metadata={"help": "The account: `SYSTEM`, `LOCAL SERVICE` or `NETWORK SERVICE`."}
     )
     run_level: t.Literal["Limited", "Highest"] = dataclasses.field(
-        default="Highest", metadata={"help": "Whether it runs with all rights of the account or with limited ones."}
+        default="Highest",
+        metadata={"help": "Whether the task runs with all rights of the account or with limited rights."},
     )
-    enabled: bool = dataclasses.field(default=True, metadata={"help": "Whether it is enabled."})
+    enabled: bool = dataclasses.field(default=True, metadata={"help": "Whether the task is enabled."})
     execution_time_limit_minutes: int = dataclasses.field(
-        default=4320, metadata={"help": "Minutes after which it is ended; 0: never."}
+        default=4320, metadata={"help": "Minutes after which a running task is stopped. With 0, it is never stopped."}
     )
     multiple_instances: t.Literal["IgnoreNew", "Parallel", "Queue"] = dataclasses.field(
-        default="IgnoreNew", metadata={"help": "What happens if it is due while it is still running."}
+        default="IgnoreNew", metadata={"help": "What happens if the task is triggered while it is still running."}
     )
     state: t.Literal["present", "absent"] = dataclasses.field(
-        default="present", metadata={"help": "Whether it exists."}
+        default="present", metadata={"help": "Whether the task exists."}
     )
 
     def __post_init__(self) -> None:
         if not self.task_name or re.search(r'[/:*?"<>|\[\]]', self.name):
             raise ResourceError("name", self.name, r"expected a name such as \folder\task")
         if self.state == "present" and not self.execute:
-            raise ResourceError("execute", self.execute, "expected the task's program")
+            raise ResourceError("execute", self.execute, "expected the path of the program that the task runs")
         if self.execution_time_limit_minutes < 0:
             raise ResourceError("execution_time_limit_minutes", self.execution_time_limit_minutes, "expected 0 or more")
 
@@ -178,7 +185,10 @@ class ScheduledTask(Resource):
         }
 
     def _register(self) -> t.Iterator[Call]:
-        """Yield the calls. Triggers and settings follow the registration, because a call accepts one kind of object."""
+        """Yield the calls that register the task.
+
+        Triggers and settings are set after the registration, because a call accepts one kind of object as its input.
+        """
         program: dict[str, Json] = {"Execute": self.execute}
         program |= {"Argument": self.arguments} if self.arguments else {}
         program |= {"WorkingDirectory": self.working_directory} if self.working_directory else {}
@@ -208,7 +218,7 @@ class ScheduledTask(Resource):
 
 
 def _one(value: t.Any) -> t.Any:
-    """Return the only value of a property that was enumerated over a list of actions."""
+    """Return a property of the task's actions as one value. PowerShell returns a list with a value for each action."""
     if isinstance(value, (list, tuple)):
         return value[0] if len(value) == 1 else ", ".join(map(str, value)) or None
     return value
@@ -223,7 +233,7 @@ def _account(name: str) -> str:
 
 
 def _limit(minutes: int) -> str:
-    """Return a TimeSpan in PowerShell's notation."""
+    """Return a time limit as a TimeSpan in PowerShell's notation."""
     days, rest = divmod(minutes, 24 * 60)
     return f"{days}.{rest // 60:02}:{rest % 60:02}:00" if days else f"{rest // 60:02}:{rest % 60:02}:00"
 
@@ -240,7 +250,10 @@ def _minutes(text: str) -> float | None:
 
 
 def _triggers(task: t.Mapping[str, t.Any]) -> list[str]:
-    """Return triggers as `Trigger.text` does; the list omits triggers without a time, so order decides."""
+    """Return the triggers as `Trigger.text` does.
+
+    A trigger without a time or days has no entry in the lists of times and days, so entries are assigned in order.
+    """
     kinds = [_CLASSES.get(str(name), str(name)) for name in _many(task.get("Triggers.CimClass.CimClassName"))]
     starts = iter(str(start) for start in _many(task.get("Triggers.StartBoundary")))
     masks = iter(_many(task.get("Triggers.DaysOfWeek")))

@@ -24,56 +24,62 @@ from ..wire.messages import Call, Input, Json, Results
 _SERVICES = "HKLM:\\SYSTEM\\CurrentControlSet\\Services\\"
 _START = {0: "boot", 1: "system", 2: "auto", 3: "demand", 4: "disabled"}
 _NEEDS_RESTART = frozenset({"command_line", "environment", "account"})
-"""Properties that a running process reads only at its start."""
+"""Properties that take effect only when the service starts."""
 _RUNS = frozenset({"Running", "StartPending", "ContinuePending", "PausePending", "Paused"})
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Service(Resource):
-    """A Windows service. Only the properties that are given are managed.
+    """A Windows service. Only the properties that you set are managed.
 
-    A running service whose command line, environment or account changed is restarted.
+    If the command line, environment or account of a running service changes, the service is restarted.
     """
 
     type: t.ClassVar[str] = "Service"
     name: str = dataclasses.field(metadata={"help": "The service's name (not its display name)."})
     path: str | None = dataclasses.field(
-        default=None, metadata={"help": "Path of the executable, without quotation marks; needed to create a service."}
+        default=None,
+        metadata={"help": "Path of the executable, without quotation marks. Required to create a service."},
     )
     arguments: str | tuple[str, ...] = dataclasses.field(
-        default=(), metadata={"help": "A list, which is quoted by Windows' rules, or text that is appended unchanged."}
+        default=(),
+        metadata={"help": "A list, whose items are quoted by Windows' rules, or text that is appended unchanged."},
     )
     arguments_from_file: str | None = dataclasses.field(
         default=None,
         metadata={
-            "help": "An environment file on the node (it may be missing) whose flags follow `arguments` and"
-            " replace those of the same name. For the kubelet: `C:\\var\\lib\\kubelet\\kubeadm-flags.env`."
+            "help": "An environment file on the node, which may be missing. Its flags are added to `arguments` and"
+            " replace flags of the same name. For the kubelet: `C:\\var\\lib\\kubelet\\kubeadm-flags.env`."
         },
     )
     arguments_variable: str = dataclasses.field(
-        default="KUBELET_KUBEADM_ARGS", metadata={"help": "The variable of that file that contains the flags."}
+        default="KUBELET_KUBEADM_ARGS",
+        metadata={"help": "The variable in `arguments_from_file` that contains the flags."},
     )
     arguments_for_kubelet: str | None = dataclasses.field(
         default=None,
         metadata={
-            "help": "The version of Kubernetes of the kubelet that this service runs, such as `1.36.2`. Flags of"
-            " `arguments_from_file` that this kubelet does not support are left out with a warning, because it would"
-            " not start with them."
+            "help": "The version of the kubelet that this service runs, such as `1.36.2`. Flags from"
+            " `arguments_from_file` that this version does not support are left out with a warning, because the kubelet"
+            " would not start with them."
         },
     )
-    display_name: str | None = dataclasses.field(default=None, metadata={"help": "Its name in the user interface."})
-    description: str | None = dataclasses.field(default=None, metadata={"help": "What it is for."})
+    display_name: str | None = dataclasses.field(
+        default=None, metadata={"help": "The service's name in the user interface."}
+    )
+    description: str | None = dataclasses.field(default=None, metadata={"help": "What the service is for."})
     start_mode: t.Literal["auto", "delayed-auto", "demand", "disabled"] | None = dataclasses.field(
-        default=None, metadata={"help": "When it starts. The default for a new service is `demand`."}
+        default=None, metadata={"help": "When the service starts. The default for a new service is `demand`."}
     )
     dependencies: tuple[str, ...] | None = dataclasses.field(
-        default=None, metadata={"help": "Services that must run first; an empty list removes all."}
+        default=None, metadata={"help": "Services that must run first. An empty list removes all dependencies."}
     )
     environment: t.Mapping[str, str] | None = dataclasses.field(
-        default=None, metadata={"help": "All variables of the service's own environment; an empty mapping removes all."}
+        default=None,
+        metadata={"help": "All variables of the service's own environment. An empty mapping removes all of them."},
     )
     recovery: service_recovery.Recovery | None = dataclasses.field(
-        default=None, metadata={"help": "What the service manager does when it fails."}
+        default=None, metadata={"help": "What the service control manager does when the service fails."}
     )
     account: str | None = dataclasses.field(
         default=None,
@@ -82,7 +88,10 @@ class Service(Resource):
         },
     )
     state: t.Literal["running", "stopped", "absent"] | None = dataclasses.field(
-        default=None, metadata={"help": "Whether it runs or exists; if omitted, it is neither started nor stopped."}
+        default=None,
+        metadata={
+            "help": "Whether the service runs, or exists. If omitted, the service is neither started nor stopped."
+        },
     )
     if_exists: bool = dataclasses.field(
         default=False, metadata={"help": "Whether to do nothing if the service does not exist."}
@@ -90,15 +99,15 @@ class Service(Resource):
     cuts_connection: bool = dataclasses.field(
         default=False,
         metadata={
-            "help": "Its start may interrupt the connection (flanneld turns the network adapter into a virtual"
-            " switch), so it is started detached."
+            "help": "Whether the start of the service may interrupt the connection, so that it is started detached."
+            " flanneld, for example, turns the network adapter into a virtual switch."
         },
     )
     remember_start_mode: bool = dataclasses.field(
         default=False,
         metadata={
-            "help": "Whether to record its start mode on the node before it is disabled (`winkube.node.sysprep`"
-            " restores that of cloudbase-init)."
+            "help": "Whether to record the start mode on the node before the service is disabled."
+            " `winkube.node.sysprep` restores the recorded start mode of cloudbase-init."
         },
     )
 
@@ -106,7 +115,7 @@ class Service(Resource):
         if not re.fullmatch(r"[^\\/*?\[\]]{1,256}", self.name):
             raise ResourceError("name", self.name, r"expected a service's name, without \ / * ? [ or ]")
         if self.path is None and (self.arguments or self.arguments_from_file):
-            raise ResourceError("arguments", self.arguments, "expected them only with path")
+            raise ResourceError("arguments", self.arguments, "expected arguments only with path")
         if self.arguments_for_kubelet is not None:
             try:
                 Version.parse(self.arguments_for_kubelet)
@@ -116,10 +125,10 @@ class Service(Resource):
             raise ResourceError("path", self.path, "expected the executable's path, without quotation marks")
         for name in self.environment or ():
             if not name or "=" in name:
-                raise ResourceError("environment", name, "expected variables' names, without =")
+                raise ResourceError("environment", name, "expected a variable's name, without =")
         for service in self.dependencies or ():
             if not service or "/" in service:
-                raise ResourceError("dependencies", service, "expected services' names, without /")
+                raise ResourceError("dependencies", service, "expected a service's name, without /")
 
     @property
     def key(self) -> str:
@@ -127,7 +136,7 @@ class Service(Resource):
 
     @property
     def private(self) -> bool:
-        """Whether the node's answers may contain secrets: an environment may contain a proxy password."""
+        """Whether the node's answers may contain secrets: a service's environment may contain a proxy password."""
         return self.no_log or self.environment is not None
 
     def observe(self) -> tuple[Call, ...]:
@@ -148,7 +157,7 @@ class Service(Resource):
         if self.state == "absent" or not (dropped := self._flags(seen).dropped):
             return change
         warning = (
-            f"{self.arguments_from_file} has flags that the kubelet of {self.arguments_for_kubelet} does not support;"
+            f"{self.arguments_from_file} has flags that kubelet {self.arguments_for_kubelet} does not support;"
             f" they are left out: {' '.join(map(_shown, dropped))}"
         )
         return dataclasses.replace(change, warnings=(*change.warnings, warning))
@@ -179,13 +188,13 @@ class Service(Resource):
         return update(self, before, after, calls)
 
     def _status(self, seen: Results) -> str | None:
-        """Return the status from the service control manager; None: no such service."""
+        """Return the status from the service control manager, or None if there is no such service."""
         if is_missing(seen.get("service")):
             return None
         return str(only(self, seen, "service").get("Status"))
 
     def _desired(self, seen: Results) -> dict[str, t.Any]:
-        """Return the managed properties, in the notation of `_observed`."""
+        """Return the desired values of the managed properties, in the notation of `_observed`."""
         desired = {
             "command_line": None if self.path is None else self._command_line(seen),
             "start_mode": self.start_mode,
@@ -252,7 +261,7 @@ class Service(Resource):
         if self.state == "absent" or self.if_exists:
             return None
         if self.path is None:
-            raise ResourceError(self.title, None, "expected a service of this name", "Set path to create it.")
+            raise ResourceError(self.title, None, "expected a service of this name", "Set path to create the service.")
         after = self._desired(seen)
         calls = [*self._define("create", after, frozenset(after)), *self._run("Stopped", False)]
         return create(self, {**after, **({"state": self.state} if self.state else {})}, calls)
@@ -264,12 +273,12 @@ class Service(Resource):
         return remove(self, {"state": state}, [*([stop] if state == "running" else []), delete])
 
     def _define(self, verb: str, after: t.Mapping[str, t.Any], changed: frozenset[str]) -> t.Iterator[Call]:
-        """Yield the calls that write the changed part of the definition."""
+        """Yield the calls that write the changed properties of the definition."""
         options = self._sc_options(after, changed)
         if verb == "create":
             options = ["type=", "own", "error=", "normal", *options]
         if options:
-            # 1072: a service of this name was deleted but is still open, which is temporary.
+            # Retry error 1072: a deleted service of this name exists until all handles to it are closed.
             retries = 5 if verb == "create" else 0
             arguments = (verb, self.name, *options)
             yield action(verb, "sc.exe", arguments=arguments, retries=retries, delay=2, secret=self.no_log)
@@ -290,7 +299,7 @@ class Service(Resource):
                 yield remove_value("environment", self.key, "Environment")
 
     def _sc_options(self, after: t.Mapping[str, t.Any], changed: frozenset[str]) -> list[str]:
-        """Return options of sc.exe, which expects a name with its equals sign and the value as two arguments."""
+        """Return options of sc.exe, which expects `NAME=` and the value as two arguments."""
         options = {
             "command_line": ("binpath=", after.get("command_line")),
             "start_mode": ("start=", after.get("start_mode")),
@@ -301,7 +310,7 @@ class Service(Resource):
         return [str(word) for key, pair in options.items() if key in changed for word in pair]
 
     def _run(self, status: str, restart: bool) -> t.Iterator[Call]:
-        """Yield the calls that start, stop or restart it; `_effect` reads their ids."""
+        """Yield the calls that start, stop or restart the service. `_effect` depends on their ids."""
         runs = status in _RUNS
         named: dict[str, Json] = {"Name": [self.name]}
         if self.state == "stopped":
@@ -326,7 +335,7 @@ class Service(Resource):
 
 
 def _shown(word: str) -> str:
-    """Return a word of a file on the node, safe to print."""
+    """Return a word from a file on the node in a form that is safe to print."""
     return "".join(letter for letter in word if letter.isprintable())[:200]
 
 
@@ -341,7 +350,7 @@ def _same_line(one: str, other: str) -> bool:
 
 
 def _spelled_like(desired: t.Iterable[str], observed: t.Iterable[str]) -> list[str]:
-    """Return sorted service names, spelled like the desired ones; case is ignored."""
+    """Return the observed service names, sorted, in the spelling of the desired names. Case is ignored."""
     spelling = {name.casefold(): name for name in desired}
     return sorted((spelling.get(str(name).casefold(), str(name)) for name in observed), key=str.casefold)
 

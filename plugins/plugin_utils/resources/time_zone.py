@@ -21,10 +21,10 @@ class TimeZone(Resource):
     type: t.ClassVar[str] = "TimeZone"
     name: str = dataclasses.field(
         metadata={
-            "help": "Its id as Windows names it (`UTC`, `W. Europe Standard Time`); with `id`, a label of your own."
+            "help": "The time zone's id on Windows (`UTC`, `W. Europe Standard Time`); with `id`, a label of your own."
         }
     )
-    id: str | None = dataclasses.field(default=None, metadata={"help": "The time zone, where `name` is a label."})
+    id: str | None = dataclasses.field(default=None, metadata={"help": "The time zone's id, if `name` is a label."})
 
     def observe(self) -> tuple[Call, ...]:
         return (query("zone", "Get-TimeZone", select=("Id",)),)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Remove settings of registries that are no longer listed, because they may contain credentials."""
+"""Remove the settings of registries that are no longer listed, because the files may contain credentials."""
 
 from __future__ import annotations
 
@@ -17,30 +17,32 @@ from ..wire.calls import action, query
 from ..wire.messages import Call, Input, Json, Results
 
 NOTES = "HKLM:\\SOFTWARE\\winkube\\registries"
-"""Registry key with a value for each folder: the names of the last listed registries."""
+"""Registry key that records, in a value for each folder, the registries that the last run listed."""
 _NAME = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class UnlistedRegistries(Resource):
-    """Removes the folders of registries that an earlier list had and the present one does not.
+    """Removes the folders of registries that an earlier run listed and this one does not.
 
-    Other folders stay. This resource precedes the files of the list, so that everything is recorded before it is
-    written.
+    Other folders stay. This resource comes before the files of the listed registries, so that each folder is recorded
+    before it is written.
     """
 
     type: t.ClassVar[str] = "UnlistedRegistries"
     name: str = dataclasses.field(
         metadata={"help": "The folder with a subfolder for each registry, such as containerd's `config_path`."}
     )
-    keep: tuple[str, ...] = dataclasses.field(metadata={"help": "Names of the folders below it that are listed now."})
+    keep: tuple[str, ...] = dataclasses.field(
+        metadata={"help": "Names of the subfolders to keep: those of the registries that are listed now."}
+    )
 
     def __post_init__(self) -> None:
         if len(self.folder.strip("\\/ ")) < 4:
             raise ResourceError("name", self.name, "expected a folder, not a whole drive")
         for name in self.keep:
             if not _NAME.fullmatch(name):
-                raise ResourceError("keep", name, "expected names of folders, such as registry.example_5000_")
+                raise ResourceError("keep", name, "expected a folder's name, such as registry.example_5000_")
 
     @property
     def folder(self) -> str:
@@ -53,7 +55,7 @@ class UnlistedRegistries(Resource):
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         recorded = only(self, seen, "noted").get("value")
-        # Only names of folders are removed, whatever else the record contains.
+        # Ignore everything in the record that is not the name of a folder, so that nothing else is removed.
         noted = {
             name
             for name in (recorded if isinstance(recorded, list) else [recorded])
@@ -69,8 +71,8 @@ class UnlistedRegistries(Resource):
         return update(self, {"listed": sorted(noted)}, {"listed": sorted(set(self.keep))}, calls)
 
     def _remove(self, names: t.Sequence[str]) -> t.Iterator[Call]:
-        # Remove the whole folder: an empty one would hide `_default` from containerd (core/remotes/docker/config:
-        # HostDirFromRoot).
+        # Remove the whole folder. If an empty folder stayed, containerd would use it instead of `_default`
+        # (core/remotes/docker/config: HostDirFromRoot).
         paths: list[Json] = [f"{self.folder}\\{name}" for name in names]
         yield query("look", "@read-file", {"paths": paths}, select=("path", "exists"), on_error="stop")
         yield action(

@@ -23,7 +23,7 @@ class UnusedContainerImages(InStore):
     type: t.ClassVar[str] = "UnusedContainerImages"
     independent: t.ClassVar[bool] = True
     keep: tuple[str, ...] = dataclasses.field(
-        default=(), metadata={"help": "References of images that stay, under all of their names."}
+        default=(), metadata={"help": "References of images to keep. An image that is kept keeps all of its names."}
     )
 
     def __post_init__(self) -> None:
@@ -41,7 +41,7 @@ class UnusedContainerImages(InStore):
         used = self.store.in_use(seen, images)
         if used is None:
             raise ObservationError(
-                self.title, "containers", "it is unknown which images containers use, so nothing is removed"
+                self.title, "containers", "the images that containers use are unknown, so no image is removed"
             )
         kept = {image.identity for name, image in images.items() if name in self.keep or PINNED in image.labels} | used
         gone = sorted(name for name, image in images.items() if image.identity not in kept)

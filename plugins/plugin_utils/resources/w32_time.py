@@ -18,7 +18,7 @@ KEY = r"HKLM:\SYSTEM\CurrentControlSet\Services\W32Time\Parameters"
 _TYPES = {"manual": "NTP", "domain": "NT5DS", "all": "AllSync"}
 _FLAGS = {"manual": "MANUAL", "domain": "DOMHIER", "all": "MANUAL,DOMHIER"}
 _CLIENT = "0x8"
-"""Flag of a peer: client mode."""
+"""The flag of a time server that selects client mode."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -28,18 +28,24 @@ class W32Time(Resource):
     type: t.ClassVar[str] = "W32Time"
     name: str = dataclasses.field(metadata={"help": "A label of your own."})
     peers: tuple[str, ...] = dataclasses.field(
-        default=(), metadata={"help": "Time servers; flags may follow (`host,0x9`); the default is `0x8` (client)."}
+        default=(),
+        metadata={
+            "help": "Time servers. Flags may follow after a comma (`host,0x9`). The default is `0x8` (client mode)."
+        },
     )
     sync_type: t.Literal["manual", "domain", "all"] = dataclasses.field(
-        default="manual", metadata={"help": "Whether the time comes from the peers, from the domain, or from both."}
+        default="manual",
+        metadata={
+            "help": "The source of the time: `manual` (the peers), `domain`, or `all` (the peers and the domain)."
+        },
     )
 
     def __post_init__(self) -> None:
         if self.sync_type != "domain" and not self.peers:
-            raise ResourceError("peers", [], "expected at least one time server, or sync_type: domain")
+            raise ResourceError("peers", [], "expected at least one time server, or sync_type set to domain")
         for peer in self.peers:
             if not peer.strip() or any(letter.isspace() or letter == '"' for letter in peer.strip()):
-                raise ResourceError("peers", peer, "expected host names or addresses")
+                raise ResourceError("peers", peer, "expected a host name or an address")
 
     def observe(self) -> tuple[Call, ...]:
         values: list[Json] = [{"path": KEY, "name": "NtpServer"}, {"path": KEY, "name": "Type"}]
@@ -59,7 +65,7 @@ class W32Time(Resource):
 
     def _configure(self) -> t.Iterator[Call]:
         service: dict[str, Json] = {"Name": ["W32Time"]}
-        # Servers outside of a domain do not run the service, but /update needs it.
+        # w32tm /update needs the service, which does not run on servers outside of a domain.
         yield action("start", "Start-Service", service)
         peers = [f"/manualpeerlist:{' '.join(_peers(self.peers))}"] if self.peers else []
         arguments = ("/config", *peers, f"/syncfromflags:{_FLAGS[self.sync_type]}", "/update")

@@ -13,6 +13,7 @@ from ..engine import managed_marks
 from ..engine.changes import answered, only, update
 from ..engine.resource import Change, Resource
 from ..values.errors import ResourceError
+from ..values.shown import AsItIs
 from ..windows.windows_info import WindowsInfo
 from ..wire.calls import action, query
 from ..wire.messages import Call, Results
@@ -29,25 +30,26 @@ class WinHttpProxy(Resource):
     proxy: str | None = dataclasses.field(
         default=None,
         metadata={
-            "help": "`host:port`, or a URL, whose scheme and credentials are dropped, because WinHTTP cannot use them.",
+            "help": "The proxy as `host:port` or as a URL. The URL's scheme and credentials are dropped, because"
+            " WinHTTP cannot use them.",
             "secret": True,
         },
     )
     bypass: tuple[str, ...] = dataclasses.field(
         default=(),
         metadata={
-            "help": "Hosts that are reached without it. As in `no_proxy`, `.example.org` is a domain and a CIDR a"
-            " network; WinHTTP supports no IPv6 networks, so they are left out."
+            "help": "Hosts that Windows contacts without the proxy. As in `no_proxy`, `.example.org` is a domain and a"
+            " CIDR is a network. WinHTTP does not support IPv6 networks, so they are left out."
         },
     )
     state: t.Literal["present", "absent"] = dataclasses.field(
-        default="present", metadata={"help": "`absent`: direct access."}
+        default="present", metadata={"help": "Whether the proxy is set. `absent` means direct access."}
     )
     managed: bool = dataclasses.field(
         default=False,
         metadata={
-            "help": "Record on the node that the proxy is managed while it is `present`; `absent` then removes it"
-            " only if there is such a record, so that a proxy that others set stays."
+            "help": "Whether to record on the node that the proxy is managed. `absent` then removes the proxy"
+            " only if this record exists, so that a proxy from another source stays."
         },
     )
 
@@ -57,7 +59,7 @@ class WinHttpProxy(Resource):
         if self.state == "present" and not self.proxy:
             raise ResourceError("proxy", None, "expected host:port")
         if self.proxy and not re.fullmatch(r"[A-Za-z0-9._:;=/\[\]-]+", self.proxy):
-            raise ResourceError("proxy", "…", "expected host:port")
+            raise ResourceError("proxy", AsItIs("text with unsupported characters"), "expected host:port")
         entries = (part.strip() for entry in self.bypass for part in re.split("[,;]", entry))
         self._set(bypass=tuple(dict.fromkeys(item for entry in entries if entry for item in patterns(entry))))
 
@@ -91,13 +93,13 @@ class WinHttpProxy(Resource):
 
 
 def server(proxy: str) -> str:
-    """Return `host:port` of a URL; other text is returned unchanged."""
+    """Return `host:port` of a proxy that may be a URL."""
     bare = re.sub(r"^[A-Za-z]+://", "", proxy.strip())
     return bare.rpartition("@")[2].rstrip("/")
 
 
 def patterns(entry: str) -> list[str]:
-    """Return WinHTTP's patterns for an entry of no_proxy: domains with an asterisk, networks as leading octets."""
+    """Return WinHTTP's patterns for an entry of no_proxy: `*.DOMAIN` for a domain, leading octets for a network."""
     if entry.startswith("."):
         return [f"*{entry}"]
     if "/" not in entry:
@@ -118,7 +120,7 @@ def patterns(entry: str) -> list[str]:
 
 
 def parse_proxy(text: str) -> tuple[str | None, list[str]]:
-    """Return proxy and bypass list of `netsh winhttp show proxy`: in every language two lines with a colon."""
+    """Return proxy and bypass list from `netsh winhttp show proxy`: two lines with a colon, in every language."""
     values = [line.split(" : ", 1)[1].strip() for line in text.splitlines() if " : " in line]
     if not values:
         return None, []

@@ -22,16 +22,19 @@ class WindowsFeature(Resource):
     type: t.ClassVar[str] = "WindowsFeature"
     name: str = dataclasses.field(metadata={"help": "The feature's name, such as `Containers` or `Hyper-V`."})
     include_management_tools: bool = dataclasses.field(
-        default=False, metadata={"help": "Also its management tools, when it is installed or removed."}
+        default=False, metadata={"help": "Whether to install or remove the feature's management tools as well."}
     )
     include_all_sub_features: bool = dataclasses.field(
-        default=False, metadata={"help": "Also all of its subfeatures, when it is installed."}
+        default=False, metadata={"help": "Whether to install all subfeatures as well."}
     )
     source: tuple[str, ...] = dataclasses.field(
-        default=(), metadata={"help": "Where the files of removed features are found, such as a `sxs` folder."}
+        default=(),
+        metadata={
+            "help": "Folders with the files of features that were removed from Windows, such as an `sxs` folder."
+        },
     )
     state: t.Literal["present", "absent"] = dataclasses.field(
-        default="present", metadata={"help": "Whether it is installed."}
+        default="present", metadata={"help": "Whether the feature is installed."}
     )
 
     def observe(self) -> tuple[Call, ...]:
@@ -42,8 +45,8 @@ class WindowsFeature(Resource):
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         features = () if is_missing(seen.get("feature")) else objects(self, seen, "feature")
         if not features:
-            raise ResourceError(f"{self.title}.name", self.name, "expected a feature that this Windows has")
-        # Installed, Available, Removed, InstallPending, UninstallPending
+            raise ResourceError(f"{self.title}.name", self.name, "expected a feature of this version of Windows")
+        # One of Installed, Available, Removed, InstallPending and UninstallPending.
         install_state = str(features[0].get("InstallState"))
         present = self.state == "present"
         desired, pending = ("Installed", "InstallPending") if present else ("Available", "UninstallPending")

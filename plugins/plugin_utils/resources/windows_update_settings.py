@@ -23,25 +23,31 @@ _Value = tuple[str, str, "str | int | None"]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class WindowsUpdateSettings(Resource):
-    """Policies of Windows Update. Only the given ones are managed."""
+    """Policies of Windows Update. Only the policies that you set are managed."""
 
     type: t.ClassVar[str] = "WindowsUpdateSettings"
     name: str = dataclasses.field(metadata={"help": "A label of your own."})
     automatic_updates: t.Literal["disabled", "notify", "download", "scheduled"] | None = dataclasses.field(
         default=None,
-        metadata={"help": "`disabled`; `notify` only; `download` and notify; or install `scheduled` by day and hour."},
+        metadata={
+            "help": "What Windows Update does: nothing (`disabled`), only `notify`, `download` and notify, or install"
+            " at the `scheduled` day and hour."
+        },
     )
     install_day: int | None = dataclasses.field(
-        default=None, metadata={"help": "Day of scheduled installs: 0 every day, 1 Sunday to 7 Saturday."}
+        default=None,
+        metadata={"help": "Day of scheduled installations: 0 for every day, or 1 (Sunday) to 7 (Saturday)."},
     )
     install_hour: int | None = dataclasses.field(
-        default=None, metadata={"help": "Hour of scheduled installs, 0 to 23."}
+        default=None, metadata={"help": "Hour of scheduled installations, 0 to 23."}
     )
     no_auto_reboot: bool | None = dataclasses.field(
-        default=None, metadata={"help": "Whether scheduled installs never reboot while a user is logged on."}
+        default=None,
+        metadata={"help": "Whether to prevent reboots after scheduled installations while a user is logged on."},
     )
     wsus_server: str | None = dataclasses.field(
-        default=None, metadata={"help": "URL of the update server (WSUS); empty text: Microsoft's."}
+        default=None,
+        metadata={"help": "URL of the update server (WSUS). With an empty text, Microsoft's servers are used."},
     )
 
     def __post_init__(self) -> None:
@@ -50,10 +56,10 @@ class WindowsUpdateSettings(Resource):
             if number is not None and not 0 <= number <= limit:
                 raise ResourceError(name, number, f"expected 0 to {limit}")
         if self.wsus_server and not self.wsus_server.startswith(("http://", "https://")):
-            raise ResourceError("wsus_server", self.wsus_server, "expected a URL of http or https")
+            raise ResourceError("wsus_server", self.wsus_server, "expected a URL with http:// or https://")
 
     def _values(self) -> dict[str, _Value]:
-        """Return key, value name and desired data (None: no such value) by managed setting."""
+        """Return key, value name and desired data of each managed setting. None as data: the value must not exist."""
         values: dict[str, _Value] = {}
         if self.automatic_updates is not None:
             values["no_auto_update"] = (AU, "NoAutoUpdate", int(self.automatic_updates == "disabled"))

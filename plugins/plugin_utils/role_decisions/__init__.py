@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What roles decide from their variables, from results of earlier tasks and from other hosts (table.py).
+"""Values that roles compute from variables, results of earlier tasks and other hosts. All are listed in table.py.
 
-A module has pure functions and, below them, the mapping DECISIONS: by the name of a variable, a function that reads the
-host's variables and calls a pure function. The role has a variable of that name with the value
-`lookup('winkube.node.role_decision', NAME)`: in `vars/main.yml`, or in `defaults/main.yml` if users may set it. The
-decision is made only when a task or another decision needs it. Read `windows_patches.py` first.
+Each module has pure functions and a mapping DECISIONS. That mapping contains a function for each decided variable, by
+the variable's name. The function reads the host's variables and calls a pure function. The role defines the variable as
+`lookup('winkube.node.role_decision', NAME)`, in `vars/main.yml`, or in `defaults/main.yml` if users may set it. So the
+value is computed only when a task or another decision needs it. Read `windows_patches.py` first.
 """

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decisions of role cni: which host applies what to the cluster, and what of a node's network is out of date."""
+"""Decisions of role cni: which host changes the cluster, and which parts of a node's network are out of date."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ Pod: t.TypeAlias = t.Mapping[str, str]
 
 
 def first_host(hosts: t.Iterable[str], runtime: t.Callable[[str], str], *, docker: bool) -> str:
-    """Return the first host that runs Docker, or the first that does not; empty if there is none.
+    """Return the first host that runs Docker, or the first host that does not; empty if there is no such host.
 
     Args:
         hosts: hosts in the play's order.
-        runtime: returns the container runtime of a host. No more hosts than necessary are asked.
-        docker: which of them.
+        runtime: returns the container runtime of a host. It is called for no more hosts than necessary.
+        docker: whether the host must run Docker.
     """
     return next((host for host in hosts if (runtime(host) in DOCKER_RUNTIMES) is docker), "")
 
 
 def runtime_label(runtime: str) -> str:
-    """Return the expected value of the node label winkube.node/container-runtime; empty: the node has no such label.
+    """Return the expected value of the node label winkube.node/container-runtime; empty if the label must not exist.
 
     Args:
         runtime: value of `container_runtime`.
@@ -35,19 +35,19 @@ def runtime_label(runtime: str) -> str:
 
 
 def network_differs(recorded: t.Mapping[str, t.Any], expected: t.Mapping[str, t.Any]) -> bool:
-    """Return whether the node has another pod network than it should, which must be removed first.
+    """Return whether the node has a pod network other than the expected one, which must be removed first.
 
     Args:
-        recorded: the network in the node's record; empty: it has none.
+        recorded: the network in the node's record; empty if there is no record.
         expected: identity of the network that the variables describe.
     """
-    # Whether flannel is a service or a pod makes no other network.
+    # The network is the same whether flannel is a service or a pod.
     networks = [{key: value for key, value in one.items() if key != "services"} for one in (recorded, expected)]
     return bool(recorded) and networks[0] != networks[1]
 
 
 def revisions(applied: t.Iterable[t.Mapping[str, t.Any]], label: str) -> list[str]:
-    """Return the revisions of the DaemonSets, which their new pods have as a label.
+    """Return the revisions of the DaemonSets, which are a label of the pods that the DaemonSets create.
 
     Args:
         applied: objects as the cluster returned them.
@@ -59,7 +59,7 @@ def revisions(applied: t.Iterable[t.Mapping[str, t.Any]], label: str) -> list[st
 
 
 def outdated(pods: t.Iterable[Pod], expected: t.Collection[str]) -> list[Pod]:
-    """Return the pods that were made from a former template; none if no template was applied.
+    """Return the pods that were created from a former template; empty if no template was applied.
 
     Args:
         pods: pods on the node.
@@ -69,11 +69,11 @@ def outdated(pods: t.Iterable[Pod], expected: t.Collection[str]) -> list[Pod]:
 
 
 def pods_to_replace(pods: t.Iterable[Pod], old: t.Iterable[Pod], *, configuration_changed: bool) -> list[Pod]:
-    """Return the pods that must be deleted, so that their DaemonSets make new ones.
+    """Return the pods to delete, so that their DaemonSets create new ones.
 
     Args:
         pods: pods on the node.
-        old: those that are out of date.
+        old: pods on the node that are out of date.
         configuration_changed: whether this run changed kube-proxy's configuration, which is a file on the node.
     """
     proxies = [pod for pod in pods if configuration_changed and pod["namespace"] == "kube-system"]
@@ -85,11 +85,11 @@ def pods_to_replace(pods: t.Iterable[Pod], old: t.Iterable[Pod], *, configuratio
 
 
 def revision_selector(label: str, expected: t.Sequence[str]) -> str:
-    """Return the label selector of pods that were made from a template that was applied.
+    """Return the label selector of pods that were created from one of the applied templates.
 
     Args:
         label: name of the label.
-        expected: revisions of the templates; empty: any.
+        expected: revisions of the templates. If empty, pods of any revision are selected.
     """
     return f"{label} in ({','.join(expected)})" if expected else label
 
@@ -99,7 +99,10 @@ def _is_docker(host: Variables) -> bool:
 
 
 def _applying_host(host: Variables, *, docker: bool) -> str:
-    """Return which host of the play applies something for all; a host of the other kind only needs to know: not it."""
+    """Return the host that changes the cluster for all hosts with Docker (or without it).
+
+    For a host of the other kind, the result is empty: such a host only needs to know that it is not the one.
+    """
     if _is_docker(host) is not docker:
         return ""
     own = str(host.value("inventory_hostname"))
@@ -111,10 +114,10 @@ def _applying_host(host: Variables, *, docker: bool) -> str:
 
 
 def _tokens(host: Variables) -> dict[str, str]:
-    """Return the accounts' tokens, which one host read for all.
+    """Return the tokens of the service accounts, which one host read for all hosts.
 
-    That host may have failed since, and a later play may not contain it, so all hosts are searched. Tokens that were
-    just made come first: those that were read before may be incomplete.
+    That host may have failed since, or may not be part of a later play, so all hosts are searched. Tokens that this run
+    created come first, because tokens that were read before that may be incomplete.
     """
     hosts = host.part("groups", "all")
     for result in ("cni_accounts_made", "cni_accounts"):
@@ -132,7 +135,7 @@ def _flannel_hosts(host: Variables) -> list[str]:
 
 
 def _applied_revisions(host: Variables) -> list[str]:
-    """Return the revisions of the DaemonSets, which one host applied for all."""
+    """Return the revisions of the DaemonSets, which one host applied for all hosts."""
     for name in host.value("ansible_play_hosts_all"):
         results = host.of_host(name, "cni_applied", "result", "results", default=[])
         if results:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decisions of role node_join about live nodes: what must wait until they are drained, and what must not be done."""
+"""Decisions of role node_join about live nodes: which changes must wait for a drain, and which are refused."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ def is_live(*, joined: bool, known: bool | None) -> bool:
 
     Args:
         joined: whether the machine reports that it has joined.
-        known: whether the cluster has a node of its name; None: the cluster was not queried.
+        known: whether the cluster has a node of the machine's name; None if the cluster was not queried.
     """
     return joined and known is not False
 
 
 def version_problem(host: str, node: str, kubelet: str, expected: str) -> str:
-    """Return why the run must not continue with a live node: its kubelet has another minor version.
+    """Return why the run must not continue with a live node whose kubelet has another minor version; empty if it may.
 
     Args:
         host: name of the host.
-        node: name of its node.
-        kubelet: version of the node's kubelet; empty: unknown.
+        node: name of the host's node.
+        kubelet: version of the node's kubelet; empty if unknown.
         expected: value of `kubernetes_node_version`.
     """
     minor = ".".join(kubelet.split(".")[:2])
@@ -40,9 +40,9 @@ def version_problem(host: str, node: str, kubelet: str, expected: str) -> str:
 
 
 def drain_problem(host: str, node: str, address: str) -> str:
-    """Return why a node with deferred changes is not drained: only the machine itself reports its name.
+    """Return why a node with deferred changes is not drained: only the machine itself claims to be this node.
 
-    Nodes are drained with the administrator's kubeconfig, so the name that the machine reports is not enough.
+    Nodes are drained with the administrator's kubeconfig, so a name that only the machine reports is not sufficient.
 
     Args:
         host: name of the host.
@@ -51,19 +51,19 @@ def drain_problem(host: str, node: str, address: str) -> str:
     """
     return (
         f"{host}: the machine reports that it is the node {node}, but the addresses of that node do not include "
-        f"{address}. It was not drained, and changes that disturb pods were not made. Set kubernetes_node_hostname for "
-        "this host"
+        f"{address}. The node was not drained, and changes that disturb pods were not made. Set "
+        "kubernetes_node_hostname for this host"
     )
 
 
 def first_unreachable(results: t.Iterable[t.Mapping[str, t.Any]]) -> str:
-    """Return the message of the first task that did not reach its node; empty if all did.
+    """Return the message of the first task that could not reach its node; empty if all tasks reached their nodes.
 
     Args:
         results: registered results.
     """
     return next(
-        (str(one.get("msg") or "the node is not reached") for one in results if one.get("unreachable")),
+        (str(one.get("msg") or "the node is unreachable") for one in results if one.get("unreachable")),
         "",
     )
 
@@ -72,7 +72,7 @@ _MAINTENANCE_RESULTS = (
     *("node_prepare_converged", "node_join_converged", "cni_flannel_removed", "cni_network_removed"),
     *("cni_network_recorded", "cni_pods_deleted", "cni_new_pods"),
 )
-"""What the tasks register that change a drained node."""
+"""Registered results of the tasks that change a drained node."""
 
 
 def _is_live(host: Variables) -> bool:

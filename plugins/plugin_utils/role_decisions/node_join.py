@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decisions of role node_join: what the run does in the cluster, how kubeadm joins a machine, and what is awaited."""
+"""Decisions of role node_join: what the run does in the cluster, how kubeadm joins a machine, and when to wait."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ from . import node_prepare
 
 _SHORTEST_TTL = 1800
 _SECONDS_PER_GROUP = 300
-"""Time for as many nodes as Ansible has forks to join."""
+"""Seconds in which one group of nodes joins. A group has as many nodes as Ansible has forks."""
 _LABELS = "node-labels"
-"""The kubelet's flag for labels of its node."""
+"""The kubelet's flag that sets labels of its node."""
 _CHANGES = (
     *("node_prepare_converged", "node_join_guard", "node_join_tokens", "node_join_result", "node_join_converged"),
     *("cni_daemon_sets_bound", "cni_accounts_applied", "cni_applied", "cni_labelled", "cni_flannel_removed"),
     *("cni_network_removed", "cni_network_recorded", "cni_pods_deleted"),
 )
-"""What the tasks register that may change a node, or the cluster for it."""
+"""Registered results of the tasks that may change a node, or the cluster on behalf of a node."""
 
 
 def purposes(
     *, read_only: bool, drains: bool, approves: bool, rejoins: bool, has_docker: bool, has_containerd: bool
 ) -> list[str]:
-    """Return what the run does in the cluster, as winkube.node.cluster_info names it.
+    """Return the purposes for which the run uses the cluster, with the names that winkube.node.cluster_info accepts.
 
     Args:
-        read_only: whether the run changes nothing in the cluster (plan.yml).
-        drains: whether it may drain nodes.
-        approves: whether it approves the certificates of nodes.
-        rejoins: whether it may delete nodes whose machines join again.
+        read_only: whether the run makes no changes in the cluster (plan.yml).
+        drains: whether the run may drain nodes.
+        approves: whether the run approves certificates of nodes.
+        rejoins: whether the run may delete nodes whose machines join again.
         has_docker: whether hosts run Docker with flannel.
         has_containerd: whether hosts run containerd with flannel.
     """
@@ -58,7 +58,7 @@ def purposes(
 
 
 def token_ttl(nodes: int, forks: int) -> int:
-    """Return how many seconds bootstrap tokens live: half an hour, or longer if many groups of nodes join in turn.
+    """Return the lifetime of bootstrap tokens in seconds: half an hour, or longer if many groups of nodes join in turn.
 
     Args:
         nodes: number of nodes that may join.
@@ -68,18 +68,18 @@ def token_ttl(nodes: int, forks: int) -> int:
 
 
 def clock_problem(host: str, skew: float, limit: float) -> str:
-    """Return why a clock is refused; empty if it is not.
+    """Return why the host's clock is refused; empty if it is accepted.
 
     Args:
         host: name of the host.
-        skew: seconds by which its clock is ahead of the controller's.
-        limit: accepted difference in seconds; 0: any.
+        skew: seconds by which the host's clock is ahead of the controller's.
+        limit: accepted difference in seconds; 0 accepts any difference.
     """
     if limit == 0 or abs(skew) <= limit:
         return ""
     return (
         f"{host}: its clock is {round(abs(skew))} s {'ahead of' if skew > 0 else 'behind'} the controller's; at most "
-        f"{limit:g} s (node_join_clock_skew_limit) are accepted, since certificates fail otherwise"
+        f"{limit:g} s (node_join_clock_skew_limit) are accepted, because certificates fail otherwise"
     )
 
 
@@ -88,13 +88,13 @@ def kubelet_arguments(
 ) -> dict[str, t.Any]:
     """Return the kubelet's arguments that kubeadm passes on.
 
-    The node registers with its runtime label, so that DaemonSets for containerd never start on it. What kubeadm passes
-    on replaces the flag of the kubelet's service, so its labels are repeated.
+    The node registers with its runtime label, so that DaemonSets for containerd never start on the node. A flag that
+    kubeadm passes on replaces the same flag of the kubelet's service, so the labels of that flag are repeated.
 
     Args:
         given: value of `node_join_kubelet_arguments`.
         of_service: value of `kubernetes_node_kubelet_arguments`.
-        runtime_label: `label=value`; empty: the node has no runtime label.
+        runtime_label: `label=value`; empty if the node has no runtime label.
     """
     if not runtime_label:
         return dict(given)
@@ -103,7 +103,7 @@ def kubelet_arguments(
 
 
 def discovery(server: str, *, ca_certificate: str) -> str:
-    """Return the kubeconfig by which kubeadm finds a cluster at another endpoint than the cluster itself names.
+    """Return the kubeconfig with which kubeadm finds a cluster at an endpoint that differs from the cluster's own.
 
     Args:
         server: `host:port` of the API server.
@@ -116,13 +116,13 @@ def discovery(server: str, *, ca_certificate: str) -> str:
 
 
 def join_problem(tokens: t.Mapping[str, t.Any], refused: str, joined: t.Mapping[str, t.Any], approvals: str) -> str:
-    """Return why a machine could not join, if the task that failed cannot report it itself; empty otherwise.
+    """Return why a machine could not join, if the failed task does not show the reason; empty otherwise.
 
-    The task that makes tokens has `no_log`, and certificates are approved in the background.
+    The task that creates tokens has `no_log`, and certificates are approved in the background.
 
     Args:
-        tokens: result of the task that makes bootstrap tokens.
-        refused: why the node's certificate was not approved; empty: it was.
+        tokens: result of the task that creates bootstrap tokens.
+        refused: why the node's certificate was not approved; empty if it was approved.
         joined: result of the task that runs kubeadm.
         approvals: message of the task that approves certificates.
     """
@@ -134,11 +134,11 @@ def join_problem(tokens: t.Mapping[str, t.Any], refused: str, joined: t.Mapping[
 def all_stay_ready(
     hosts_untouched: t.Iterable[bool], awaited: t.Iterable[str], nodes: t.Mapping[str, t.Mapping[str, t.Any]]
 ) -> bool:
-    """Return whether all nodes are Ready without waiting: they were at the beginning, and nothing was changed.
+    """Return whether waiting for nodes is unnecessary: all were Ready at the beginning, and no host was changed.
 
     Args:
-        hosts_untouched: whether each host of the play was left as it was; not if it has failed, because nothing
-            records what was changed there.
+        hosts_untouched: for each host of the play, whether the run has not changed it. False for a failed host,
+            because its changes are unknown.
         awaited: nodes that must be Ready.
         nodes: the cluster's nodes at the beginning of the run.
     """
@@ -146,7 +146,7 @@ def all_stay_ready(
 
 
 def _purposes(host: Variables) -> list[str]:
-    """Return the purposes of the run; one host asks the cluster for all hosts, whatever their runtime."""
+    """Return the purposes of the run for all hosts of the play, because one host queries the cluster for all."""
     docker: set[bool] = set()
     if host.value("cni_plugin") == "flannel":
         hosts = host.value("ansible_play_hosts")
@@ -168,7 +168,7 @@ def _endpoint(host: Variables) -> str:
 
 
 def _clock_problem(host: Variables) -> str:
-    """Return the problem of the clock as it is now: the preparation may have set it."""
+    """Return the problem with the host's clock after the preparation of the host, which may have set the clock."""
     skew = host.part("node_prepare_converged", "clock_skew", default=None)
     return clock_problem(
         str(host.value("inventory_hostname")),
@@ -178,7 +178,7 @@ def _clock_problem(host: Variables) -> str:
 
 
 def _node_names(host: Variables, hosts: t.Iterable[str]) -> list[str]:
-    """Return the names of the nodes of some hosts, all of which were queried."""
+    """Return the names of the hosts' nodes. All of these hosts must have been queried already."""
     return [host.of_host(name, "node_join_info", "node_name") for name in hosts]
 
 
@@ -213,7 +213,10 @@ def _join_problem(host: Variables) -> str:
 
 
 def _registered(host: Variables, field: str) -> str:
-    """Return what the cluster assigned to the node: as of its registration, or of the beginning of the run."""
+    """Return a value that the cluster assigned to the node.
+
+    The value comes from the node's registration in this run or, if there was none, from the query at the beginning.
+    """
     name = str(host.value("node_join_name"))
     answers = (
         host.part(result, "nodes", name, field, default="") for result in ("node_join_registered", "node_join_cluster")
@@ -228,9 +231,9 @@ def _kubelet_arguments(host: Variables) -> dict[str, t.Any]:
 
 
 def _discovery(host: Variables) -> str:
-    """Return the kubeconfig by which kubeadm finds the cluster; empty if it needs none.
+    """Return the kubeconfig with which kubeadm finds the cluster; empty if kubeadm does not need one.
 
-    kubeadm continues at the endpoint that the ConfigMap cluster-info names, and at another one only if a file names it.
+    kubeadm uses the endpoint in the ConfigMap cluster-info. It uses another endpoint only if a file contains it.
     """
     if host.value("node_join_endpoint") == host.part("node_join_cluster", "api_server"):
         return ""
@@ -255,7 +258,7 @@ def _configuration(host: Variables) -> str:
 
 
 def _node_resources(host: Variables) -> list[dict[str, t.Any]]:
-    """Return all resources of a node; without a kubeconfig only those of the roles that prepare it."""
+    """Return all resources of a node; without a kubeconfig, only the resources of the roles that prepare the node."""
     prepared = node_prepare.of_prepared(host)
     if not host.value("node_join_kubeconfig"):
         return prepared

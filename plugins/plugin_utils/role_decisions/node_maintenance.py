@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decisions of role node_maintenance: which nodes are drained, awaited and made schedulable again."""
+"""Decisions of role node_maintenance: which nodes to drain, to wait for, and to make schedulable again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..node_resources.variables import Variables
 
 
 def _records(host: Variables, hosts: str) -> list[dict[str, t.Any]]:
-    """Return the records of some hosts; empty ones for hosts that are not nodes of the cluster."""
+    """Return the record of each host that a variable lists; empty for a host that is not a node of the cluster."""
     return [host.of_host(name, "node_maintenance_state", default={}) for name in host.value(hosts)]
 
 
@@ -27,7 +27,7 @@ def _initial_record(host: Variables) -> dict[str, t.Any]:
 
 
 def _seen(host: Variables) -> Record:
-    """Return how the node was before the run: from its record, or from the role's own query of the cluster."""
+    """Return the node's state before the run, from its record or from the role's own query of the cluster."""
     state: Record = host.value("node_maintenance_state")
     if "seen" in state or not host.has("node_maintenance_inspected"):
         return dict(state.get("seen", {}))
@@ -41,7 +41,7 @@ def _failed(host: Variables) -> list[str]:
 
 
 def _in_batch(field: str, value: object) -> t.Callable[[Variables], list[str]]:
-    """Return a decision: the names of the batch's nodes whose record has this value in this field."""
+    """Return a decision that lists the batch's nodes whose record has this value in this field."""
     return lambda host: [one["node"] for one in host.value("node_maintenance_batch") if one.get(field) == value]
 
 

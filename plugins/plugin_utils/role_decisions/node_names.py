@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decisions of role node_join about names: the node's name, and whether it may have the name that it reports."""
+"""Decisions of role node_join about names: a node's name, and whether the host may use that name."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def node_name(given: str, computer_name: str) -> str:
     """Return the name of a host's node.
 
     Args:
-        given: the name in the inventory; empty: none.
-        computer_name: the name that the machine reports; empty: the machine was not queried yet.
+        given: the name in the inventory; empty if the inventory sets none.
+        computer_name: the name that the machine reports; empty if the machine was not queried yet.
     """
     return given or computer_name.lower()
 
@@ -25,10 +25,10 @@ def node_name(given: str, computer_name: str) -> str:
 def is_proven(
     *, self_named: bool, approved: bool, node_addresses: t.Collection[str], host_addresses: t.Collection[str]
 ) -> bool:
-    """Return whether the administrator's kubeconfig may change the node of this name.
+    """Return whether this run may use the administrator's kubeconfig to change the node of this name.
 
     Args:
-        self_named: whether only the machine reports the name; otherwise the inventory has it.
+        self_named: whether the name comes from the machine alone, and not from the inventory.
         approved: whether this run approved the certificate of the node of this name.
         node_addresses: addresses that the node's kubelet reports.
         host_addresses: addresses of the host in the inventory.
@@ -37,24 +37,24 @@ def is_proven(
 
 
 def name_problem(reported: str, name: str, os: str) -> str:
-    """Return why the host must not join under this name; empty if it may.
+    """Return why the host must not join under this name; empty if it may join.
 
     Args:
-        reported: the problem of a name that only the machine reports; empty: none.
+        reported: the problem with a name that only the machine reports; empty if there is none.
         name: name of the node.
-        os: operating system of the cluster's node of this name; empty: there is no such node.
+        os: operating system of the cluster's node of this name; empty if there is no such node.
     """
     if reported or os in ("", "windows"):
         return reported
-    return f"{name} is a node with {os}; delete it, or set another kubernetes_node_hostname"
+    return f"the cluster has a node {name} with {os}; delete that node, or set another kubernetes_node_hostname"
 
 
 def flannel_removal_problem(host: str, plugin: str, users: t.Sequence[str]) -> str:
-    """Return why flannel's DaemonSet must not be removed; empty if nothing else needs it.
+    """Return why flannel's DaemonSet must not be removed; empty if no other host or node needs it.
 
     Args:
         host: name of the host.
-        plugin: the CNI plugin that the host's node gets instead.
+        plugin: the CNI plugin that the host's node gets instead of flannel.
         users: hosts and nodes that may need the DaemonSet.
     """
     if not users:
@@ -81,7 +81,7 @@ def _name(host: Variables) -> str:
 
 
 def _claims(host: Variables) -> t.Iterator[NameClaim]:
-    """Return the names of all hosts of the inventory, in its order."""
+    """Yield the name claim of each host, in the order of the inventory."""
     for name in host.part("groups", "all"):
         inventory = [host.of_host(name, variable) for variable in ("node_join_node_name", "kubernetes_node_hostname")]
         address = str(host.of_host(name, "ansible_host") or name)

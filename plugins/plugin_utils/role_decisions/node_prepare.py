@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decisions of role node_prepare: which roles prepare the node, and with which resources."""
+"""Decisions of role node_prepare: which roles prepare the node, and which resources they apply."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..node_resources.downloads import Resource
 from ..node_resources.variables import Variables
 
 _ALL_TAGS = ("all", "role::kubernetes-for-windows")
-"""Tags with which a run executes every task of the playbooks that prepare and join nodes."""
+"""Tags of a run that select every task of the playbooks that prepare and join nodes."""
 
 
 def selected_roles(roles: t.Sequence[str], run_tags: t.Container[str]) -> list[str]:
@@ -20,7 +20,7 @@ def selected_roles(roles: t.Sequence[str], run_tags: t.Container[str]) -> list[s
 
     Args:
         roles: all roles that prepare a node.
-        run_tags: tags of the run; `--tags container_runtime` selects that role's resources only.
+        run_tags: tags of the run. `--tags container_runtime`, for example, selects only the resources of that role.
     """
     return [role for role in roles if role in run_tags] or list(roles)
 
@@ -43,7 +43,7 @@ def next_computer_name(
     run_tags: t.Collection[str],
     skip_tags: t.Collection[str],
 ) -> str:
-    """Return the computer name that the machine gets in this run; empty: it keeps its name.
+    """Return the computer name that the machine gets in this run; empty if the machine keeps its name.
 
     Args:
         hostname: the name that role windows_settings sets.
@@ -62,16 +62,16 @@ def resources(
     """Return the resources of a node before it joins.
 
     Args:
-        first: resources that a playbook puts before all others.
+        first: resources that a playbook applies before all others.
         of_roles: resources of each role.
-        uploaded_bundle: folder on the node of uploaded files, which are not needed afterwards; empty: none.
+        uploaded_bundle: folder on the node with uploaded files, which is removed at the end; empty if there is none.
     """
     removed = [{"type": "Directory", "name": uploaded_bundle, "state": "absent"}] if uploaded_bundle else []
     return [*first, *(one for listed in of_roles for one in listed), *removed]
 
 
 def with_join(prepared: t.Iterable[Resource], joined: t.Iterable[Resource]) -> list[Resource]:
-    """Return the resources of a node that has joined; those of the join contain the kubelet's service as it then is.
+    """Return the resources of a joined node. The kubelet's service of the join replaces that of the preparation.
 
     Args:
         prepared: resources of a node before it joins.

@@ -20,7 +20,7 @@ _HOST_PROCESS = (
 
 
 def cri_socket(runtime: str) -> str:
-    """Return the endpoint at which the kubelet reaches the container runtime.
+    """Return the endpoint on which the container runtime serves the kubelet.
 
     Args:
         runtime: value of `container_runtime`.
@@ -32,15 +32,15 @@ def base_images(store: str, pause: str, host_process: str) -> list[str]:
     """Return the container images that every node needs.
 
     Args:
-        store: whose images these are, `containerd` or `docker`.
-        pause: image of the pause container.
+        store: the runtime whose image store contains the images, `containerd` or `docker`.
+        pause: reference of the pause image.
         host_process: base image of HostProcess containers, which only containerd can run.
     """
     return [pause, host_process] if store == "containerd" else [pause]
 
 
 def needs_buildkit(store: str, builds: bool) -> bool:
-    """Return whether BuildKit is installed: containerd builds no images.
+    """Return whether to install BuildKit, which is needed because containerd cannot build images.
 
     Args:
         store: as in `base_images`.

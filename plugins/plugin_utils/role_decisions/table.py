@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""All decisions of all roles, by the name of the variable."""
+"""The decisions of all roles, by the name of the decided variable."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DECISIONS: t.Mapping[str, Decision] = types.MappingProxyType(
 
 
 def of_host(variables: t.Mapping[str, t.Any], template: t.Callable[[t.Any], object]) -> Variables:
-    """Return the variables of a host, including those that roles decide.
+    """Return the variables of a host, including the variables that roles decide.
 
     Args:
         variables: variables by name, not templated.
@@ -49,5 +49,5 @@ def decide(name: str, host: Variables) -> t.Any:
         ValueError: no role decides a variable of this name.
     """
     if name not in DECISIONS:
-        raise ValueError(f"variable: expected one that a role decides, such as {min(DECISIONS)}, got {name!r}")
+        raise ValueError(f"variable: expected the name of a decided variable, such as {min(DECISIONS)}, got {name!r}")
     return host.decided(name)

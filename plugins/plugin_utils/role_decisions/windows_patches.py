@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decisions of role windows_patches: which patches are installed, and which servers need no proxy."""
+"""Decisions of role windows_patches: which patches to install, and which servers to contact without the proxy."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from ..node_resources.variables import Variables
 
 
 def patches(public: str | t.Sequence[t.Any], private: t.Sequence[t.Any], bundled: t.Mapping[str, str]) -> list[t.Any]:
-    """Return all patches, with their files from the bundle if it has them.
+    """Return all patches. If the bundle contains a patch's file, the patch refers to that file.
 
     Args:
-        public: KB numbers or mappings; a text (`-e windows_patches_public=KB1,KB2`) is split as Ansible splits options.
+        public: KB numbers or mappings. A text (`-e windows_patches_public=KB1,KB2`) is split at commas.
         private: patches with files.
         bundled: locations of the bundle's files by SHA-256.
     """
@@ -27,7 +27,7 @@ def patches(public: str | t.Sequence[t.Any], private: t.Sequence[t.Any], bundled
 
 
 def direct_hosts(exceptions: str | t.Sequence[str], bundle_urls: t.Sequence[str]) -> list[str]:
-    """Return the hosts that are reached without the proxy: those of the user, and the controller that serves a bundle.
+    """Return the hosts to contact without the proxy: the user's exceptions, and the controller if it serves a bundle.
 
     Args:
         exceptions: the user's `no_proxy`.
@@ -38,14 +38,14 @@ def direct_hosts(exceptions: str | t.Sequence[str], bundle_urls: t.Sequence[str]
 
 
 def check_problem(result: t.Mapping[str, t.Any]) -> str:
-    """Return why a check does not know what to install; empty if it does, even if it failed for some of the patches.
+    """Return why a check could not find out what to install; empty if it could, even if it failed for some patches.
 
     Args:
         result: result of patch_install in check mode.
     """
     if result.get("changed") or not (result.get("failed") or result.get("unreachable")):
         return ""
-    return str(result.get("msg") or "it is unknown which patches the node lacks")
+    return str(result.get("msg") or "the patches that the node needs are unknown")
 
 
 def _patches(host: Variables) -> list[t.Any]:

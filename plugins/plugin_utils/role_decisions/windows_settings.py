@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decisions of role windows_settings: what is reached without a proxy, and the entries of the hosts file."""
+"""Decisions of role windows_settings: the exceptions of the proxy, and the entries of the hosts file."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ _LOCAL = ("localhost", "127.0.0.1")
 
 
 def hosts_file(name: str, address: str) -> dict[str, str]:
-    """Return the entry of the control plane's load balancer for the hosts file, as kubespray writes it on Linux nodes.
+    """Return the hosts file's entry for the control plane's load balancer, which kubespray also writes on Linux nodes.
 
     Args:
-        name: name of the load balancer; empty: it has none.
-        address: its address; empty: unknown.
+        name: name of the load balancer; empty if there is none.
+        address: address of the load balancer; empty if unknown.
     """
     name = name.lower()
     return {name: address} if name and address and name not in (address, "localhost") else {}
 
 
 def machines(hosts: t.Iterable[str], address: t.Callable[[str], str]) -> list[str]:
-    """Return the names of the cluster's machines, and then their addresses.
+    """Return the names of the cluster's machines, followed by their addresses.
 
     Args:
-        hosts: names of the cluster's hosts in the inventory; may contain duplicates.
-        address: returns a host's address in the inventory; empty: none.
+        hosts: names of the cluster's hosts in the inventory. Duplicates are allowed.
+        address: returns a host's address in the inventory; empty if the host has none.
     """
     names = list(dict.fromkeys(hosts))
     return [*names, *(known_address for name in names if (known_address := address(name)))]
@@ -50,14 +50,14 @@ def kubeconfig_servers(kubeconfig: t.Mapping[str, t.Any]) -> list[str]:
     """Return the names or addresses of the API servers that a kubeconfig lists.
 
     Args:
-        kubeconfig: its content.
+        kubeconfig: the parsed content of the file.
     """
     servers = [str(entry.get("cluster", {}).get("server", "")) for entry in kubeconfig.get("clusters", [])]
     return [host for server in servers if (host := urllib.parse.urlsplit(server).hostname)]
 
 
 def endpoint_host(endpoint: str) -> str:
-    """Return the name or address of an endpoint, without port and brackets.
+    """Return the host name or address of an endpoint, without port and brackets.
 
     >>> endpoint_host("[fd00::1]:6443")
     'fd00::1'
@@ -69,7 +69,7 @@ def endpoint_host(endpoint: str) -> str:
 
 
 def _load_balancer(host: Variables) -> tuple[str, str]:
-    """Return name and address of the control plane's load balancer, as kubespray's inventory has them."""
+    """Return name and address of the control plane's load balancer from kubespray's variables."""
     name = str(host.templates.of_cluster("apiserver_loadbalancer_domain_name"))
     balancer = host.templates.of_cluster("loadbalancer_apiserver", {})
     return name, str(balancer.get("address", "")) if isinstance(balancer, t.Mapping) else ""
@@ -87,7 +87,7 @@ def _kubeconfig_servers(host: Variables) -> list[str]:
 
 
 def _no_proxy(host: Variables) -> str:
-    """Return the exceptions; without a proxy nothing is read, neither the kubeconfig nor other hosts' addresses."""
+    """Return the proxy's exceptions. Without a proxy, neither the kubeconfig nor other hosts' addresses are read."""
     if not (host.value("windows_settings_http_proxy") or host.value("windows_settings_https_proxy")):
         return ""
     of_cluster = host.templates.of_cluster

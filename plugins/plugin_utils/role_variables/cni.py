@@ -13,10 +13,12 @@ from .shared import DownloadVariables
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PodNetworkVariables:
-    """The pod network."""
+    """The variables of the pod network."""
 
     plugin: t.Literal["flannel", "cni"] = dataclasses.field(
-        metadata={"hint": "cni_plugin: cni on the Windows hosts leaves any other network to the tool that installs it."}
+        metadata={
+            "hint": "For any other network, set cni_plugin: cni on the Windows hosts, and use that network's own tool."
+        }
     )
     flannel_backend: t.Literal["host-gw", "vxlan"]
     pods_subnet: str
@@ -25,7 +27,7 @@ class PodNetworkVariables:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CniProgramVariables:
-    """The CNI plugins and the programs of flannel."""
+    """The variables of the CNI plugins and of flannel's programs."""
 
     plugins_version: str
     plugins_url: str = dataclasses.field(metadata=SECRET)

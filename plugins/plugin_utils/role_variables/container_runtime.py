@@ -14,7 +14,7 @@ from .shared import DownloadVariables, ServiceProxyVariables
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CniFolderVariables:
-    """Folders of the CNI plugins, which both runtimes need."""
+    """The variables of the CNI plugins' folders, which containerd and Docker need."""
 
     cni_bin_dir: str
     cni_conf_dir: str
@@ -22,7 +22,7 @@ class CniFolderVariables:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RuntimeVariables(CniFolderVariables):
-    """What a node with containerd and a node with Docker have in common."""
+    """The variables that nodes with containerd and nodes with Docker have in common."""
 
     crictl_version: str
     crictl_url: str = dataclasses.field(metadata=SECRET)
@@ -36,7 +36,7 @@ class RuntimeVariables(CniFolderVariables):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ContainerdVariables(RuntimeVariables):
-    """A node with containerd."""
+    """The variables of a node with containerd."""
 
     containerd_version: str
     containerd_url: str = dataclasses.field(metadata=SECRET)
@@ -48,7 +48,7 @@ class ContainerdVariables(RuntimeVariables):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DockerVariables(RuntimeVariables):
-    """A node with Docker, but for its engine, which comes from one of two publishers."""
+    """The variables of a node with Docker, except those of the engine, which comes from one of two publishers."""
 
     cri_dockerd_version: str
     cri_dockerd_url: str = dataclasses.field(metadata=SECRET)

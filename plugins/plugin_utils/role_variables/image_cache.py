@@ -13,7 +13,7 @@ from .shared import DownloadVariables
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CachedArtifactVariables:
-    """Versions of artifacts in a node's cache."""
+    """The variables of artifacts in a node's cache."""
 
     kube_node_versions: tuple[t.Any, ...]
     containerd_versions: tuple[t.Any, ...]
@@ -28,7 +28,7 @@ class CachedArtifactVariables:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ImageStoreVariables:
-    """The store of container images, and the programs that use it."""
+    """The variables of the store of container images, and of the programs that use this store."""
 
     runtime: t.Literal["containerd", "docker"]
     ctr: str
@@ -43,7 +43,7 @@ class ImageStoreVariables:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CachedImageVariables:
-    """Container images in a node's store."""
+    """The variables of container images in a node's store."""
 
     base_images: tuple[t.Any, ...]
     images: tuple[t.Any, ...]

@@ -13,7 +13,7 @@ from .shared import DownloadVariables, ServiceProxyVariables
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class KubeletVariables:
-    """The programs of Kubernetes, and the kubelet."""
+    """The variables of the programs of Kubernetes, and of the kubelet."""
 
     version: str
     url: str = dataclasses.field(metadata=SECRET)

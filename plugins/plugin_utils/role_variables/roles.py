@@ -57,5 +57,6 @@ def by_name() -> t.Mapping[str, Variable]:
     return types.MappingProxyType({name: one for role in ROLES for name, one in of_role(role).items()})
 
 
-# Ansible's main process imports this module before it forks workers, which then share the caches.
+# Fill the caches at import, because Ansible's main process imports this module before it forks workers, which then
+# share them.
 by_name()

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Variables that several roles have, each with its own prefix."""
+"""Variables that several roles have, each role with its own prefix."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..specification.describe import SECRET
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DownloadVariables:
-    """Where a role's artifacts come from."""
+    """The variables of the sources of a role's artifacts."""
 
     artifact_cache: str
     artifact_mirror: str = dataclasses.field(metadata=SECRET)
@@ -21,7 +21,7 @@ class DownloadVariables:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ServiceProxyVariables:
-    """The proxy of a role's services and downloads."""
+    """The variables of the proxy for a role's services and downloads."""
 
     http_proxy: str = dataclasses.field(metadata=SECRET)
     https_proxy: str = dataclasses.field(metadata=SECRET)

@@ -14,7 +14,7 @@ from .shared import ServiceProxyVariables
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PageFileSettings:
-    """The page files of Windows. Without either of these, they stay as they are."""
+    """The page files of Windows. If no field is set, the page files are not changed."""
 
     automatic: bool | None = None
     files: tuple[Paging, ...] | None = None
@@ -22,7 +22,7 @@ class PageFileSettings:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SystemVariables:
-    """Settings of Windows Server itself."""
+    """The variables of settings of Windows Server itself."""
 
     hostname: str
     time_zone: str

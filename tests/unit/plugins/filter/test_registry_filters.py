@@ -24,7 +24,7 @@ def test_hosts_toml_lists_mirrors_in_order() -> None:
 def test_what_is_not_known_is_refused() -> None:
     with pytest.raises(AnsibleFilterError, match="server, mirrors"):
         FILTERS["hosts_toml"]({"mirror": "http://a"}, "registry.k8s.io")
-    with pytest.raises(AnsibleFilterError, match=r"docker\.io only"):
+    with pytest.raises(AnsibleFilterError, match=r"only for docker\.io"):
         FILTERS["registry_files"]({"registry.k8s.io": {"mirrors": ["http://a"]}}, runtime="moby")
 
 

@@ -92,7 +92,7 @@ def test_buildkit_builds_into_the_kubelets_namespace() -> None:
     label = call(change, "mark").arguments[-1]
     assert planned(image, **listing(f"{PAUSE} application/x {DIGEST} 1.0 MiB windows/amd64 {label}")) is None
     other = f"{PAUSE} application/x {DIGEST} 1.0 MiB windows/amd64 winkube.node.built-from=else"
-    assert must(image, **listing(other)).before == {"built_from": "something else"}
+    assert must(image, **listing(other)).before == {"built_from": "other sources"}
 
 
 def test_docker_builds_and_finds_what_it_built_by_its_label() -> None:

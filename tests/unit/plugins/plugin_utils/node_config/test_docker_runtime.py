@@ -73,8 +73,8 @@ def test_a_node_that_has_joined_keeps_its_runtime(told: dict[str, str], current:
     assert planned(runtime(current), **seen(**told)) is None  # type: ignore[arg-type]
     with pytest.raises(
         ResourceError,
-        match=f"expected {current}, with which this node has joined its cluster.*Drain the node.*kubeadm reset.*"
-        f"to {current} for it",
+        match=f"expected {current}, which this node already uses in its cluster.*Drain the node.*kubeadm reset.*"
+        f"to {current} for this node",
     ):
         planned(runtime(other), **seen(**told))  # type: ignore[arg-type]
 

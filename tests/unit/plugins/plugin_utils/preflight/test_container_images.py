@@ -81,7 +81,7 @@ BAD: list[tuple[dict[str, Any], list[str]]] = [
     ),
     (
         {"container_runtime_registries": {"r.example:5000": {"password": SECRET}}},
-        ["container_runtime_registries.r.example:5000: expected both username"],
+        ["container_runtime_registries.r.example:5000: expected both password and username"],
     ),
     (
         {"container_runtime_registries": {"r.example": {"mirrors": ["ftp://m"]}}},

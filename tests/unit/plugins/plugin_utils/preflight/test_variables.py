@@ -48,7 +48,7 @@ def test_what_roles_set_for_themselves_is_known() -> None:
         ("cni_plugin", "Flannel", "expected one of flannel, cni, got 'Flannel'. Did you mean flannel?"),
         ("hns_cleanup_timeout", None, "hns_cleanup_timeout: expected a whole number, got nothing"),
         ("cni_plugin", "calico", "cni_plugin (from kube_network_plugin)"),
-        ("cni_plugin", "calico", "expected one of flannel, cni, got 'calico'. cni_plugin: cni on the Windows hosts"),
+        ("cni_plugin", "calico", "got 'calico'. For any other network, set cni_plugin: cni"),
     ],
 )
 def test_a_value_of_the_wrong_type_says_what_is_accepted(name: str, value: object, expected: str) -> None:

@@ -309,10 +309,10 @@ def test_an_open_url_is_no_secret() -> None:
     [
         ({}, "expected sha256, sha512 or checksum_url"),
         ({"sha256": "abc"}, "64 hexadecimal"),
-        ({"sha256": SHA256, "checksum_url": URL}, "expected one of sha256 and"),
+        ({"sha256": SHA256, "checksum_url": URL}, "expected either sha256 or"),
         ({"urls": [], "sha256": SHA256}, "at least one"),
-        ({"urls": ["C:\\x.zip"], "sha256": SHA256}, "http, https, file"),
-        ({"urls": ["https://h/a b"], "sha256": SHA256}, "http, https, file"),
+        ({"urls": ["C:\\x.zip"], "sha256": SHA256}, "http, https or file"),
+        ({"urls": ["https://h/a b"], "sha256": SHA256}, "http, https or file"),
         ({"headers": {"A": "b\r\nc: d"}, "sha256": SHA256}, "one line"),
     ],
 )

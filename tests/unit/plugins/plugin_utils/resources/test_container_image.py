@@ -368,7 +368,7 @@ def test_only_what_nobody_wants_uses_or_pins_is_removed() -> None:
 def test_nothing_is_removed_while_nobody_tells_what_is_used() -> None:
     lines = seen(line())
     for broken in ({"ps": NO_COMMAND}, {"containers": NO_COMMAND}, {"ps": answer(stdout="nonsense", exit_code=0)}):
-        with pytest.raises(ResourceError, match="it is unknown which images containers use"):
+        with pytest.raises(ResourceError, match="the images that containers use are unknown"):
             planned(unused(), **lines, **{**in_use(), **broken})
     # Without a runtime, there is nothing to remove.
     assert planned(unused(), **silent(NO_COMMAND), containers=NO_COMMAND, ps=NO_COMMAND) is None

@@ -72,7 +72,7 @@ def test_images_that_nobody_uses() -> None:
     must(unused, images=listed, check=answer(), **used)
     assert planned(unused, images=answer(), check=answer(), **used) is None
     assert planned(unused, images=ctr(f"{PAUSE} x {A} 1 MiB - -"), check=answer(), **used) is None
-    with pytest.raises(ResourceError, match="it is unknown which images containers use"):
+    with pytest.raises(ResourceError, match="the images that containers use are unknown"):
         planned(unused, images=listed, check=answer(), containers=failure("x", "y"), ps=answer(stdout="{}"))
 
 

@@ -60,5 +60,5 @@ def test_what_waits_for_a_reboot_gets_one(state: str, found: str) -> None:
 
 @pytest.mark.parametrize("nothing", [answer(), MISSING])
 def test_a_feature_that_this_windows_does_not_have(nothing: t.Any) -> None:
-    with pytest.raises(ResourceError, match="expected a feature that this Windows has, got 'Containers'"):
+    with pytest.raises(ResourceError, match="expected a feature of this version of Windows, got 'Containers'"):
         planned(feature(), feature=nothing)

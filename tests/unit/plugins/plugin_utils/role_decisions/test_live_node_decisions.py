@@ -42,7 +42,7 @@ def test_the_first_task_that_did_not_reach_the_node() -> None:
     reached, silent = {"unreachable": False, "msg": "x"}, {"unreachable": True}
     assert live_nodes.first_unreachable([{}, reached]) == ""
     assert live_nodes.first_unreachable([reached, {"unreachable": True, "msg": "timeout"}, silent]) == "timeout"
-    assert live_nodes.first_unreachable([silent]) == "the node is not reached"
+    assert live_nodes.first_unreachable([silent]) == "the node is unreachable"
 
 
 @pytest.mark.parametrize(("given", "expected"), [("Named", "Named"), ("", "win-1")])
@@ -72,7 +72,11 @@ def test_a_name_that_is_proven(more: dict[str, t.Any], expected: bool) -> None:
         ("", "", ""),
         ("taken", "windows", "taken"),
         ("taken", "linux", "taken"),
-        ("", "linux", "win1 is a node with linux; delete it, or set another kubernetes_node_hostname"),
+        (
+            "",
+            "linux",
+            "the cluster has a node win1 with linux; delete that node, or set another kubernetes_node_hostname",
+        ),
     ],
 )
 def test_a_name_of_another_node(reported: str, os: str, expected: str) -> None:

@@ -87,7 +87,7 @@ def test_patches_have_their_files_from_the_bundle() -> None:
         ({"changed": True, "failed": True, "msg": "one patch does not exist"}, ""),
         ({"changed": False}, ""),
         ({"failed": True, "msg": "WSUS is not reached"}, "WSUS is not reached"),
-        ({"unreachable": True}, "it is unknown which patches the node lacks"),
+        ({"unreachable": True}, "the patches that the node needs are unknown"),
     ],
 )
 def test_a_check_without_a_result(result: dict[str, t.Any], expected: str) -> None:

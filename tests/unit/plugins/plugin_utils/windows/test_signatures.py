@@ -103,5 +103,5 @@ def test_signers_are_named_for_all_kinds_or_by_kind() -> None:
 
 
 def test_an_archive_without_named_members_cannot_be_checked_in_time() -> None:
-    with pytest.raises(ResourceError, match="expected members with it"):
+    with pytest.raises(ResourceError, match="expected allowed_signers only if members are listed"):
         load([{"type": "Archive", "name": "C:\\k", "path": ARCHIVE, "allowed_signers": [MICROSOFT.subject]}])
