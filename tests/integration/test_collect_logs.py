@@ -245,7 +245,7 @@ def test_an_hns_that_hangs_does_not_keep_the_logs(node: NodeFactory, tmp_path: P
     machine = node()
     faults.set_fault(machine, {"kind": "hns_hang", "until": "restart"})
     result = collect(machine, tmp_path, hns_timeout=1)
-    assert [problem for problem in result["problems"] if "HNS did not answer" in problem]
+    assert [problem for problem in result["problems"] if "HNS did not respond" in problem]
     assert set(result["hns"].values()) == {None}
     assert "files/kubelet/C/var/log/kubelet/kubelet.log" in members(result)
 
