@@ -195,9 +195,7 @@ def test_a_node_that_stays_away_is_told_with_what_had_been_done(node: NodeFactor
     assert "The batch's task: stop kube-proxy, kubelet, remove" in result["msg"]
     # Its progress, from its last message or from the steps before the network.
     reported = r"it last reported progress at \S+ \(\d+ of \d+ calls done\)"
-    known = (
-        r"the batch had by then stopped kube-proxy, kubelet, removed 1 policy list, 5 endpoints, 2 namespaces, 2 containers"
-    )
+    known = r"had by then stopped kube-proxy, kubelet, removed 1 policy list, 5 endpoints, 2 namespaces, 2 containers"
     assert re.search(f"{reported}|{known}", result["msg"]), result["msg"]
     assert "The next run reads its result" in result["msg"]
     assert result["steps"][0]["step"] == "observe"

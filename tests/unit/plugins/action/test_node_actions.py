@@ -40,7 +40,11 @@ def test_hns_of_a_machine_without_it(node: Node) -> None:
             "answers": False,
             "problem": "this machine has no HNS (the Windows feature Containers is not installed)",
             "interrupted_cleanup": False,
-            "runtime": {"asked": False, "names": [], "problem": "neither the service containerd nor the service docker can run"},
+            "runtime": {
+                "asked": False,
+                "names": [],
+                "problem": "neither the service containerd nor the service docker can run",
+            },
             **{name: [] for name in ("networks", "endpoints", "policy_lists", "namespaces", "services")},
             "port_pools": [],
             "state_files": [],

@@ -151,7 +151,10 @@ DEFAULTS = {name: spec.get("default") for name, spec in hns_options.CLEANUP_OPTI
         ({"scope": "all", "hns_timeout": 0}, "hns_timeout: expected a number of seconds greater than 0, got 0"),
         ({"scope": "stale", "grace": -1}, "grace: expected a number of seconds, 0 or more, got -1"),
         ({"scope": "all", "timeout": 0}, "timeout: expected a number of seconds greater than 0, got 0"),
-        ({"scope": "all", "restart_timeout": -5}, "restart_timeout: expected a number of seconds greater than 0, got -5"),
+        (
+            {"scope": "all", "restart_timeout": -5},
+            "restart_timeout: expected a number of seconds greater than 0, got -5",
+        ),
         (
             {"scope": "all", "port_pool_timeout": -5},
             "port_pool_timeout: expected a number of seconds, 0 or more, got -5",

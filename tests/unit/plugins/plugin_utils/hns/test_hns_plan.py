@@ -247,7 +247,8 @@ def test_scope_stale_only_warns_of_a_protected_network_that_is_not_there() -> No
     """The scope removes no networks, and the list may apply to a whole fleet."""
     facts = facts_of(Model(pods=[], policies=[]))
     (said,) = check_request(CleanupRequest(scope="stale", protected=("nat", "lba")), facts)
-    assert said.startswith("protected_networks: expected the name or id of an existing network (azure, cbr0, lab, nat), got 'lba'")
+    expected = "protected_networks: expected the name or id of an existing network (azure, cbr0, lab, nat), got 'lba'"
+    assert said.startswith(expected)
     assert not check_request(CleanupRequest(scope="stale", protected=("nat", "lab")), facts)
     assert not check_request(CleanupRequest(scope="stale", protected=("lba",), missing_ok=True), facts)
 

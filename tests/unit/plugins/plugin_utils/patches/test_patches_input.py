@@ -162,7 +162,7 @@ def test_files_of_the_controller_are_found(tmp_path: pathlib.Path) -> None:
         assert (found.file.local, found.file.url, found.file.extension) == (str(path), "", ".cab")
     with pytest.raises(ResourceError) as caught:
         one({"file": "other.cab", "sha256": SHA}, str(tmp_path))
-    missing = f"expected a file on the controller that can be read, got '{tmp_path}/other.cab'"
+    missing = f"expected a readable file on the controller, got '{tmp_path}/other.cab'"
     assert str(caught.value) == f"patches[0].file: {missing}"
 
 
