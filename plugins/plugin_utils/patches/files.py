@@ -153,7 +153,8 @@ def _signature(patch: Patch, node: NodePatches, rules: FileRules) -> t.Iterator[
     )
     yield check
     if not may_test and not rules.allowed_signers:
-        # A file without a certificate cannot be signed, or is not a package, which the installer will report.
+        # No certificate means that this kind of file cannot be signed, or that the file is not a package: the installer
+        # reports the latter.
         unsigned: dict[str, Json] = {"Status": list(_NOT_TRUSTED), "SignerCertificate": MISSING}
         yield dataclasses.replace(check, id="unsigned", until=unsigned, unless=("signature",))
     if not may_test or node.test_signing:

@@ -110,7 +110,7 @@ def _test_signed(entry: PatchEntry, file: PatchFile | None) -> bool | None:
 
 def _check_without_file(where: str, entry: PatchEntry, kb: str, given: t.Mapping[str, t.Any]) -> None:
     if not kb:
-        raise ResourceError(where, None, "expected at least kb, file or url")
+        raise ResourceError(where, None, "expected at least one of kb, file and url")
     for key in ("sha256", "requires", "arguments", "test_signed"):
         if getattr(entry, key) not in (None, "", ()):
             raise ResourceError(f"{where}.{key}", given[key], f"expected {key} only together with file or url")

@@ -21,7 +21,7 @@ CACHE = f"{TRUSTED_FOLDER}\\patches"
 """Folder of the downloaded files. Only administrators can create folders in C:\\Windows, so no other account can
 replace a file between its check and its use."""
 MARKER = "HKLM:\\SOFTWARE\\winkube\\patches"
-"""Key with the services whose start type an installation changed; each is removed when it is restored."""
+"""Registry key with the services whose start type was changed for an installation and is not restored yet."""
 SERVICES = ("wuauserv", "BITS", "TrustedInstaller")
 """Services that an installation needs: Windows Update and wusa fail with 1058 or 0x80070422 if one is disabled."""
 BATCH_KEY, JOB_KEY = "patches-", "patches-wu-"

@@ -204,7 +204,7 @@ class PatchRun:
         Args:
             record: the patch.
             seen: an observation of the node.
-            pushed: the number of pieces by Windows path, to which this file's number is added.
+            pushed: receives the number of uploaded pieces of each file, by Windows path.
         """
         have = {str(item.get("path")).lower(): item.get("sha256") for item in seen.files.output}
         for file in record.patch.files:

@@ -34,7 +34,7 @@ class CleanupRequest:
     networks: tuple[str, ...] = ()
     """Names or ids of networks, for scope `networks`."""
     missing_ok: bool = False
-    """Whether networks that `networks` or `protected` names may be missing."""
+    """Whether networks in `networks` and `protected` may be missing on the node."""
     protected: tuple[str, ...] | None = None
     """Names or ids of protected networks; None protects DEFAULT_PROTECTED and all networks that no CNI created."""
     keep_running_containers: bool = False
@@ -144,7 +144,10 @@ def is_protected(network: HnsNetwork, request: CleanupRequest, facts: HnsFacts) 
 
 
 def without_network(request: CleanupRequest, facts: HnsFacts) -> tuple[HnsEndpoint, ...]:
-    """Return endpoints whose network is gone, which a removal may leave, except those of a protected network."""
+    """Return the endpoints whose network no longer exists, except those of protected networks.
+
+    The removal of a network may leave such endpoints.
+    """
     known = {item.id for item in facts.last.objects.networks}
     protected = DEFAULT_PROTECTED if request.protected is None else request.protected
     return tuple(

@@ -127,7 +127,7 @@ def plan_networks(request: CleanupRequest, facts: HnsFacts) -> CleanupPlan:
 def _references(
     request: CleanupRequest, facts: HnsFacts, removed: set[str]
 ) -> tuple[tuple[PolicyList, ...], tuple[Namespace, ...]]:
-    """Return what refers to removed endpoints; in scope `all`, also what refers to no kept endpoint."""
+    """Return the objects to remove: they refer to removed endpoints or, in scope `all`, to no kept endpoint."""
     objects = facts.last.objects
     stay = {item.id for item in objects.endpoints} - removed
     policies = tuple(

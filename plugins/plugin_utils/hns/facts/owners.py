@@ -149,7 +149,7 @@ class Ownership:
         return OwnerEvidence(state="unknown" if states <= {"stale", "unknown"} else "in use")
 
     def _behind(self, endpoint_id: str) -> State:
-        """Return the state of a load balancer's endpoint; it is in use if a local pod has its address now."""
+        """Return the state of a load balancer's endpoint; `in use` if a local pod has the endpoint's address now."""
         evidence = self.endpoints.get(endpoint_id)
         if evidence is None:
             return "stale"

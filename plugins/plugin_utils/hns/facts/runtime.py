@@ -23,7 +23,7 @@ from ...wire.scopes import Scope
 
 _IDS = re.compile(r"^[0-9a-f]{12,64}$", re.MULTILINE)
 _NAMES = re.compile(r"^\S+$", re.MULTILINE)
-"""Pattern of namespaces, and of container ids that the kubelet did not create: other tools choose any id."""
+"""Pattern of namespace names, and of container ids of tools other than the kubelet, which may choose any id."""
 K8S = "k8s.io"
 OTHERS = ("default", "moby", "buildkit")
 """Containerd namespaces of other tools (ctr and nerdctl, dockerd, buildkitd), whose containers also use HNS."""

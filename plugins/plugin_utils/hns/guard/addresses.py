@@ -97,7 +97,10 @@ def from_json(document: t.Any) -> tuple[str, tuple[Uplink, ...]]:
 
 
 def noted(seen: t.Mapping[str, CallResult]) -> tuple[str, tuple[Uplink, ...]]:
-    """Return key and settings of an earlier run's guard from the results of `inspection_calls`; an empty key: none."""
+    """Return the key and settings of an earlier run's guard from the results of `inspection_calls`.
+
+    The key is empty if there is no such guard.
+    """
     files = seen["note"].output if "note" in seen and seen["note"].ok else ()
     try:
         return from_json(json.loads(str(files[0].get("content") or "")) if files else {})
