@@ -38,7 +38,7 @@ class JoinState:
     cni: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
     """Content of NETWORK_RECORD: `plugin`, `backend`, `network`; empty if the file does not exist."""
     unresolved: str = ""
-    """Why the name of the control plane endpoint cannot be resolved; empty if it can, or was not checked."""
+    """Why the name of the control plane endpoint cannot be resolved; empty if it can be resolved or was not checked."""
     uplink_at_risk: bool = False
     """Whether an adapter has a static address that the first CNI network may remove (hns/guard)."""
 

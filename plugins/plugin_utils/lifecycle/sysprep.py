@@ -28,7 +28,7 @@ _LOGS = (
     "C:\\Windows\\System32\\Sysprep\\Panther\\setupact.log",
 )
 _AGENTS = ("RdAgent", "WindowsAzureGuestAgent")
-"""Services of the Azure agent: if sysprep runs before they run, machines from the image never report to Azure."""
+"""Services of the Azure agent: if sysprep runs before they start, machines from the image never report to Azure."""
 _WSMAN_SERVICE = "winrm/config/service"
 CLOUDBASE = "cloudbase-init"
 """The service of cloudbase-init, which has an answer file of its own: with it, the first boot of the image runs

@@ -15,7 +15,7 @@ from . import catalogue
 
 _COMMANDS, _FACTS, _HNS = Scope("commands."), Scope("facts."), Scope("hns.")
 _TIMEOUT = 60.0
-"""Time limit of each program and cmdlet in seconds; one that hangs is also a finding."""
+"""Time limit of each program and cmdlet in seconds; a hang is reported as a problem."""
 _OUTPUT = 256 * 1024
 """Maximum number of characters of each program's output; the end is kept."""
 _UNKNOWN = ("CommandNotFoundException",)
@@ -35,7 +35,7 @@ class State:
 
 
 def calls(requested: catalogue.RequestedLogs) -> tuple[Call, ...]:
-    """Return the calls, which change nothing. If one fails, the batch continues."""
+    """Return the calls that read the requested state. They change nothing, and the batch continues if one fails."""
     asked: list[Call] = []
     if catalogue.COMMANDS in requested.chosen:
         asked += [

@@ -58,7 +58,7 @@ class ServiceState:
     program: str
     """Windows path of its program; empty if unknown."""
     log_files: tuple[str, ...]
-    """Log files that its command line or NSSM names."""
+    """Log files that the service's command line or its NSSM settings name."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -79,12 +79,12 @@ class Survey:
     """What could not be observed, and why."""
 
     def service(self, name: str) -> ServiceState | None:
-        """Return a service by its name, in any case, or None."""
+        """Return the service with a name, ignoring case, or None."""
         return next((service for service in self.services if service.name.casefold() == name.casefold()), None)
 
 
 def calls(requested: catalogue.RequestedLogs) -> tuple[Call, ...]:
-    """Return the calls; the batch continues if one fails."""
+    """Return the calls that find logs and services; the batch continues if one fails."""
     asked = [
         windows_info.call(),
         query("free", "@free-space", {"path": _VOLUME}),

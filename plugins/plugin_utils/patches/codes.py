@@ -82,7 +82,7 @@ CAUSES: t.Mapping[int, str] = {
 
 
 def unsigned(code: int) -> int:
-    """Return an exit code or HRESULT as it is usually written; .NET returns them signed."""
+    """Return an exit code or HRESULT as an unsigned number, as it is usually written; .NET returns signed numbers."""
     return code & 0xFFFFFFFF
 
 

@@ -75,7 +75,7 @@ class Patch:
 
     @property
     def public(self) -> bool:
-        """Whether Windows Update installs it."""
+        """Whether Windows Update installs the patch, which then has no file."""
         return self.file is None
 
     @property

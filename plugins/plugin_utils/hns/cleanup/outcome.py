@@ -103,7 +103,7 @@ class CleanupOutcome:
         return ", ".join(part for part in parts if part) or "repair what an earlier cleanup left"
 
     def last_known_progress(self, removes: bool) -> str:
-        """Return how far a batch had come when the connection was lost; it removes networks last."""
+        """Return what a batch had done when the connection was lost; a batch removes networks last."""
         text = "it has not reported any progress"
         if not removes or not any(network.external for network in self.plan.networks):
             return text

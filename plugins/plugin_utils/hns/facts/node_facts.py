@@ -83,7 +83,7 @@ class HnsFacts:
 
 
 def facts_calls(options: FactsOptions) -> tuple[Call, ...]:
-    """Return the calls, which change nothing. If one fails, its error is recorded and the batch continues.
+    """Return the calls that observe HNS and its users. They change nothing, and the batch continues if one fails.
 
     Args:
         options: options of the observation.
