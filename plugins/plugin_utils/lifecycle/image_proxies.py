@@ -60,8 +60,8 @@ def refusal(passwords: t.Sequence[PasswordFinding]) -> str:
     places = ", ".join(finding.place for finding in passwords)
     return (
         f"the image would contain a proxy's password, which every user of its machines could read: {places}. "
-        "Set sysprep_proxy_credentials: remove (the settings are removed from the image, and machines get them when they "
-        "are prepared) or sysprep_proxy_credentials: keep, or build with a proxy that needs no password"
+        "Set sysprep_proxy_credentials: remove (the settings are removed from the image, and machines get them when "
+        "they are prepared) or sysprep_proxy_credentials: keep, or build with a proxy that needs no password"
     )
 
 
