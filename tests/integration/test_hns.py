@@ -331,7 +331,7 @@ def test_one_network_goes_and_the_others_stay(node: NodeFactory) -> None:
 
 @pytest.mark.parametrize(
     ("networks", "said"),
-    [(["cbr1"], "(cbr0, lab, nat), got 'cbr1'"), (["lab"], "got 'lab'. protected_networks protects it")],
+    [(["cbr1"], "(cbr0, lab, nat), got 'cbr1'"), (["lab"], "got 'lab', which protected_networks protects")],
 )
 def test_a_network_that_is_not_there_is_refused_before_anything_changes(
     refusing: Machine, networks: list[str], said: str

@@ -99,7 +99,7 @@ def test_stale_reports_the_hang_and_touches_nothing(node: NodeFactory) -> None:
     hang(machine)
     result = cleanup(machine, "stale")
     assert result["failed"]
-    assert "HNS does not answer: Get-HnsPolicyList did not return in 0.5 s" in result["msg"]
+    assert "HNS does not respond: Get-HnsPolicyList did not return within 0.5 s" in result["msg"]
     assert "allow_hns_restart" in result["msg"]
     assert steps(result) == ["wait"]
     assert result["remote_commands"] == 1
@@ -192,12 +192,10 @@ def test_a_node_that_stays_away_is_told_with_what_had_been_done(node: NodeFactor
     result = cleanup(machine, "all", timeout=3, reconnect_timeout=1)
     assert result["unreachable"]
     assert "did not come back" in result["msg"]
-    assert "Its task: stop kube-proxy, kubelet, remove" in result["msg"]
+    assert "The batch's task: stop kube-proxy, kubelet, remove" in result["msg"]
     # Its progress, from its last message or from the steps before the network.
     reported = r"it last reported progress at \S+ \(\d+ of \d+ calls done\)"
-    known = (
-        r"it had by then stopped kube-proxy, kubelet, removed 1 policy list, 5 endpoints, 2 namespaces, 2 containers"
-    )
+    known = r"had by then stopped kube-proxy, kubelet, removed 1 policy list, 5 endpoints, 2 namespaces, 2 containers"
     assert re.search(f"{reported}|{known}", result["msg"]), result["msg"]
     assert "The next run reads its result" in result["msg"]
     assert result["steps"][0]["step"] == "observe"

@@ -86,7 +86,7 @@ def test_a_dry_run_shows_the_full_list(site: Site) -> None:
         for endpoint in site.machine(host).part(hns.State).endpoints:
             assert f"-{endpoint} " in run.output, host
     assert networks(site, "win19") == {"cbr0"}
-    assert "+kubelet running, stopped meanwhile" in run.output
+    assert "+kubelet running, stopped during the cleanup" in run.output
     # All nodes at once: this takes minutes for a fleet, and a failed node does not hide the others.
     assert run.output.count("PLAY [Reset Windows nodes]") == 1
 
@@ -107,7 +107,7 @@ def test_bad_input_is_refused_before_a_node_is_asked(site: Site) -> None:
     ]
     run = site.run([{"hosts": "win22", "gather_facts": False, "tasks": tasks}]).expect()
     assert "stale, networks, all" in run.output
-    assert "They need scope: networks" in run.output
+    assert "Names of networks need scope: networks" in run.output
     assert site.counters("win22")["remote_commands"] == 0
 
 

@@ -67,7 +67,7 @@ def test_names_of_others_are_refused_and_nothing_of_theirs_is_changed(tmp_path: 
     found = failures(tmp_path, ("node_join", "names"), ("cni", "cluster"), ("cni", "change"))
     assert set(found) == {"winb", "linux", "moved", "liar"}
     assert "the machine reports the name wina, but that is the name of the inventory's host wina" in found["winb"]
-    assert "a node with linux" in found["linux"]
+    assert "a node with the operating system linux" in found["linux"]
     assert "while only the machine itself reports that name. Set kubernetes_node_hostname" in found["moved"]
     assert "but elsewhere may need it" in found["liar"]
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Find and remove proxies with credentials in places that all users of a machine can read (no I/O).
 
-An image may reach others than the users of the machine from which it is built.
+An image may be used by others than the users of the machine from which it was built.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ..wire.messages import Call, Json, Observation
 DOCKER_CONFIGURATION = f"{node_paths.DOCKER_DATA}\\config\\daemon.json"
 """Default path of dockerd's settings."""
 _SERVICES = ("containerd", "docker", "cri-dockerd", "buildkitd", "kubelet", "kube-proxy", "flanneld")
-"""Services for which the collection sets an environment."""
+"""Services for which the collection sets environment variables."""
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy", "ftp_proxy", "no_proxy")
 
 
@@ -37,7 +37,7 @@ class PasswordFinding:
 
 
 def calls(docker_configuration: str = DOCKER_CONFIGURATION) -> tuple[Call, ...]:
-    """Return the calls. Their results contain passwords."""
+    """Return the calls that read these places. Their results may contain passwords."""
     values: list[Json] = [{"path": ENVIRONMENT}, {"path": managed_marks.KEY}]
     values += [{"path": _service_key(name), "name": "Environment"} for name in _SERVICES]
     docker: dict[str, Json] = {"paths": [docker_configuration], "content": True}
@@ -57,12 +57,12 @@ def findings(seen: Observation) -> list[PasswordFinding]:
 
 
 def refusal(passwords: t.Sequence[PasswordFinding]) -> str:
-    """Return why such a machine must not become an image, and the remedy."""
+    """Return why a machine with these passwords must not become an image, and the remedy."""
     places = ", ".join(finding.place for finding in passwords)
     return (
-        f"the image would carry a proxy's password, which every user of its machines can read: {places}. "
-        "Set sysprep_proxy_credentials: remove (these settings leave the image, and machines get them when they are "
-        "prepared), or keep, or build with a proxy that needs no password"
+        f"the image would contain a proxy's password, which every user of its machines could read: {places}. "
+        "Set sysprep_proxy_credentials: remove (the settings are removed from the image, and machines get them when "
+        "they are prepared) or sysprep_proxy_credentials: keep, or build with a proxy that needs no password"
     )
 
 
@@ -75,11 +75,12 @@ def _machine(entry: t.Mapping[str, t.Any]) -> t.Iterator[PasswordFinding]:
 
 
 def _notes_kept(entry: t.Mapping[str, t.Any]) -> t.Iterator[PasswordFinding]:
-    """Yield the findings in the collection's marks, whose data may be a former value."""
+    """Yield the findings in the collection's marks, which may contain former values of settings."""
     for number, (name, value) in enumerate((entry.get("values") or {}).items()):
         if _is_secret("", value.get("value")):
             yield PasswordFinding(
-                f"the note {name}", _private(remove_value(f"proxy-note-{number}", managed_marks.KEY, name))
+                f"the collection's record of {name}",
+                _private(remove_value(f"proxy-note-{number}", managed_marks.KEY, name)),
             )
 
 

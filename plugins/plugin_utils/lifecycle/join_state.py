@@ -38,18 +38,18 @@ class JoinState:
     cni: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
     """Content of NETWORK_RECORD: `plugin`, `backend`, `network`; empty if the file does not exist."""
     unresolved: str = ""
-    """Why the name of the control plane endpoint cannot be resolved; empty if it can, or was not checked."""
+    """Why the name of the control plane endpoint cannot be resolved; empty if it can be resolved or was not checked."""
     uplink_at_risk: bool = False
     """Whether an adapter has a static address that the first CNI network may remove (hns/guard)."""
 
 
 def calls(name: str = "") -> tuple[Call, ...]:
-    """Return the calls. The kubeconfig may contain a key, so their batch is private.
+    """Return the calls that read the state. The kubeconfig may contain a key, so their batch is private.
 
     Args:
-        name: name of the control plane endpoint that the machine must resolve; empty: none.
+        name: name of the control plane endpoint that the machine must resolve; empty to skip this check.
     """
-    # This resolves names like the system, including the hosts file (learn.microsoft.com: Resolve-DnsName).
+    # Resolve-DnsName resolves names as the system does, including the hosts file (learn.microsoft.com).
     resolve = query("resolve", "Resolve-DnsName", {"Name": name}, select=("Name",))
     return (
         *([resolve] if name else []),
@@ -119,25 +119,25 @@ def problems(
 
     Args:
         state: the reported state.
-        cluster_servers: addresses (`host:port`) of the cluster to join; empty: any cluster.
-        skew_limit: maximum clock difference in seconds; 0: not checked.
+        cluster_servers: addresses (`host:port`) of the cluster to join; empty to accept any cluster.
+        skew_limit: maximum clock difference in seconds; 0 to skip this check.
         refuse_joined: whether to refuse a node of a cluster.
         require_prepared: whether to refuse a machine without a kubelet.
-        node_name: its future node name; empty: its present computer name.
-        next_name: its computer name at the join, if this run renames it before; empty: it keeps its name.
+        node_name: the machine's future node name; empty if it is the present computer name.
+        next_name: the machine's computer name at the join, if this run renames it first; otherwise empty.
     """
     computer_name = next_name or state.computer_name
     own = computer_name[:NETBIOS].lower()
-    # kubeadm starts the kubelet's service, which uses the computer's own name; its certificate is only for that name.
+    # kubeadm starts the kubelet's service, which uses the computer's own name; its certificate has only that name.
     if node_name and own and not state.joined and node_name[:NETBIOS].lower() != own:
         yield (
-            f"its computer's name is {computer_name}, and its kubelet would join as {own}, not as {node_name}; "
-            "kubernetes_node_hostname sets both names, node_join_node_name has to be the same"
+            f"its computer name is {computer_name}, so its kubelet would join as {own}, not as {node_name}; "
+            "set kubernetes_node_hostname, which sets both names; node_join_node_name must be the same"
         )
     if refuse_joined and state.joined:
         yield (
             f"it is a node of the cluster at {state.server or 'an unknown address'} ({KUBELET_CONF} exists); "
-            "reset it first, an image is built from a plain machine"
+            "reset it first, because an image must be built from a machine that is not a node"
         )
     if require_prepared and not state.prepared:
         yield "it is not prepared (there is no kubelet service); run site.yml, or start it from an image"
@@ -145,12 +145,12 @@ def problems(
         yield f"it is a node of another cluster, at {state.server}; the cluster to join is at {cluster_servers[0]}"
     if state.unresolved and not state.joined:
         yield (
-            f"it cannot resolve the name of the control plane's endpoint ({state.unresolved}). Add it to its DNS, "
-            "set windows_settings_hosts to {NAME: ADDRESS} to add it to its hosts file, or set node_join_api_server to "
-            "a HOST:PORT of the control plane that it can reach"
+            f"it cannot resolve the name of the control plane's endpoint ({state.unresolved}). Add the name to DNS, "
+            "set windows_settings_hosts to {NAME: ADDRESS} to add the name to its hosts file, or set "
+            "node_join_api_server to a HOST:PORT of the control plane that it can reach"
         )
     if skew_limit and abs(state.clock_skew) > skew_limit:
         yield (
             f"its clock is {abs(state.clock_skew):.0f} s {'ahead of' if state.clock_skew > 0 else 'behind'} the "
-            f"controller's; at most {skew_limit:.0f} s are accepted, since certificates fail otherwise"
+            f"controller's clock; expected at most {skew_limit:.0f} s, because certificates may be rejected otherwise"
         )

@@ -13,22 +13,22 @@ import typing as t
 from ..values.errors import refusal
 
 Record: t.TypeAlias = t.Mapping[str, t.Any]
-"""`host`, `node` and `stage`; the README of role node_maintenance lists the rest."""
+"""Has `host`, `node` and `stage`; the README of role node_maintenance lists the other fields."""
 
 
 class Stage(enum.Enum):
     """How far the maintenance of a node has come."""
 
     WAITING = "waiting"
-    """Its turn has not come."""
+    """The node's turn has not come."""
     BEGUN = "begun"
-    """It is being drained, or worked on."""
+    """The node is being drained, or worked on."""
     WORKED = "worked"
     """The work is done; the node may not be ready yet."""
     READY = "ready"
-    """It can be uncordoned."""
+    """The node can be uncordoned."""
     DONE = "done"
-    """It is back in service."""
+    """The node is back in service."""
     FAILED = "failed"
     """A step failed. A node that was drained stays cordoned."""
 
@@ -51,8 +51,8 @@ def begin(host: str, node: str, cluster_node: Record, owner: str) -> dict[str, t
     Args:
         host: name of the host in the inventory.
         node: name of its node.
-        cluster_node: the node as cluster_info returned it; empty: the cluster was not queried yet.
-        owner: for whom this role cordons nodes.
+        cluster_node: the node as cluster_info returned it; empty if the cluster was not queried yet.
+        owner: the owner that this role records when it cordons a node.
     """
     record = {"host": host, "node": node, "stage": Stage.WAITING.value}
     if not cluster_node:
@@ -72,7 +72,7 @@ def advance(record: Record, stage: str, now: float, **values: t.Any) -> dict[str
         values: other fields to set.
 
     Raises:
-        ValueError: the stage is unknown, or cannot follow that of the record.
+        ValueError: the stage is unknown, or cannot follow the record's stage.
     """
     where = f"stage of {record.get('node') or 'a host that is not a node'}"
     before = Stage(record.get("stage", Stage.WAITING.value))
@@ -105,7 +105,7 @@ def select(records: t.Sequence[Record], play_hosts: t.Container[str]) -> Rollout
     Nodes that an earlier run left cordoned come first, so that no more nodes are out of service than `serial` allows.
 
     Args:
-        records: of all hosts of the play, in its order; empty for hosts that are not nodes.
+        records: records of all hosts of the play, in the play's order; empty for hosts that are not nodes.
         play_hosts: hosts that have not failed.
     """
     nodes = [record for record in records if record]
@@ -118,11 +118,11 @@ def select(records: t.Sequence[Record], play_hosts: t.Container[str]) -> Rollout
 
 
 def of_rebooted(drained: t.Mapping[str, Record], records: t.Sequence[Record]) -> dict[str, Record]:
-    """Return what the cluster reported of rebooted nodes before their reboot.
+    """Return what the cluster reported about rebooted nodes before their reboot.
 
     Args:
-        drained: `nodes` of the result of nodes_drain.
-        records: of the hosts of the batch.
+        drained: `nodes` from the result of nodes_drain.
+        records: records of the hosts of the batch.
     """
     rebooted = {record["node"] for record in records if record.get("rebooted")}
     return {name: report for name, report in drained.items() if name in rebooted}

@@ -12,7 +12,7 @@ import collections
 import dataclasses
 import typing as t
 
-_REMEDY = "set kubernetes_node_hostname of this host"
+_REMEDY = "set kubernetes_node_hostname for this host"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -22,13 +22,13 @@ class NameClaim:
     host: str
     """Name in the inventory."""
     given: str = ""
-    """Node name in the inventory; empty: the name that the machine reports is used."""
+    """Node name in the inventory; empty if the name that the machine reports is used."""
     name: str = ""
     """The node name; empty for hosts that are not part of this run."""
     address: str = ""
     """Address in the inventory."""
     joined: bool = False
-    """Whether it reports that it has joined."""
+    """Whether the machine reports that it has joined a cluster."""
 
 
 def claim(host: str, inventory: t.Sequence[str], address: str, facts: t.Mapping[str, t.Any]) -> NameClaim:
@@ -36,19 +36,19 @@ def claim(host: str, inventory: t.Sequence[str], address: str, facts: t.Mapping[
 
     Args:
         host: name in the inventory.
-        inventory: names that the inventory gives its node; the first one that is not empty counts.
+        inventory: possible node names in the inventory; the first one that is not empty counts.
         address: address in the inventory.
-        facts: result of join_info; empty: the machine was not queried.
+        facts: result of join_info; empty if the machine was not queried.
     """
     name = str(facts.get("node_name") or "")
     given = next((str(one) for one in inventory if one), "")
-    # A name from the variables of a role or a play is not among the host's own variables.
+    # The host's own variables lack a name that a role or a play sets, so prefer the facts.
     named = given if not facts else "" if facts.get("self_named") else name
     return NameClaim(host=host, given=named, name=name, address=address, joined=bool(facts.get("joined")))
 
 
 def problems(claims: t.Sequence[NameClaim], nodes: t.Mapping[str, t.Mapping[str, t.Any]]) -> dict[str, str]:
-    """Return the hosts that must not have the names that they report.
+    """Return the hosts that must not use the names that they report.
 
     Args:
         claims: all hosts of the inventory.
@@ -78,11 +78,11 @@ def _objection(
     if owner is not None and owner != claim.host:
         return f"that is the name of the inventory's host {owner}"
     if reported[claim.name] > 1:
-        return "another host reports the same"
+        return "another host reports the same name"
     if node is None:
         return ""
     if node.get("os") not in ("windows", "", None):
-        return f"that is a node with {node['os']}"
+        return f"that is a node with the operating system {node['os']}"
     if not claim.joined and not is_at(node, claim):
         where = ", ".join(node.get("addresses") or ()) or "an unknown address"
         return f"that is a node at {where}, not at {claim.address}"

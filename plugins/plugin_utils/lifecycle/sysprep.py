@@ -3,7 +3,7 @@
 """Turn a prepared machine into an image: clean up, generalize, wait until Windows reports success, shut down.
 
 Facts: learn.microsoft.com/windows-hardware/manufacture/desktop (Sysprep command-line
-options, Windows Setup states); `ImageState` shows the result, not the exit code.
+options, Windows Setup states). The registry value `ImageState` shows the result; the exit code does not.
 """
 
 from __future__ import annotations
@@ -28,12 +28,13 @@ _LOGS = (
     "C:\\Windows\\System32\\Sysprep\\Panther\\setupact.log",
 )
 _AGENTS = ("RdAgent", "WindowsAzureGuestAgent")
-"""Services of the Azure agent: if sysprep runs before they do, machines of the image never report to Azure."""
+"""Services of the Azure agent: if sysprep runs before they start, machines from the image never report to Azure."""
 _WSMAN_SERVICE = "winrm/config/service"
 CLOUDBASE = "cloudbase-init"
-"""The service of cloudbase-init. It has its own answer file, with which the first boot of the image runs it with
-cloudbase-init-unattend.conf: https://cloudbase-init.readthedocs.io/en/latest/tutorial.html (Sysprepping). The playbook
-keeps it disabled while the image is built, because it would treat the builder's own start as a first boot."""
+"""The service of cloudbase-init, which has an answer file of its own: with it, the first boot of the image runs
+cloudbase-init with cloudbase-init-unattend.conf: https://cloudbase-init.readthedocs.io/en/latest/tutorial.html
+(Sysprepping). The playbook keeps the service disabled while the image is built, because it would treat the builder's
+own start as a first boot."""
 _CLOUDBASE_NOTE = {"path": managed_marks.KEY, "name": f"Service {CLOUDBASE}"}
 _LOGINS = f"{registries.DOCKER_CONFIG}\\config.json"
 _HEADER = re.compile(r"^[ \t]*\[[^\]\n]*\bheader[\"']?[ \t]*\]|^[^#\n]*\bheader[\"']?[ \t]*=", re.MULTILINE)
@@ -62,11 +63,11 @@ class PreparedMachine:
     cloudbase_unattend: str = ""
     """Path of cloudbase-init's answer file, or an empty string."""
     cloudbase_start_mode: str = ""
-    """Start mode of its service before the build; empty if the build did not change it."""
+    """Start mode of cloudbase-init's service before the build; empty if the build did not change it."""
 
 
 def inspection_calls() -> tuple[Call, ...]:
-    """Return the observing calls."""
+    """Return the calls that observe the machine."""
     files: list[Json] = [*_CLOUDBASE_FILES]
     return (
         query(
@@ -82,7 +83,7 @@ def inspection_calls() -> tuple[Call, ...]:
 
 
 def read_machine(seen: Observation) -> PreparedMachine:
-    """Read the results of the observing calls."""
+    """Read the results of `inspection_calls`."""
     existing = [str(item["path"]) for item in seen["cloudbase-files"].output if item["exists"]]
     return PreparedMachine(
         listeners=tuple(
@@ -117,18 +118,18 @@ def registry_files(seen: Observation) -> tuple[list[str], list[str]]:
     """
     hosts = seen["hosts"]
     if not hosts.ok and not is_missing(hosts):
-        raise ValueError(f"registries' files cannot be listed: {hosts.error}")
+        raise ValueError(f"the registries' hosts.toml files cannot be listed: {hosts.error}")
     logins = [str(item["path"]) for item in seen["logins"].output if item["exists"]]
     return [str(item["FullName"]) for item in hosts.output], logins
 
 
 def content_call(paths: t.Sequence[str]) -> Call:
-    """Return the call that reads hosts.toml files, for `sending`."""
+    """Return the call that reads hosts.toml files; `sending` reads its result."""
     return query("contents", "@read-file", {"paths": list(paths), "content": True}, on_error="stop")
 
 
 def sending(seen: Observation) -> list[str]:
-    """Return the files with headers, and the files that could not be read."""
+    """Return the hosts.toml files that set headers or could not be read."""
     return [str(item["path"]) for item in seen["contents"].output if _sends_headers(item)]
 
 
@@ -151,7 +152,7 @@ def _restore_start_mode(start_mode: str) -> t.Iterator[Call]:
 
 
 def _wait_for_agents() -> tuple[Call, ...]:
-    """Return the calls that wait until the installed cloud agents run: sysprep during their start breaks them."""
+    """Return the calls that wait until the installed cloud agents run: running sysprep while they start breaks them."""
     return tuple(
         call
         for name in _AGENTS
@@ -180,15 +181,15 @@ def sysprep_calls(
     secrets: t.Sequence[str] = (),
     removals: t.Sequence[Call] = (),
 ) -> tuple[Call, ...]:
-    """Return the batch that generalizes; it stops at its first barrier if the machine is generalized already.
+    """Return the calls that generalize the machine; they stop early if the machine is generalized already.
 
     Args:
         clean_paths: Windows paths to remove, wildcards allowed.
         unattend: Windows path of the answer file for the first boot, or None.
         timeout: time limit of sysprep in seconds.
-        cloudbase_start_mode: start mode of cloudbase-init's service in sc.exe's notation; empty: unchanged.
+        cloudbase_start_mode: start mode of cloudbase-init's service in sc.exe's notation; empty for no change.
         secrets: files that no image may contain; if one cannot be removed, the machine is not generalized.
-        removals: further calls that remove secrets, with the same condition.
+        removals: further calls that remove secrets; if one fails, the machine is not generalized.
     """
     answer_file = (f"/unattend:{unattend}",) if unattend else ()
     # An interrupted join may have left its token.
@@ -240,15 +241,15 @@ def reason(seen: Observation, lines: int = 12) -> str:
 def shutdown_calls(
     listeners: t.Sequence[WinRmListener], *, reset_winrm: bool, shutdown: bool, delay: int = 15
 ) -> tuple[Call, ...]:
-    """Return the last batch: it orders the shutdown, then removes WinRM's settings from the image.
+    """Return the calls of the last batch: schedule the shutdown, then remove WinRM's settings from the image.
 
-    It runs detached, because it may close its own connection.
+    The batch runs detached, because it may close its own connection.
 
     Args:
         listeners: the HTTPS listeners.
-        reset_winrm: remove the listeners with their certificates, and disable basic authentication; each machine sets
-            these up at its first boot.
-        shutdown: power off.
+        reset_winrm: whether to remove the listeners with their certificates and disable basic authentication; each
+            machine sets these up at its first boot.
+        shutdown: whether to power off the machine.
         delay: seconds until the shutdown.
     """
     calls: list[Call] = []
@@ -298,5 +299,5 @@ def _drop(number: int, listener: WinRmListener) -> t.Iterator[Call]:
 
 
 def shutdown_problems(seen: Observation) -> list[str]:
-    """Return the failures of the last batch, one sentence each."""
+    """Return one message for each failed call of the last batch."""
     return [f"{call}: {result.error}" for call, result in seen.calls.items() if result.error is not None]

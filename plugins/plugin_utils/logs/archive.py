@@ -63,10 +63,10 @@ def write(
 
     Args:
         source: the archive from the node, a tar.gz.
-        target: path of the tar.gz to write.
+        target: file to which the tar.gz is written.
         folder: the top folder in the archive.
-        members: names in the source and in the target; all other members are left out.
-        documents: given the content, returns further files by name: text, or plain data that is written as JSON.
+        members: names in the target by names in the source; all other members are left out.
+        documents: gets the content and returns further files by name: text, or plain data to write as JSON.
         redaction: redacts secrets in text and data. Event logs (.evtx) are not changed.
         limit: maximum size of the decompressed source in bytes; gzip can expand a thousandfold.
         temporary: folder for temporary files; None: the system's.
@@ -121,7 +121,7 @@ class _Bounded(io.RawIOBase):
         self._left -= len(data)
         if self._left < 0:
             raise ArchiveError(
-                f"expected at most {self._limit} bytes in the archive, as many as were selected, got more"
+                f"expected at most {self._limit} bytes in the archive, enough for the selected logs, got more"
             )
         return data
 

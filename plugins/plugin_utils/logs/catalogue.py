@@ -25,9 +25,9 @@ _MEGABYTE = 1024 * 1024
 EVENT_LOGS, COMMANDS, FACTS, HNS = "event-logs", "commands", "facts", "hns"
 """Sources that are not files."""
 NAMESPACES = ("kube-system", "kube-flannel", "kube-proxy", "calico-system", "tigera-operator")
-"""Namespaces of the network and of Kubernetes itself."""
+"""Namespaces of network plugins and of Kubernetes itself."""
 MORE_FILES = "more-files"
-"""The source name of the user's own paths."""
+"""Name of the source for the user's own paths."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -55,9 +55,9 @@ class NodeService:
 
     name: str
     version: str
-    """The argument with which its program prints its version; empty: none."""
+    """Argument that makes the service's program print its version; empty if there is no such argument."""
     log: str
-    """The source that should contain its log; empty: none."""
+    """Source that should contain the service's log; empty if there is no such source."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -80,7 +80,7 @@ class Sources:
         return (*self.files, EVENT_LOGS, COMMANDS, FACTS, HNS)
 
     def forbids(self, path: str) -> str | None:
-        """Return why a file is never collected, or None if it may be.
+        """Return why a file is never collected, or None if it may be collected.
 
         Args:
             path: Windows path.
@@ -166,7 +166,7 @@ def requested_logs(options: t.Mapping[str, t.Any]) -> RequestedLogs:
     """Read the options of the module node_logs.
 
     Raises:
-        ResourceError: an option is not acceptable; the message names it and what would be accepted.
+        ResourceError: an option is not acceptable; the message names the option and what would be accepted.
     """
     return RequestedLogs(
         since=span(options["since"]),
@@ -186,7 +186,7 @@ def span(text: str) -> datetime.timedelta:
     """
     match = _SPAN.fullmatch(str(text).strip())
     if not match or not int(match[1]):
-        raise ResourceError("since", text, "expected a number and m, h, d or w (minutes to weeks), such as 24h or 3d")
+        raise ResourceError("since", text, "expected a number and a unit (m, h, d or w: minutes to weeks), such as 24h")
     return datetime.timedelta(seconds=int(match[1]) * _SECONDS[match[2]])
 
 
@@ -206,21 +206,22 @@ def _chosen(names: t.Sequence[str]) -> frozenset[str]:
     known = sources().names
     for name in names:
         if name not in known:
-            raise ResourceError("sources", name, f"expected any of {', '.join(known)}", "An empty list means all.")
+            raise ResourceError("sources", name, f"expected one of {', '.join(known)}", "An empty list selects all.")
     return frozenset(names or known)
 
 
 def _namespaces(names: t.Sequence[str]) -> tuple[str, ...]:
     for name in names:
         if not _NAMESPACE.fullmatch(name):
-            raise ResourceError("namespaces", name, "expected names of namespaces, such as kube-system")
+            raise ResourceError("namespaces", name, "expected the name of a namespace, such as kube-system")
     return tuple(names)
 
 
 def _paths(paths: t.Sequence[str]) -> tuple[str, ...]:
     for path in paths:
         if not _PATH.fullmatch(path) or "\\..\\" in f"{path}\\":
-            raise ResourceError("paths", path, r"expected Windows paths such as C:\app\logs\*.log, wildcards allowed")
+            expected = r"expected a Windows path (wildcards allowed), such as C:\app\logs\*.log"
+            raise ResourceError("paths", path, expected)
         why = sources().forbids(path)
         if why:
             raise ResourceError("paths", path, "expected files without secrets", f"{why[:1].upper()}{why[1:]}.")

@@ -37,7 +37,7 @@ _CLEANUP_TIMEOUT = 5.0
 
 @dataclasses.dataclass(kw_only=True)
 class CollectionOutcome:
-    """The outcome, filled while the collection runs."""
+    """The outcome of a collection, filled while the collection runs."""
 
     survey: logs_survey.Survey | None = None
     state: logs_state.State | None = None
@@ -128,7 +128,7 @@ class Collection:
         return survey, self.outcome.selection
 
     def preview(self) -> None:
-        """Observe, and report how much would be collected; raises like `survey`."""
+        """Observe the node, and report how much would be collected; raises the same exceptions as `survey`."""
         dummy, selection = self.survey()
         taken = page.size(sum(file.expected for file in selection.files))
         self._session.report_progress(
@@ -136,7 +136,7 @@ class Collection:
         )
 
     def collect(self) -> None:
-        """Observe, gather, and transfer the archive.
+        """Observe the node, gather its logs, and transfer the archive.
 
         Raises:
             ResourceError: the folder on the controller is not writable; the node was not contacted.
@@ -187,7 +187,7 @@ class Collection:
             self._keep(work_folder, gathered)
         except (logs_archive.ArchiveError, OSError) as error:
             # The controller's disk may be full; the node is cleaned up anyway.
-            raise NodeError(f"{self._node.name}: keep logs in {self._directory}: {error}") from error
+            raise NodeError(f"{self._node.name}: store logs in {self._directory}: {error}") from error
 
     def _keep(self, work_folder: gathering.WorkFolder, gathered: gathering.GatherResult) -> None:
         name = file_name(self._node.name)
@@ -281,7 +281,7 @@ def file_name(node: str) -> str:
 
 
 def not_running(survey: logs_survey.Survey) -> list[str]:
-    """Return the services that are installed, not disabled, and not running; with their start type if not automatic."""
+    """Return the services that do not run and are not disabled; start types other than Automatic are appended."""
     ours = {service.name.casefold() for service in catalogue.sources().services}
     return [
         service.name if service.start == "Automatic" else f"{service.name} ({service.start.lower()})"
@@ -293,7 +293,7 @@ def not_running(survey: logs_survey.Survey) -> list[str]:
 def without_log(survey: logs_survey.Survey) -> list[str]:
     """Return the services for which no log was found.
 
-    A kubelet that is a native service and containerd without --log-file write none: kubernetes/kubernetes
+    A kubelet that is a native service, and containerd without --log-file, write no log: kubernetes/kubernetes
     pkg/windows/service/service.go, containerd/containerd cmd/containerd/command/service_windows.go.
     """
     with_log = {file.source for file in survey.files}

@@ -28,8 +28,8 @@ def resources(
     r"""Return the resources.
 
     Args:
-        commit: commit of microsoft/SDN, 40 hexadecimal digits; empty: the one that the collection pins.
-        directory: Windows path for the scripts; they expect `C:\k\debug`.
+        commit: commit of microsoft/SDN, 40 hexadecimal digits; empty for the commit that the collection pins.
+        directory: Windows path for the scripts, which expect `C:\k\debug`.
         cache_dir: Windows path of the node's cache folder.
         sources: other sources of the archive (`sites`, `upstream` …).
         options: `mirror`, `url`, `sha256`, `proxy`, `no_proxy`; as in `locations.resource`.

@@ -3,8 +3,8 @@
 """The batch that gathers logs on the node: copies, exports, and one archive of them all (no I/O).
 
 On the node every file gets a short name, because paths of pod logs are long and may contain any character; the
-controller maps the names back. The folder is where batches keep their results: only SYSTEM and Administrators have
-access.
+controller maps the names back. The work folder is in the folder of the batches' results, to which only SYSTEM and
+Administrators have access.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class GatherResult:
     """Size of the archive in bytes."""
     sha256: str
     members: t.Mapping[str, str]
-    """Names in the node's archive, and their names in the stored archive."""
+    """Names in the stored archive, by names in the node's archive."""
     versions: t.Mapping[str, str]
     """Printed versions of the services' programs, by service."""
     sizes: t.Mapping[str, tuple[int, int]]
@@ -65,7 +65,7 @@ class GatherResult:
 
 
 def calls(selection: Selection, survey: Survey, work_folder: WorkFolder) -> tuple[Call, ...]:
-    """Return the batch. It first removes what earlier runs left."""
+    """Return the calls of the batch, which first removes what earlier runs left."""
     copies: list[Json] = [
         {"path": file.path, "destination": f"{work_folder.content}\\{_file(number)}", "tail": file.tail}
         for number, file in enumerate(selection.files)
@@ -111,7 +111,7 @@ def calls(selection: Selection, survey: Survey, work_folder: WorkFolder) -> tupl
 
 
 def remove() -> Call:
-    """Return the call that removes everything that any run gathered."""
+    """Return the call that removes the gathered files of all runs."""
     return action(
         "remove",
         "Remove-Item",
@@ -138,7 +138,7 @@ def read(seen: Observation, selection: Selection) -> GatherResult:
     """Read the results of the batch.
 
     Raises:
-        ValueError: there is no archive; the message has the reason.
+        ValueError: there is no archive; the message contains the reason.
     """
     if seen.stopped is not None:
         result = seen.calls.get(seen.stopped.id)
@@ -164,7 +164,7 @@ def read(seen: Observation, selection: Selection) -> GatherResult:
             problems.append(f"event log {export.channel}: {' '.join(reason.split())[-300:]}")
     size = int(archive["size"])
     if not 0 <= size <= selection.most:
-        raise ValueError(f"archive: expected at most {selection.most} bytes, as many as were selected, got {size}")
+        raise ValueError(f"archive: expected at most {selection.most} bytes, enough for the selected logs, got {size}")
     return GatherResult(
         size=size,
         sha256=str(archive["sha256"]),

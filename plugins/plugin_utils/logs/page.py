@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The index page of collected logs: one row for each node, also for nodes without logs (no I/O)."""
+"""The index page of collected logs: one row for each node, including nodes without logs (no I/O)."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def entry(name: str, result: t.Mapping[str, t.Any] | None, directory: str) -> di
 
 
 def version(text: str) -> str:
-    """Return the version in a program's output: `Kubernetes v1.34.2`, `containerd github.com/… v2.2.5 COMMIT`.
+    """Return the version in output such as `Kubernetes v1.34.2` or `containerd github.com/… v2.2.5 COMMIT`.
 
     >>> version("containerd github.com/containerd/containerd/v2 v2.2.5 abc")
     'v2.2.5'
@@ -90,9 +90,9 @@ def page(nodes: t.Sequence[t.Mapping[str, t.Any]], *, written: str, since: str =
     Args:
         nodes: rows from `entry`.
         written: time of writing, as text.
-        since: requested age of the logs, as text.
+        since: maximum age of the logs, as text.
     """
-    # Failures come first: among hundreds of nodes, readers look for those.
+    # Failures come first, so that readers find them among hundreds of nodes.
     nodes = sorted(nodes, key=lambda node: _URGENCY.index(node["status"]))
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(DATA), autoescape=True)
     summary = [(status, sum(1 for node in nodes if node["status"] == status)) for status in _STATUS]

@@ -35,7 +35,7 @@ class SelectedFile:
     expected: int
     """Observed size in bytes."""
     seen: bool
-    """Whether it was observed; a service's command line may name a missing file."""
+    """Whether the file was observed; a service's command line may name a file that does not exist."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -45,7 +45,7 @@ class Export:
     channel: str
     member: str
     query: str
-    """The XPath query of the events."""
+    """XPath query that selects the events."""
     expected: int
 
 
@@ -67,7 +67,7 @@ class Selection:
 
     @property
     def required_space(self) -> int:
-        """Free bytes that the node needs: for copies, for an archive of the same size, and to stay free."""
+        """Free bytes that the node needs: for copies, for an archive of the same size, and a reserve."""
         files, exports = (item.expected for item in self.files), (item.expected for item in self.exports)
         return 2 * (sum(files) + sum(exports)) + _SPARE_SPACE
 
@@ -75,8 +75,8 @@ class Selection:
     def most(self) -> int:
         """Maximum number of bytes of a valid archive, compressed or not.
 
-        Files may grow while they are gathered, but no source to twice its limit. An exported event log is rewritten in
-        chunks of 64 KB (MS-EVEN6), and tar adds a header and padding to each member.
+        Files may grow while they are gathered, but no source may exceed twice its limit. An exported event log is
+        rewritten in chunks of 64 KB (MS-EVEN6), and tar adds a header and padding to each member.
         """
         tails: dict[str, list[int]] = {}
         for file in self.files:
@@ -110,7 +110,7 @@ def select(survey: Survey, requested: catalogue.RequestedLogs) -> Selection:
 
 
 def _candidates(survey: Survey, requested: catalogue.RequestedLogs) -> list[LogFile]:
-    """Return the files at the paths and the log files that services name, without duplicates."""
+    """Return the observed files and the log files that services name, without duplicates."""
     files = list(survey.files)
     known = {file.path.casefold() for file in files}
     for service in survey.services:
@@ -126,13 +126,13 @@ def _candidates(survey: Survey, requested: catalogue.RequestedLogs) -> list[LogF
 
 
 def _too_old(file: LogFile, survey: Survey, requested: catalogue.RequestedLogs) -> str | None:
-    """Return why a log is too old, or an empty string. State and configuration are never too old."""
+    """Return why a log is too old, or None. State and configuration are never too old."""
     if file.modified is None or file.source in ("cni-state", "configuration"):
         return None
     now = moment(survey.time)
     if now is None or now - file.modified <= requested.since:
         return None
-    return f"nothing was written to it since {file.modified:%Y-%m-%d %H:%M} UTC"
+    return f"not modified since {file.modified:%Y-%m-%d %H:%M} UTC"
 
 
 def _newest(
@@ -145,7 +145,7 @@ def _newest(
             full = f"newer files fill the limit of {limit // 2**20} MB"
             left_out.append(SkippedFile(path=file.path, why=full if left <= 0 else f"there are {_MOST} newer files"))
             continue
-        # If only the name of a service's log file is known, it leaves half of the limit to other files.
+        # If only the name of a service's log file is known, leave half of the limit for other files.
         space = left if file.size >= 0 else max(1, left // 2)
         expected = space if file.size < 0 else min(file.size, space)
         yield SelectedFile(

@@ -15,7 +15,7 @@ from . import catalogue
 
 _COMMANDS, _FACTS, _HNS = Scope("commands."), Scope("facts."), Scope("hns.")
 _TIMEOUT = 60.0
-"""Time limit of each program and cmdlet in seconds; one that hangs is also a finding."""
+"""Time limit of each program and cmdlet in seconds; a hang is reported as a problem."""
 _OUTPUT = 256 * 1024
 """Maximum number of characters of each program's output; the end is kept."""
 _UNKNOWN = ("CommandNotFoundException",)
@@ -26,16 +26,16 @@ class State:
     """The reported state."""
 
     commands: t.Mapping[str, str]
-    """Texts, by name."""
+    """Output of programs, by name."""
     facts: t.Mapping[str, t.Any]
-    """Plain data, by name."""
+    """Output of cmdlets as plain data, by name."""
     hns: t.Mapping[str, t.Any] | None
     """The result of hns_info; None if it was not requested."""
     problems: tuple[str, ...]
 
 
 def calls(requested: catalogue.RequestedLogs) -> tuple[Call, ...]:
-    """Return the calls. They change nothing, and the batch continues if one fails."""
+    """Return the calls that read the requested state. They change nothing, and the batch continues if one fails."""
     asked: list[Call] = []
     if catalogue.COMMANDS in requested.chosen:
         asked += [
@@ -63,12 +63,12 @@ def read(seen: Observation) -> State:
     """Read the results of `calls`."""
     problems: list[str] = []
     commands: dict[str, str] = {}
-    # Use our own names, never those from the node, because they become file names.
+    # Use the catalogue's names, never names from the node, because they become file names.
     for name, result in _answers(seen, _COMMANDS, catalogue.sources().commands):
         if _is_unknown(result):
             continue
         commands[name] = _text(result)
-        # A program that fails prints the reason; one that does not end is a worse sign.
+        # A program that fails prints the reason. Without an exit code, the program did not run or did not end.
         if result.exit_code is None:
             problems.append(f"{name}: {result.error or 'failed'}")
     facts: dict[str, t.Any] = {}

@@ -25,7 +25,7 @@ _LOG_NAME = re.compile(r"(?i)^[a-z]:\\[^<>\"|*?/]+\.(log|txt|out|err)$")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LogFile:
-    """A file at the paths of a source."""
+    """A file that matches a path of a source."""
 
     source: str
     path: str
@@ -54,11 +54,11 @@ class ServiceState:
     display_name: str
     status: str
     start: str
-    """Automatic, Manual, Disabled …"""
+    """Start type, such as Automatic, Manual or Disabled."""
     program: str
     """Windows path of its program; empty if unknown."""
     log_files: tuple[str, ...]
-    """Log files that its command line or NSSM names."""
+    """Log files that the service's command line or its NSSM settings name."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -79,12 +79,12 @@ class Survey:
     """What could not be observed, and why."""
 
     def service(self, name: str) -> ServiceState | None:
-        """Return a service by its name, in any case, or None."""
+        """Return the service with a name, ignoring case, or None."""
         return next((service for service in self.services if service.name.casefold() == name.casefold()), None)
 
 
 def calls(requested: catalogue.RequestedLogs) -> tuple[Call, ...]:
-    """Return the calls; the batch continues if one fails."""
+    """Return the calls that find logs and services; the batch continues if one fails."""
     asked = [
         windows_info.call(),
         query("free", "@free-space", {"path": _VOLUME}),
@@ -106,7 +106,7 @@ def calls(requested: catalogue.RequestedLogs) -> tuple[Call, ...]:
             )
         )
     if catalogue.EVENT_LOGS in requested.chosen:
-        # A missing file without wildcards in its name would be an error.
+        # Without SilentlyContinue, a missing log whose name has no wildcard would be an error.
         asked.append(
             query(
                 "event-logs",
@@ -150,12 +150,12 @@ def read(seen: Observation) -> Survey:
 
 
 def _is_ours(call_id: str) -> bool:
-    """Return whether a call is one of these; calls about HNS share the batch and have their own reader."""
+    """Return whether a call is one of `calls`; calls about HNS share the batch and have their own reader."""
     return call_id in _FILES or call_id in ("free", "services", "programs", "event-logs")
 
 
 def moment(text: t.Any) -> datetime.datetime | None:
-    """Return a time of the wire: ISO 8601 in UTC with up to seven decimals, as .NET writes them."""
+    """Return a time that a node reported: ISO 8601 in UTC with up to seven decimals, as .NET writes it."""
     try:
         return datetime.datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", str(text)))
     except ValueError:
@@ -196,7 +196,7 @@ def _services(seen: Observation) -> t.Iterator[ServiceState]:
     for name, item in sorted(states.items(), key=lambda pair: (pair[0].casefold() not in ours, pair[0].casefold())):
         key = f"{_SERVICES}\\{name}".casefold()
         arguments = command_line.split(lines.get((key, "ImagePath"), ""))
-        # The service's program is NSSM, which starts the real program.
+        # If the service's program is NSSM, the value Application names the program that NSSM starts.
         program = lines.get((f"{key}\\parameters", "Application")) or (arguments[0] if arguments else "")
         given = [lines.get((f"{key}\\parameters", value), "") for value in _NSSM[:2]]
         yield ServiceState(

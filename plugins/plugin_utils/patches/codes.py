@@ -40,10 +40,10 @@ MEANINGS: t.Mapping[int, Meaning] = {
 
 CAUSES: t.Mapping[int, str] = {
     2: "the file was not found",
-    5: "access denied (a network logon?)",
-    13: "the file is not a package of updates",
+    5: "access denied (possibly because of a network logon)",
+    13: "the file is not an update package",
     112: "the disk is full",
-    1058: "a service that it needs is disabled (wuauserv)",
+    1058: "a required service is disabled (wuauserv)",
     1618: "another installation is running",
     1641: "installed, a reboot was started",
     3010: "installed, a reboot is needed",
@@ -52,37 +52,37 @@ CAUSES: t.Mapping[int, str] = {
     0x00240007: "not installed",
     0x80070002: "a file was not found",
     0x80070005: "access denied",
-    0x8007000D: "the file is not a package of updates",
-    0x80070032: "expected a .cab or no requires: DISM installs a .msu only since Server 2025",
+    0x8007000D: "the file is not an update package",
+    0x80070032: "use a .cab file or leave out requires: DISM installs .msu files only since Server 2025",
     0x80070070: "the disk is full",
     0x80070228: "an earlier (checkpoint) update is missing",
-    0x80070422: "a service that it needs is disabled (wuauserv)",
-    0x80070490: "the component store lacks an element that it needs",
+    0x80070422: "a required service is disabled (wuauserv)",
+    0x80070490: "the component store lacks a required element",
     0x80070652: "another installation is running",
     0x80072EE2: "the update server did not answer in time",
-    0x80072EFE: "the connection to the update server broke",
-    0x800B0100: "it is not signed",
-    0x800B0109: "its signature chains to a root that is not trusted",
-    0x800F081E: "not applicable to this Windows, or superseded by what it has",
-    0x800F081F: "its source files are missing",
+    0x80072EFE: "the connection to the update server was lost",
+    0x800B0100: "the file is not signed",
+    0x800B0109: "the file's signature chains to a root that is not trusted",
+    0x800F081E: "not applicable to this Windows, or superseded by an installed update",
+    0x800F081F: "the source files are missing",
     0x800F0838: "an earlier (checkpoint) update is missing",
-    0x800F0922: "the update stack could not install it, and rolled it back",
-    0x8024000B: "it was cancelled",
-    0x8024001E: "the service was stopped in the meantime",
+    0x800F0922: "the update stack could not install the update and rolled it back",
+    0x8024000B: "the operation was cancelled",
+    0x8024001E: "the service was stopped during the operation",
     0x8024002E: "a policy forbids this update server",
     0x8024002F: "a policy forbids access to Windows Update",
     0x80240009: "another operation of Windows Update is running",
     0x80240016: "another installation is running, or a reboot is pending",
-    0x80240017: "not applicable to this Windows, or superseded by what it has",
-    0x80244017: "the update server refused",
+    0x80240017: "not applicable to this Windows, or superseded by an installed update",
+    0x80244017: "the update server refused access",
     0x80244022: "the update server is overloaded",
     0x80248007: "the update's data is not available yet",
-    0x8024402C: "the update server's name cannot be resolved, or it cannot be reached",
+    0x8024402C: "the update server's name cannot be resolved, or the server cannot be reached",
 }
 
 
 def unsigned(code: int) -> int:
-    """Return an exit code or HRESULT as it is usually written; .NET returns them signed."""
+    """Return an exit code or HRESULT as an unsigned number, as it is usually written; .NET returns signed numbers."""
     return code & 0xFFFFFFFF
 
 
@@ -100,6 +100,6 @@ def describe(code: int) -> str:
 
 
 def hresult(text: str) -> int | None:
-    """Return the HRESULT in a message of a cmdlet, such as `Add-WindowsPackage failed. Error code = 0x800f081e`."""
+    """Return the last HRESULT in a cmdlet's message, such as `Add-WindowsPackage failed. Error code = 0x800f081e`."""
     codes = re.findall(r"0x([0-9a-fA-F]{8})\b", text)
     return int(codes[-1], 16) if codes else None

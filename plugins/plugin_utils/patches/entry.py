@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The entries of the user's list of patches, as they are written."""
+"""The entries of the user's list of patches, as the user writes them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..specification.describe import SECRET
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PatchFileEntry:
-    """A file, from a URL or from the controller."""
+    """A file that comes from a URL or from the controller."""
 
     file: str = ""
     url: str = dataclasses.field(default="", metadata=SECRET)
@@ -21,12 +21,12 @@ class PatchFileEntry:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PatchEntry(PatchFileEntry):
-    """A patch. `input.py` checks which of these belong together."""
+    """An entry for one patch. `input.py` checks which fields may be combined."""
 
     name: str = ""
     kb: str = ""
     build: t.Any = None
-    """Text: YAML reads `20348.2700` without quotes as a number, and drops its zeros. Such a number is refused."""
+    """Text such as `20348.2700`. Numbers are refused: without quotes YAML drops the zeros at the end."""
     package: str = ""
     requires: tuple[PatchFileEntry, ...] = ()
     arguments: tuple[str, ...] | None = None

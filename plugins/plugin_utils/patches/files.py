@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Patches that are files: the calls that download, verify and install one, and how to read their results (no I/O).
+"""Patches that are files: the calls that download, verify and install a patch, and how to read their results (no I/O).
 
-A failure stops the patch but never the batch, because each call depends only on those that it builds on.
+A failure stops the patch but never the batch, because each call needs only the calls whose results it uses.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from .outcome import Attempt, Outcome
 from .patch import NodePatches, Patch, PatchFile, only_test_signing
 
 _NOT_TRUSTED: tuple[Json, ...] = ("UnknownError", "NotTrusted")
-"""The status of Get-AuthenticodeSignature if the signer's root is not trusted, such as that of a test signature."""
+"""The status of Get-AuthenticodeSignature if the signer's root is not trusted, such as the root of a test signature."""
 _UNSIGNED: tuple[Json, ...] = ("NotSigned", "NotSupportedFileFormat")
 _DONE = (0, 3010, 1641)
 _ALREADY = 2359302
 _UNTRUSTED = (0x800B0109, 0x800B010A, 0x800B0112)
-"""Errors about an untrusted root; also returned for a test signature while test signing is set but not active yet."""
+"""Errors about an untrusted root. Installers also report them while test signing is set but not active yet."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -39,7 +39,7 @@ class FileRules:
 
     test_signing: bool = True
     allowed_signers: tuple[str, ...] = ()
-    """Subjects or thumbprints, never both."""
+    """Subjects of the signers' certificates or their thumbprints, never a mixture."""
     route: curl.DownloadRoute = dataclasses.field(default_factory=curl.DownloadRoute)
     timeout: float = 7200.0
     """Time limit of one installer and of one download, in seconds."""
@@ -65,8 +65,8 @@ def file_calls(
         patch: a patch with a file.
         node: the state of the node.
         rules: what the user allows.
-        present: the present files at the paths of the patch's files.
-        pushed: number of uploaded pieces of a file from the controller, by the file's path.
+        present: the result of `@read-file` for the paths of the patch's files.
+        pushed: number of uploaded pieces of each file from the controller, by the file's path.
         prefix: prefix of the calls' ids.
     """
     calls: list[Call] = []
@@ -131,7 +131,7 @@ def _download_scope(index: int) -> Scope:
 
 
 def _signature(patch: Patch, node: NodePatches, rules: FileRules) -> t.Iterator[Call]:
-    """Return the call that checks a file's signature on the node; the installation depends on its success."""
+    """Yield the calls that check a file's signature on the node and turn on test signing if the file needs it."""
     may_test = rules.test_signing and not node.secure_boot and patch.test_signed is not False
     allowed: dict[str, Json] = {"Status": ["Valid", *(_NOT_TRUSTED if may_test else ()), *_UNSIGNED]}
     if rules.allowed_signers:
@@ -153,7 +153,8 @@ def _signature(patch: Patch, node: NodePatches, rules: FileRules) -> t.Iterator[
     )
     yield check
     if not may_test and not rules.allowed_signers:
-        # Windows supports no signatures in this kind of file, or it is not a package: the installer will report that.
+        # No certificate means that this kind of file cannot be signed, or that the file is not a package: the installer
+        # reports the latter.
         unsigned: dict[str, Json] = {"Status": list(_NOT_TRUSTED), "SignerCertificate": MISSING}
         yield dataclasses.replace(check, id="unsigned", until=unsigned, unless=("signature",))
     if not may_test or node.test_signing:
@@ -161,7 +162,7 @@ def _signature(patch: Patch, node: NodePatches, rules: FileRules) -> t.Iterator[
     if patch.test_signed:
         yield _test_signing(("signature",))
         return
-    # A file that is not a package has no certificate either.
+    # Require a certificate: a file that is not a package has the same status, but no certificate.
     marks: dict[str, Json] = {"Status": list(_NOT_TRUSTED), "SignerCertificate": EXISTS}
     yield dataclasses.replace(check, id="untrusted", until=marks, needs=("signature",))
     yield _test_signing(("untrusted",))
@@ -192,7 +193,7 @@ def read(patch: Patch, results: t.Mapping[str, CallResult], boots: int) -> Attem
 
     Args:
         patch: the patch.
-        results: results of its calls, by id without the prefix.
+        results: results of the patch's calls, by id without the prefix.
         boots: number of reboots of this run so far.
     """
     signing = results.get("testsigning")
@@ -242,7 +243,7 @@ def _before(patch: Patch, results: t.Mapping[str, CallResult]) -> tuple[Outcome,
     for index, file in enumerate(patch.files):
         have = results.get(f"have-{index}")
         if have is None:
-            return "temporary", "the batch did not reach it"
+            return "temporary", "the batch ended before this patch"
         if not have.ok:
             return "failed", _missing(file, index, have, results)
     signature = results.get("signature")
@@ -254,7 +255,7 @@ def _before(patch: Patch, results: t.Mapping[str, CallResult]) -> tuple[Outcome,
             "failed",
             f"test signing could not be turned on: {(signing.stderr or signing.stdout or str(signing.error)).strip()}",
         )
-    return "temporary", "the batch did not reach it"
+    return "temporary", "the batch ended before this patch"
 
 
 def _missing(file: PatchFile, index: int, have: CallResult, results: t.Mapping[str, CallResult]) -> str:
@@ -284,6 +285,6 @@ def _missing(file: PatchFile, index: int, have: CallResult, results: t.Mapping[s
 
 
 def _hint(signature: CallResult | None) -> str:
-    """Return possible causes of a failed installation."""
+    """Return the signature as a possible cause of a failed installation, or an empty string."""
     status = (signature.first or {}).get("Status") if signature is not None else None
     return f"its signature is {signed_by(t.cast('CallResult', signature))}" if status in _NOT_TRUSTED else ""

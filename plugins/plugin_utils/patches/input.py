@@ -32,7 +32,7 @@ _FOR_TESTS = "installfortestingpurposesonly"
 """Part of the names of Microsoft's test-signed fixes (Azure/aks-engine, extensions/windows-patches/README.md)."""
 
 Find = t.Callable[[str], str]
-"""Returns the path on the controller of a relative name; raises ResourceError if there is no such file."""
+"""Finds a relative name and returns its path on the controller; raises ResourceError if there is no such file."""
 
 
 @functools.cache
@@ -47,11 +47,11 @@ def read_patches(entries: t.Sequence[t.Any], source: str, find: Find) -> tuple[P
 
     Args:
         entries: KB numbers (text or number), or mappings with the fields of PatchEntry.
-        source: folder on the controller or URL of a mirror that has the `file` names; empty: none.
-        find: finds names that are neither absolute nor in `source`.
+        source: folder on the controller, or URL of a mirror, with the files that `file` names; may be empty.
+        find: finds relative names if `source` is empty.
 
     Raises:
-        ResourceError: an entry is not acceptable; the message names it and what would be accepted.
+        ResourceError: an entry is not acceptable; the message names the entry and what would be accepted.
     """
     patches = [_patch(f"patches[{index}]", entry, source, find) for index, entry in enumerate(entries)]
     names: dict[str, int] = {}
@@ -60,7 +60,7 @@ def read_patches(entries: t.Sequence[t.Any], source: str, find: Find) -> tuple[P
         # One KB number may belong to several versions of Windows, each with its own file.
         key += ",".join(patch.windows)
         if key in names:
-            hint = f"patches[{names[key]}] is the same."
+            hint = f"patches[{names[key]}] is the same patch."
             raise ResourceError(f"patches[{index}]", patch.name, "expected each patch once", hint)
         names[key] = index
     return tuple(patches)
@@ -72,7 +72,7 @@ def _patch(where: str, given: t.Any, source: str, find: Find) -> Patch:
     if not isinstance(given, t.Mapping):
         raise ResourceError(where, given, "expected a KB number such as KB5046616, or a mapping with kb, file or url")
     if isinstance(given.get("arguments"), str):
-        # It would be one argument, whatever it contains.
+        # A text would be passed as a single argument, even if it contains several.
         expected = "expected a list of arguments such as ['/q', '/norestart']"
         raise ResourceError(f"{where}.arguments", given["arguments"], expected)
     entry: PatchEntry = convert(given, PatchEntry, where)
@@ -85,7 +85,7 @@ def _patch(where: str, given: t.Any, source: str, find: Find) -> Patch:
     build = _build(f"{where}.build", entry.build) if entry.build else None
     if file is not None and not (kb or build or entry.package):
         expected = "expected kb, build or package, or a KB number in the file's name"
-        raise ResourceError(where, file.name, expected, "Otherwise it cannot be recognised on a node.")
+        raise ResourceError(where, file.name, expected, "Otherwise the patch cannot be recognised on a node.")
     return Patch(
         name=entry.name or kb or (file.name if file else ""),
         kb=kb,
@@ -102,7 +102,7 @@ def _patch(where: str, given: t.Any, source: str, find: Find) -> Patch:
 
 
 def _test_signed(entry: PatchEntry, file: PatchFile | None) -> bool | None:
-    """Return whether a file is signed for tests; None if that is not known before its signature is read."""
+    """Return whether a file is signed for tests; None if only its signature shows that."""
     if entry.test_signed is None and file is not None and _FOR_TESTS in file.name.lower():
         return True
     return entry.test_signed
@@ -110,10 +110,10 @@ def _test_signed(entry: PatchEntry, file: PatchFile | None) -> bool | None:
 
 def _check_without_file(where: str, entry: PatchEntry, kb: str, given: t.Mapping[str, t.Any]) -> None:
     if not kb:
-        raise ResourceError(where, None, "expected kb, file or url")
+        raise ResourceError(where, None, "expected at least one of kb, file and url")
     for key in ("sha256", "requires", "arguments", "test_signed"):
         if getattr(entry, key) not in (None, "", ()):
-            raise ResourceError(f"{where}.{key}", given[key], "expected it only with file or url")
+            raise ResourceError(f"{where}.{key}", given[key], f"expected {key} only together with file or url")
 
 
 def _kb(where: str, value: t.Any) -> str:
@@ -126,10 +126,10 @@ def _kb(where: str, value: t.Any) -> str:
 def _build(where: str, value: t.Any) -> Build:
     # Without quotes YAML reads a number and drops trailing zeros, so 20348.2700 becomes another build.
     if isinstance(value, float):
-        raise ResourceError(where, value, 'expected text such as "20348.2700"', "Put it in quotes.")
+        raise ResourceError(where, value, 'expected text such as "20348.2700"', "Put the build in quotes.")
     match = re.fullmatch(r"(?:10\.0\.)?(\d{5})\.(\d{1,6})", str(value).strip(), re.ASCII)
     if not match:
-        raise ResourceError(where, value, 'expected build and UBR such as "20348.2700"')
+        raise ResourceError(where, value, 'expected a build and its revision (UBR), such as "20348.2700"')
     return int(match[1]), int(match[2])
 
 
@@ -137,16 +137,16 @@ def _requires(
     where: str, entries: t.Sequence[PatchFileEntry], file: PatchFile | None, source: str, find: Find
 ) -> tuple[PatchFile, ...]:
     if entries and (file is None or file.extension != ".msu"):
-        raise ResourceError(where, AsItIs(f"{len(entries)} files"), "expected it only with a .msu")
+        raise ResourceError(where, AsItIs(f"a list of {len(entries)}"), "expected requires only with a .msu file")
     files = []
     for index, entry in enumerate(entries):
         one = _file(f"{where}[{index}]", entry, source, find)
         if one.extension != ".msu":
-            raise ResourceError(f"{where}[{index}]", one.name, "expected a checkpoint update's .msu")
+            raise ResourceError(f"{where}[{index}]", one.name, "expected the .msu file of a checkpoint update")
         files.append(one)
     names = [one.name.lower() for one in (*files, *((file,) if file else ()))]
     if len(set(names)) < len(names):
-        raise ResourceError(where, names, "expected different names, since the files are in one folder")
+        raise ResourceError(where, names, "expected different file names, because the files are stored in one folder")
     return tuple(files)
 
 
@@ -154,14 +154,14 @@ def _file(where: str, entry: PatchFileEntry, source: str, find: Find) -> PatchFi
     """Return a file that is given by `url`, or by `file` on the controller or at the mirror.
 
     Raises:
-        ResourceError: it is not a valid file, or cannot be read; URLs are shown without user and query.
+        ResourceError: the file is not valid or cannot be read. The message shows URLs without user and query.
     """
     if bool(entry.file) == bool(entry.url):
         raise ResourceError(where, AsItIs("both" if entry.file else "neither"), "expected either file or url")
     sha256 = entry.sha256.strip().lower().removeprefix("sha256:")
     if not re.fullmatch(r"[0-9a-f]{64}", sha256):
         expected = "expected the file's SHA-256, 64 hexadecimal digits"
-        raise ResourceError(f"{where}.sha256", entry.sha256 or None, expected, "Nothing runs on a node unverified.")
+        raise ResourceError(f"{where}.sha256", entry.sha256 or None, expected, "Nodes run only verified files.")
     url, local = entry.url, ""
     if entry.file:
         given = pathlib.Path(entry.file)
@@ -173,7 +173,7 @@ def _file(where: str, entry: PatchFileEntry, source: str, find: Find) -> PatchFi
             path = given if given.is_absolute() else pathlib.Path(find(str(given)))
             local = _existing(f"{where}.file", path)
     if url and not (curl.is_url(url) and url.startswith(("http://", "https://"))):
-        raise ResourceError(f"{where}.url", redact_url(url), "expected a URL of http or https")
+        raise ResourceError(f"{where}.url", redact_url(url), "expected an http or https URL")
     name = pathlib.Path(local).name if local else curl.file_name(url)
     if not name.lower().endswith(EXTENSIONS):
         raise ResourceError(where, name, f"expected a file with one of the extensions {', '.join(EXTENSIONS)}")
@@ -190,7 +190,7 @@ def _at_mirror(mirror: str, name: str) -> str:
 
 def _existing(where: str, path: pathlib.Path) -> str:
     if not path.is_file() or not os.access(path, os.R_OK):
-        raise ResourceError(where, str(path), "expected a file on the controller that can be read")
+        raise ResourceError(where, str(path), "expected a readable file on the controller")
     return str(path)
 
 
@@ -198,7 +198,7 @@ def _arguments(where: str, given: tuple[str, ...] | None, file: PatchFile | None
     if given is None:
         return EXE_ARGUMENTS if file is not None and file.extension == ".exe" else ()
     if given and (file is None or file.extension != ".exe"):
-        raise ResourceError(where, given, "expected it only with an .exe")
+        raise ResourceError(where, given, "expected arguments only with an .exe file")
     return given
 
 
@@ -206,7 +206,7 @@ def _windows(where: str, given: tuple[str, ...]) -> tuple[str, ...]:
     for version in filter(None, given):
         if version not in windows_versions.NAMES:
             raise ResourceError(
-                where, version, f"expected versions of Windows Server: {', '.join(windows_versions.NAMES)}"
+                where, version, f"expected a version of Windows Server: {', '.join(windows_versions.NAMES)}"
             )
     return tuple(filter(None, given))
 

@@ -22,11 +22,11 @@ CACHE = f"{TRUSTED_FOLDER}\\patches"
 """Folder of the downloaded files. Only administrators can create folders in C:\\Windows, so no other account can
 replace a file between its check and its use."""
 MARKER = "HKLM:\\SOFTWARE\\winkube\\patches"
-"""Records the services whose start type was changed for an installation; emptied when they are restored."""
+"""Registry key with the services whose start type was changed for an installation and is not restored yet."""
 SERVICES = ("wuauserv", "BITS", "TrustedInstaller")
 """Services that an installation needs: Windows Update and wusa fail with 1058 or 0x80070422 if one is disabled."""
 BATCH_KEY, JOB_KEY = "patches-", "patches-wu-"
-"""Prefix of the keys of our batches and Windows Update jobs, so that a later run finds those that still run."""
+"""Prefixes of the keys of batches and of Windows Update jobs, with which a later run finds work that still runs."""
 PID = "ansible_async_watchdog_pid"
 """Key in the status file of Ansible's async wrapper: the process that does the work."""
 
@@ -63,7 +63,7 @@ class PatchObservation:
     files: CallResult
     """The files at the paths of the patches' files, as `@read-file` reports them."""
     pieces: t.Mapping[str, int]
-    """Bytes uploaded so far of files from the controller, by path."""
+    """Sizes in bytes of the uploaded pieces of files from the controller, by path."""
     free: int | None = None
     """Free bytes on the system disk; None if unknown."""
     settled: bool = True
@@ -71,7 +71,7 @@ class PatchObservation:
 
 
 def folder(patch: Patch) -> str:
-    """Return the Windows path of a patch's own folder: DISM takes every other .msu in the folder for a checkpoint."""
+    """Return the path of a patch's own folder, because DISM takes every other .msu in a folder for a checkpoint."""
     return f"{CACHE}\\{patch.file.sha256[:16]}" if patch.file else CACHE
 
 
@@ -81,7 +81,7 @@ def path(patch: Patch, file: PatchFile) -> str:
 
 
 def calls(patches: t.Sequence[Patch]) -> tuple[Call, ...]:
-    """Return the calls that observe the node; each one records its error and the batch continues."""
+    """Return the calls that observe the node. If one fails, its error is recorded and the batch continues."""
     registry: list[Json] = [
         {"path": _SECURE_BOOT, "name": "UEFISecureBootEnabled"},
         {"path": registry_keys.CONTROL, "name": "SystemStartOptions"},
@@ -93,7 +93,7 @@ def calls(patches: t.Sequence[Patch]) -> tuple[Call, ...]:
         for file in patch.files:
             paths += [path(patch, file), f"{path(patch, file)}.part"]
     left: dict[str, Json] = {"LiteralPath": FOLDER, "Filter": f"{BATCH_KEY}*", "Force": True}
-    # Otherwise a single unknown name would hide the other results.
+    # Without SilentlyContinue, a single unknown name would hide the other results.
     shells: dict[str, Json] = {"Name": ["powershell", "pwsh"], "ErrorAction": "SilentlyContinue"}
     asked = [
         node_header.call(),
@@ -128,7 +128,8 @@ def _ask(call_id: str, command: str, parameters: t.Mapping[str, Json], select: t
 def settle_calls(seconds: float) -> tuple[Call, ...]:
     """Return the calls that wait until the update stack is idle; each wait is bounded, and the next one runs anyway.
 
-    TiWorker works after the reboot. Before it starts, only TrustedInstaller runs, which stays for minutes afterwards.
+    After a reboot TiWorker finishes the work. Only TrustedInstaller runs before TiWorker starts, and for minutes
+    after it has ended.
     """
     delay = max(0.1, min(5.0, seconds / 40))
     short = max(1, int(seconds / 5 / delay))
@@ -165,7 +166,7 @@ def enable_calls(services: t.Sequence[str]) -> tuple[Call, ...]:
         parameters: dict[str, Json] = {"Name": name, "StartupType": "Manual"}
         enabling.append(set_value(f"enable.{name}.mark", MARKER, name, "String", "Disabled"))
         enable = action(f"enable.{name}", "Set-Service", parameters)
-        # Only recorded services are changed; an installer that misses a service reports it.
+        # Change only services that were recorded; if a service stays disabled, the installer reports it.
         enabling.append(dataclasses.replace(enable, needs=(f"enable.{name}.mark",)))
     return tuple(dataclasses.replace(call, on_error="continue") for call in enabling)
 

@@ -78,11 +78,11 @@ class PatchRecord:
         if last is None or last.outcome == "temporary":
             return True
         if last.outcome in ("not_applicable", "not_offered"):
-            # It may depend on what was staged at that time.
+            # The result may depend on the updates that were staged at that time.
             return last.boots < boots and len(self.attempts) == 1
         if last.outcome in ("done", "reboot"):
-            # Not listed: Windows rolled it back, or does not list this kind of patch. A second run of the installer
-            # shows which, except for an .exe.
+            # The patch is not listed: Windows rolled it back, or does not list this kind of patch. A second run of the
+            # installer shows which is the case, except for an .exe.
             is_program = self.patch.file is not None and self.patch.file.extension == ".exe"
             return not is_program and len(self.attempts) == 1 and (last.outcome == "done" or last.boots < boots)
         return False
@@ -100,7 +100,7 @@ def conclude(record: PatchRecord, node: NodePatches, *, boots: int, blocked: str
         record: the history of the patch in this run.
         node: the latest observed state of the node.
         boots: number of reboots of this run.
-        blocked: why the patch was not tried; empty if it was.
+        blocked: why the patch was not attempted; empty if it was attempted.
     """
     verdict = record.verdict or PatchState(status="failed", why="the node was not observed")
     if verdict.status != "to_install":
@@ -116,10 +116,11 @@ def conclude(record: PatchRecord, node: NodePatches, *, boots: int, blocked: str
         return PatchState(status="needs_reboot", why=last.why)
     if last.outcome in ("done", "reboot") and not record.is_fresh(boots):
         return PatchState(
-            status="failed", why=f"{last.why}; the run ended before Windows could be asked whether it is installed"
+            status="failed", why=f"{last.why}; the run ended before it could check whether Windows lists the patch"
         )
     if last.outcome in ("done", "reboot"):
-        return PatchState(status="failed", why=f"{last.why}; but Windows does not list it: {_why_unlisted(record)}")
+        why = f"{last.why}; but Windows does not list the patch: {_why_unlisted(record)}"
+        return PatchState(status="failed", why=why)
     if last.outcome == "not_applicable":
         return PatchState(status="not_applicable", why=last.why)
     return PatchState(status="failed", why=last.why)
@@ -137,5 +138,5 @@ def _not_offered(record: PatchRecord, node: NodePatches, last: Attempt) -> Patch
 
 def _why_unlisted(record: PatchRecord) -> str:
     if record.patch.file is not None and record.patch.file.extension == ".exe":
-        return "it was rolled back, or kb, build or package do not name what it installs"
+        return "it was rolled back, or the entry's kb, build or package does not match what the file installs"
     return "it was rolled back"

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Patches, the reported state of a node, and which patches it has (docs/patches.md; no I/O)."""
+"""Patches, the reported state of a node, and which patches the node has (docs/patches.md; no I/O)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Build = tuple[int, int]
 _ROLLUP = re.compile(r"Package_for_RollupFix~[^~]*~[^~]*~[^~]*~(\d+)\.(\d+)\.", re.IGNORECASE)
 _KB_IN_PACKAGE = re.compile(r"(?<![A-Za-z0-9])KB(\d{6,7})(?!\d)", re.IGNORECASE)
 _UNLISTED = re.compile(r"\.NET|Defender|Malicious", re.IGNORECASE)
-"""Part of the titles of updates that Get-HotFix and Get-WindowsPackage do not list under their KB number."""
+"""Parts of the titles of updates that Get-HotFix and Get-WindowsPackage do not list under their KB number."""
 _PENDING = ("installpending", "uninstallpending")
 
 
@@ -59,7 +59,7 @@ class Patch:
 
     name: str
     kb: str = ""
-    """Such as `KB5034439`, or empty."""
+    """KB number such as `KB5034439`, or empty."""
     build: Build | None = None
     """The build that a cumulative update installs."""
     package: str = ""
@@ -70,12 +70,12 @@ class Patch:
     arguments: tuple[str, ...] = ()
     """Arguments of an `.exe`."""
     test_signed: bool | None = None
-    """Whether it is test-signed; None: the signature decides."""
+    """Whether the file is test-signed; None if only its signature shows that."""
     windows: tuple[str, ...] = ()
 
     @property
     def public(self) -> bool:
-        """Whether Windows Update installs it."""
+        """Whether Windows Update installs the patch, which then has no file."""
         return self.file is None
 
     @property
@@ -90,7 +90,7 @@ class Package:
 
     name: str
     state: str
-    """Installed, InstallPending, Superseded, Staged …"""
+    """State such as Installed, InstallPending, Superseded or Staged."""
     release_type: str = ""
     install_time: str = ""
 
@@ -113,7 +113,7 @@ class Package:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class HotFix:
-    """A line of Get-HotFix."""
+    """A row of the output of Get-HotFix."""
 
     kb: str
     description: str = ""
@@ -136,7 +136,7 @@ class NodePatches:
     disabled: tuple[str, ...] = ()
     """Disabled services that an installation needs."""
     to_restore: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """Start types, by service, that an earlier run changed and did not restore."""
+    """Original start types, by service, of services that an earlier run changed and did not restore."""
 
     @property
     def build(self) -> Build:
@@ -150,7 +150,7 @@ class NodePatches:
 
     @property
     def stack_pending(self) -> bool:
-        """Whether the update stack itself waits for a reboot; install nothing before it."""
+        """Whether the update stack itself waits for a reboot, before which nothing must be installed."""
         return "servicing" in self.header.pending_reboot or "update" in self.header.pending_reboot
 
     @property
@@ -174,7 +174,7 @@ def show_build(build: Build) -> str:
 
 
 def judge(patch: Patch, node: NodePatches) -> PatchState:
-    """Return the state of a patch, from the reported state of the node alone.
+    """Return the state of a patch according to the reported state of the node.
 
     Returns:
         The state; its status is `to_install` if nothing shows that the patch is present.
@@ -193,16 +193,16 @@ def _listed(patch: Patch, node: NodePatches) -> PatchState:
     if patch.windows and node.header.nearest_version not in patch.windows:
         return PatchState(status="skipped", why=f"only for Windows Server {', '.join(patch.windows)}")
     if patch.build is not None and patch.build[0] != node.header.build:
-        why = f"it is for build {patch.build[0]}, this is {node.os_build}{_for_others(patch.build[0])}"
+        why = f"it is for build {patch.build[0]}, but the node has {node.os_build}{_for_others(patch.build[0])}"
         return PatchState(status="not_applicable", why=why)
     state = _by_packages(patch, node) or _by_build(patch, node) or _by_hotfix(patch, node) or _by_log(patch, node)
     return state or PatchState(status="to_install", why="is not installed")
 
 
 def _for_others(build: int) -> str:
-    """Return how to mark a list entry as meant for some nodes only."""
+    """Return the advice to limit a list entry to nodes with the build's version of Windows."""
     version = windows_versions.SUPPORTED.get(build)
-    return f'; windows: ["{version}"] in its entry lets other nodes skip it' if version else ""
+    return f'; set windows: ["{version}"] in its entry, so that other nodes skip the patch' if version else ""
 
 
 def _by_packages(patch: Patch, node: NodePatches) -> PatchState | None:
@@ -240,7 +240,7 @@ def _by_hotfix(patch: Patch, node: NodePatches) -> PatchState | None:
         return None
     if patch.build is None:
         return PatchState(status="installed", why=f"Get-HotFix lists {patch.kb}")
-    # Listed, but the node has another build: the patch is staged, or was removed.
+    # The hotfix is listed, but the node has another build: the patch is staged, or was removed.
     if node.stack_pending:
         return PatchState(status="needs_reboot", why=f"{patch.kb} is listed, but the node still has {node.os_build}")
     return None

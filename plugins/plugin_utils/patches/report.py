@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The results of patch_install and patch_info: data, a table, a diff (no I/O)."""
+"""The results of patch_install and patch_info as data, as a table and as a diff (no I/O)."""
 
 from __future__ import annotations
 
@@ -66,9 +66,9 @@ def result(run: PatchRun, *, check_mode: bool, may_reboot: bool, diff: bool, nam
 def _verdicts(run: PatchRun, *, check_mode: bool) -> list[PatchState]:
     if run.seen is None:
         return [PatchState(status="failed", why="the node was not observed") for dummy in run.records]
-    blocked = "" if check_mode else "it was not attempted: the run ended first"
+    blocked = "" if check_mode else "it was not attempted, because the run ended early"
     if run.seen.node.stack_pending and not check_mode:
-        blocked = "a reboot is pending, and nothing is installed before it; reboot the node, then run again"
+        blocked = "a reboot is pending, and nothing is installed before that; reboot the node, then run the task again"
     return [conclude(record, run.seen.node, boots=run.reboots, blocked=blocked) for record in run.records]
 
 
@@ -119,7 +119,7 @@ def _change(header: str, before: str, after: str) -> dict[str, t.Any]:
 
 
 def _test_signing(run: PatchRun) -> str:
-    """Return `off`, `on`, or `turned_on` if this run did that."""
+    """Return whether test signing is `off`, `on`, or was `turned_on` by this run."""
     if any(attempt.test_signing for record in run.records for attempt in record.attempts):
         return "turned_on"
     return "on" if run.seen and run.seen.node.test_signing else "off"
@@ -128,7 +128,7 @@ def _test_signing(run: PatchRun) -> str:
 def _more_warnings(run: PatchRun, node: NodePatches | None) -> t.Iterator[str]:
     for record in run.records:
         if any(attempt.test_signing for attempt in record.attempts):
-            yield f"{record.patch.name} is test-signed: test signing was turned on; the node loads such files now"
+            yield f"{record.patch.name} is test-signed, so test signing was turned on: the node now loads such files"
     if node and run.reboots and "file_rename" in node.header.pending_reboot and not node.stack_pending:
         yield "something other than updates still waits for a reboot to rename files (PendingFileRenameOperations)"
 
@@ -136,7 +136,7 @@ def _more_warnings(run: PatchRun, node: NodePatches | None) -> t.Iterator[str]:
 def information(node: NodePatches) -> dict[str, t.Any]:
     """Return the result of patch_info, in the sections of AKS' release notes.
 
-    Azure/AgentBaker, vhdbuilder/packer/write-release-notes-windows.ps1: System Info, Installed QFEs with their links.
+    Source: Azure/AgentBaker, vhdbuilder/packer/write-release-notes-windows.ps1 (System Info, Installed QFEs).
     """
     header = node.header
     updates = sorted(node.hotfixes.values(), key=lambda fix: fix.kb)
@@ -174,7 +174,7 @@ def _is_update(package: t.Any) -> bool:
 
 
 def release_notes(shown: t.Mapping[str, t.Any]) -> str:
-    """Return the same as text, in the layout of the release notes."""
+    """Return the result of patch_info as text, in the layout of AKS' release notes."""
     system = shown["system_info"]
     lines = ["System Info"]
     labels = (("OS Name", "os_name"), ("OS Version", "os_version"), ("OS InstallType", "os_install_type"))

@@ -25,7 +25,7 @@ def node_entry(
     Args:
         notes: the notes of role node_maintenance (`node_maintenance_state`); `found` is the result of patch_install in
             check mode, before the rollout. None if the host failed earlier.
-        result: the last result of patch_install, or that of the check if the host's turn never came.
+        result: the last result of patch_install; the result of the check if the host's turn never came.
         check_mode: whether the run only checked.
     """
     notes = notes or {}
@@ -97,7 +97,7 @@ def _row(host: str, entry: t.Mapping[str, t.Any]) -> tuple[str, ...]:
 
 
 def _why(entry: t.Mapping[str, t.Any]) -> str:
-    """Return one line with the reason for a node's failure, if possible the patch that is not installed."""
+    """Return the reason for a node's failure in one line, preferably the message of a patch that failed."""
     if entry["status"] != "failed":
         return ""
     bad = next((patch for patch in entry["patches"] if patch["status"] in _NOT_WELL and patch["message"]), None)

@@ -24,11 +24,11 @@ from .outcome import Attempt, PatchRecord
 from .patch import WELL, Patch, judge
 
 _STARTS = 3
-"""How often the Windows Update job is started again after a connection failure that prevented its start."""
+"""Maximum number of attempts to start the Windows Update job, if connection failures prevent its start."""
 _LEAST_FREE = 16 * 2**20
-"""Free bytes that the node needs just to record the work."""
+"""Minimum free space in bytes, which the node needs just to record the work."""
 _MAX_WAITS = 3
-"""How often the run waits for the work of earlier runs."""
+"""Maximum number of times that the run waits for the work of earlier runs."""
 FIRST_POLL, POLL = 600, 900
 """How long the first poll and each later poll wait on the node for the end of an installation, in seconds. A cumulative
 update takes 15 to 30 minutes, and each poll is a remote command. A poll returns as soon as the installation ends."""
@@ -126,7 +126,7 @@ class PatchRun:
         except PatchesUnreadable as error:
             raise NodeError(f"{self._node.name}: observe the patches: {error}") from error
         self.seen, self.first = seen, self.first or seen
-        # Services that an earlier run did not restore are restored together with ours.
+        # Services that an earlier run did not restore are restored together with the services of this run.
         self._restore = dict(seen.node.to_restore)
         self.warnings.extend(text for text in seen.warnings if text not in self.warnings)
         if not seen.settled:
@@ -186,7 +186,7 @@ class PatchRun:
             self._install(public, files, enable, seen, pushed)
 
     def _refused(self, record: PatchRecord, seen: PatchObservation) -> bool:
-        """Return whether a patch is refused before the node is touched; the refusal then counts as its attempt."""
+        """Return whether a patch is refused before the node is changed; a refusal counts as an attempt."""
         why = patches_files.refusal(record.patch, seen.node, self._options.rules)
         if not why and seen.free is not None and seen.free < _LEAST_FREE:
             why = f"the disk is full: {seen.free / 2**20:.0f} MB are free"
@@ -204,7 +204,7 @@ class PatchRun:
         Args:
             record: the patch.
             seen: an observation of the node.
-            pushed: gets the number of pieces by Windows path.
+            pushed: receives the number of uploaded pieces of each file, by Windows path.
         """
         have = {str(item.get("path")).lower(): item.get("sha256") for item in seen.files.output}
         for file in record.patch.files:
@@ -245,7 +245,7 @@ class PatchRun:
         try:
             answer = self._node.run(_batch(calls), step="install patches", system=True)
         except BatchLost as lost:
-            # The next observation shows what it did, and waits for a job of Windows Update that still runs.
+            # The next observation shows what the batch did, and waits for a job of Windows Update that still runs.
             self.warnings.append(f"{lost}; observing the node again")
             for record in (*(public if job else ()), *files):
                 record.attempts.append(Attempt(outcome="temporary", why="the node lost the batch", boots=self.reboots))
@@ -266,10 +266,11 @@ class PatchRun:
         """Start the Windows Update job.
 
         Returns:
-            Its key and process id. The key is empty if it could not be started, which counts as the patches' attempt.
+            The job's key and process id. The key is empty if the job could not be started, which counts as an attempt
+            for each patch.
         """
         job_options = patches_update.arguments([record.patch for record in public], self._options.server)
-        step, why = "start Windows Update", f"in {_STARTS} attempts"
+        step, why = "start Windows Update", f"no job appeared after {_STARTS} attempts"
         for dummy in range(_STARTS):
             key = f"{JOB_KEY}{uuid.uuid4()}"
             job = self._node.start_job(patches_update.ACTION, job_options, key, step=step)
@@ -297,7 +298,7 @@ class PatchRun:
         files = [record for record in self.records if not record.patch.public]
         if seen.leftovers.cache and all(_status(record) in WELL for record in files):
             calls.append(patches_observe.discard_call())
-        # This needs a command of its own; the keys to forget go with the next one.
+        # The keys to forget are sent with the next command, so send one even if there are no calls.
         if calls or seen.leftovers.done:
             self._node.observe(calls, step="tidy up")
 
@@ -323,7 +324,7 @@ def _to_push(record: PatchRecord) -> bool:
 
 
 def _batch(calls: t.Sequence[Call]) -> Batch:
-    """Return a batch that a later run recognises as ours, even if this run dies."""
+    """Return a batch that a later run recognises as a patch batch, even if this run ends early."""
     return Batch(calls=tuple(calls), key=f"{BATCH_KEY}{uuid.uuid4()}")
 
 

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Public patches: options of ansible.windows.win_updates, waiting for its job, and reading its result (no I/O).
+"""Install public patches with ansible.windows.win_updates: its options, the wait for its job, its result (no I/O).
 
-The job's result is that of the module under async (`wait` mode at the end of win_updates.ps1).
+The job's result is the module's result under async (`wait` mode at the end of win_updates.ps1).
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from .patch import Patch
 
 ACTION = "ansible.windows.win_updates"
 UPDATE = Scope("wu.")
-"""The calls of an installation by Windows Update."""
+"""Scope of the calls of an installation by Windows Update."""
 JOB, ANSWER = UPDATE.id("job"), UPDATE.id("answer")
 """Ids of the calls that find the job, and that read its result."""
 WAITED, ENDED = UPDATE.id("waited"), UPDATE.id("ended")
-"""Ids of the calls that fail if the job did not end in time, and if it has not ended yet."""
+"""Ids of the call that waits for the job until a time limit, and of the call that fails if the job has not ended."""
 SERVERS: t.Mapping[str, str] = {"default": "default", "wsus": "managed_server", "windows_update": "windows_update"}
-"""Our names of update servers and those of win_updates."""
+"""Names of update servers in win_updates, by their names in this collection."""
 _DELAY = 1.0
 _NO_HRESULT = -1
 
 
 def arguments(patches: t.Sequence[Patch], server: str) -> dict[str, t.Any]:
-    """Return the options of win_updates that install only these patches; reboots are ours."""
+    """Return the options with which win_updates installs only these patches and does not reboot."""
     return {
         "state": "installed",
         "reboot": False,
@@ -44,13 +44,13 @@ def arguments(patches: t.Sequence[Patch], server: str) -> dict[str, t.Any]:
 
 
 def find_calls(key: str) -> tuple[Call, ...]:
-    """Return the calls that look for the job in a key's folder, after a connection failure at its start."""
+    """Return the calls that search a key's folder for the job, after a connection failure at its start."""
     parameters: dict[str, Json] = {"Path": f"{FOLDER}\\{key}\\j*", "Pattern": PID}
     return (query(JOB, "Select-String", parameters, select=("Line",), until={"LineNumber": 1}, retries=5),)
 
 
 def wait_calls(key: str, pid: int, timeout: float) -> tuple[Call, ...]:
-    """Return the calls that wait for a job and read its result; they stop the batch if it died or takes too long.
+    """Return the calls that wait for a job and read its result; they stop the batch if the job died or takes too long.
 
     Args:
         key: name of the job's folder.
@@ -103,7 +103,7 @@ def read(answer: CallResult | None, patches: t.Sequence[Patch], boots: int) -> d
     """
     result = _result(answer)
     if not result.get("finished"):
-        why = "Windows Update did not answer in time" if result else "Windows Update's answer was lost"
+        why = "Windows Update did not finish in time" if result else "the result of Windows Update was lost"
         return {patch.name: Attempt(outcome="temporary", why=why, boots=boots) for patch in patches}
     return {patch.name: _attempt(patch, result, boots) for patch in patches}
 
@@ -125,7 +125,7 @@ def _attempt(patch: Patch, result: t.Mapping[str, t.Any], boots: int) -> Attempt
         outcome = "reboot" if result.get("reboot_required") else "done"
         return Attempt(outcome=outcome, why=f"Windows Update installed {title}", boots=boots)
     if mine:
-        # Another update's download failed, or a reboot was pending: then none is installed.
+        # If another update's download failed or a reboot was pending, Windows Update installs none of the updates.
         return Attempt(
             outcome="temporary", why=f"Windows Update did not install {title}: {_message(result)}", boots=boots
         )
@@ -136,7 +136,7 @@ def _attempt(patch: Patch, result: t.Mapping[str, t.Any], boots: int) -> Attempt
     filtered = _of(patch, result.get("filtered_updates"))
     if filtered and "hidden" in (filtered[0].get("filtered_reasons") or ()):
         return Attempt(outcome="not_offered", why=f"{filtered[0].get('title')} is hidden on this machine", boots=boots)
-    why = "Windows Update does not offer it: superseded, not for this Windows, not approved, or no update at all"
+    why = "Windows Update does not offer it: it is superseded, not for this Windows, not approved, or not an update"
     return Attempt(outcome="not_offered", why=why, boots=boots)
 
 
@@ -152,7 +152,7 @@ def _of(patch: Patch, updates: t.Any) -> list[t.Mapping[str, t.Any]]:
 
 def _message(result: t.Mapping[str, t.Any]) -> str:
     """Return the message of win_updates, with its HRESULT in words."""
-    # "Searching for updates:", for example.
+    # The message may end with a colon, such as "Searching for updates:".
     message = str(result.get("msg") or "no reason was reported").strip().removesuffix(":")
     code = int(result.get("hresult") or 0)
     return f"{message}: {describe(code)}" if unsigned(code) else message

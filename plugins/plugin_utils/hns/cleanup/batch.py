@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Turn the plan of a cleanup into the calls of its batch (no I/O).
 
-Removal is pipelined: one listing of each kind is filtered on the node and piped into one cmdlet. The cmdlets try every
-object and continue after a failure (microsoft/SDN Kubernetes/windows/hns.psm1, Remove-Hns*), so a second listing finds
-what is left. Docs: docs/hns.md.
+For each kind of object, the node filters one listing and pipes it into one removal cmdlet. These cmdlets try every
+object and continue after a failure (microsoft/SDN Kubernetes/windows/hns.psm1, Remove-Hns*), so only a second listing
+shows what is left. Docs: docs/hns.md.
 """
 
 from __future__ import annotations
@@ -32,38 +32,38 @@ _REMOVE = {
     "networks": "Remove-HnsNetwork",
 }
 CONTAINERS, KILLS, ROUTES = Scope("containers."), Scope("kill."), Scope("route.")
-"""The calls that stop containers, end programs, and remove routes."""
+"""Scopes of the calls that stop containers, end programs, and remove routes."""
 _PER_CALL = 200
 """Number of container ids that safely fit on a command line (32,767 characters)."""
 _STOP_SECONDS = 600.0
-"""Time limit for the containers of one call to stop, in seconds."""
+"""Time limit of one call that stops containers, in seconds."""
 
 _SETTLE = 5000
-"""Milliseconds from a new network to the comparison: an adapter may lose its settings with a short delay."""
+"""Milliseconds to wait after a network appears, because an adapter may lose its settings after a short delay."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class BatchOptions:
-    """Time limits on the node."""
+    """Options of the batch."""
 
     hns_timeout: float = 60.0
     """Time limit of one HNS call in seconds; a removal gets the same time again for every 60 objects."""
     port_pool_timeout: int = 60
-    """Seconds for reserved ports to be released (AgentBaker waits as long)."""
+    """Maximum number of seconds to wait until HNS releases reserved ports (the same as in AgentBaker)."""
     network_timeout: int = 60
-    """Seconds for a CNI to recreate its network, if that may remove a static address again."""
+    """Maximum number of seconds to wait until a CNI recreates its network, which may remove a static address again."""
     programs: Programs = dataclasses.field(default_factory=Programs)
     singly: bool = False
     """Whether to remove one object at a time."""
 
 
 def batch_calls(plan: CleanupPlan, key: str, options: BatchOptions) -> tuple[Call, ...]:
-    """Return the batch of a plan. Its mandatory part runs even after failures (`always`).
+    """Return the calls of a plan's batch. Calls with `always` run even after failures.
 
     Args:
         plan: the plan.
-        key: the batch's idempotency key, which its journal names.
-        options: time limits and options.
+        key: the batch's idempotency key, which the journal records.
+        options: options of the batch.
     """
     saved = bool(plan.start or plan.uplinks or plan.journal)
     journal = Journal(key=key, services=plan.start, uplinks=plan.uplinks)
@@ -88,13 +88,13 @@ def batch_calls(plan: CleanupPlan, key: str, options: BatchOptions) -> tuple[Cal
     if saved:
         calls.append(hns_journal.remove_call([*map(services.START.id, plan.start), *checks]))
     if plan.disruptive or plan.uplinks:
-        # Detached, because the work outlives the connection, whichever call comes first.
+        # A long first call makes the batch run detached: removing a network may break the connection.
         calls[0] = dataclasses.replace(calls[0], long=True)
     return tuple(calls)
 
 
 def _container_calls(containers: t.Sequence[Owner], programs: Programs) -> list[Call]:
-    """Return the calls that stop and remove containers; the CNI removes a pod's network in the process."""
+    """Return the calls that stop and remove containers; when a pod is removed, the CNI removes its network."""
     calls: list[Call] = []
 
     def call(command: str, *arguments: str) -> None:
@@ -124,14 +124,14 @@ def _kill(program: str) -> Call:
         KILLS.id(program),
         "taskkill.exe",
         arguments=("/IM", program, "/F"),
-        # 128: the container does not run.
+        # Exit code 128: no such process runs.
         success_codes=(0, 128),
         on_error="continue",
     )
 
 
 def _removals(plan: CleanupPlan, options: BatchOptions) -> list[Call]:
-    """Return the calls that remove objects by kind, referring objects first."""
+    """Return the calls that remove objects kind by kind, each object before the objects to which it refers."""
     calls: list[Call] = []
     for kind in _REMOVE:
         objects: t.Sequence[t.Any] = getattr(plan, kind)
@@ -139,7 +139,7 @@ def _removals(plan: CleanupPlan, options: BatchOptions) -> list[Call]:
             continue
         where: dict[str, Json] = {"ID": [item.id for item in objects]}
         if kind == "endpoints" and not plan.stop:
-            # Keep an object to which something has attached since the observation.
+            # Keep an endpoint to which a container has been attached since the observation.
             where["SharedContainers"] = sorted({item.shared for item in objects})
         calls += _remove(kind, kind, where, len(objects), options)
         if options.singly:
@@ -213,7 +213,7 @@ def _leftover_calls(plan: CleanupPlan) -> list[Call]:
 
 
 def _port_pools(plan: CleanupPlan, options: BatchOptions) -> Call:
-    """Return the call that waits until the networks' ports are released; other networks keep theirs."""
+    """Return the call that waits until HNS releases the ports of removed networks; other networks keep their ports."""
     free: list[Json] = list(range(plan.port_pools)) if plan.networks_left else [0]
     return query(
         "port-pools", "@port-pools", until={"reserved": free}, retries=max(0, options.port_pool_timeout // 2), delay=2.0
@@ -221,7 +221,7 @@ def _port_pools(plan: CleanupPlan, options: BatchOptions) -> Call:
 
 
 def _final_listings(plan: CleanupPlan, options: BatchOptions) -> list[Call]:
-    """Return the calls that list the kinds again before services start and create new objects."""
+    """Return the calls that list what is left, before services start and create new objects."""
     calls: list[Call] = []
     for kind in _REMOVE:
         if getattr(plan, kind):
@@ -231,7 +231,7 @@ def _final_listings(plan: CleanupPlan, options: BatchOptions) -> list[Call]:
                     LISTINGS[kind][0],
                     select=("ID",),
                     timeout=options.hns_timeout,
-                    # After HNS has hung once, it is not called again.
+                    # If HNS hung during an earlier call, do not call it again.
                     needs=(kind, *(call.id for call in calls[-1:])),
                     always=True,
                 )
@@ -242,13 +242,14 @@ def _final_listings(plan: CleanupPlan, options: BatchOptions) -> list[Call]:
 
 
 def _once_more(plan: CleanupPlan, options: BatchOptions) -> list[Call]:
-    """Return the calls that restore static addresses again after started services create their networks."""
+    """Return the calls that restore static addresses again after the started services have created their networks."""
     names: list[Json] = [item.name for item in plan.networks if item.external]
     wait = query(
         "network-again",
         "Get-HnsNetwork",
         select=("Name",),
-        # The first network takes the adapter. A network that stays has it already and would be found at once.
+        # The first external network takes over the adapter. If an external network was kept, it has the adapter already
+        # and its type would match at once, so wait for the names of the removed networks.
         until={"Name": names} if plan.external_left and names else {"Type": list(EXTERNAL)},
         retries=max(0, options.network_timeout // 2),
         delay=2.0,

@@ -21,7 +21,7 @@ KINDS = {
     "HnsNamespace": "namespaces",
     "HnsNetwork": "networks",
 }
-"""Types of objects, and the ids of the calls that list and remove them."""
+"""Kinds of HNS objects by type; the ids of the calls that list and remove objects contain the kind."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -44,7 +44,7 @@ class BatchResult:
     aborted: bool = False
     """Whether a cmdlet gave up at one object before it had tried the others."""
     seconds: t.Mapping[str, float] = dataclasses.field(default_factory=dict)
-    """Duration of the removal, by type of object."""
+    """Duration of the removal in seconds, by type of object."""
 
 
 def read_done(plan: CleanupPlan, observation: Observation) -> BatchResult:
@@ -114,7 +114,7 @@ def _failures(plan: CleanupPlan, observation: Observation, left: t.Sequence[Remo
         elif item.type in KINDS or item.type == "File":
             yield f"{item.type} {item.name} ({item.id}) is still there{_reason(item, seen)}"
     if untouched:
-        yield f"{untouched} objects of HNS were not touched"
+        yield f"HNS objects that the cleanup did not reach: {untouched}"
     for name in plan.start:
         result = seen.get(services.START.id(name))
         if result is not None and not result.ok:
@@ -126,7 +126,7 @@ def _failures(plan: CleanupPlan, observation: Observation, left: t.Sequence[Remo
 
 
 def _reason(item: Removal, seen: t.Mapping[str, CallResult]) -> str:
-    """Return HNS's error messages about a kind; they need not name the object."""
+    """Return the error messages of the calls for an item's kind; they may be about other objects of that kind."""
     kind = KINDS.get(item.type, "files")
     errors: list[str] = []
     for name, result in seen.items():
@@ -138,7 +138,7 @@ def _reason(item: Removal, seen: t.Mapping[str, CallResult]) -> str:
 def _warnings(seen: t.Mapping[str, CallResult]) -> t.Iterator[str]:
     pools = seen.get("port-pools")
     if pools is not None and not pools.ok:
-        yield "HNS still holds ports of removed networks; it releases them later"
+        yield "HNS still reserves ports of removed networks; it will release them later"
     for name, result in seen.items():
         if result.error is not None and any(name in scope for scope in (CONTAINERS, ROUTES, KILLS)):
             output = (result.stderr or result.stdout).strip()[-500:]

@@ -1,6 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Clean up a node: observe, plan, remove. If HNS hangs, wait, restart it, then reboot; always finish the work."""
+"""Clean up a node: observe HNS, plan the removals, and remove objects.
+
+If HNS hangs, the cleanup restarts HNS or reboots the node, as far as the options allow, and then finishes the work.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ from .plan import CleanupPlan, CleanupRequest, ScopeError, check_request
 from .planning import make_plan
 
 _ROUNDS = 6
-"""Maximum number of observations: after a lost batch, a restart of HNS and a reboot, and once more for each."""
+"""Maximum number of rounds. A lost batch, a restart of HNS and a reboot each need a new round; allow two for each."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -36,7 +39,7 @@ class CleanupOptions:
     restart_timeout: float = 120.0
     """Time limit for a restart of HNS, in seconds."""
     may_restart: bool = True
-    """Whether HNS may be restarted if it hangs: running pods lose their endpoints (projectcalico/calico#5164)."""
+    """Whether HNS may be restarted if it hangs; running pods then lose their endpoints (projectcalico/calico#5164)."""
     may_reboot: bool = False
 
 
@@ -90,7 +93,7 @@ class Cleanup:
         raise NodeError(f"{self._node.name}: hns_cleanup: HNS is not clean after {_ROUNDS} attempts")
 
     def _observe(self) -> HnsFacts:
-        """Observe all facts, after waiting for an earlier cleanup that still runs."""
+        """Observe the node. If an earlier cleanup still runs, wait for it and observe again."""
         facts = read_facts(self._node.observe(facts_calls(self._options.facts), step="observe HNS"))
         journal = facts.journal
         if journal is None or not journal.key or self._waited or self._check_mode:
@@ -120,7 +123,7 @@ class Cleanup:
         """Run the batch of a plan.
 
         Returns:
-            Its result; None if the node lost the batch and must be observed again.
+            The result of the batch, or None if the node lost the batch and must be observed again.
         """
         key = str(uuid.uuid4())
         calls = batch_calls(plan, key, options)
@@ -149,23 +152,23 @@ class Cleanup:
                 f"it last reported progress{_where(last[-1])}" if last else self.outcome.last_known_progress(removes)
             )
             raise AnsibleConnectionFailure(
-                f"{error}: the node did not come back. Its batch of {len(batch.calls)} calls continues there; "
-                f"{known}. Its task: {self.outcome.intent(removes)}. The next run reads its result and completes the "
-                "work"
+                f"{error}: the node did not come back. The batch of {len(batch.calls)} calls continues on the node; "
+                f"{known}. The batch's task: {self.outcome.intent(removes)}. The next run reads the batch's result and "
+                "completes the work"
             ) from error
 
     # --- HNS hangs.
 
     def _hang(self, call: str, facts: HnsFacts) -> None:
-        """Take the next step after waiting: restart HNS, then reboot.
+        """Restart HNS; if that is not allowed or did not help, reboot the node.
 
         Raises:
             NodeError: no further step is left or allowed.
         """
         waited = self._options.facts.hns_timeout
-        self.outcome.step("wait", f"HNS did not answer {call} in {waited:g} s")
+        self.outcome.step("wait", f"HNS did not respond to {call} within {waited:g} s")
         if self._check_mode:
-            raise NodeError(f"{self._node.name}: HNS does not answer: {call} did not return in {waited:g} s")
+            raise NodeError(f"{self._node.name}: HNS does not respond: {call} did not return within {waited:g} s")
         if not self._restarted and self._options.may_restart:
             self._restarted = True
             if self._restart(facts):
@@ -177,7 +180,7 @@ class Cleanup:
             self.outcome.step("reboot", "the node is back")
             return
         raise NodeError(
-            f"{self._node.name}: HNS does not answer: {call} did not return in {waited:g} s{self._advice()}"
+            f"{self._node.name}: HNS does not respond: {call} did not return within {waited:g} s{self._advice()}"
         )
 
     def _advice(self) -> str:
@@ -187,11 +190,11 @@ class Cleanup:
             return "; a restart of the service hns did not help, and allow_reboot is false"
         return (
             "; scope stale does not restart HNS, because running pods would lose their endpoints: drain the node and "
-            "set allow_hns_restart, or reboot it"
+            "set allow_hns_restart, or reboot the node"
         )
 
     def _restart(self, facts: HnsFacts) -> bool:
-        """Restart HNS while its users are stopped; they always start again.
+        """Stop the services that use HNS, restart HNS, and start the services again, even after a failure.
 
         Returns:
             Whether HNS responds again.
@@ -226,7 +229,7 @@ class Cleanup:
         self.outcome.restarted = self.outcome.restarted or (
             services.RESTART_HNS in seen and seen[services.RESTART_HNS].ok
         )
-        self.outcome.step("restart hns", "HNS answers" if ok else f"it did not help: {'; '.join(failed)}")
+        self.outcome.step("restart hns", "HNS answers" if ok else f"the restart did not help: {'; '.join(failed)}")
         return ok
 
 

@@ -38,7 +38,7 @@ CLEANUP_OPTIONS: t.Mapping[str, t.Mapping[str, t.Any]] = {
     "restart_timeout": {"type": "int", "default": 120},
     "allow_hns_restart": {"type": "bool", "default": False},
     "allow_reboot": {"type": "bool", "default": False},
-    # A batch that takes longer is lost.
+    # A batch that takes longer counts as lost.
     "timeout": {"type": "int", "default": 900},
 }
 """Options of hns_cleanup."""
@@ -67,15 +67,17 @@ def cleanup_request(options: t.Mapping[str, t.Any]) -> CleanupRequest:
         ScopeError: the options contradict each other.
     """
     if options["networks"] and options["scope"] != "networks":
-        raise ScopeError(refusal("networks", options["networks"], "expected none", "They need scope: networks."))
+        expected = f"expected no networks with scope {options['scope']}"
+        raise ScopeError(refusal("networks", options["networks"], expected, "Names of networks need scope: networks."))
     if options["scope"] == "networks" and not options["networks"]:
-        raise ScopeError(refusal("networks", None, "expected names of networks for this scope", "hns_info lists them."))
+        expected = "expected names of networks, because scope is networks"
+        raise ScopeError(refusal("networks", None, expected, "hns_info lists the networks of a node."))
     for name in ("hns_timeout", "restart_timeout", "timeout"):
         if options[name] <= 0:
-            raise ScopeError(refusal(name, options[name], "expected seconds, more than 0"))
+            raise ScopeError(refusal(name, options[name], "expected a number of seconds greater than 0"))
     for name in ("grace", "port_pool_timeout", "network_timeout"):
         if options[name] < 0:
-            raise ScopeError(refusal(name, options[name], "expected seconds, 0 or more"))
+            raise ScopeError(refusal(name, options[name], "expected a number of seconds, 0 or more"))
     protected = options["protected_networks"]
     return CleanupRequest(
         scope=options["scope"],

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The outcome of a cleanup as a result for Ansible."""
+"""Record the outcome of a cleanup, and turn it into the module's result."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _COUNT_NAMES = {name: count.replace("_", " ") for name, count in _COUNTS.items()
 
 
 def silent(dummy: str) -> None:
-    """Print nothing."""
+    """Discard a progress message."""
 
 
 @dataclasses.dataclass(kw_only=True)
@@ -37,18 +37,18 @@ class CleanupOutcome:
     plan: CleanupPlan = dataclasses.field(default_factory=CleanupPlan)
     removed: list[Removal] = dataclasses.field(default_factory=list)
     changes: list[dict[str, t.Any]] = dataclasses.field(default_factory=list)
-    """What was repaired, in addition to the removals."""
+    """Repairs that were made in addition to the removals."""
     kept: tuple[KeptObject, ...] = ()
     steps: list[dict[str, str]] = dataclasses.field(default_factory=list)
     failures: tuple[str, ...] = ()
     warnings: list[str] = dataclasses.field(default_factory=list)
     seconds: dict[str, float] = dataclasses.field(default_factory=dict)
     details: dict[str, str] = dataclasses.field(default_factory=dict)
-    """Address and network of the removed objects, by id, for the diff."""
+    """Details of the removed objects for the diff, by id: address and network, or type and subnets."""
     rebooted: bool = False
     restarted: bool = False
     notify: t.Callable[[str], object] = silent
-    """Prints each step, because some take minutes."""
+    """Called with each step to show progress, because some steps take minutes."""
 
     def step(self, name: str, result: str) -> None:
         """Record one step."""
@@ -95,7 +95,7 @@ class CleanupOutcome:
             self.changes.append({"type": "Uplink", "name": name, "why": why, "action": "update", "seconds": 0.0})
 
     def intent(self, removes: bool) -> str:
-        """Return what the running batch was going to do; a batch without removals restarts HNS."""
+        """Return the task of the running batch as text; a batch without removals restarts HNS."""
         if not removes:
             return "restart HNS"
         parts = [f"stop {', '.join(self.plan.stop)}" if self.plan.stop else "", self._counted(self.planned, "remove ")]
@@ -103,14 +103,14 @@ class CleanupOutcome:
         return ", ".join(part for part in parts if part) or "repair what an earlier cleanup left"
 
     def last_known_progress(self, removes: bool) -> str:
-        """Return the last known progress of a batch after the connection was lost; networks are removed last."""
+        """Return what a batch had done when the connection was lost; a batch removes networks last."""
         text = "it has not reported any progress"
         if not removes or not any(network.external for network in self.plan.networks):
             return text
         before = [item for item in self.planned if item.type not in ("HnsNetwork", "File", "Route")]
         parts = [f"stopped {', '.join(self.plan.stop)}" if self.plan.stop else "", self._counted(before, "removed ")]
-        done = ", ".join(part for part in parts if part) or "nothing"
-        return f"{text}: if the connection was lost with its network, it had by then {done}"
+        done = ", ".join(part for part in parts if part) or "done nothing"
+        return f"{text}; if the removal of a network broke the connection, the batch had by then {done}"
 
     @staticmethod
     def _counted(items: t.Iterable[Removal], before: str = "") -> str:
@@ -127,8 +127,8 @@ class CleanupOutcome:
 
         Args:
             name: name of the node.
-            diff: whether the result has the full list as before and after.
-            check_mode: whether nothing was changed.
+            diff: whether the result contains a diff with all objects.
+            check_mode: whether the run only checked.
             remote_commands: number of commands that were sent to the node.
         """
         items = list(self.planned) if check_mode else self.removed
@@ -166,12 +166,12 @@ class CleanupOutcome:
             "id": item.id,
             "why": item.why,
             "action": "remove",
-            # They are removed together, so each gets its share of the duration.
+            # Objects of a type are removed together, so each gets an equal share of the duration.
             "seconds": round(self.seconds.get(item.type, 0.0) / alike, 3),
         }
 
     def _diff(self, items: t.Sequence[Removal]) -> list[dict[str, str]]:
-        """Return the full list: a block for each type and a line for each object, with those that stay."""
+        """Return the diff: a block for each type with a line for each object, including the objects that are kept."""
         blocks: dict[str, tuple[list[str], list[str]]] = {}
         for item in items:
             about = " ".join(filter(None, (self.details.get(item.id, ""), f"({item.why})")))
@@ -182,7 +182,7 @@ class CleanupOutcome:
             for side in blocks.setdefault(kept.type, ([], [])):
                 side.append(line)
         if self.plan.stop:
-            again = [f"{name} running, stopped meanwhile\n" for name in self.plan.start]
+            again = [f"{name} running, stopped during the cleanup\n" for name in self.plan.start]
             blocks["Service"] = ([f"{name} running\n" for name in self.plan.start], again)
         if self.plan.repair:
             blocks["Left by an earlier cleanup"] = ([f"{text}\n" for text in self.plan.repair], [])

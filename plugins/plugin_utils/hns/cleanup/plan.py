@@ -23,20 +23,20 @@ DEFAULT_PROTECTED = ("nat",)
 
 
 class ScopeError(Exception):
-    """A request is not acceptable; the message has what would be accepted."""
+    """A request is not acceptable; the message names what would be accepted."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CleanupRequest:
-    """A request."""
+    """A request for a cleanup."""
 
     scope: Scope
     networks: tuple[str, ...] = ()
     """Names or ids of networks, for scope `networks`."""
     missing_ok: bool = False
-    """Whether such a network may be missing."""
+    """Whether networks in `networks` and `protected` may be missing on the node."""
     protected: tuple[str, ...] | None = None
-    """Names or ids of protected networks; None: DEFAULT_PROTECTED and all that did not come from a CNI."""
+    """Names or ids of protected networks; None protects DEFAULT_PROTECTED and all networks that no CNI created."""
     keep_running_containers: bool = False
     stopped_containers: bool = False
     """Whether scope `stale` includes endpoints of stopped containers."""
@@ -78,18 +78,18 @@ class CleanupPlan:
     stop: tuple[str, ...] = ()
     """Services to stop, in order."""
     start: tuple[str, ...] = ()
-    """Services to start at the end, in order: those that it stops, and those that an earlier cleanup left stopped."""
+    """Services to start at the end, in order: those that this cleanup stops, and those that an earlier one stopped."""
     uplinks: tuple[Uplink, ...] = ()
     """Static settings of adapters that must exist at the end."""
     repair: tuple[str, ...] = ()
     """What an earlier cleanup left undone, for messages."""
     networks_left: int = 0
     external_left: int = 0
-    """Kept networks that use the external adapter."""
+    """Number of kept networks that use the external adapter."""
     port_pools: int = 0
     """Number of reserved port ranges before the cleanup."""
     journal: Journal | None = None
-    """Files that an earlier cleanup left on the node."""
+    """The journal that an earlier cleanup left on the node."""
 
     @property
     def empty(self) -> bool:
@@ -106,7 +106,7 @@ def check_request(request: CleanupRequest, facts: HnsFacts) -> tuple[str, ...]:
     """Refuse an unacceptable request before anything is changed.
 
     Returns:
-        Warnings about protected names that the node does not have: in scope `stale` they may be correct.
+        Warnings about protected networks that the node does not have; in scope `stale` this is not an error.
 
     Raises:
         ScopeError: a network does not exist or is protected.
@@ -114,11 +114,11 @@ def check_request(request: CleanupRequest, facts: HnsFacts) -> tuple[str, ...]:
     warnings: list[str] = []
     objects = facts.last.objects
     known = ", ".join(sorted(network.name for network in objects.networks)) or "none"
-    # A misspelt name would protect nothing. Docker's network may be protected without existing.
+    # A misspelt name would protect nothing. Only Docker's network may be protected without existing.
     names = [("protected_networks", name) for name in request.protected or () if name.lower() not in DEFAULT_PROTECTED]
     for option, name in (*(("networks", name) for name in request.networks), *names):
         if not request.missing_ok and not objects.called([name]):
-            message = f"{option}: expected names or ids of networks ({known}), got {name!r}"
+            message = f"{option}: expected the name or id of an existing network ({known}), got {name!r}"
             if request.scope != "stale":
                 raise ScopeError(
                     message if option == "networks" else f"{message}. ignore_missing: true accepts missing networks"
@@ -130,8 +130,8 @@ def check_request(request: CleanupRequest, facts: HnsFacts) -> tuple[str, ...]:
                 ", ".join(sorted(n.name for n in objects.networks if not is_protected(n, request, facts))) or "none"
             )
             raise ScopeError(
-                f"networks: expected networks that are not protected ({accepted}), got {network.name!r}. "
-                "protected_networks protects it"
+                f"networks: expected networks that are not protected ({accepted}), got {network.name!r}, "
+                "which protected_networks protects"
             )
     return tuple(warnings)
 
@@ -144,7 +144,10 @@ def is_protected(network: HnsNetwork, request: CleanupRequest, facts: HnsFacts) 
 
 
 def without_network(request: CleanupRequest, facts: HnsFacts) -> tuple[HnsEndpoint, ...]:
-    """Return endpoints without a network, which a removal may leave, except those of a protected network."""
+    """Return the endpoints whose network no longer exists, except those of protected networks.
+
+    The removal of a network may leave such endpoints.
+    """
     known = {item.id for item in facts.last.objects.networks}
     protected = DEFAULT_PROTECTED if request.protected is None else request.protected
     return tuple(

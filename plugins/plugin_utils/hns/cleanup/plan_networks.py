@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The scopes `networks` and `all`: networks with everything that belongs to them (no I/O)."""
+"""Plan the scopes `networks` and `all`: remove networks with everything that belongs to them (no I/O)."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from ..facts.uplink import AdapterRoute
 from .plan import CleanupPlan, CleanupRequest, KeptObject, Removal, is_protected, items_of, without_network
 
 _DAEMONS = re.compile(r"flannel|kube-proxy|calico|azure-cn|antrea|ovn|cni|multus", re.IGNORECASE)
-"""Pods that create and use networks without an endpoint (HostProcess); they restart together with the networks."""
+"""Names of HostProcess pods that use networks without an endpoint; they must restart with the networks."""
 
 
 @dataclasses.dataclass(frozen=True)
 class _TargetNetworks:
-    """The requested networks, and what prevents the removal of some."""
+    """The requested networks, and what prevents the removal of some of them."""
 
     targets: tuple[HnsNetwork, ...]
     on_targets: tuple[HnsEndpoint, ...]
-    """Their endpoints; in scope `all` also endpoints without a network."""
+    """Endpoints of the targets; in scope `all` also endpoints without a network."""
     busy_networks: frozenset[str]
     """Ids of networks that running containers use."""
     busy: frozenset[str]
@@ -96,8 +96,8 @@ def plan_networks(request: CleanupRequest, facts: HnsFacts) -> CleanupPlan:
         *(Removal(type="Container", id=item.id, name=item.name or item.id[:12], why=aim.why) for item in containers),
         *(Removal(type="File", id=path, name=path, why="state of the CNI") for path in files),
         *(
-            Removal(type="Route", id=item.destination, name=f"{item.destination} via {item.next_hop}", why="of the CNI")
-            for item in routes
+            Removal(type="Route", id=r.destination, name=f"{r.destination} via {r.next_hop}", why="route of the CNI")
+            for r in routes
         ),
     )
     running = [service.name for service in facts.services if service.running] if items else []
@@ -127,7 +127,7 @@ def plan_networks(request: CleanupRequest, facts: HnsFacts) -> CleanupPlan:
 def _references(
     request: CleanupRequest, facts: HnsFacts, removed: set[str]
 ) -> tuple[tuple[PolicyList, ...], tuple[Namespace, ...]]:
-    """Return the objects that refer to removed endpoints; in scope `all`, also those that refer to no kept endpoint."""
+    """Return the objects to remove: they refer to removed endpoints or, in scope `all`, to no kept endpoint."""
     objects = facts.last.objects
     stay = {item.id for item in objects.endpoints} - removed
     policies = tuple(
@@ -140,7 +140,7 @@ def _references(
         for item in objects.namespaces
         if not item.default
         and not (inside := objects.in_namespace(item)) & stay
-        # An empty one may belong to a pod that is being created.
+        # An empty namespace may belong to a pod that is being created.
         and (inside & removed or (request.scope == "all" and not request.keep_running_containers))
     )
     return policies, namespaces
@@ -159,7 +159,7 @@ def _unasked(request: CleanupRequest, facts: HnsFacts, items: t.Sequence[Removal
     problem = facts.last.runtime.problem
     if request.keep_running_containers or not problem or not items:
         return ()
-    return (KeptObject(type="Runtime", name="containers", why=f"those that run are not stopped: {problem}"),)
+    return (KeptObject(type="Runtime", name="containers", why=f"running containers are not stopped: {problem}"),)
 
 
 def is_overlay(facts: HnsFacts) -> bool:
@@ -178,7 +178,7 @@ def _may_run(owners: Ownership, endpoint: HnsEndpoint) -> bool:
 
 
 def _routes(facts: HnsFacts, networks: t.Sequence[HnsNetwork]) -> tuple[AdapterRoute, ...]:
-    """Return the routes to pods of other nodes (host-gw): those into the pod subnets through another node.
+    """Return the routes to pods on other nodes (flannel's host-gw): routes into the pod subnets via another node.
 
     The default route is never among them, because it is not inside a pod subnet.
     """
@@ -217,7 +217,7 @@ def _containers(
             claimed.update((one.id, one) for one in ours)
     elif networks:
         claimed.update((pod.id, pod) for pod in pods if _DAEMONS.search(pod.name))
-    # A container is removed with its pod's sandbox, if crictl listed sandboxes.
+    # If crictl listed sandboxes, a container is removed together with its pod's sandbox.
     return tuple(
         owner
         for owner in claimed.values()

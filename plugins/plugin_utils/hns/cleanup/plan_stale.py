@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The scope `stale`: objects that were unused, and the same, in all observations (no I/O)."""
+"""Plan the scope `stale`: remove objects that existed and were unused in all observations (no I/O)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .plan import CleanupPlan, CleanupRequest, KeptObject, is_protected, items_o
 
 
 def plan_stale(request: CleanupRequest, facts: HnsFacts) -> CleanupPlan:
-    """Return the plan: objects that were unused, and the same, in all observations."""
+    """Return the plan, which removes objects that existed and were unused in all observations."""
     objects, problem = (
         facts.last.objects,
         next((observation.runtime.problem for observation in facts.observations if observation.runtime.problem), ""),
@@ -63,6 +63,6 @@ def plan_stale(request: CleanupRequest, facts: HnsFacts) -> CleanupPlan:
 
 
 def _state(holdings: t.Mapping[str, t.Any], item_id: str) -> str:
-    """Return the state in one observation; an object that was missing there has not been known long enough."""
+    """Return the state of an object in one observation, or `new` if the observation does not list the object."""
     holding = holdings.get(item_id)
     return holding.state if holding is not None else "new"

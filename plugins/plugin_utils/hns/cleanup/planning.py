@@ -37,7 +37,7 @@ def _with_repairs(plan: CleanupPlan, facts: HnsFacts) -> CleanupPlan:
     gone = {(route.destination, route.next_hop) for route in plan.routes}
     return dataclasses.replace(
         plan,
-        # Services that ran before the first cleanup must run after the last.
+        # Services that ran before an interrupted cleanup must run at the end of this one.
         start=services.start_order(
             {*plan.start, *(name for name in journal.services if name in installed)}, overlay=is_overlay(facts)
         ),

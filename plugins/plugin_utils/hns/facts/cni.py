@@ -29,9 +29,9 @@ _NAMES = re.compile(
     r"|(base)?ovnkubernetes.*|antrea-hnsnetwork",
     re.IGNORECASE,
 )
-"""Names of CNI networks that are not in a configuration."""
+"""Names of networks that CNIs create without naming them in a configuration file."""
 _NEVER = ("nat", "ics", "internal", "private")
-"""Network types that count as a CNI's only if its configuration names the network."""
+"""Types of networks that count as a CNI's only if the CNI's configuration names the network."""
 _AZURE_STATE = (
     "C:\\k\\azurecns\\azure-endpoints.json",
     *(
@@ -42,7 +42,7 @@ _AZURE_STATE = (
     ),
 )
 AZURE_PROGRAMS = ("azure-vnet.exe", "azure-vnet-ipam.exe")
-"""Processes that hold the locks of azure-cni's state, even after its end (AgentBaker cleanupnetwork.ps1)."""
+"""Programs of azure-cni; leftover processes keep its state files locked (AgentBaker cleanupnetwork.ps1)."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -56,10 +56,10 @@ class Cni:
     state_files: tuple[str, ...] = ()
     """Existing state files and folders."""
     pods_subnet: str = ""
-    """Pod network of the cluster, if flannel's configuration has it."""
+    """Address range of the cluster's pods, if flannel's configuration contains it."""
 
     def made(self, network: HnsNetwork) -> bool:
-        """Return whether a network came from a CNI."""
+        """Return whether a CNI created a network."""
         if network.name.lower() in self.names:
             return True
         return network.type.lower() not in _NEVER and _NAMES.fullmatch(network.name) is not None
@@ -86,7 +86,7 @@ def calls(conf_dirs: t.Sequence[str] = CONF_DIRS) -> tuple[Call, ...]:
     folders = query(
         "cni-folders",
         "Get-ChildItem",
-        # Not with a wildcard, which would list the content of folders.
+        # Without a wildcard, which would list the content of subfolders.
         {"LiteralPath": HOST_LOCAL, "Directory": True, "ErrorAction": "SilentlyContinue"},
         select=("FullName",),
     )
@@ -127,7 +127,7 @@ def _output(seen: t.Mapping[str, CallResult], call_id: str) -> list[t.Mapping[st
 
 
 def _configured(text: str) -> t.Iterator[tuple[str, set[str]]]:
-    """Return name and plugins of a configuration; empty for other files."""
+    """Yield the name and the plugin types of a CNI configuration; yield nothing for other files."""
     try:
         document = json.loads(text)
     except ValueError:
@@ -151,7 +151,7 @@ def state_of(cni: Cni, names: t.Collection[str], everything: bool) -> tuple[str,
     Args:
         cni: the CNI files of the node.
         names: names of the removed networks, in lower case.
-        everything: return the state files of all networks.
+        everything: whether to return the state files of all networks.
     """
     azure = any(name.startswith("azure") for name in names)
     flannel = any(name.startswith(("cbr0", "vxlan", "flannel")) for name in names)

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The journal of a cleanup on the node, with which a later cleanup can finish an interrupted one (no I/O).
 
-The file is written before anything is changed, and removed when the work is complete. A cleanup that finds one knows
-which services ran, which static addresses the adapters had, and which batch did the work.
+The file is written before anything is changed, and removed when the work is complete. A cleanup that finds a journal
+knows which services ran, which static addresses the adapters had, and which batch did the work.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Journal:
     """The state before a cleanup."""
 
     key: str
-    """Idempotency key of its batch."""
+    """Idempotency key of the cleanup's batch."""
     services: tuple[str, ...] = ()
     """Services that ran, in their start order."""
     uplinks: tuple[Uplink, ...] = ()
@@ -34,7 +34,7 @@ class Journal:
 
     @classmethod
     def read(cls, file: t.Mapping[str, t.Any] | None) -> Journal | None:
-        """Read the file's entry of `@read-file`; a malformed file is ignored, but removed at the end."""
+        """Read the journal from a result of `@read-file`. A malformed journal counts as empty; it is removed later."""
         if not file or not file.get("exists"):
             return None
         try:
@@ -48,7 +48,7 @@ class Journal:
             return cls(key="")
 
     def write_call(self) -> Call:
-        """Return the call that writes the file; the batch ends if it fails."""
+        """Return the call that writes the journal; if the call fails, the batch ends."""
         document = {
             "key": self.key,
             "services": list(self.services),
@@ -63,7 +63,7 @@ class Journal:
 
 
 def remove_call(needs: t.Sequence[str]) -> Call:
-    """Return the call that removes the file when the work is complete.
+    """Return the call that removes the journal when the work is complete.
 
     Args:
         needs: ids of the calls that did the work.

@@ -22,7 +22,7 @@ from .services import InstalledService
 from .uplink import AdapterFacts
 
 LATE = "CommandTimeout"
-NO_HNS = "this machine has no HNS (feature Containers)"
+NO_HNS = "this machine has no HNS (the Windows feature Containers is not installed)"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -32,7 +32,7 @@ class FactsOptions:
     hns_timeout: float = 60.0
     """Time limit of one HNS listing, in seconds."""
     grace: float = 0.0
-    """Seconds between two observations of HNS and the runtime; 0: one observation."""
+    """Seconds between two observations of HNS and the runtime; with 0 there is only one observation."""
     conf_dirs: tuple[str, ...] = hns_cni.CONF_DIRS
     programs: Programs = dataclasses.field(default_factory=Programs)
     extra_files: tuple[str, ...] = ()
@@ -57,7 +57,7 @@ class HnsFacts:
     """The observed facts."""
 
     observations: tuple[Snapshot, ...]
-    """The first observation and, with a grace period, the second."""
+    """One observation, or two with a grace period."""
     cni: Cni
     services: tuple[InstalledService, ...]
     adapters: AdapterFacts
@@ -78,12 +78,12 @@ class HnsFacts:
         return self.observations[-1]
 
     def from_cni(self, network: HnsNetwork) -> bool:
-        """Return whether a network came from a CNI."""
+        """Return whether a CNI created a network."""
         return self.cni.made(network)
 
 
 def facts_calls(options: FactsOptions) -> tuple[Call, ...]:
-    """Return the calls. They change nothing; each records its error and the batch continues.
+    """Return the calls that observe HNS and its users. They change nothing, and the batch continues if one fails.
 
     Args:
         options: options of the observation.
@@ -164,7 +164,7 @@ def to_result(facts: HnsFacts) -> dict[str, t.Any]:
     names = {network.id: network.name for network in latest.objects.networks}
     return {
         "answers": not facts.hang and not facts.problem,
-        "problem": f"HNS did not answer {facts.hang}" if facts.hang else facts.problem,
+        "problem": f"HNS did not respond to {facts.hang}" if facts.hang else facts.problem,
         "runtime": {
             "asked": not latest.runtime.problem,
             "names": list(latest.runtime.names),

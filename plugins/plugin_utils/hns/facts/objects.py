@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The objects of Windows' Host Networking Service, as its cmdlets list them (no I/O).
 
-Their properties: hcsshim internal/hns (hnsnetwork.go, hnsendpoint.go, namespace.go) and hcn. The cmdlets return some
-ids in upper and some in lower case (projectcalico/calico#8465); here all are upper case.
+Source of their properties: hcsshim internal/hns (hnsnetwork.go, hnsendpoint.go, namespace.go) and hcn. The cmdlets
+return some ids in upper case and some in lower case (projectcalico/calico#8465); here all ids are in upper case.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ...wire.messages import Call
 from ...wire.scopes import Scope
 
 REMOVE = Scope("remove-")
-"""The calls that remove objects; what follows begins with the kind."""
+"""Scope of the calls that remove objects; the rest of each id begins with the kind."""
 EXTERNAL = ("l2bridge", "overlay", "transparent", "l2tunnel")
 """Types of networks that use the external adapter; creating or removing one interrupts the node's connections."""
 LISTINGS: t.Mapping[str, tuple[str, tuple[str, ...]]] = {
@@ -39,8 +39,8 @@ LISTINGS: t.Mapping[str, tuple[str, tuple[str, ...]]] = {
     ),
     "networks": ("Get-HnsNetwork", ("ID", "Name", "Type", "Subnets", "ManagementIP", "NetworkAdapterName")),
 }
-"""Listings by kind with the properties to read. Referring objects are listed first, so that objects that are created in
-between are not missed."""
+"""Cmdlet and properties to read, by kind. Objects are listed before the objects to which they refer, so that every
+reference points to an object in a later listing, even if objects are created in the meantime."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -56,17 +56,17 @@ class HnsNetwork:
 
     @property
     def external(self) -> bool:
-        """Whether it uses the external adapter."""
+        """Whether the network uses the external adapter."""
         return self.type.lower() in EXTERNAL
 
     def is_called(self, names: t.Iterable[str]) -> bool:
-        """Return whether one of the names is its name or id, in any case."""
+        """Return whether one of the names is the network's name or id, ignoring case."""
         return not {self.name.lower(), self.id.lower()}.isdisjoint(name.strip("{}").lower() for name in names)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class HnsEndpoint:
-    """An HNS endpoint: that of a container, the host's own, or a remote one for an address on another node."""
+    """An HNS endpoint of a container or of the host, or a remote endpoint for an address on another node."""
 
     id: str
     name: str
@@ -86,13 +86,13 @@ class HnsEndpoint:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PolicyList:
-    """An HNS policy list; kube-proxy's are load balancers over endpoints."""
+    """An HNS policy list; kube-proxy uses policy lists as load balancers for endpoints."""
 
     id: str
     endpoints: frozenset[str]
     """Ids of its endpoints."""
     name: str = ""
-    """Its purpose: `10.96.0.10:53/UDP`, or its type."""
+    """Its purpose, such as `10.96.0.10:53/UDP`, or its type."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -121,7 +121,7 @@ class HnsObjects:
         return tuple(item for item in self.networks if item.is_called(names))
 
     def in_namespace(self, namespace: Namespace) -> frozenset[str]:
-        """Return the ids of the endpoints in a namespace: those that it names, and those that name it."""
+        """Return the ids of the endpoints that a namespace names, and of the endpoints that name the namespace."""
         return namespace.endpoints | self._by_namespace.get(namespace.id, set())
 
     @functools.cached_property
@@ -133,7 +133,7 @@ class HnsObjects:
 
 
 def cmdlet(call_id: str) -> str:
-    """Return the cmdlet of a call for messages: `Get-HnsEndpoint` for `1.endpoints`, `Remove-HnsEndpoint` …"""
+    """Return the name of a call's cmdlet for messages, such as `Get-HnsEndpoint` for `1.endpoints`."""
     kind = next((kind for kind in LISTINGS if kind in call_id), "networks")
     command = LISTINGS[kind][0]
     return command.replace("Get-", "Remove-") if call_id in REMOVE else command
@@ -143,8 +143,8 @@ def listing_calls(prefix: str, timeout: float, kinds: t.Sequence[str] = tuple(LI
     """Return one listing for each kind; if one exceeds its time limit, the rest is skipped.
 
     Args:
-        prefix: prefix of the ids, which are the kinds.
-        timeout: time limit of each in seconds.
+        prefix: prefix of the calls' ids; the rest of each id is the kind.
+        timeout: time limit of each listing in seconds.
         kinds: the kinds; all by default.
     """
     calls: list[Call] = []
@@ -167,7 +167,7 @@ def read_objects(listed: t.Mapping[str, t.Sequence[t.Any]]) -> HnsObjects:
 
 
 def _list(value: t.Any) -> list[t.Any]:
-    """Return a property that may be a list, a single value (PowerShell unrolls lists) or null as a list."""
+    """Return a property as a list; it may be a list, a single value (PowerShell unrolls lists) or null."""
     if value is None or value == "":
         return []
     return list(value) if isinstance(value, list) else [value]

@@ -3,11 +3,12 @@
 """Find the owners of HNS objects, and unused objects (no I/O).
 
 An object is stale only if it names its owners and none of them exists; an object without owners belongs to the host.
-Endpoints name their owner in `SharedContainers` (empty with Hyper-V isolation, projectcalico/calico#8913),
-their namespace (hcsshim internal/hns/namespace.go), their name: `SANDBOX_NETWORK` (containernetworking/plugins
-pkg/hns/endpoint_windows.go, ConstructEndpointName; Calico likewise), `SANDBOX[:8]-eth0` (azure-container-networking
-network/endpoint_windows.go, ConstructEndpointID), `cid-SANDBOX` (aws/amazon-vpc-cni-plugins). kube-proxy names none of
-its own, and neither its remote endpoints nor its source address are a container's (kubernetes pkg/proxy/winkernel).
+An endpoint names its owner in `SharedContainers` (empty with Hyper-V isolation, projectcalico/calico#8913), in its
+namespace (hcsshim internal/hns/namespace.go), or in its own name: `SANDBOX_NETWORK` (containernetworking/plugins
+pkg/hns/endpoint_windows.go, ConstructEndpointName; Calico does the same), `SANDBOX[:8]-eth0`
+(azure-container-networking network/endpoint_windows.go, ConstructEndpointID) or `cid-SANDBOX`
+(aws/amazon-vpc-cni-plugins). Endpoints of kube-proxy name no owner: its remote endpoints and its source address belong
+to no container (kubernetes pkg/proxy/winkernel).
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from .objects import HnsEndpoint, HnsObjects, Namespace, PolicyList
 from .runtime import Owner, Runtime
 
 _DOCKERS = ("nat", "transparent")
-"""Types of networks whose endpoints Docker creates, without names (moby libnetwork/drivers/windows)."""
+"""Types of networks on which Docker creates endpoints without names (moby libnetwork/drivers/windows)."""
 _UNATTACHED = (1, 4)
-"""States of endpoints without a container: created, detached (hcsshim internal/hns/hnsendpoint.go)."""
+"""States of endpoints without a container: created (1), detached (4) (hcsshim internal/hns/hnsendpoint.go)."""
 State = t.Literal["in use", "stopped", "stale", "host", "remote", "unknown"]
 _NAMES = (
     re.compile(r"(?P<id>[0-9a-f]{64})_.+", re.IGNORECASE),
@@ -36,13 +37,13 @@ class OwnerEvidence:
     """The owner of an object."""
 
     state: State
-    """`stopped`: its container exists but does not run. `unknown`: the runtime could not be queried."""
+    """`stopped`: the object's container exists but does not run. `unknown`: the runtime could not be queried."""
     owner: str = ""
     """`namespace/pod`, the name of a container, or the id of a missing owner."""
     ids: tuple[str, ...] = ()
     """Ids of the containers and sandboxes that the object names."""
     note: str = ""
-    """Why it is stale, if not because of a missing container."""
+    """Why the object is stale, if the reason is not a missing container."""
 
 
 class Ownership:
@@ -67,7 +68,7 @@ class Ownership:
             item.id: local[item.id] if item.id in local else _elsewhere(users.get((item.network, item.address)))
             for item in objects.endpoints
         }
-        """By the endpoint's id."""
+        """Owners of endpoints, by the endpoint's id."""
         self.namespaces: t.Mapping[str, OwnerEvidence] = {item.id: self._namespace(item) for item in objects.namespaces}
         self.policies: t.Mapping[str, OwnerEvidence] = {item.id: self._policy(item) for item in objects.policies}
 
@@ -81,14 +82,14 @@ class Ownership:
     def _endpoint(self, endpoint: HnsEndpoint) -> OwnerEvidence:
         claims = self.claims(endpoint)
         if not claims and self._lost_by_docker(endpoint):
-            return OwnerEvidence(state="stopped", owner="a container of Docker")
+            return OwnerEvidence(state="stopped", owner="a Docker container")
         return self._evidence(claims)
 
     def _lost_by_docker(self, endpoint: HnsEndpoint) -> bool:
         """Return whether an endpoint is left over from a container that Docker stopped (moby/moby#47576).
 
-        Such an endpoint names no container. Neither does the endpoint of a container that is starting, so the answer is
-        unknown then.
+        Such an endpoint names no container. Neither does the endpoint of a container that is starting, so no endpoint
+        counts as left over while a container starts.
         """
         runtime, network = self._runtime, self._types.get(endpoint.network, "")
         if "docker" not in runtime.names or runtime.problem or network not in _DOCKERS:
@@ -103,7 +104,7 @@ class Ownership:
         if owners:
             # Prefer the name of a pod over that of a container, and running owners over stopped ones.
             best = min(owners, key=lambda owner: (not owner.running, owner.kind != "pod", not owner.name))
-            # The kubelet removes the network of a stopped sandbox itself; Docker may have lost track of an endpoint.
+            # The kubelet removes a stopped sandbox's network itself; Docker may have lost track of an endpoint.
             stopped = all(owner.kind == "container" and not owner.running for owner in owners)
             return OwnerEvidence(state="stopped" if stopped else "in use", owner=_name(best), ids=claims)
         return OwnerEvidence(state="unknown" if self._runtime.problem else "stale", owner=claims[0], ids=claims)
@@ -116,11 +117,11 @@ class Ownership:
         all_evidence = [*inside, *([own] if namespace.containers else [])]
         if not all_evidence:
             return self._empty()
-        # Any endpoint that is not stale keeps it in use: those of the host, and unknown ones.
+        # An endpoint that is not stale, such as one of the host or an unknown owner, keeps the namespace in use.
         return min(all_evidence, key=_strength)
 
     def _empty(self) -> OwnerEvidence:
-        """Return the owner of a namespace. An empty one may belong to a sandbox that is being created."""
+        """Return the owner of an empty namespace, which may belong to a sandbox that is being created."""
         if self._runtime.problem:
             return OwnerEvidence(state="unknown")
         making = next((owner for owner in self._runtime.owners.values() if owner.kind == "creating"), None)
@@ -136,9 +137,9 @@ class Ownership:
         """Return the owner of a policy list. A load balancer with a live endpoint is left to kube-proxy.
 
         kube-proxy keeps its objects in memory and recreates them only when a Service or its endpoints change
-        (kubernetes pkg/proxy/winkernel/proxier.go, syncProxyRules), so removing a working one would cut its Service
-        off. One whose endpoints are all missing serves no traffic; kube-proxy fails to delete such objects
-        (kubernetes#112836).
+        (kubernetes pkg/proxy/winkernel/proxier.go, syncProxyRules), so removing a working load balancer would
+        cut off its Service. A load balancer whose endpoints are all missing serves no traffic; kube-proxy fails to
+        delete such objects (kubernetes#112836).
         """
         if not policy.endpoints:
             return OwnerEvidence(state="host")
@@ -148,7 +149,7 @@ class Ownership:
         return OwnerEvidence(state="unknown" if states <= {"stale", "unknown"} else "in use")
 
     def _behind(self, endpoint_id: str) -> State:
-        """Return the state of a load balancer's target: an address that a local pod has is in use."""
+        """Return the state of a load balancer's endpoint; `in use` if a local pod has the endpoint's address now."""
         evidence = self.endpoints.get(endpoint_id)
         if evidence is None:
             return "stale"
@@ -158,12 +159,12 @@ class Ownership:
 def _elsewhere(user: str | None) -> OwnerEvidence:
     """Return the owner of a remote endpoint, which stands for an address on another node.
 
-    If a local pod has that address now, the remote pod is gone. kube-proxy missed that, and the local pod gets no
-    traffic until the endpoint is removed (microsoft/Windows-Containers#631; since kubernetes#138000 kube-proxy removes
-    it).
+    If a local pod has that address now, the remote pod is gone. kube-proxy has missed this change, and the
+    local pod gets no traffic until the endpoint is removed (microsoft/Windows-Containers#631; since kubernetes#138000
+    kube-proxy removes the endpoint).
 
     Args:
-        user: the local owner of the address.
+        user: the local pod that has the address, or None.
     """
     if user is None:
         return OwnerEvidence(state="remote")

@@ -23,7 +23,7 @@ from ...wire.scopes import Scope
 
 _IDS = re.compile(r"^[0-9a-f]{12,64}$", re.MULTILINE)
 _NAMES = re.compile(r"^\S+$", re.MULTILINE)
-"""Pattern of ids that the kubelet did not create; other tools choose their own ids."""
+"""Pattern of namespace names, and of container ids of tools other than the kubelet, which may choose any id."""
 K8S = "k8s.io"
 OTHERS = ("default", "moby", "buildkit")
 """Containerd namespaces of other tools (ctr and nerdctl, dockerd, buildkitd), whose containers also use HNS."""
@@ -51,7 +51,7 @@ class Owner:
     id: str
     """Id in lower case."""
     kind: t.Literal["pod", "container", "creating"]
-    """`creating`: it may have an endpoint that does not name it yet."""
+    """`creating`: the owner is being created and may have an endpoint that does not name it yet."""
     name: str = ""
     """`namespace/pod` of a pod, or the name of a container."""
     running: bool = True
@@ -70,12 +70,12 @@ class Runtime:
     names: tuple[str, ...] = ()
     """Observed runtimes: containerd, docker."""
     problem: str = ""
-    """Why the owners are unknown; then nothing counts as stale."""
+    """Why the list of owners is incomplete, so that nothing counts as stale; otherwise empty."""
     has_leases: bool = False
     """Whether this containerd has a lease for each sandbox, so that sandboxes being created are known."""
 
     def find(self, claimed: str) -> Owner | None:
-        """Return the owner with an id or its beginning (HNS and azure-cni store 12 and 8 characters)."""
+        """Return the owner with an id, which may be shortened (HNS stores 12 characters, azure-cni 8)."""
         claimed = claimed.lower()
         if claimed in self.owners or len(claimed) < 8:
             return self.owners.get(claimed)
@@ -92,7 +92,7 @@ class Runtime:
 
 
 def calls(prefix: str, programs: Programs) -> tuple[Call, ...]:
-    """Return one listing of each kind; a missing runtime results in an error."""
+    """Return the calls that list pods and containers; if a runtime's client is missing, its call fails."""
     cri = ("--runtime-endpoint", CONTAINERD_PIPE)
     asked = {
         "pods": (programs.crictl, (*cri, "pods", "--output", "json")),
@@ -127,11 +127,11 @@ def read(seen: t.Mapping[str, CallResult], prefix: str, installed: t.Collection[
     Args:
         seen: results by call id.
         prefix: the prefix that `calls` got.
-        installed: those of containerd and docker that have a service that may run.
+        installed: the runtimes (containerd, docker) whose service runs or may start.
     """
     answers = Scope(prefix).results(seen)
     if not installed:
-        return Runtime(problem="neither the service containerd nor docker can run")
+        return Runtime(problem="neither the service containerd nor the service docker can run")
     owners: dict[str, Owner] = {}
     problems: list[str] = []
     has_leases = True
@@ -148,7 +148,7 @@ def read(seen: t.Mapping[str, CallResult], prefix: str, installed: t.Collection[
 
 
 def _missing(result: CallResult | None) -> bool:
-    """Return whether a program is missing, which differs from a program that fails."""
+    """Return whether a program is missing on the node, as opposed to failing."""
     return result is None or (result.error is not None and result.error.id.startswith("CommandNotFound"))
 
 
@@ -158,7 +158,7 @@ def _why(name: str, result: CallResult) -> str:
 
 
 def _read_containerd(answers: t.Mapping[str, CallResult], owners: dict[str, Owner], problems: list[str]) -> bool:
-    """Add the owners that crictl and ctr list. Either is enough, but a failure of one is a problem.
+    """Add the owners that crictl and ctr list. One of these programs is enough, but a failure of either is a problem.
 
     Returns:
         Whether leases show the sandboxes that are being created.
@@ -179,7 +179,7 @@ def _read_containerd(answers: t.Mapping[str, CallResult], owners: dict[str, Owne
         try:
             pods = [_sandbox(item) for item in json.loads(answered["pods"].stdout or "{}").get("items") or ()]
         except (ValueError, AttributeError, KeyError, TypeError) as error:
-            problems.append(f"crictl pods: its answer cannot be read: {error!r}")
+            problems.append(f"crictl pods: its output cannot be read: {error!r}")
     owners.update((pod.id, pod) for pod in pods)
     leases = answers.get("leases")
     leased = set(_IDS.findall(leases.stdout)) if leases is not None and leases.ok else set()
@@ -233,7 +233,7 @@ def _read_docker(result: CallResult | None, owners: dict[str, Owner], problems: 
             item = json.loads(line)
             identity, name = str(item["ID"]).lower(), str(item.get("Names") or "")
         except (ValueError, KeyError, TypeError) as error:
-            problems.append(f"docker ps: its answer cannot be read: {error!r}")
+            problems.append(f"docker ps: its output cannot be read: {error!r}")
             return
         # The kubelet named its containers k8s_CONTAINER_POD_NAMESPACE_UID_ATTEMPT (kubernetes pkg/kubelet/dockershim).
         parts = name.split("_")

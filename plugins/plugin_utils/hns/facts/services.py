@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The services of a node that use HNS networks, and their stop and start order (no I/O).
 
-Orders: AgentBaker windowsnodereset.ps1 (kube-proxy, kubelet, csi-proxy stop first);
+Sources of the orders: AgentBaker windowsnodereset.ps1 (kube-proxy, kubelet, csi-proxy stop first);
 kubernetes-for-windows, "Networking with kube-proxy and flanneld services" (docker, kubelet, kube-proxy, flanneld).
 """
 
@@ -17,7 +17,7 @@ from ...wire.scopes import Scope
 
 RUNTIMES = ("docker", "containerd")
 START, STOP = Scope("start."), Scope("stop.")
-"""The calls that start and stop services, by their names."""
+"""Scopes of the calls that start and stop services; the rest of each id is the service's name."""
 RESTART_HNS = "restart-hns"
 """The call that restarts HNS."""
 _START = (
@@ -56,12 +56,12 @@ class InstalledService:
 
     @property
     def running(self) -> bool:
-        """Whether it runs or is starting."""
+        """Whether the service runs or is starting."""
         return self.status.lower() in ("running", "startpending", "continuepending")
 
 
 def calls() -> tuple[Call, ...]:
-    """Return the calls that read all of them."""
+    """Return the calls that read the status and start mode of these services."""
     return (
         query(
             "services",
@@ -90,7 +90,7 @@ def read(seen: t.Mapping[str, CallResult]) -> tuple[InstalledService, ...]:
 
 
 def installed_runtimes(services: t.Iterable[InstalledService]) -> tuple[str, ...]:
-    """Return the runtimes that may run containers; disabled and stopped ones cannot."""
+    """Return the runtimes that may run containers; a runtime that is stopped and disabled cannot."""
     return tuple(
         service.name
         for service in services
@@ -103,7 +103,8 @@ def start_order(names: t.Iterable[str], *, overlay: bool) -> tuple[str, ...]:
 
     Args:
         names: the services.
-        overlay: with vxlan, kube-proxy needs the source address from flanneld's network (kubernetes#78338).
+        overlay: whether the network is vxlan: kube-proxy then needs an address from flanneld's network first
+            (kubernetes#78338).
     """
     order = [name.lower() for name in _START]
     if overlay:
@@ -128,7 +129,7 @@ def stop_calls(names: t.Sequence[str]) -> tuple[Call, ...]:
 
 
 def start_calls(names: t.Sequence[str]) -> tuple[Call, ...]:
-    """Return the calls that start services, also after failures."""
+    """Return the calls that start services, even after failures."""
     starts = tuple(
         action(
             START.id(name),
@@ -182,7 +183,7 @@ def restart_hns_calls(seconds: float, answer_within: float) -> tuple[Call, ...]:
             long=True,
         ),
         query("hns-service", "Get-Service", {"Name": HNS}, select=("Status",)),
-        # In case the restart stopped it but did not start it again.
+        # The restart may have stopped the service without starting it again.
         action(
             "start-hns",
             "Start-Service",

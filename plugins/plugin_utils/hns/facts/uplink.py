@@ -4,8 +4,8 @@
 
 Creating or removing an external network moves an adapter's settings to a virtual adapter or back, and some versions of
 Windows reset them to DHCP in the process (microsoft/SDN#498). An adapter is identified by its MAC address, which its
-virtual adapter shares; only the one that has the settings has an IP interface. New-NetIPAddress refuses an interface
-with DHCP, so Set-NetIPInterface comes first (learn.microsoft.com/powershell/module/nettcpip).
+virtual adapter shares; only the adapter that has the settings has an IP interface. New-NetIPAddress refuses an
+interface with DHCP, so Set-NetIPInterface comes first (learn.microsoft.com/powershell/module/nettcpip).
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ class Uplink:
         """Read the result of `to_json`.
 
         Raises:
-            KeyError: it is malformed.
-            TypeError: it is malformed.
-            ValueError: it is malformed.
+            KeyError: the document is malformed.
+            TypeError: the document is malformed.
+            ValueError: the document is malformed.
         """
         return cls(
             mac=str(document["mac"]),
@@ -63,7 +63,7 @@ class Uplink:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class AdapterRoute:
-    """A route."""
+    """A route of an adapter."""
 
     destination: str
     next_hop: str
@@ -80,8 +80,8 @@ class AdapterFacts:
     routes: tuple[AdapterRoute, ...] = ()
     """Routes with a next hop."""
     at_risk: tuple[Uplink, ...] = ()
-    """Working adapters that the first external network may take; none if a virtual switch exists already, because a
-    second adapter with a static address, such as one for storage, may never get one."""
+    """Working adapters that the first external network may take over. Empty if a virtual switch exists already, because
+    a second adapter with a static address, such as one for storage, may never get a switch."""
 
 
 def calls() -> tuple[Call, ...]:
@@ -140,7 +140,7 @@ def _adapters(items: t.Sequence[t.Mapping[str, t.Any]]) -> tuple[dict[str, str],
     physical = [item for item in items if item.get("HardwareInterface") is True]
     hardware = {str(item["MacAddress"]).upper(): str(item["Name"]) for item in physical}
     macs = {int(item["ifIndex"]): str(item["MacAddress"]).upper() for item in items}
-    # A virtual adapter with the MAC address of a physical one belongs to a switch. Tunnels and modems have none.
+    # A virtual adapter with the MAC address of a physical one belongs to a switch. Tunnels and modems have no address.
     others = {str(item.get("MacAddress") or "").upper() for item in items if item.get("HardwareInterface") is not True}
     switched = any(address in hardware for address in others if address)
     # A disconnected adapter shows no settings, so neither their loss nor their restoration could be observed.
@@ -163,7 +163,7 @@ def _routes(items: t.Sequence[t.Mapping[str, t.Any]]) -> tuple[AdapterRoute, ...
 
 
 def lost(saved: Uplink, adapters: AdapterFacts) -> bool:
-    """Return whether an adapter has lost settings."""
+    """Return whether an adapter has lost some of its saved settings."""
     now = next((uplink for uplink in adapters.uplinks if uplink.mac == saved.mac), None)
     if now is None:
         return True
@@ -186,7 +186,7 @@ def restore_calls(uplink: Uplink, prefix: str, *, seconds: int = 30) -> tuple[Ca
 
     Args:
         uplink: the former settings.
-        prefix: prefix of the calls' ids; the last one, `check`, succeeds if all settings are present.
+        prefix: prefix of the calls' ids; the last call, `check`, succeeds if the adapter has its first static address.
         seconds: time limit for the adapter to appear, in seconds.
     """
     on_interface = _on_interface(prefix)
@@ -238,11 +238,11 @@ def _on_interface(prefix: str) -> Input:
 
 
 def _adapter_calls(step: t.Callable[..., Call], uplink: Uplink, prefix: str, seconds: int) -> tuple[Call, ...]:
-    """Return the calls that wait for the adapter, find the interface with its addresses, and turn DHCP off there."""
+    """Return the calls that wait for the adapter, find the interface with its addresses, and turn off DHCP on it."""
     alone: dict[str, t.Any] = {"input": None, "needs": (), "retries": seconds, "delay": 1.0}
     return (
         step("adapter", "Get-NetAdapter", {}, until={"MacAddress": uplink.mac, "Status": "Up"}, **alone),
-        # The adapter's own interface, or that of its virtual adapter while a switch uses it.
+        # The adapter's own interface, or its virtual adapter's interface while a switch uses the adapter.
         step(
             "interface",
             "Get-NetIPInterface",
@@ -283,7 +283,7 @@ def _create_if_missing(
 
 
 def restored(seen: t.Mapping[str, CallResult], prefix: str) -> tuple[str, ...]:
-    """Return the restored settings by the names of the calls: `address.0`, `route.0`, `dns`."""
+    """Return the names of the restored settings, such as `address.0`, `route.0` and `dns`."""
     return tuple(
         name
         for name, result in Scope(prefix).results(seen).items()

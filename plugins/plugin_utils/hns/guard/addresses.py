@@ -4,8 +4,8 @@
 
 The first external network turns the adapter into a virtual switch and may reset it to DHCP (microsoft/SDN#498), which
 makes the node unreachable. A pod or service creates the network some time after the node has joined. So a detached
-batch stays on the node, waits for the switch, and restores lost settings. It waits for one switch on any adapter and
-then compares all adapters, because others may never get one.
+batch stays on the node, waits for the switch, and restores lost settings. The batch waits for a switch on any
+adapter and then compares all adapters, because the other adapters may never get a switch.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _BETWEEN = 3.0
 """Seconds between two checks for the switch."""
 _TURNS = ("first", "second")
 _COMPARISON = 120
-"""Maximum duration of one comparison in seconds: without adapter, interface and address."""
+"""Maximum duration of one comparison in seconds, if the adapter, its interface and its address are missing."""
 
 
 def calls(uplinks: t.Sequence[Uplink], key: str, *, network_timeout: int, settle: float) -> tuple[Call, ...]:
@@ -56,7 +56,7 @@ def calls(uplinks: t.Sequence[Uplink], key: str, *, network_timeout: int, settle
             comparisons.append(_pause("settle", settle))
         for number, one in enumerate(uplinks):
             comparisons += adapters.restore_calls(one, f"{turn}.{number}.")
-    # A later guard has replaced the record because the adapters got other addresses; do not restore the old ones.
+    # If a later guard has replaced the record, the adapters got other addresses: do not restore the old ones.
     comparisons = [dataclasses.replace(call, needs=(*call.needs, mine.id)) for call in comparisons]
     done = action(
         "note-done",
@@ -70,7 +70,7 @@ def calls(uplinks: t.Sequence[Uplink], key: str, *, network_timeout: int, settle
 
 
 def time_limit(uplinks: t.Sequence[Uplink], *, network_timeout: int, settle: float) -> float:
-    """Return the time limit of the batch, which the node's watchdog also limits."""
+    """Return the time limit of the batch in seconds; the node's watchdog may end the batch earlier."""
     return network_timeout + settle + 120 + _COMPARISON * len(_TURNS) * len(uplinks)
 
 
@@ -86,18 +86,21 @@ def to_json(uplinks: t.Sequence[Uplink], key: str) -> dict[str, Json]:
 
 
 def from_json(document: t.Any) -> tuple[str, tuple[Uplink, ...]]:
-    """Read the result of `to_json`: key and settings.
+    """Return the key and the settings from a result of `to_json`.
 
     Raises:
-        KeyError: it is malformed.
-        TypeError: it is malformed.
-        ValueError: it is malformed.
+        KeyError: the document is malformed.
+        TypeError: the document is malformed.
+        ValueError: the document is malformed.
     """
     return str(document["key"]), tuple(Uplink.from_json(one) for one in document["uplinks"])
 
 
 def noted(seen: t.Mapping[str, CallResult]) -> tuple[str, tuple[Uplink, ...]]:
-    """Return the guard of an earlier run from the results of `inspection_calls`; without a key if there is none."""
+    """Return the key and settings of an earlier run's guard from the results of `inspection_calls`.
+
+    The key is empty if there is no such guard.
+    """
     files = seen["note"].output if "note" in seen and seen["note"].ok else ()
     try:
         return from_json(json.loads(str(files[0].get("content") or "")) if files else {})
@@ -138,7 +141,7 @@ def replaced(seen: t.Mapping[str, CallResult]) -> bool:
 
 
 def failures(uplinks: t.Sequence[Uplink], seen: t.Mapping[str, CallResult]) -> tuple[str, ...]:
-    """Return the settings that could not be restored, as text."""
+    """Return a message for each adapter that did not get its static address back."""
     return tuple(
         f"{one.alias} does not have its static address {one.addresses[0][0]}; "
         f"{NOTE} on the node has its former settings"

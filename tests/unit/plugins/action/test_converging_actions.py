@@ -63,8 +63,8 @@ def test_hns_of_a_machine_without_it_is_clean(node: Node) -> None:
         "scope": "stale",
         "steps": [{"result": "nothing to remove", "step": "observe"}],
         "warnings": [
-            "node-1: this machine has no HNS (feature Containers)",
-            "node-1: nothing counts as stale: neither the service containerd nor docker can run",
+            "node-1: this machine has no HNS (the Windows feature Containers is not installed)",
+            "node-1: nothing counts as stale: neither the service containerd nor the service docker can run",
         ],
     }
 

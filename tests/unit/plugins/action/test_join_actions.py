@@ -72,8 +72,8 @@ def test_a_node_tells_its_cluster(node: Node) -> None:
     found = joins(node, cluster_server="other:6443", refuse_joined=True)
     assert found["msg"] == (
         "node-1: it is a node of the cluster at k8s:6443 (C:\\etc\\kubernetes\\kubelet.conf exists); reset it first, "
-        "an image is built from a plain machine; it is a node of another cluster, at k8s:6443; the cluster to join is "
-        "at other:6443"
+        "because an image must be built from a machine that is not a node; it is a node of another cluster, at "
+        "k8s:6443; the cluster to join is at other:6443"
     )
     assert found["failed"] is True
 
@@ -93,7 +93,7 @@ def test_a_name_is_looked_up_unless_the_hosts_file_will_have_it(node: Node) -> N
 
 
 def test_a_name_that_the_computer_will_not_have_is_refused(node: Node) -> None:
-    words = "node-1: its computer's name is WIN1, and its kubelet would join as win1, not as other;"
+    words = "node-1: its computer name is WIN1, so its kubelet would join as win1, not as other;"
     assert joins(node, node_name="other")["msg"].startswith(words)
     # A dry run has not renamed it.
     expected = {**PLAIN, "node_name": "other", "self_named": False}
@@ -106,7 +106,7 @@ def test_a_clock_that_is_far_off_is_told(node: Node, monkeypatch: pytest.MonkeyP
     found = run_on(node, join_info, {"clock_skew_limit": 240})
     assert 595 < found["clock_skew"] < 605
     assert found["clock_skew"] == round(found["clock_skew"], 3)
-    assert "ahead of the controller's; at most 240 s are accepted" in found["msg"]
+    assert "ahead of the controller's clock; expected at most 240 s" in found["msg"]
     assert "failed" not in run_on(node, join_info, {})
 
 

@@ -128,7 +128,7 @@ def test_hns_of_all_hosts_is_one_table(shown: list[str]) -> None:
     other = {
         **HNS,
         "answers": False,
-        "problem": "HNS did not answer Get-HnsEndpoint",
+        "problem": "HNS did not respond to Get-HnsEndpoint",
         "interrupted_cleanup": True,
         "runtime": {"asked": False, "names": [], "problem": "containerd has namespaces that were not queried: team"},
         **{name: [] for name in ("services", "networks", "endpoints", "policy_lists", "namespaces", "port_pools")},
@@ -152,7 +152,7 @@ def test_hns_of_all_hosts_is_one_table(shown: list[str]) -> None:
         "a ports 1 reserved 50000-50063",
         "a file C:\\ProgramData\\state",
         "a static Ethernet 192.0.2.1/24, 192.0.2.9/24",
-        "b hns no answer HNS did not answer Get-HnsEndpoint",
+        "b hns no answer HNS did not respond to Get-HnsEndpoint",
         "b cleanup interrupted the next hns_cleanup repairs what it left",
         "b runtime in doubt namespaces not listed: team",
         "off error no route",

@@ -112,7 +112,7 @@ def test_a_node_that_never_comes_back_is_told_with_what_had_been_done() -> None:
     text = str(error.value)
     assert "did not come back" in text
     assert "it last reported progress at remove-networks (9 of" in text
-    assert "Its task: stop kubelet, remove 1 endpoint, 1 namespace, 2 networks, start kubelet." in text
+    assert "The batch's task: stop kubelet, remove 1 endpoint, 1 namespace, 2 networks, start kubelet." in text
 
 
 @pytest.mark.parametrize(("state", "looks"), [("finished", 2), ("lost", 2), ("unknown", 1)])
@@ -146,15 +146,18 @@ DEFAULTS = {name: spec.get("default") for name, spec in hns_options.CLEANUP_OPTI
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"scope": "stale", "networks": ["cbr0"]}, "networks: expected none, got"),
-        ({"scope": "networks"}, "networks: expected names of networks for this scope"),
-        ({"scope": "all", "hns_timeout": 0}, "hns_timeout: expected seconds, more than 0, got 0"),
-        ({"scope": "stale", "grace": -1}, "grace: expected seconds, 0 or more, got -1"),
-        ({"scope": "all", "timeout": 0}, "timeout: expected seconds, more than 0, got 0"),
-        ({"scope": "all", "restart_timeout": -5}, "restart_timeout: expected seconds, more than 0, got -5"),
+        ({"scope": "stale", "networks": ["cbr0"]}, "networks: expected no networks with scope stale, got"),
+        ({"scope": "networks"}, "networks: expected names of networks, because scope is networks"),
+        ({"scope": "all", "hns_timeout": 0}, "hns_timeout: expected a number of seconds greater than 0, got 0"),
+        ({"scope": "stale", "grace": -1}, "grace: expected a number of seconds, 0 or more, got -1"),
+        ({"scope": "all", "timeout": 0}, "timeout: expected a number of seconds greater than 0, got 0"),
+        (
+            {"scope": "all", "restart_timeout": -5},
+            "restart_timeout: expected a number of seconds greater than 0, got -5",
+        ),
         (
             {"scope": "all", "port_pool_timeout": -5},
-            "port_pool_timeout: expected seconds, 0 or more, got -5",
+            "port_pool_timeout: expected a number of seconds, 0 or more, got -5",
         ),
     ],
 )

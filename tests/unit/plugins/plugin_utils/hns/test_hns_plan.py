@@ -189,11 +189,11 @@ def test_an_endpoint_is_in_use_while_one_of_its_containers_runs(stopped_first: b
     [
         (
             CleanupRequest(scope="networks", networks=("cbr1",)),
-            "networks: expected names or ids of networks (azure, cbr0, lab, nat), got 'cbr1'",
+            "networks: expected the name or id of an existing network (azure, cbr0, lab, nat), got 'cbr1'",
         ),
         (
             CleanupRequest(scope="networks", networks=("NAT",)),
-            "expected networks that are not protected (azure, cbr0), got 'nat'. protected_networks protects it",
+            "expected networks that are not protected (azure, cbr0), got 'nat', which protected_networks protects",
         ),
         (CleanupRequest(scope="networks", networks=("lab",)), "got 'lab'"),
         (
@@ -204,7 +204,7 @@ def test_an_endpoint_is_in_use_while_one_of_its_containers_runs(stopped_first: b
         # A typo would protect nothing. Docker's network does not exist on every node.
         (
             CleanupRequest(scope="all", protected=("nat", "lba")),
-            "protected_networks: expected names or ids of networks (azure, cbr0, lab, nat), got 'lba'",
+            "protected_networks: expected the name or id of an existing network (azure, cbr0, lab, nat), got 'lba'",
         ),
     ],
 )
@@ -247,7 +247,8 @@ def test_scope_stale_only_warns_of_a_protected_network_that_is_not_there() -> No
     """The scope removes no networks, and the list may apply to a whole fleet."""
     facts = facts_of(Model(pods=[], policies=[]))
     (said,) = check_request(CleanupRequest(scope="stale", protected=("nat", "lba")), facts)
-    assert said.startswith("protected_networks: expected names or ids of networks (azure, cbr0, lab, nat), got 'lba'")
+    expected = "protected_networks: expected the name or id of an existing network (azure, cbr0, lab, nat), got 'lba'"
+    assert said.startswith(expected)
     assert not check_request(CleanupRequest(scope="stale", protected=("nat", "lab")), facts)
     assert not check_request(CleanupRequest(scope="stale", protected=("lba",), missing_ok=True), facts)
 

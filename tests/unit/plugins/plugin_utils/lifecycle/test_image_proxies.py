@@ -74,7 +74,7 @@ def test_docker_keeps_the_rest_of_its_settings() -> None:
 
 def test_notes_of_earlier_values() -> None:
     (found,) = find(notes={"Environment HTTP_PROXY": json.dumps({"value": SECRET}), "Service x": "auto"})
-    assert found.place == "the note Environment HTTP_PROXY"
+    assert found.place == "the collection's record of Environment HTTP_PROXY"
 
 
 def test_the_refusal_names_places_and_ways_out_but_no_password() -> None:

@@ -102,7 +102,9 @@ def test_passwords_of_proxies_are_found_and_removed() -> None:
     named = {one.place: outcomes.calls([one.removal]) for one in found}
     outcomes.check("lifecycle/proxies", named | {"refusal": [image_proxies.refusal(found)]})
     assert image_proxies.findings(proxies()) == []
-    assert managed_marks.KEY in "".join(named["the note Environment HTTP_PROXY"]).replace("\\\\", "\\")
+    assert managed_marks.KEY in "".join(named["the collection's record of Environment HTTP_PROXY"]).replace(
+        "\\\\", "\\"
+    )
 
 
 NOW = datetime.datetime(2026, 11, 1, 12, 0, 0, tzinfo=datetime.UTC)
@@ -192,7 +194,7 @@ def test_machines_that_cannot_join_are_told_why() -> None:
 @pytest.mark.parametrize(
     ("node", "why"),
     [
-        ({"os": "linux"}, "that is a node with linux"),
+        ({"os": "linux"}, "that is a node with the operating system linux"),
         ({"os": "windows", "addresses": ["1", "2"]}, "that is a node at 1, 2, not at 192.0.2.1"),
         ({"os": None}, "that is a node at an unknown address, not at 192.0.2.1"),
         ({"os": "", "addresses": None}, "that is a node at an unknown address, not at 192.0.2.1"),
@@ -200,5 +202,5 @@ def test_machines_that_cannot_join_are_told_why() -> None:
 )
 def test_a_name_that_is_taken_is_refused_in_full(node: dict[str, Any], why: str) -> None:
     claim = NameClaim(host="image-1", name="win-x", address="192.0.2.1")
-    remedy = "set kubernetes_node_hostname of this host"
+    remedy = "set kubernetes_node_hostname for this host"
     assert problems([claim], {"win-x": node}) == {"image-1": f"the machine reports the name win-x, but {why}; {remedy}"}

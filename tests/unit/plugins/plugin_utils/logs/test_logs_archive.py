@@ -338,7 +338,7 @@ def test_what_was_gathered_and_what_was_not() -> None:
 
 def test_what_is_bounded_is_what_was_selected() -> None:
     assert SELECTION.most < 10 * MB
-    with pytest.raises(ValueError, match=f"expected at most {SELECTION.most} bytes, as many as were selected"):
+    with pytest.raises(ValueError, match=f"expected at most {SELECTION.most} bytes, enough for the selected logs"):
         gathered(archive=answer({"exists": True, "size": 10**15, "sha256": "AB"}))
 
 

@@ -108,12 +108,12 @@ def test_every_node_is_there_with_the_reason(result: t.Any, status: str, said: s
 
 
 def test_what_did_not_come_stands_first_and_a_hang_is_told_in_its_row() -> None:
-    hangs = {**GOOD, "problems": ["HNS: late"], "hns_problem": "HNS did not answer Get-HnsEndpoint"}
-    plain = {**GOOD, "hns_problem": "this machine has no HNS (feature Containers)"}
+    hangs = {**GOOD, "problems": ["HNS: late"], "hns_problem": "HNS did not respond to Get-HnsEndpoint"}
+    plain = {**GOOD, "hns_problem": "this machine has no HNS (the Windows feature Containers is not installed)"}
     reader = read(win1=GOOD, win2=plain, win3=hangs, win4={"unreachable": True, "msg": "refused"})
     names = [text for text in reader.texts if re.fullmatch(r"win\d", text)]
     assert names[:4] == ["win4", "win3", "win1", "win2"]
-    assert "HNS did not answer Get-HnsEndpoint" in reader.texts
+    assert "HNS did not respond to Get-HnsEndpoint" in reader.texts
     assert "no HNS" in reader.texts
     # Nothing is missing for a machine that has no such program.
     assert rows(win2=plain)[0]["status"] == "complete"

@@ -85,7 +85,7 @@ def test_old_logs_are_left_out_but_not_old_state() -> None:
         file(r"C:\var\lib\kubelet\config.yaml", hours=8000, source="configuration"),
     )
     assert [item.source for item in chosen.files] == ["cni-state", "configuration"]
-    assert chosen.left_out[0].why.startswith("nothing was written to it since 2026-11-18")
+    assert chosen.left_out[0].why.startswith("not modified since 2026-11-18")
 
 
 def test_forbidden_files_are_left_out_whatever_found_them() -> None:

@@ -70,7 +70,7 @@ def test_counts_of_hns() -> None:
     late = {**listed, "hns.1.policies": failure("OperationTimeout", "CommandTimeout", "late")}
     hung = read(**late)
     assert set(state.counts(hung.hns).values()) == {None}
-    assert any("did not answer" in problem for problem in hung.problems)
+    assert any("did not respond" in problem for problem in hung.problems)
     assert set(state.counts(None).values()) == {None}
 
 

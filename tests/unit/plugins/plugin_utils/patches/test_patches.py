@@ -44,11 +44,14 @@ def test_a_patch_is_judged_by_what_windows_says(case: str) -> None:
 
 def test_a_patch_for_another_windows_says_how_other_nodes_skip_it() -> None:
     why = judge(patch(build=(26100, 2314)), node(9999)).why
-    assert why == 'it is for build 26100, this is 20348.9999; windows: ["2025"] in its entry lets other nodes skip it'
+    assert why == (
+        "it is for build 26100, but the node has 20348.9999; "
+        'set windows: ["2025"] in its entry, so that other nodes skip the patch'
+    )
     skipped = judge(patch(build=(26100, 2314), windows=("2025",)), node(9999))
     assert skipped.status == "skipped"
     # The build of an unsupported Windows Server has no such name.
-    assert judge(patch(build=(19045, 1)), node(9999)).why == "it is for build 19045, this is 20348.9999"
+    assert judge(patch(build=(19045, 1)), node(9999)).why == "it is for build 19045, but the node has 20348.9999"
 
 
 @given(st.integers(1, 99999), st.integers(1, 99999))

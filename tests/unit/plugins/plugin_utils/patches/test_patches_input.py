@@ -65,7 +65,7 @@ def test_files_are_looked_up_in_a_folder_or_at_a_mirror(tmp_path: pathlib.Path) 
 
 
 REFUSED: dict[str, tuple[t.Any, str]] = {
-    "nothing": ({}, "kb, file or url"),
+    "nothing": ({}, "kb, file and url"),
     "a list": ([1], "KB number"),
     "a word": ("november", "KB number"),
     "truth": (True, "KB number"),
@@ -84,10 +84,10 @@ REFUSED: dict[str, tuple[t.Any, str]] = {
     "a file that is not there": ({"file": "kb5046616.msu", "sha256": SHA}, "no such file"),
     "nothing to find it by": ({**FILE, "url": "https://h/fix.exe"}, "kb, build or package"),
     "a number as build": ({"kb": 5046616, "build": 20348.27}, "quotes"),
-    "half a build": ({"kb": 5046616, "build": "20348"}, "build and UBR"),
+    "half a build": ({"kb": 5046616, "build": "20348"}, "a build and its revision"),
     "companions of a cab": ({**FILE, "url": "https://h/kb5046616.cab", "requires": [FILE]}, "only with a .msu"),
     "companions without a hash": ({**FILE, "requires": [{"url": "https://h/kb5043080.msu"}]}, "64 hexadecimal digits"),
-    "a companion of its own name": ({**FILE, "requires": [FILE]}, "different names"),
+    "a companion of its own name": ({**FILE, "requires": [FILE]}, "different file names"),
     "companions as text": ({**FILE, "requires": "kb5043080.msu"}, "a list of mappings with file, url, sha256"),
     "arguments of a msu": ({**FILE, "arguments": ["/x"]}, "only with an .exe"),
     "maybe": ({**FILE, "test_signed": "maybe"}, "true or false"),
@@ -162,7 +162,7 @@ def test_files_of_the_controller_are_found(tmp_path: pathlib.Path) -> None:
         assert (found.file.local, found.file.url, found.file.extension) == (str(path), "", ".cab")
     with pytest.raises(ResourceError) as caught:
         one({"file": "other.cab", "sha256": SHA}, str(tmp_path))
-    missing = f"expected a file on the controller that can be read, got '{tmp_path}/other.cab'"
+    missing = f"expected a readable file on the controller, got '{tmp_path}/other.cab'"
     assert str(caught.value) == f"patches[0].file: {missing}"
 
 

@@ -50,9 +50,9 @@ def test_the_last_line_says_where_to_go_next() -> None:
 
 def test_a_machine_without_hns_is_no_failure_and_a_hang_names_the_cmdlet() -> None:
     (*dummy, state, why) = hns.rows("plain", NODES["plain"])[0]
-    assert (state, why) == ("none", "this machine has no HNS (feature Containers)")
+    assert (state, why) == ("none", "this machine has no HNS (the Windows feature Containers is not installed)")
     (*dummy, state, why) = hns.rows("hangs", NODES["hangs"])[0]
-    assert (state, why) == ("no answer", "HNS did not answer Get-HnsPolicyList")
+    assert (state, why) == ("no answer", "HNS did not respond to Get-HnsPolicyList")
 
 
 def test_the_cause_of_an_error_is_not_cut_off() -> None:
