@@ -87,7 +87,7 @@ def proxy_warnings(proxy: str, given: t.Collection[str], kubeconfig: str) -> lis
     """
     if not proxy or kubeconfig or len(given) == len(NETWORKS):
         return []
-    lacking = "no_proxy lacks the networks of pods and services until the node joins, because no cluster is known yet"
+    lacking = "no_proxy lacks the networks of pods and services until the node joins, because no kubeconfig is set"
     return [f"{lacking}; set kube_pods_subnet and kube_service_addresses to add these networks now"]
 
 

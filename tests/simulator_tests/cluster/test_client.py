@@ -119,7 +119,7 @@ def test_a_patch_of_a_node_is_a_strategic_one(client: ClusterClient, admin: Clie
         with pytest.raises(ApiError) as refused:
             api.patch_node("patched", {"metadata": version, "spec": {"unschedulable": None}})
         assert refused.value.status == 409
-        assert refused.value.passing
+        assert refused.value.is_temporary
     finally:
         admin.request("DELETE", "/api/v1/nodes/patched")
 
@@ -206,11 +206,11 @@ def kubeconfig(folder: Path, server: str) -> Path:
 )
 def test_an_answer_of_another_form_is_one_clear_message(tmp_path: Path, answer: bytes, said: str) -> None:
     with impostor(tmp_path, 200, answer) as client:
-        with pytest.raises(ApiError, match=rf"its answer to GET /api/v1/nodes cannot be used: {said}$") as bad:
+        with pytest.raises(ApiError, match=rf"the response to GET /api/v1/nodes cannot be used: {said}$") as bad:
             NodeApi(client).nodes()
-        assert not bad.value.passing
+        assert not bad.value.is_temporary
         with (
-            pytest.raises(AssertionError, match="did not answer as needed: its answer to GET /api/v1/nodes"),
+            pytest.raises(AssertionError, match="failed: the response to GET /api/v1/nodes"),
             client.needed(),
         ):
             NodeApi(client).nodes()
@@ -224,14 +224,14 @@ def test_an_empty_list_may_be_null(tmp_path: Path) -> None:
 def test_a_refusal_that_is_no_status_is_told_by_its_code(tmp_path: Path) -> None:
     with impostor(tmp_path, 502, b"<html>secret</html>") as client, pytest.raises(ApiError) as bad:
         client.ask("GET", "api/v1/nodes", form=ANYTHING)
-    assert (str(bad.value), bad.value.status, bad.value.passing) == ("502 Bad Gateway", 502, True)
+    assert (str(bad.value), bad.value.status, bad.value.is_temporary) == ("502 Bad Gateway", 502, True)
 
 
 def test_a_server_that_is_not_reached(tmp_path: Path) -> None:
     client = ClusterClient(Module(kubeconfig(tmp_path, "http://127.0.0.1:1")))
     with pytest.raises(ApiError, match=r"the API server http://127\.0\.0\.1:1 is not reached: ") as away:
         client.version()
-    assert (away.value.status, away.value.passing) == (0, True)
+    assert (away.value.status, away.value.is_temporary) == (0, True)
 
 
 def test_another_ca_has_no_status_either(cluster: Cluster, tmp_path: Path) -> None:

@@ -130,5 +130,5 @@ def test_an_answer_that_is_no_success_is_told(api: NodeApi, nodes: list[str]) ->
     with pytest.raises(ApiError) as error:
         api.patch_node(nodes[0], {"metadata": {"resourceVersion": "1"}, "spec": {"unschedulable": True}})
     assert error.value.status == 409
-    assert error.value.passing
+    assert error.value.is_temporary
     assert empty(api, "nobody")["nobody"]["msg"] == "nobody: the cluster has no node of this name"
