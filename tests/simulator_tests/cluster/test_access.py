@@ -29,6 +29,7 @@ class Module:
     def __init__(self, kubeconfig: Path, purposes: tuple[str, ...] = ()) -> None:
         self.params: dict[str, Any] = {"kubeconfig": str(kubeconfig), "context": None, "nodes": None, "verify_ca": True}
         self.params["purposes"] = list(purposes)
+        self.no_log_values: set[str] = set()
 
     def fail_json(self, **result: Any) -> NoReturn:
         raise AssertionError(result["msg"])
@@ -78,7 +79,7 @@ def test_somebody_with_no_rights_is_told_all_of_them(user: User) -> None:
     module = user()
     lacking = missing(ClusterClient(module), NEEDS)
     for text in (
-        "create, delete secrets in namespace kube-system (to make and delete bootstrap tokens)",
+        "create, delete secrets in namespace kube-system (to create and delete bootstrap tokens)",
         "get, create, patch daemonsets.apps kube-proxy-windows in namespace kube-system",
         "get configmaps cluster-info in namespace kube-public (to find the control plane)",
         "create pods/eviction (to evict pods)",
@@ -103,7 +104,7 @@ def test_what_is_needed_to_read_is_enough(user: User) -> None:
 
 def test_a_run_that_may_not_do_all_is_refused_with_what_it_lacks(user: User) -> None:
     module = user("read", purposes=("read", "join"))
-    with pytest.raises(AssertionError, match="Allow it to:\n") as refused:
+    with pytest.raises(AssertionError, match="Grant these permissions:\n") as refused:
         cluster_info.read(module, ClusterClient(module))
     lines = str(refused.value).splitlines()[1:]
     assert all(line.startswith("- ") for line in lines)

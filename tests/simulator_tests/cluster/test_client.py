@@ -46,7 +46,8 @@ def typed():
 base = "ansible_collections.winkube.node.plugins."
 before = typed()
 modules = [importlib.import_module(base + "modules." + name) for name in sys.argv[2:]]
-module = types.SimpleNamespace(params={"kubeconfig": sys.argv[1], "context": None, "nodes": None, "verify_ca": True})
+params = {"kubeconfig": sys.argv[1], "context": None, "nodes": None, "verify_ca": True}
+module = types.SimpleNamespace(params=params, no_log_values=set())
 module.params["purposes"] = ["read", "approve"]
 cluster = importlib.import_module(base + "module_utils.cluster_client").Cluster(module)
 api = importlib.import_module(base + "module_utils.approval_api").ApprovalApi(cluster)
@@ -61,6 +62,7 @@ class Module:
 
     def __init__(self, kubeconfig: Path) -> None:
         self.params = {"kubeconfig": str(kubeconfig), "context": None}
+        self.no_log_values: set[str] = set()
 
     def fail_json(self, **result: Any) -> NoReturn:
         raise AssertionError(result["msg"])
@@ -191,9 +193,9 @@ def kubeconfig(folder: Path, server: str) -> Path:
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        (b"<html>Log in</html>", "the answer is no JSON"),
-        (b"\xff\xfe", "the answer is no JSON"),
-        (b"[" * 100_000, "the answer is no JSON"),
+        (b"<html>Log in</html>", "expected JSON, got another format"),
+        (b"\xff\xfe", "expected JSON, got another format"),
+        (b"[" * 100_000, "expected JSON, got another format"),
         (b"[]", "expected an object, got a list"),
         (b'{"items": {}}', "items: expected a list, got an object"),
         (b'{"items": [1]}', r"items\[0\]: expected an object, got a number"),
@@ -229,14 +231,14 @@ def test_a_refusal_that_is_no_status_is_told_by_its_code(tmp_path: Path) -> None
 
 def test_a_server_that_is_not_reached(tmp_path: Path) -> None:
     client = ClusterClient(Module(kubeconfig(tmp_path, "http://127.0.0.1:1")))
-    with pytest.raises(ApiError, match=r"the API server http://127\.0\.0\.1:1 is not reached: ") as away:
+    with pytest.raises(ApiError, match=r"the API server http://127\.0\.0\.1:1 cannot be reached: ") as away:
         client.version()
     assert (away.value.status, away.value.is_temporary) == (0, True)
 
 
 def test_another_ca_has_no_status_either(cluster: Cluster, tmp_path: Path) -> None:
     client = ClusterClient(Module(kubeconfig(tmp_path, cluster.server)))
-    with pytest.raises(ApiError, match=r"is not reached: .*(?i:certificate)") as away:
+    with pytest.raises(ApiError, match=r"cannot be reached: .*(?i:certificate)") as away:
         client.version()
     assert away.value.status == 0
     assert "\n" not in str(away.value)
