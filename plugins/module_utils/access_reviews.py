@@ -17,7 +17,7 @@ def allowed(cluster: Cluster, attributes: t.Mapping[str, str], **user: t.Any) ->
 
     Args:
         cluster: the cluster.
-        attributes: `resourceAttributes` of a review; empty ones are left out.
+        attributes: `resourceAttributes` of a review; empty values are left out.
         user: `user` and `groups` to check instead of the account that sends the request.
 
     Raises:

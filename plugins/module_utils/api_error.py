@@ -9,7 +9,7 @@ import typing as t
 
 
 class ApiError(Exception):
-    """The API server refused, could not be reached, or sent an unusable response; the text is one line."""
+    """The API server refused a request, could not be reached, or sent an unusable response. The text is one line."""
 
     def __init__(
         self,
@@ -27,7 +27,7 @@ class ApiError(Exception):
         """Messages by reason, from the details of the response."""
         self.retry_after = retry_after
         self.brief = brief or message
-        """Only status and reason, because the server's message may quote the request."""
+        """The status and the reason, without the server's message, which may quote the request."""
 
     @property
     def is_temporary(self) -> bool:

@@ -78,8 +78,8 @@ def problem(value: t.Any, form: Form, where: str = "") -> str:
         return _fields_problem(value, form, where)
     if not isinstance(value, list):
         return _unexpected(where, "a list", value)
-    found = (problem(item, form[0], f"{where}[{index}]") for index, item in enumerate(value))
-    return next(filter(None, found), "")
+    problems = (problem(item, form[0], f"{where}[{index}]") for index, item in enumerate(value))
+    return next(filter(None, problems), "")
 
 
 def _fields_problem(value: t.Any, form: t.Mapping[str, t.Any], where: str) -> str:
@@ -90,9 +90,9 @@ def _fields_problem(value: t.Any, form: t.Mapping[str, t.Any], where: str) -> st
         item = value.get(name)
         if item is None and not field.endswith("!"):
             continue
-        found = problem(item, form[field], f"{where}.{name}" if where else name)
-        if found:
-            return found
+        difference = problem(item, form[field], f"{where}.{name}" if where else name)
+        if difference:
+            return difference
     return ""
 
 

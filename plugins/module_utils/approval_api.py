@@ -72,7 +72,7 @@ class ApprovalApi(NodeApi):
             Whether anything changed.
 
         Raises:
-            ValueError: a binding of that name refers to another role.
+            ValueError: a binding of the same name refers to another role.
         """
         role = (f"{_RBAC}/namespaces", bootstrap_tokens.NAMESPACE, "roles", "kube-proxy")
         kube_proxy = self._cluster.lookup(*role, form=ANYTHING) is not None
@@ -82,15 +82,15 @@ class ApprovalApi(NodeApi):
     def _ensure(self, expected: t.Mapping[str, t.Any]) -> bool:
         name, namespace = expected["metadata"]["name"], expected["metadata"].get("namespace")
         place = (f"{_RBAC}/namespaces", namespace, "rolebindings") if namespace else (f"{_RBAC}/clusterrolebindings",)
-        found = self._cluster.lookup(*place, name, form=BINDING)
-        if found is None:
+        existing = self._cluster.lookup(*place, name, form=BINDING)
+        if existing is None:
             try:
                 self._cluster.ask("POST", *place, body=expected)
             except ApiError as error:
                 if error.status != 409:  # another run has created it in the meantime
                     raise
             return True
-        subjects = bootstrap_tokens.changed_subjects(found, expected)
+        subjects = bootstrap_tokens.changed_subjects(existing, expected)
         if subjects is not None:
             self._cluster.ask("PATCH", *place, name, body={"subjects": subjects})
         return subjects is not None

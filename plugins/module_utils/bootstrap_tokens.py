@@ -25,12 +25,12 @@ ROLES = ("kubeadm:nodes-kubeadm-config", "kubeadm:kubelet-config")
 
 
 def new_token() -> str:
-    """A token, `ID.SECRET`."""
+    """Return a new random token, `ID.SECRET`."""
     return ".".join("".join(secrets.choice(_ALPHABET) for dummy in range(length)) for length in (6, 16))
 
 
 def secret_name(token_id: str) -> str:
-    """Name of the token's Secret."""
+    """Return the name of a token's Secret."""
     return f"bootstrap-token-{token_id}"
 
 
@@ -39,9 +39,9 @@ def secret(token: str, expires: str, description: str, group: str) -> dict[str, 
 
     Args:
         token: `ID.SECRET`.
-        expires: when the cluster deletes it (UTC, ISO 8601).
-        description: for `kubeadm token list`.
-        group: the group of a client that logs in with it, in addition to `system:bootstrappers`.
+        expires: when the cluster deletes the token (UTC, ISO 8601).
+        description: text that `kubeadm token list` shows.
+        group: the group of a client that logs in with the token, in addition to `system:bootstrappers`.
     """
     token_id, dummy, token_secret = token.partition(".")
     return {
@@ -64,8 +64,8 @@ def secret(token: str, expires: str, description: str, group: str) -> dict[str, 
 def bindings(*, kube_proxy: bool) -> list[dict[str, t.Any]]:
     """Return the bindings that GROUP needs for `kubeadm join`.
 
-    They are the bindings that kubeadm gives its own group, except the one for automatic approval. The roles are those
-    of kubernetes/kubernetes, cmd/kubeadm/app/phases/bootstraptoken/node/tlsbootstrap.go, phases/uploadconfig and
+    They are the bindings that kubeadm gives its own group, except the one for automatic approval. The roles come from
+    kubernetes/kubernetes, cmd/kubeadm/app/phases/bootstraptoken/node/tlsbootstrap.go, phases/uploadconfig and
     phases/kubelet/config.go.
 
     Args:
@@ -91,20 +91,20 @@ def _binding(kind: str, role: str, metadata: t.Mapping[str, str]) -> dict[str, t
     }
 
 
-def changed_subjects(found: t.Mapping[str, t.Any], expected: t.Mapping[str, t.Any]) -> list[t.Any] | None:
+def changed_subjects(existing: t.Mapping[str, t.Any], expected: t.Mapping[str, t.Any]) -> list[t.Any] | None:
     """Return the subjects that a binding must get, or None if it has them all.
 
     Args:
-        found: the binding as the API returned it.
+        existing: the binding as the API returned it.
         expected: the expected binding, one of `bindings`.
 
     Raises:
         ValueError: the binding refers to another role, which cannot be changed.
     """
-    role, other = expected["roleRef"]["name"], (found.get("roleRef") or {}).get("name")
+    role, other = expected["roleRef"]["name"], (existing.get("roleRef") or {}).get("name")
     if role != other:
         name = expected["metadata"]["name"]
         raise ValueError(f"{expected['kind']} {name}: expected the role {role}, got {other}. Delete the binding")
-    subjects = [dict(one) for one in found.get("subjects") or ()]
+    subjects = [dict(one) for one in existing.get("subjects") or ()]
     missing = [one for one in expected["subjects"] if one not in subjects]
     return [*subjects, *missing] if missing else None

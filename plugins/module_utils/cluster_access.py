@@ -65,10 +65,12 @@ NEEDS: t.Mapping[str, tuple[RequiredAccess, ...]] = {
         RequiredAccess(
             "find the nodes' certificate requests", ("get", "list"), "certificatesigningrequests", group=CERTIFICATES
         ),
-        RequiredAccess("approve them", ("update",), "certificatesigningrequests/approval", group=CERTIFICATES),
-        RequiredAccess("approve them", ("approve",), "signers", group=CERTIFICATES, name=SIGNER),
         RequiredAccess(
-            "check whether the cluster itself approves them",
+            "approve certificate requests", ("update",), "certificatesigningrequests/approval", group=CERTIFICATES
+        ),
+        RequiredAccess("approve certificate requests", ("approve",), "signers", group=CERTIFICATES, name=SIGNER),
+        RequiredAccess(
+            "check whether the cluster itself approves certificate requests",
             ("create",),
             "subjectaccessreviews",
             group=AUTHORIZATION,
@@ -149,8 +151,8 @@ def require_access(module: AnsibleModule, cluster: Cluster, purposes: t.Iterable
     if denied:
         lines = "\n".join(f"- {line}" for line in denied)
         module.fail_json(
-            msg=f"{cluster.account} may not do all that this run needs in the cluster at {cluster.server}. "
-            f"Allow it to:\n{lines}",
+            msg=f"{cluster.account} lacks permissions that this run needs in the cluster at {cluster.server}. "
+            f"Grant these permissions:\n{lines}",
             missing_access=denied,
         )
 
@@ -163,15 +165,15 @@ def missing(cluster: Cluster, purposes: t.Iterable[str]) -> list[str]:
         purposes: keys of NEEDS.
     """
     results: dict[tuple[str, ...], bool] = {}
-    found: dict[str, list[str]] = {}
+    denied: dict[str, list[str]] = {}
     for need in dict.fromkeys(need for purpose in purposes for need in NEEDS[purpose]):
         for verb in need.verbs:
             key = (verb, *need[2:])
             if key not in results:
                 results[key] = allowed(cluster, need, verb)
             if not results[key]:
-                found.setdefault(describe(need), []).append(verb)
-    return [f"{', '.join(dict.fromkeys(verbs))} {what}" for what, verbs in found.items()]
+                denied.setdefault(describe(need), []).append(verb)
+    return [f"{', '.join(dict.fromkeys(verbs))} {what}" for what, verbs in denied.items()]
 
 
 def describe(need: RequiredAccess) -> str:
@@ -183,7 +185,7 @@ def describe(need: RequiredAccess) -> str:
 
 
 def allowed(cluster: Cluster, need: RequiredAccess, verb: str) -> bool:
-    """Return whether the user is allowed to do one thing."""
+    """Return whether the account has one verb of a permission."""
     resource, dummy, subresource = need.resource.partition("/")
     place = {"group": need.group, "resource": resource, "subresource": subresource, "namespace": need.namespace}
     name = need.name if verb != "create" else ""

@@ -4,8 +4,8 @@
 
 The argument spec and its documentation fragment are kubernetes.core's own. An option that is not set comes from
 `K8S_AUTH_…` in the environment. As in kubernetes.core, `host` with a token, a user name and password, or a client
-certificate needs no kubeconfig. Otherwise `kubeconfig` or `context` choose one; without them it is the service account
-of the pod that this runs in, or `~/.kube/config`. Options override what the kubeconfig says.
+certificate needs no kubeconfig. Otherwise `kubeconfig` or `context` select a kubeconfig. Without these two options, the
+module uses the service account of the pod in which it runs, or `~/.kube/config`. Options override the kubeconfig.
 
 kubernetes.core's client is not used. `k8s.client.get_api_client`, its only public function for this, sends requests
 for the version and the APIs of the server before the first request of ours, and writes the result into the temporary
@@ -42,7 +42,7 @@ Options = t.Mapping[str, t.Any]
 
 
 class AuthError(Exception):
-    """An option cannot be used; the text says which one, what was expected, and what it is."""
+    """An option cannot be used. The text names the option, the expected value and the actual value."""
 
 
 class RepeatedHeader(str):
@@ -87,7 +87,7 @@ def needs_kubeconfig(options: Options) -> bool:
 def configure(options: Options) -> t.Any:
     """Return the configuration (`kubernetes.client.Configuration`) that follows from the options.
 
-    Nothing is kept for the process, so other clients are not affected.
+    The defaults of the Python client do not change, so other clients in this process are not affected.
 
     Args:
         options: result of `read_options`.
@@ -119,8 +119,8 @@ def configure(options: Options) -> t.Any:
 def headers(options: Options) -> dict[str, str]:
     """Return the headers of every request: those that impersonate (kubernetes.io: User impersonation)."""
     user, groups = str(options.get("impersonate_user") or ""), options.get("impersonate_groups") or ()
-    found: dict[str, str] = {"Impersonate-User": user} if user else {}
-    return {**found, **{RepeatedHeader("Impersonate-Group"): group for group in groups}}
+    user_header: dict[str, str] = {"Impersonate-User": user} if user else {}
+    return {**user_header, **{RepeatedHeader("Impersonate-Group"): group for group in groups}}
 
 
 def account(options: Options) -> str:
@@ -222,7 +222,7 @@ def _load(options: Options, configuration: t.Any) -> None:
     except (config.ConfigException, OSError) as error:
         raise AuthError(f"kubeconfig {shown} cannot be used: {to_native(error)}") from error
     except (yaml.YAMLError, AttributeError, KeyError, TypeError, ValueError) as error:
-        # Their texts may quote the content.
+        # The texts of these errors may quote the kubeconfig.
         text = f"kubeconfig {shown} cannot be used: expected a kubeconfig in YAML or JSON ({type(error).__name__})"
         raise AuthError(text) from None
 

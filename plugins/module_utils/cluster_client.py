@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The Kubernetes API as plain JSON, for the modules that run on the controller.
 
-The official Python client sends the requests. Its typed models are not used, because importing them costs time, nor
-is kubernetes.core's client, see `cluster_auth`.
+The official Python client sends the requests. Its typed models are not used, because importing them takes time.
+`cluster_auth` explains why kubernetes.core's client is not used.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ class Cluster:
             raise
 
     def version(self) -> str:
-        """The API server's version, such as `v1.37.1`."""
+        """Return the API server's version, such as `v1.37.1`."""
         return str(self.ask("GET", "version", form=VERSION)["gitVersion"])
 
     @contextlib.contextmanager
@@ -165,7 +165,7 @@ class Cluster:
         try:
             yield
         except ApiError as error:
-            self._module.fail_json(msg=f"the API server {self.server} did not answer as needed: {error.brief}")
+            self._module.fail_json(msg=f"a request to the API server {self.server} failed: {error.brief}")
 
     def _not_reached(self, why: str) -> ApiError:
         settings = self.configuration
@@ -175,15 +175,15 @@ class Cluster:
 
     def _read(self, answer: str | bytes, form: Form, method: str, path: t.Sequence[str]) -> Object:
         try:
-            found = json.loads(answer)
-            why = problem(found, form)
+            parsed = json.loads(answer)
+            why = problem(parsed, form)
         except (RecursionError, ValueError):
             why = "expected JSON, got another format"
         if why:
-            text = f"its answer to {method} {_join(path)} cannot be used: {why}"
-            # Not an HTTP status, and a retry would not help.
+            text = f"the response to {method} {_join(path)} cannot be used: {why}"
+            # The server did not send this status. It says that a retry would not help.
             raise ApiError(f"the API server {self.server}: {text}", 400, brief=text)
-        return t.cast("Object", found)
+        return t.cast("Object", parsed)
 
 
 def _discover_nothing(client: object, cache_file: object) -> None:
@@ -191,7 +191,7 @@ def _discover_nothing(client: object, cache_file: object) -> None:
 
 
 def _cause(error: HTTPError) -> str:
-    """Return why a request failed; of a proxy that refused, only what it answered."""
+    """Return why a request failed. If a proxy refused the request, return only the proxy's response."""
     if isinstance(error, MaxRetryError) and isinstance(error.reason, ProxyError):
         return f"{error.reason.original_error}"
     return f"{type(error).__name__}: {error}"

@@ -13,7 +13,7 @@ from .cordon import read_cordon
 
 FLANNEL = "kube-flannel-cfg"
 FLANNEL_NAMESPACES = ("kube-flannel", "kube-system")
-"""Namespaces in which the manifests of flannel and kubespray, also old ones, create the ConfigMap."""
+"""Namespaces in which old and new manifests of flannel and kubespray create the ConfigMap."""
 RUNTIME_LABEL = "winkube.node/container-runtime"
 REVISION_LABEL = "winkube.node/revision"
 NETWORK_PODS = (("kube-flannel", "app=flannel-windows"), ("kube-system", "k8s-app=kube-proxy-windows"))
@@ -41,40 +41,40 @@ def describe_node(node: t.Mapping[str, t.Any], pods: t.Mapping[str, list[dict[st
 
 def network_pods(cluster: Cluster) -> dict[str, list[dict[str, str]]]:
     """Return the pods that run the network of Windows nodes, by node."""
-    found: dict[str, list[dict[str, str]]] = {}
+    pods_by_node: dict[str, list[dict[str, str]]] = {}
     for namespace, labels in NETWORK_PODS:
         path = ("api/v1/namespaces", namespace, "pods")
         for pod in cluster.items(*path, form=POD, query={"labelSelector": labels}):
             revision = (pod["metadata"].get("labels") or {}).get(REVISION_LABEL, "")
             about = {"namespace": namespace, "name": pod["metadata"]["name"], "revision": revision}
-            found.setdefault(pod["spec"].get("nodeName") or "", []).append(about)
-    return found
+            pods_by_node.setdefault(pod["spec"].get("nodeName") or "", []).append(about)
+    return pods_by_node
 
 
 def unbound_daemon_sets(cluster: Cluster) -> list[dict[str, str]]:
     """Return the DaemonSets whose pods run on nodes of any operating system."""
-    found = []
+    unbound = []
     for item in cluster.items("apis/apps/v1/daemonsets", form=DAEMON_SET):
         spec = item["spec"]["template"]["spec"]
         constraints = f"{spec.get('nodeSelector')} {(spec.get('affinity') or {}).get('nodeAffinity')}"
         if "kubernetes.io/os" not in constraints:
-            found.append({"namespace": item["metadata"]["namespace"], "name": item["metadata"]["name"]})
-    return found
+            unbound.append({"namespace": item["metadata"]["namespace"], "name": item["metadata"]["name"]})
+    return unbound
 
 
 def config_map(cluster: Cluster, namespace: str, name: str) -> dict[str, str] | None:
     """Return the data of a ConfigMap, or None if it does not exist."""
-    found = cluster.lookup("api/v1/namespaces", namespace, "configmaps", name, form=CONFIG_MAP)
-    return found if found is None else found.get("data") or {}
+    existing = cluster.lookup("api/v1/namespaces", namespace, "configmaps", name, form=CONFIG_MAP)
+    return existing if existing is None else existing.get("data") or {}
 
 
 def flannel(cluster: Cluster) -> dict[str, t.Any]:
     """Return the configuration of flannel on the Linux nodes; empty if the cluster has no such ConfigMap."""
     for namespace in FLANNEL_NAMESPACES:
-        found = config_map(cluster, namespace, FLANNEL)
-        if found is not None:
+        data = config_map(cluster, namespace, FLANNEL)
+        if data is not None:
             try:
-                conf = json.loads(found.get("net-conf.json") or "")
+                conf = json.loads(data.get("net-conf.json") or "")
             except ValueError:
                 conf = None
             return {"config_map": f"{namespace}/{FLANNEL}", "net_conf": conf if isinstance(conf, dict) else {}}

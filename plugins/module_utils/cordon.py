@@ -26,7 +26,7 @@ class CordonMark(t.NamedTuple):
     """The time on the controller's clock (UTC, ISO 8601)."""
 
     def to_text(self) -> str:
-        """The annotation's value."""
+        """Return the annotation's value."""
         return json.dumps(self._asdict(), separators=(",", ":"))
 
     def __str__(self) -> str:
@@ -45,7 +45,7 @@ class Cordon(t.NamedTuple):
 
 
 def read_cordon(node: t.Mapping[str, t.Any]) -> Cordon:
-    """Read a node. An annotation that cannot be parsed counts as that of another owner."""
+    """Return whether a node is cordoned. An annotation that cannot be parsed counts as that of another owner."""
     text = (node["metadata"].get("annotations") or {}).get(ANNOTATION)
     unschedulable = bool((node.get("spec") or {}).get("unschedulable"))
     if text is None:
@@ -77,6 +77,6 @@ def uncordon_patch(node: t.Mapping[str, t.Any], owner: str) -> dict[str, t.Any] 
 
 
 def _patch(node: t.Mapping[str, t.Any], annotation: str | None, unschedulable: bool | None) -> dict[str, t.Any]:
-    # With the resource version that was read, so that a newer cordon of another owner is not lifted.
+    # The patch names the resource version that was read, so that it does not lift a newer cordon of another owner.
     metadata = {"resourceVersion": node["metadata"]["resourceVersion"], "annotations": {ANNOTATION: annotation}}
     return {"metadata": metadata, "spec": {"unschedulable": unschedulable}}

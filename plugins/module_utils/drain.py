@@ -91,7 +91,7 @@ class NodeDrain:
         return bool(self.result["status"])
 
     def step(self, now: float) -> None:
-        """Take one step: cordon the node first, and from then on evict the pods that can be evicted now.
+        """Take one step: the first step cordons the node, and later steps evict the pods that can be evicted.
 
         Args:
             now: time of a monotonic clock, in seconds.
@@ -149,7 +149,7 @@ class NodeDrain:
         for attempt in range(CONFLICTS):
             patch = cordon_patch(node, self._options.mark)
             if patch is None:
-                # Another client cordoned it in the meantime and will lift its cordon.
+                # Another client has cordoned the node in the meantime, and will lift its cordon.
                 return
             try:
                 self._api.patch_node(self.name, patch)
@@ -163,30 +163,32 @@ class NodeDrain:
 
     def _sort(self, pods: list[Pod]) -> SortedPods:
         options = self._options
-        found = sort_pods(pods, force=options.force, delete_emptydir_data=options.delete_emptydir_data)
-        self.result["ignored"] = found.ignored
-        if found.refused:
-            text = "; ".join(f"pod {name}: {why}" for name, why in found.refused.items())
+        sorted_pods = sort_pods(pods, force=options.force, delete_emptydir_data=options.delete_emptydir_data)
+        self.result["ignored"] = sorted_pods.ignored
+        if sorted_pods.refused:
+            text = "; ".join(f"pod {name}: {why}" for name, why in sorted_pods.refused.items())
             self._end("refused", f"nothing was evicted: {text}" if not self.result["evicted"] else text)
-        return found
+        return sorted_pods
 
     def _evict(self, now: float) -> None:
-        found = self._sort(self._api.pods(self.name))
+        sorted_pods = self._sort(self._api.pods(self.name))
         if self.done:
             return
-        self._left = found.evict
-        names = {pod_name(pod) for pod in found.evict}
+        self._left = sorted_pods.evict
+        names = {pod_name(pod) for pod in sorted_pods.evict}
         self._blocked = {name: why for name, why in self._blocked.items() if name in names}
-        if not found.evict:
+        if not sorted_pods.evict:
             self._end("drained")
             return
-        if not self._ready and all(is_being_deleted(pod) for pod in found.evict):
-            # Only the kubelet could stop them, and it does not respond. Repairing it may be the purpose of the run.
-            abandoned = {pod_name(pod): "its deletion was requested, but the node is not Ready" for pod in found.evict}
-            self.result["ignored"] = {**found.ignored, **abandoned}
+        if not self._ready and all(is_being_deleted(pod) for pod in sorted_pods.evict):
+            # Only the kubelet could stop these pods, and it does not respond. The run may be meant to repair the node.
+            abandoned = {
+                pod_name(pod): "its deletion was requested, but the node is not Ready" for pod in sorted_pods.evict
+            }
+            self.result["ignored"] = {**sorted_pods.ignored, **abandoned}
             self._end("drained")
             return
-        for pod in found.evict:
+        for pod in sorted_pods.evict:
             name = pod_name(pod)
             if not is_being_deleted(pod) and now >= self._due.get(name, 0.0):
                 self._evict_one(pod, name, now)
@@ -214,7 +216,7 @@ class NodeDrain:
             self.result["evicted"].append(name)
 
     def _budgets(self, pod: Pod) -> list[str]:
-        """Return the names of a pod's budgets; none if they may not be read, since the server's message names them."""
+        """Return the names of a pod's budgets. Without permission to read them, return none: the server names one."""
         try:
             return covering(self._api.budgets(pod["metadata"]["namespace"]), pod)
         except ApiError:

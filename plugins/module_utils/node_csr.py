@@ -30,7 +30,7 @@ USERNAME = "system:bootstrap:"
 """The prefix of a token's id in the user name (kubernetes.io: Authenticating with Bootstrap Tokens)."""
 _USAGES = (
     frozenset({"client auth", "digital signature"}),
-    # Only kubelets with RSA keys ask for it.
+    # Only kubelets with RSA keys request "key encipherment".
     frozenset({"client auth", "digital signature", "key encipherment"}),
 )
 
@@ -54,7 +54,7 @@ class Subject(t.NamedTuple):
     key: bytes
     """Public key (DER) of a request for the expected name, to tell keys apart; empty for other requests."""
     problems: tuple[str, ...]
-    """How it differs from the request of a kubelet with the expected name; empty if it does not."""
+    """How the request differs from that of a kubelet with the expected name; empty if there is no difference."""
 
 
 def decide(
@@ -72,7 +72,7 @@ def decide(
     """
     nodes = {USERNAME + token_id: node for node, token_id in expected.items()}
     if len(nodes) != len(expected):
-        raise ValueError("a bootstrap token is for one node")
+        raise ValueError("token_ids: expected a different token for each node, got the same token for two nodes")
     own = [(nodes[user], request) for request in requests if (user := _spec(request).get("username")) in nodes]
     asked = [(node, request, read(request, node)) for node, request in own]
     keys: dict[str, set[bytes]] = {}
@@ -129,8 +129,8 @@ def _content_problems(parsed: x509.CertificateSigningRequest, node: str) -> t.It
 def _judge(node: str, request: Request, subject: Subject, keys: int, ready: t.Collection[str]) -> RequestDecision:
     name = str(request["metadata"]["name"])
     if keys > 1:
-        why = f"{keys} different keys asked for a certificate of {node} with the token that this run made for it"
-        return RequestDecision(name, node, "refuse", f"{why}; none of them is approved")
+        why = f"requests with {keys} different keys used the token that this run created for {node}"
+        return RequestDecision(name, node, "refuse", f"{why}; none of these requests is approved")
     if subject.problems:
         return RequestDecision(name, node, "refuse", f"request {name}: {'; '.join(subject.problems)}")
     conditions = _conditions(request)
@@ -141,7 +141,7 @@ def _judge(node: str, request: Request, subject: Subject, keys: int, ready: t.Co
     if "Approved" in conditions:
         return RequestDecision(name, node, "approved")
     if node in ready:
-        return RequestDecision(name, node, "refuse", f"the cluster has {node} as a Ready node; delete the node first")
+        return RequestDecision(name, node, "refuse", f"the cluster already has a Ready node {node}; delete it first")
     return RequestDecision(name, node, "approve")
 
 
@@ -155,7 +155,7 @@ def approval(request: Request, message: str, now: str) -> dict[str, t.Any]:
 
     Args:
         request: the request as the API returns it.
-        message: who approved it and why.
+        message: who approved the request, and why.
         now: the time (UTC, ISO 8601).
     """
     status = dict(request.get("status") or {})

@@ -115,12 +115,12 @@ def host_process_sets(pods: t.Iterable[Pod]) -> dict[str, list[Pod]]:
 
     Pods that are being deleted are left out.
     """
-    found: dict[str, list[Pod]] = {}
+    sets: dict[str, list[Pod]] = {}
     for pod in pods:
         owner = controller(pod)
         if owner.get("kind") == "DaemonSet" and not is_being_deleted(pod) and _is_host_process(pod):
-            found.setdefault(f"{pod['metadata']['namespace']}/{owner['name']}", []).append(pod)
-    return found
+            sets.setdefault(f"{pod['metadata']['namespace']}/{owner['name']}", []).append(pod)
+    return sets
 
 
 def container_ids(pods: t.Iterable[Pod]) -> list[str]:
@@ -134,14 +134,14 @@ def host_process_missing(pods: t.Iterable[Pod], before: t.Mapping[str, t.Collect
 
     Args:
         pods: all pods of the node.
-        before: container ids by DaemonSet from before the reboot: until the kubelet reports, the cluster still shows
-            those as running.
+        before: container ids by DaemonSet from before the reboot. Until the kubelet reports, the cluster still shows
+            these containers as running.
 
     Returns:
         Messages; none if the pod of every DaemonSet is Ready.
     """
     sets = host_process_sets(pods)
-    missing = [f"DaemonSet {name} has no pod on it" for name in sorted(set(before) - set(sets))]
+    missing = [f"DaemonSet {name} has no pod on this node" for name in sorted(set(before) - set(sets))]
     for name, members in sorted(sets.items()):
         if set(container_ids(members)) & set(before.get(name, ())):
             missing.append(f"the kubelet has not reported DaemonSet {name} since the reboot")

@@ -18,13 +18,13 @@ _REPLACEMENT = "\ufffd"
 
 
 def printable(text: str) -> str:
-    r"""Return a text with everything but line ends, tabs and printable characters made visible.
+    r"""Return a text in which all characters are printable, except for line ends and tabs.
 
     >>> printable("boom \x1b[2J")
     'boom \\x1b[2J'
 
     Args:
-        text: any text; a safe one is returned unchanged, so a second call changes nothing.
+        text: any text. A safe text is returned unchanged, so a second call changes nothing.
 
     Returns:
         The text with control characters as ``\xNN`` and other characters that cannot be shown as U+FFFD.
@@ -32,12 +32,12 @@ def printable(text: str) -> str:
     return _SUSPECT.sub(_visible, text)
 
 
-def _visible(found: re.Match[str]) -> str:
-    character = found[0]
+def _visible(match: re.Match[str]) -> str:
+    character = match[0]
     if character.isprintable():
         return character
     category = unicodedata.category(character)
     if category == "Cc":
         return f"\\x{ord(character):02x}"
-    # No-break spaces, which are common in French texts.
+    # Category Zs contains no-break spaces, which are common in French texts.
     return " " if category == "Zs" else _REPLACEMENT

@@ -16,7 +16,7 @@ description:
     C(kubeadm join) needs, but not the automatic approval of certificates. So the certificate of each node has to be
     approved, for example by M(winkube.node.node_csr_approval).
   - Runs on the controller or a control plane host, never on a Windows node.
-  - The account of O(kubeconfig) needs what C(docs/rbac.yaml) of this collection grants.
+  - The account of O(kubeconfig) needs the permissions in C(docs/rbac.yaml) of this collection.
 options:
   state:
     description: V(present) creates new tokens. V(absent) deletes the tokens in O(token_ids).
@@ -24,14 +24,16 @@ options:
     choices: [present, absent]
     default: present
   nodes:
-    description: Names of nodes. Each gets its own token in RV(tokens). If it is empty, one token is created, RV(token).
+    description:
+      - Names of nodes. Each node gets its own token in RV(tokens).
+      - If the list is empty, one token is created and returned in RV(token).
     type: list
     elements: str
     default: []
   auto_approved:
     description:
-      - Puts the tokens into kubeadm's own group C(system:bootstrappers:kubeadm:default-node-token) instead. The cluster
-        then immediately approves every certificate that is requested with them, under any node name.
+      - Whether the tokens belong to kubeadm's own group C(system:bootstrappers:kubeadm:default-node-token) instead. The
+        cluster then immediately approves every certificate that is requested with such a token, for any node name.
       - Anyone who reads such a token can become any node of the cluster. Use it only if certificates cannot be approved
         individually.
     type: bool
@@ -201,7 +203,7 @@ def main() -> None:
     try:
         result = (create if module.params["state"] == "present" else delete)(module, ApprovalApi(cluster))
     except (ApiError, ValueError) as error:
-        module.fail_json(msg=f"the API server {cluster.server} did not answer as needed: {error}")
+        module.fail_json(msg=f"the bootstrap tokens of the cluster at {cluster.server} cannot be changed: {error}")
     module.exit_json(**result)
 
 

@@ -94,7 +94,7 @@ flannel:
       description: Namespace and name of the ConfigMap.
       type: str
     net_conf:
-      description: Its C(net-conf.json), or empty if that cannot be parsed.
+      description: The ConfigMap's C(net-conf.json), or empty if it cannot be parsed.
       type: dict
 cluster_name:
   description: Name of the cluster in kubeadm's configuration.
@@ -119,17 +119,17 @@ cluster_dns:
   returned: always
 unbound_daemon_sets:
   description:
-    - DaemonSets that select no operating system, neither by node selector nor by affinity. The pods of those for Linux
-      would be scheduled on Windows nodes too, and never start there.
+    - DaemonSets that select no operating system, neither by node selector nor by affinity. If they are for Linux, their
+      pods would be scheduled on Windows nodes, too, and never start there.
   type: list
   elements: dict
   returned: always
   contains:
     namespace:
-      description: Its namespace.
+      description: The DaemonSet's namespace.
       type: str
     name:
-      description: Its name.
+      description: The DaemonSet's name.
       type: str
 nodes:
   description: The cluster's nodes by name.
@@ -153,32 +153,33 @@ nodes:
       type: bool
     cordon_owner:
       description:
-        - The owner for whom M(winkube.node.nodes_drain) cordoned it (O(winkube.node.nodes_drain#module:owner)). Empty
-          if it is not cordoned, or was cordoned in another way.
+        - The owner for whom M(winkube.node.nodes_drain) cordoned the node
+          (O(winkube.node.nodes_drain#module:owner)). Empty if the node is not cordoned, or was cordoned in another way.
       type: str
     addresses:
-      description: All addresses and names that its kubelet reported.
+      description: All addresses and names that the node's kubelet reported.
       type: list
       elements: str
     internal_ip:
       description: The node's first internal address, or empty if its kubelet has not reported one yet.
       type: str
     runtime_label:
-      description: Its label C(winkube.node/container-runtime), which keeps HostProcess DaemonSets away from Docker.
+      description:
+        - The node's label C(winkube.node/container-runtime), which keeps HostProcess DaemonSets away from Docker.
       type: str
     network_pods:
-      description: Its pods of the role cni's DaemonSets, if O(purposes) contains V(read).
+      description: The node's pods of the role cni's DaemonSets, if O(purposes) contains V(read).
       type: list
       elements: dict
       contains:
         namespace:
-          description: Its namespace.
+          description: The pod's namespace.
           type: str
         name:
-          description: Its name.
+          description: The pod's name.
           type: str
         revision:
-          description: Its label C(winkube.node/revision), which identifies its template and configuration.
+          description: The pod's label C(winkube.node/revision), which identifies its template and configuration.
           type: str
 """
 
@@ -239,27 +240,27 @@ def check_ca(module: AnsibleModule, cluster: Cluster, certificates: bytes) -> No
     if not keys(certificates) <= keys(Path(settings.ssl_ca_cert).read_bytes()):
         module.fail_json(
             msg="the ConfigMap kube-public/cluster-info: expected the CA of the kubeconfig, got another one. Nodes "
-            "would trust anyone who has its key. Find out who changed it. If the API server is only reached through "
-            "a proxy with a certificate of another CA, set node_join_verify_ca: false (verify_ca: false)"
+            "would trust anyone who has its key. Find out who changed the ConfigMap. If the API server is only reached "
+            "through a proxy with a certificate of another CA, set node_join_verify_ca: false (verify_ca: false)"
         )
 
 
 def node_version(version: str) -> str:
     """Return the upstream release of a version with a vendor's suffix: `v1.34.4+k3s1`, `v1.34.4-eks-1a2b3c`."""
-    found = RELEASE.match(version)
-    return found[1] if found else ""
+    match = RELEASE.match(version)
+    return match[1] if match else ""
 
 
 def document(module: AnsibleModule, cluster: Cluster, place: str, key: str, form: Form) -> dict[str, t.Any]:
     """Return a YAML document in a ConfigMap (NAMESPACE/NAME); empty if the ConfigMap does not exist."""
     try:
-        found = yaml_load((config_map(cluster, *place.split("/")) or {}).get(key) or "") or {}
-        why = problem(found, form) if found else ""
+        parsed = yaml_load((config_map(cluster, *place.split("/")) or {}).get(key) or "") or {}
+        why = problem(parsed, form) if parsed else ""
     except yaml.YAMLError:
         why = "expected YAML"
     if why:
         module.fail_json(msg=f"the ConfigMap {place} of the cluster at {cluster.server} cannot be used: {key}: {why}")
-    return found
+    return parsed
 
 
 def control_plane(module: AnsibleModule, cluster: Cluster) -> dict[str, str]:
@@ -325,8 +326,8 @@ def main() -> None:
             module.fail_json(msg=missing_required_lib(library), exception=error)
     cluster = Cluster(module)
     with cluster.needed():
-        found = read(module, cluster)
-    module.exit_json(changed=False, **found)
+        facts = read(module, cluster)
+    module.exit_json(changed=False, **facts)
 
 
 if __name__ == "__main__":

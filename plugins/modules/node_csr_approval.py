@@ -20,7 +20,7 @@ description:
     registered, when another client has deleted the tokens, or after O(timeout).
   - Nodes wait for the approval while they join, so run it at the same time, with C(async).
   - Runs on the controller or a control plane host, never on a Windows node.
-  - The account of O(kubeconfig) needs what C(docs/rbac.yaml) of this collection grants.
+  - The account of O(kubeconfig) needs the permissions in C(docs/rbac.yaml) of this collection.
 options:
   token_ids:
     description: IDs of the tokens by the names of the nodes that they were created for.
@@ -89,7 +89,7 @@ POLL_SECONDS = 1.0
 
 
 def mark(node: t.Mapping[str, t.Any] | None) -> tuple[str, str]:
-    """The parts of a Node object that change when its kubelet registers or reports: its uid and the last heartbeat."""
+    """Return the uid and the last heartbeat of a Node object, which change when its kubelet registers or reports."""
     if node is None:
         return ("", "")
     beats = (str(one.get("lastHeartbeatTime")) for one in conditions(node) if one.get("type") == "Ready")
@@ -156,7 +156,7 @@ class Approver:
         try:
             self._api.approve(request)
         except ApiError as error:
-            # Another client changed or deleted it in the meantime. The next poll reads it again.
+            # Another client changed or deleted the request in the meantime. The next poll reads all requests again.
             if error.status not in (404, 409):
                 raise
 
@@ -174,15 +174,15 @@ class Approver:
 
     def result(self) -> dict[str, t.Any]:
         """Return the module's result."""
-        found = {"approved": self.approved, "registered": self.registered, "refused": self.refused}
-        return {"changed": bool(self.approved), **found}
+        outcome = {"approved": self.approved, "registered": self.registered, "refused": self.refused}
+        return {"changed": bool(self.approved), **outcome}
 
 
 def wait(approver: Approver, timeout: float, clock: t.Callable[[], float], sleep: t.Callable[[float], None]) -> None:
     """Poll until there is nothing to wait for, or the time is up.
 
     Raises:
-        ApiError: the cluster refused, or was not reached at the end.
+        ApiError: the cluster refused a request, or could not be reached when the time was up.
     """
     end = clock() + timeout
     while True:
@@ -212,7 +212,7 @@ def main() -> None:
         if not module.check_mode:
             wait(approver, module.params["timeout"], time.monotonic, time.sleep)
     except (ApiError, ValueError) as error:
-        message = f"the API server {cluster.server} did not answer as needed: {error}"
+        message = f"certificates of the cluster at {cluster.server} cannot be approved: {error}"
         module.fail_json(msg=message, **approver.result())
     module.exit_json(**approver.result())
 

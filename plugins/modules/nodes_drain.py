@@ -15,11 +15,11 @@ description:
   - It works like C(kubectl drain --ignore-daemonsets). Pods of DaemonSets and static pods stay. A pod without a
     controller or with an C(emptyDir) volume is evicted only if O(force) or O(delete_emptydir_data) allow it. Otherwise
     the drain is refused. The node is not cordoned, and nothing is evicted.
-  - A node that it cordons gets the annotation C(winkube.node/cordoned) with the owner, the machine on which the task
-    ran, and the time. M(winkube.node.nodes_uncordon) removes only such cordons. A node that was cordoned before is not
-    annotated.
-  - Pods of a node that is not Ready are evicted too, but the task does not wait for them, since its kubelet does not
-    stop them.
+  - A node that the module cordons gets the annotation C(winkube.node/cordoned) with the owner, the machine on which the
+    task ran, and the time. M(winkube.node.nodes_uncordon) removes only such cordons. A node that was cordoned before is
+    not annotated.
+  - Pods of a node that is not Ready are evicted too, but the task does not wait for them, because the node's kubelet
+    does not stop them.
   - One task drains many nodes at the same time. It runs on the controller or a control plane host, never on a Windows
     node.
   - The account needs permission to change nodes, and to list and evict pods.
@@ -94,19 +94,19 @@ nodes:
           V(timeout) if pods were left at the time limit; V(failed).
       type: str
     msg:
-      description: Why it is not drained, with the names of pods and PodDisruptionBudgets.
+      description: Why the node is not drained, with the names of pods and PodDisruptionBudgets.
       type: str
     changed:
       description: Whether the node or its pods were changed.
       type: bool
     ours:
-      description: Whether it is cordoned for O(owner), by this task or an earlier one.
+      description: Whether the node is cordoned for O(owner), by this task or an earlier one.
       type: bool
     cordoned_before:
-      description: Whether it was cordoned when the task began.
+      description: Whether the node was cordoned when the task began.
       type: bool
     cordoned_by:
-      description: Who cordoned it, or empty if it is not cordoned.
+      description: Who cordoned the node, or empty if it is not cordoned.
       type: str
     evicted:
       description: Pods that were evicted, as C(NAMESPACE/NAME).

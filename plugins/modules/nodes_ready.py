@@ -16,7 +16,7 @@ description:
 options:
   condition:
     description:
-      - V(registered) waits until the cluster has a Node object, and with O(pod_cidr=true) until that has a pod CIDR.
+      - V(registered) waits until the cluster has a Node object, and with O(pod_cidr=true) until it has a pod CIDR.
       - V(ready) also waits for the condition Ready.
     type: str
     choices: [registered, ready]
@@ -79,16 +79,16 @@ nodes:
       description: Whether the cluster has a Node object of this name.
       type: bool
     ready:
-      description: Whether it is Ready.
+      description: Whether the node is Ready.
       type: bool
     pod_cidr:
-      description: Its pod CIDR, or empty if it does not have one yet.
+      description: The node's pod CIDR, or empty if it does not have one yet.
       type: str
     internal_ip:
-      description: Its first internal address, or empty if it does not have one yet.
+      description: The node's first internal address, or empty if it does not have one yet.
       type: str
     reason:
-      description: Why it is not Ready, as the kubelet reported it.
+      description: Why the node is not Ready, as its kubelet reported it.
       type: str
 waiting:
   description: Names of the nodes that did not reach the state.
@@ -154,11 +154,11 @@ def describe_nodes(params: t.Mapping[str, t.Any], api: NodeApi) -> dict[str, dic
     Raises:
         ApiError: a request to the cluster failed.
     """
-    found = {node["metadata"]["name"]: node for node in api.nodes()}
+    nodes = {node["metadata"]["name"]: node for node in api.nodes()}
     states = {}
     for name in params["nodes"]:
         before = params["before"].get(name) or {}
-        state = describe(found.get(name), before.get("boot_id") or "")
+        state = describe(nodes.get(name), before.get("boot_id") or "")
         if state["ready"] and params["host_process"]:
             missing = host_process_missing(api.pods(name), before.get("host_process") or {})
             state.update(ready=not missing, reason="; ".join(missing))
@@ -176,7 +176,7 @@ def wait(module: AnsibleModule, api: NodeApi) -> dict[str, t.Any]:
         try:
             nodes = describe_nodes(params, api)
         except ApiError as error:
-            # An API server may be unavailable for a while, as in an upgrade. One that never answered is an error.
+            # An API server may be unavailable for a while, as in an upgrade. If it has never answered, give up earlier.
             limit = end if nodes else min(end, begin + FIRST_ANSWER_SECONDS)
             if not error.is_temporary or time.monotonic() >= limit:
                 module.fail_json(msg=str(error), nodes=nodes, waiting=params["nodes"])

@@ -10,7 +10,7 @@ module: nodes_uncordon
 short_description: Uncordon nodes that were cordoned for the same owner
 version_added: "0.1.0"
 description:
-  - Uncordons nodes that M(winkube.node.nodes_drain) cordoned for O(owner), and removes its annotation.
+  - Uncordons nodes that M(winkube.node.nodes_drain) cordoned for O(owner), and removes the annotation.
   - Nodes that were cordoned for another owner, or in another way, stay cordoned.
   - The account needs permission to change nodes.
 options:
@@ -51,13 +51,13 @@ nodes:
   returned: always
   contains:
     changed:
-      description: Whether it was uncordoned.
+      description: Whether the node was uncordoned.
       type: bool
     unschedulable:
-      description: Whether it is cordoned now.
+      description: Whether the node is cordoned now.
       type: bool
     msg:
-      description: Why it could not be uncordoned, or who else cordoned it.
+      description: Why the node could not be uncordoned, or who else cordoned it.
       type: str
     failed:
       description: Whether uncordoning failed.
@@ -90,7 +90,7 @@ def uncordon(api: NodeApi, name: str, owner: str, dry: bool) -> dict[str, t.Any]
     patch = uncordon_patch(node, owner)
     if patch is None:
         who = cordon.mark or "another client"
-        message = f"{name}: it stays cordoned, by {who}" if cordon.unschedulable else ""
+        message = f"{name}: the node stays cordoned by {who}" if cordon.unschedulable else ""
         return {"changed": False, "unschedulable": cordon.unschedulable, "msg": message, "failed": False}
     if not dry:
         api.patch_node(name, patch)

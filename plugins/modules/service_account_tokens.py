@@ -75,8 +75,8 @@ def read(cluster: Cluster, secrets: t.Sequence[str]) -> dict[str, str]:
     tokens = {}
     for secret in secrets:
         namespace, dummy, name = secret.partition("/")
-        found = cluster.lookup("api/v1/namespaces", namespace, "secrets", name, form=SECRET) or {}
-        token = (found.get("data") or {}).get("token")
+        existing = cluster.lookup("api/v1/namespaces", namespace, "secrets", name, form=SECRET) or {}
+        token = (existing.get("data") or {}).get("token")
         if token:
             tokens[secret] = base64.b64decode(token).decode()
     return tokens

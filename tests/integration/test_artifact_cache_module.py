@@ -86,8 +86,8 @@ def test_one_that_fails_leaves_the_others_in_the_table(machine: Machine, server:
         ({"kinds": {"tool": {"url": "http://h/x"}}}, "{version}"),
         ({"limit_rate": "fast"}, "no node was touched: limit_rate: expected bytes per second"),
         ({"parallel": 0}, "no node was touched: parallel: expected"),
-        ({"cache_dir": "C:\\", "prune": True, "artifacts": {}}, "a folder's whole path"),
-        ({"cache_dir": "cache"}, "a folder's whole path"),
+        ({"cache_dir": "C:\\", "prune": True, "artifacts": {}}, "an absolute path"),
+        ({"cache_dir": "cache"}, "an absolute path"),
     ],
 )
 def test_bad_input_is_one_message_and_no_node_is_touched(

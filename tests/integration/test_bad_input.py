@@ -77,7 +77,7 @@ MISTAKES: dict[str, tuple[dict[str, Any], list[str]]] = {
         ["image_cache_container_tags[0]", "'pause:3.10.2'", "registry/repository:tag"],
     ),
     "override": ({"containerd_url": "C:/x.tgz"}, ["container_runtime_containerd_url", "'C:/x.tgz'", "http or https"]),
-    "folder": ({"artifact_cache": "cache"}, ["artifact_cache", "'cache'", "whole path"]),
+    "folder": ({"artifact_cache": "cache"}, ["artifact_cache", "'cache'", "absolute path"]),
     "verify": ({"artifact_verify": "sometimes"}, ["artifact_verify", "'sometimes'", "warn or strict"]),
     # The simulated mirror uses plain HTTP, also for checksums.
     "clear": (

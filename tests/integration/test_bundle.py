@@ -184,7 +184,7 @@ def test_a_new_checksum_file_comes_with_its_file_only(controller: Controller) ->
         ("html", {}, "an HTML page"),
         ("status", {"status": 404}, "HTTP 404"),
         ("status", {"status": 401}, "HTTP 401"),
-        ("status", {"status": 503}, "HTTP 503 Service Unavailable, in 3 attempts"),
+        ("status", {"status": 503}, "HTTP 503 Service Unavailable, after 3 attempts"),
         ("loop", {}, "more than 10 redirects"),
     ],
 )
@@ -288,7 +288,7 @@ def test_files_that_were_changed_are_fetched_again(controller: Controller) -> No
     (controller.bundle / CRICTL).write_bytes(b"something else")
     made = controller.make(resources)
     assert CRICTL in made.fetched
-    assert "it is fetched again" in made.warnings[0]
+    assert "the file is downloaded again" in made.warnings[0]
     assert len(controller.verified().entries) == 3
     # An unsigned index has no meaning.
     index = controller.bundle / "index.json"
@@ -371,7 +371,7 @@ def test_a_run_that_is_killed_between_index_and_signature_goes_on(
         with pytest.raises(Killed):
             controller.make(resources[:2], parallel=1)
     # Other users have no access to it.
-    with pytest.raises(BundleError, match="a signature of the index by bundle_public_key, got another one"):
+    with pytest.raises(BundleError, match=r"by bundle_public_key in index\.json\.sig, got another one"):
         controller.verified()
     asked = controller.requests()
     made = controller.make(resources)

@@ -76,7 +76,7 @@ def test_plan_says_what_it_did_not_compare(site: Site) -> None:
     run = site.run("plan.yml", "--limit", "good").expect(2)
     found = document(site)
     assert found["join_compared"] is False
-    assert "What a node gets from its cluster was not compared: set kubeconfig" in run.output
+    assert "Settings from the cluster were not compared: set kubeconfig" in run.output
     # On a fresh server a difference is not an error, and equal rows are merged.
     assert found["nodes"]["good"]["status"] == "drift"
     count = len(found["nodes"]["good"]["drift"])

@@ -18,10 +18,6 @@ RIDDLES = frozenset(
     "aside found held look looks passing patience pushes room said tell teller told wanted weaving wish words".split()  # noqa: SIM905
 )
 """Names that do not describe anything; `_look` and `Look` count, too."""
-NOT_YET = ("module_utils", "modules", "plugin_utils/node_resources", "plugin_utils/preflight")
-"""Folders whose arguments and local variables may still have such names. Remove each one when its names are changed."""
-NOT_YET_NAMES = frozenset({"module_utils/api_error.py: passing", "plugin_utils/preflight/artifacts.py: _wanted"})
-"""Functions and fields of these folders that are still to be renamed."""
 ANSIBLE = frozenset({"ActionModule", "FilterModule", "LookupModule", "CallbackModule", "ModuleDocFragment"})
 """Names by which Ansible loads plugins."""
 
@@ -77,17 +73,11 @@ def test_every_class_has_its_own_name() -> None:
 
 def test_names_in_python_are_no_riddles() -> None:
     wrong = [f"{path}: {name}" for path, tree in trees() for name in riddles(iter((path.stem, *definitions(tree))))]
-    assert [name for name in wrong if name not in NOT_YET_NAMES] == []
+    assert wrong == []
 
 
 def test_names_of_variables_are_no_riddles() -> None:
-    wrong = [
-        f"{path}: {name}"
-        for path, tree in trees()
-        if not path.as_posix().startswith(tuple(f"{folder}/" for folder in NOT_YET))
-        for name in riddles(variables(tree))
-    ]
-    assert wrong == []
+    assert [f"{path}: {name}" for path, tree in trees() for name in riddles(variables(tree))] == []
 
 
 def test_names_of_options_are_no_riddles() -> None:

@@ -5,8 +5,8 @@
 | function | for | what it removes |
 |---|---|---|
 | `urls.redact_url` | one URL in a message | user, password, query, fragment, and the token of a served bundle |
-| `urls.redact_users` | a value that is otherwise shown as it is, such as before and after | users of URLs, passwords |
-| `texts.redact_value` | any value of a user in a message | the same, queries, and all that `Redaction` removes |
+| `urls.redact_users` | a value that is otherwise shown as it is, such as in a diff | users and passwords of URLs |
+| `texts.redact_value` | any value of a user in a message | users and queries of URLs, all that `Redaction` removes |
 | `texts.Redaction` | logs, and JSON documents about a node | secrets of every known form and name |
 | `names.is_secret_name` | names of settings | nothing: it returns whether the value is a secret |
 
@@ -14,7 +14,8 @@ All of them put `***` in place of a secret, except `redact_url`, which leaves no
 value that is not shown at all. If it is uncertain whether something is a secret, it is removed. Redacting twice gives
 the same text.
 
-It is part of module_utils because ansible-test does not let module_utils import plugin_utils, and both need it.
+The package is part of module_utils, because module_utils and plugin_utils need it, and ansible-test does not let
+module_utils import plugin_utils.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ BLANK = "***"
 HIDDEN = "(hidden)"
 """What is shown in place of a whole value."""
 HIDDEN_CHANGED = "(hidden, changed)"
-"""The same for a value that changes: before and after differ, and neither is shown."""
+"""What is shown in place of a whole value that changes, both before and after the change."""
 
 
 def hidden(reason: str) -> str:

@@ -14,28 +14,29 @@ VALUE_NAMES = frozenset(
 )
 """Keys of the secret itself, in lower case: `{"secret": {"value": …}}`; other keys describe it (secretName)."""
 
-# In lower case.
+# These words match names in lower case.
 _SECRET_WORDS = re.compile(
-    # Not the API's own types, `*v1.Secret: secrets is forbidden`.
+    # `(?<!v1\.)` leaves out the API's own types, as in `*v1.Secret: secrets is forbidden`.
     r"passw(?:or)?d|passphrase|pwd|(?<!v1\.)secret|token|api[_-]?key|access[_-]?key|account[_-]?key|private[_-]?key"
     r"|key-data|certificate-key|credentials?|(?<![a-z])auth(?![\w.-])|(?<![a-z])sig(?![\w.-])"
     r"|(?<![a-z])(?:db|user|admin|root|my|proxy)?pass(?![a-z])"
 )
 _LIKE_SECRET_WORDS = re.compile(r"pass|secret|token|key|credential", re.IGNORECASE)
-# Names that describe a secret but do not contain it: --token-file, tokenTTL, secretName, token-ca-cert-hash; a line of
-# source code in klog's header: token_manager.go:121].
+# These names describe a secret but do not contain it: --token-file, tokenTTL, secretName, token-ca-cert-hash. Files in
+# klog's header look like names, too: token_manager.go:121].
 _HARMLESS = re.compile(
     r"(?i)[\w.-]*(?:files?|paths?|dir|folder|names?|namespaces?|ttl|hash|urls?|types?|versions?|seconds|count"
     r"|expir\w*|requests?|reviews?|controller|mode|provider|helpers?|plugins?|enabled|webhook|kind|\.go)"
 )
 _NOTHING = frozenset({"true", "false", "null", "nil", "<nil>", "", "[]", "{}", BLANK})
 
-# After a secret word: the rest of the name, a closing quote in JSON or in JSON within JSON, and a separator.
+# A secret word is followed by the rest of the name, a closing quote in JSON or in JSON within JSON, and a separator.
 _REST = re.compile(r"[\w.-]{0,40}")
 _SIGN = re.compile(r"""\\{0,7}["']?\]?[ \t]{0,4}(?:=>|[:=])[ \t]{0,4}""")
 _FLAG = re.compile(r"(?:^|\s)--?[\w-]{0,30}\Z")
 _FLAGGED = re.compile(r"[ \t]{1,8}(?!-)")
-# Kubernetes' env in JSON, in YAML, and as Go and protobuf print it; XML; PowerShell's lists.
+# A name and its value are a pair in Kubernetes' env (in JSON, in YAML, and as Go and protobuf print it), in XML, and in
+# PowerShell's lists.
 _PAIRED = re.compile(r"""(?i)\\{0,7}["']?\s{0,40}[,;]?\s{0,40}\\{0,7}["']?val(?:ue)?\\{0,7}["']?\s{0,16}[:=]\s{0,16}""")
 _PAIRED_BEFORE = re.compile(
     r"""(?i)val(?:ue)?\\{0,7}["']?\s{0,16}:\s{0,16}\\{0,7}["']([^"'\\\r\n]{1,500})\\{0,7}["']\s{0,80},\s{0,80}"""
@@ -45,7 +46,7 @@ _BEFORE = 900
 """Maximum distance of a value before its name, in characters."""
 _CLOSING = {
     '"': re.compile(r"""(?<!\\)(\\*)"|[\r\n]"""),
-    # In shells, nothing is escaped inside these quotes.
+    # In shells, nothing is escaped inside single quotes.
     "'": re.compile(r"(?<!\\)(\\*)'|[\r\n]"),
 }
 _OPENING = re.compile(r"""\\{0,7}["']""")
@@ -91,7 +92,7 @@ def may_be_secret(name: str) -> bool:
 
 
 def is_open(text: str) -> bool:
-    """Return whether the value of a name in the last three lines may follow in the next lines."""
+    """Return whether the last three lines contain a secret name, whose value may follow in the next lines."""
     lines = text.splitlines()[-3:]
     return any(_SECRET_WORDS.search(_lower(line)) for line in lines)
 
@@ -123,7 +124,7 @@ def _values(text: str, lower: str, word: re.Match[str]) -> t.Sequence[_Span]:
     """Return where the value of a name is, given the secret word in the name."""
     rest = t.cast("re.Match[str]", _REST.match(text, word.end()))
     end = rest.end()
-    # Check the name before the value: that of a harmless name may be long and contain other names.
+    # Check the name before the value, because the value of a harmless name may be long and contain other names.
     if _REST.match(text, end, end + 1)[0] or _HARMLESS.fullmatch(word[0] + rest[0]):  # type: ignore[index]
         return ()
     if sign := _SIGN.match(text, end):

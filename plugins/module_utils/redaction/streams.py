@@ -13,7 +13,7 @@ LONGEST_LINE = 1024 * 1024
 """Maximum length of a line in bytes. Longer lines are left out, because a secret could be split at any cut."""
 _BLOCK = 1024 * 1024
 _TAIL = 2048
-"""Characters at the end of a block that are checked again: a value may be a few lines below its name."""
+"""Number of characters at the end of a block that are checked for a name whose value may follow a few lines below."""
 _HEAD = 4096
 """Number of bytes that determine the encoding."""
 
@@ -29,7 +29,7 @@ def redact_stream(source: t.BinaryIO, target: t.BinaryIO, redact: t.Callable[[st
         redact: returns whole lines without their secrets.
 
     Returns:
-        Whether it is a text; otherwise nothing is written.
+        Whether the source is a text; otherwise nothing is written.
     """
     head = source.read(min(_HEAD, _BLOCK))
     encoding = _encoding(head)
@@ -72,7 +72,7 @@ def _encoding(head: bytes) -> str | None:
 
 
 def _blocks(source: t.BinaryIO, encoding: str, rest: bytes) -> t.Iterator[str]:
-    """Yield the text in blocks of whole lines; its beginning has been read already."""
+    """Yield the text in blocks of whole lines, beginning with `rest`, which has been read already."""
     newline = "\n".encode(encoding)
     while data := source.read(_BLOCK):
         data = rest + data

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Redact secrets in collected texts, and leave the rest unchanged.
 
-In doubt a word is redacted, because that costs a reader little. Forms of secrets: kubernetes.io (bootstrap
+In doubt, a word is redacted, because readers rarely need it. Forms of secrets: kubernetes.io (bootstrap
 tokens, `[a-z0-9]{6}.[a-z0-9]{16}`; client-key-data of kubeconfigs), RFC 7519 (JSON web tokens), RFC 7468 (PEM), RFC
 3986 (user information in URLs), RFC 7235 (Authorization), containerd's docs/hosts.md and docs/cri/registry.md (auth,
 identitytoken).
@@ -56,7 +56,7 @@ _FORMS = (
         ),
         rf"\1{BLANK}",
     ),
-    # Of cloud providers, GitHub, GitLab, Docker Hub and Slack.
+    # Keys and tokens of cloud providers, GitHub, GitLab, Docker Hub and Slack.
     _Form(("akia", "asia"), re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b")),
     _Form(("aiza",), re.compile(r"\bAIza[0-9A-Za-z_-]{35}")),
     _Form(
@@ -80,7 +80,7 @@ _FORMS = (
         ),
         rf"<\1>{BLANK}</\1>",
     ),
-    # RFC 6265: all pairs of the header.
+    # All pairs of a cookie header (RFC 6265).
     _Form(
         ("cookie",),
         re.compile(
@@ -88,7 +88,8 @@ _FORMS = (
         ),
         rf"\1{BLANK}",
     ),
-    # Passwords without a name on command lines: docker login; crictl, ctr, curl; plink, schtasks; net; .netrc.
+    # Passwords without a name: in .netrc, and on the command lines of docker login, crictl, ctr, curl, plink, schtasks
+    # and net.
     _Form(
         (" -p",),
         re.compile(r"(?i)(\b(?:login\b[^\r\n]{0,200}?|sshpass)[ \t]-p[ =]?)(?![\s-])\S{1,512}"),
@@ -121,7 +122,7 @@ _FORMS = (
         rf"\1{BLANK}",
     ),
 )
-# A bootstrap token, and a faster search for candidates.
+# `_BOOTSTRAP` matches a bootstrap token. `_BOOTSTRAP_END` is a faster search for candidates.
 _BOOTSTRAP = re.compile(r"(?<![\w.-])[a-z0-9]{6}\.[a-z0-9]{16}(?![\w.-])")
 _BOOTSTRAP_END = re.compile(r"\.[a-z0-9]{16}(?![\w.-])")
 
@@ -198,7 +199,7 @@ class Redaction:
             target: receives the copy.
 
         Returns:
-            Whether it is a text; otherwise nothing is written.
+            Whether the file is a text; otherwise nothing is written.
         """
         return redact_stream(source, target, self.text)
 

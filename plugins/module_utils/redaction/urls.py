@@ -27,14 +27,14 @@ def _user(end: str, longest: int) -> str:
         longest: maximum length in characters.
     """
     with_password = rf"[^/?#:@\[{end}]{{0,256}}:{_NO_PORT}[^{end}]{{1,{longest}}}"
-    # Such as a token.
+    # A token can be a user without a password.
     without_password = rf"[^/?#{end}]{{1,{longest}}}"
     return rf"(?<=://)(?:{with_password}|{without_password})@{_NO_DIGEST}"
 
 
 # A proxy without a scheme, user:password@host:port.
 _PROXY_USER = rf"(?<![^\s=\"';,(])[^\s:@/\"'=;,()]{{1,64}}:[^\s@/\"';,()]{{1,256}}@{_NO_DIGEST}(?=[\w.-]{{1,253}}:\d)"
-# The same at the beginning of a value, also without a port; not a Windows path.
+# At the beginning of a value, such a proxy needs no port, but must not be a Windows path.
 _WHOLE_PROXY_USER = rf"^(?=[^/@\s:]+:)(?![A-Za-z]:\\)[^/\s]+@{_NO_DIGEST}"
 _USER_IN_VALUE = re.compile("|".join((_user(r"\s", 8192), _WHOLE_PROXY_USER, _PROXY_USER)))
 USER_IN_TEXT = re.compile("|".join((_user(r"\s\"'<>", 512), _PROXY_USER)))
@@ -90,5 +90,5 @@ def redact_url(url: str) -> str:
     authority, slash, path = rest.partition("/")
     token = _BUNDLE_TOKEN.match(path)
     left = f"{scheme}{separator}{authority.rpartition('@')[2]}{slash}{'~' + path[token.end() :] if token else path}"
-    # What is left of an odd URL may look like a URL with a user again.
+    # The rest of a malformed URL may look like another URL with a user.
     return left if left == url else redact_url(left)

@@ -18,7 +18,8 @@ from . import catalogue, locations, sites, verification
 from .catalogue import ArtifactError
 
 Status = t.Literal["cached", "fetched", "missing", "failed", "skipped"]
-"""Statuses of an artifact: present, downloaded, would be downloaded (check mode), failed, not for this Windows."""
+"""Statuses of an artifact: already in the cache, downloaded in this run, missing (check mode), failed, or skipped
+because the node's version of Windows Server does not need it."""
 _KEYS = ("version", "url", "sha256")
 
 
@@ -39,10 +40,10 @@ def resources_for_versions(
         where: the name of the variable, for messages.
         cache_dir: Windows path of the node's cache folder.
         prune: whether to remove all other versions.
-        keep: files of the cache that are never removed.
+        keep: paths of files in the cache that are never removed.
         urls: URLs by kind that replace the publisher's for versions without their own `url`; they contain `{version}`
             or `{underscores}` if they serve several versions.
-        options: as in `locations.resource`.
+        options: other arguments of `locations.resource`.
 
     Returns:
         One resource for each version, in order and without duplicates, and one more for `prune`.
@@ -50,13 +51,13 @@ def resources_for_versions(
     Raises:
         ArtifactError: a value is not acceptable.
     """
-    # Errors in these concern all versions, so check them once.
+    # An error in one of these options concerns all versions, so check them before any version.
     catalogue.kinds(options.get("kinds"))
     sites.parse(options.get("sites"), options.get("mirror") or "")
     locations.checked_folder(cache_dir, "cache_dir (artifact_cache)")
     _check_speed(options.get("limit_rate"), options.get("parallel"))
     if not isinstance(lists, t.Mapping):
-        raise ArtifactError(where, lists, "expected a mapping of kinds to lists of versions")
+        raise ArtifactError(where, lists, "expected a mapping of kinds of artifacts to lists of versions")
     by_path: dict[str, dict[str, t.Any]] = {}
     for kind, versions in lists.items():
         if isinstance(versions, (str, t.Mapping)) or not isinstance(versions, t.Sequence):
@@ -80,10 +81,10 @@ def _check_speed(limit_rate: object, parallel: object) -> None:
 
 
 def _own_url(url: str, kind: str, versions: int) -> str:
-    """Return a user's URL of a kind.
+    """Return the URL that a user gave for a kind, or an empty string.
 
     Raises:
-        ArtifactError: it is not the URL of a file, or it is the same for several versions.
+        ArtifactError: the URL does not name a file, or it is the same for several versions.
     """
     if not url:
         return ""
@@ -92,7 +93,8 @@ def _own_url(url: str, kind: str, versions: int) -> str:
     if not locations.is_own_url(filled):
         raise ArtifactError(name, redact_url(url), "expected an http or https URL that ends in a file's name")
     if versions > 1 and filled == url:
-        raise ArtifactError(name, redact_url(url), f"expected {{version}} in it, for {versions} versions are listed")
+        expected = f"expected a URL with {{version}}, because {versions} versions are listed"
+        raise ArtifactError(name, redact_url(url), expected)
     return url
 
 
@@ -100,7 +102,7 @@ def _resource(kind: str, item: object, where: str, own_url: str, **options: t.An
     given = item if isinstance(item, t.Mapping) else {"version": item}
     for key in given:
         if key not in _KEYS:
-            raise ArtifactError(f"{where}.{key}", given[key], f"expected {', '.join(_KEYS)}")
+            raise ArtifactError(where, key, "expected only the keys version, url and sha256")
     if not isinstance(given.get("version"), str):
         raise ArtifactError(where, given.get("version"), 'expected a version in quotes, such as "1.37.1"')
     own = {key: str(given.get(key) or "") for key in ("url", "sha256")}
@@ -130,14 +132,14 @@ def unverified(resources: t.Iterable[t.Mapping[str, t.Any]]) -> list[str]:
 def _of_host(host: str, names: t.Sequence[str]) -> str:
     some = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
     return (
-        f"http://{host} is plain HTTP, and the checksums come from there as well, so nothing verifies {some}: "
-        "accepted unverified; use https, or give each version a sha256"
+        f"http://{host} uses plain HTTP and also provides the checksums, so nothing verifies {some}, and unverified "
+        "files are accepted; use https, or give each version a sha256"
     )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CacheEntry:
-    """A row of the table."""
+    """One cached artifact: a row of the table that the module artifact_cache returns."""
 
     kind: str
     version: str
@@ -159,7 +161,7 @@ def table(resources: t.Sequence[Resource], answers: Answers, version: str | None
     Args:
         resources: the converged resources.
         answers: the node's results.
-        version: the version of Windows Server.
+        version: the node's version of Windows Server; None if it is unknown.
     """
     entries = []
     for position, resource in enumerate(resources):

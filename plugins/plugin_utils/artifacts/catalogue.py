@@ -16,6 +16,7 @@ from ...module_utils.redaction.urls import carries_secret, redact_url
 from ..downloads import curl
 from ..specification.convert import convert
 from ..values.errors import ResourceError
+from ..values.shown import AsItIs
 from ..values.versions import DATA
 from ..windows import signatures
 from ..windows.windows_versions import SUPPORTED_NAMES
@@ -49,13 +50,14 @@ class Kind:
     url: str = ""
     """URL with `{version}` or `{underscores}` (dots replaced by underscores); empty: a user must give the URL."""
     checksum_suffix: str = ""
-    """The suffix of the checksum file's URL; empty: the file has no checksum file of its own."""
+    """Suffix that turns a file's URL into that of its checksum file; empty: the file has none of its own."""
     checksum_url: str = ""
-    """Or the URL of one file with the checksums of a whole release (`SHA256SUMS`), with the placeholders of `url`."""
+    """URL of one file with the checksums of a whole release (`SHA256SUMS`), with the placeholders of `url`. It is used
+    instead of `checksum_suffix`."""
     digests: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     """Pinned SHA-256 by version, for publishers without checksum files."""
     members: tuple[str, ...] = ()
-    """Members of the archive that a node needs, with the same placeholders; empty: all members."""
+    """Members of the archive that a node needs, with the placeholders of `url`; empty: all members."""
     strip_components: int = 0
     """Number of leading folders to strip from the names in the archive."""
     windows: tuple[str, ...] = tuple(SUPPORTED_NAMES)
@@ -63,9 +65,9 @@ class Kind:
     variables: str = ""
     """Prefix of the role variables `_version`, `_url` and `_sha256`."""
     only: str = ""
-    """`variable=value,value`: condition under which it is installed."""
+    """Condition under which roles install this kind, in the form `variable=value,value`; empty: no condition."""
     source: str = ""
-    """Source of these facts."""
+    """Where the facts above are documented."""
 
     @property
     def algorithm(self) -> t.Literal["SHA256", "SHA512"]:
@@ -78,7 +80,7 @@ class Kind:
 
 
 def filled(pattern: str, version: str) -> str:
-    """Return the URL or member for a version. Unknown braces stay, because signatures may contain any."""
+    """Return a URL or member for a version. Other braces stay, because the signature in a URL may contain braces."""
     return pattern.replace("{version}", version).replace("{underscores}", version.replace(".", "_"))
 
 
@@ -90,7 +92,7 @@ def catalogue() -> t.Mapping[str, Kind]:
 
 
 def kinds(added: object = None) -> t.Mapping[str, Kind]:
-    """Return all kinds: the collection's and a user's, which replace those of the same name.
+    """Return the collection's kinds and a user's kinds. A user's kind replaces the collection's kind of the same name.
 
     Args:
         added: `artifact_kinds`, a mapping of names to mappings with the keys of data/artifacts.json.
@@ -101,14 +103,14 @@ def kinds(added: object = None) -> t.Mapping[str, Kind]:
     if not added:
         return catalogue()
     if not isinstance(added, t.Mapping):
-        raise ArtifactError(KINDS_VARIABLE, added, "expected a mapping of kinds' names to mappings with url")
+        raise ArtifactError(KINDS_VARIABLE, added, "expected a mapping of names of kinds to mappings with the key url")
     own = {}
     for name, entry in added.items():
         where = f"{KINDS_VARIABLE}.{name}"
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise ArtifactError(KINDS_VARIABLE, name, "expected a name of lower-case letters, digits and hyphens")
         if not isinstance(entry, t.Mapping):
-            raise ArtifactError(where, entry, "expected a mapping with url")
+            raise ArtifactError(where, entry, "expected a mapping with the key url")
         if not entry.get("url"):
             raise ArtifactError(f"{where}.url", entry.get("url"), "expected a URL with {version} in it")
         own[name] = _kind(name, entry, where)
@@ -134,10 +136,10 @@ def find_kind(name: object, known: t.Mapping[str, Kind], *, has_url: bool = Fals
         close = difflib.get_close_matches(str(name), sorted(known))
         hint = f"Did you mean {close[0]}?" if close else ""
         listed = ", ".join(sorted(known))
-        expected = f"expected {listed}, or any kind with a URL or in {KINDS_VARIABLE}"
+        expected = f"expected one of {listed}, or another kind with its own URL or an entry in {KINDS_VARIABLE}"
         raise UnknownKindError("artifact kind", name, expected, hint)
     if not kind.url and not has_url:
-        hint = f"Set {name}_url, or an entry with url."
+        hint = f"Set {name}_url, or add url to the entry of the version."
         raise UnknownKindError("artifact kind", name, "expected a kind with a public URL", hint)
     return kind
 
@@ -148,7 +150,7 @@ def checked_version(version: object, where: str) -> str:
     Raises:
         ArtifactError: the value is not acceptable.
     """
-    # YAML reads 1.10 as the number 1.1.
+    # Numbers are refused, because YAML reads 1.10 without quotes as the number 1.1.
     text = version.strip() if isinstance(version, str) else ""
     bare = text[1:] if re.match(r"v\d", text) else text
     if not _VERSION.fullmatch(bare) or ".." in bare or bare == "custom":
@@ -176,13 +178,14 @@ def signers(given: object, kind: str) -> list[str]:
         kind: name of the kind.
 
     Raises:
-        ArtifactError: the value is neither.
+        ArtifactError: the value is neither a list nor such a mapping, or an entry is not a signer.
     """
     if isinstance(given, t.Mapping):
         given = given.get(kind)
     listed = [] if not given else [given] if isinstance(given, str) else given
     if not isinstance(listed, t.Sequence) or not all(isinstance(one, str) for one in listed):
-        raise ArtifactError(SIGNERS_VARIABLE, given, "expected subjects or thumbprints, as a list or a list by kind")
+        expected = "expected a list of subjects and thumbprints, or a mapping of kinds to such lists"
+        raise ArtifactError(SIGNERS_VARIABLE, given, expected)
     try:
         signatures.check_signers(listed, SIGNERS_VARIABLE)
     except ResourceError as error:
@@ -193,7 +196,7 @@ def signers(given: object, kind: str) -> list[str]:
 def _kind(name: str, entry: t.Mapping[str, t.Any], where: str) -> Kind:
     try:
         if "name" in entry:
-            raise ResourceError(f"{where}.name", None, "expected no name here", "The key of the entry is its name.")
+            raise ResourceError(f"{where}.name", entry["name"], "expected no key name", "The entry's key is its name.")
         kind: Kind = convert({**entry, "name": name}, Kind, where)
     except ResourceError as error:
         raise ArtifactError(error.where, error.value, error.expected, error.hint) from None
@@ -204,10 +207,10 @@ def _kind(name: str, entry: t.Mapping[str, t.Any], where: str) -> Kind:
     if not 0 <= kind.strip_components < _MOST_FOLDERS:
         raise ArtifactError(f"{where}.strip_components", kind.strip_components, "expected 0 to 99")
     if not kind.windows or not set(kind.windows) <= set(SUPPORTED_NAMES):
-        raise ArtifactError(f"{where}.windows", ", ".join(kind.windows), f"expected {', '.join(SUPPORTED_NAMES)}")
+        expected = f"expected one or more of {', '.join(SUPPORTED_NAMES)}"
+        raise ArtifactError(f"{where}.windows", ", ".join(kind.windows), expected)
     if kind.checksum_suffix and kind.checksum_url:
-        expected = "expected either checksum_url or checksum_suffix"
-        raise ArtifactError(f"{where}.checksum_url", kind.checksum_url, expected)
+        raise ArtifactError(where, AsItIs("both"), "expected either checksum_url or checksum_suffix")
     if re.search(r"[\s/\\?#{}]", kind.checksum_suffix):
         raise ArtifactError(f"{where}.checksum_suffix", kind.checksum_suffix, "expected a suffix such as .sha256")
     return dataclasses.replace(kind, digests=_digests(kind.digests, f"{where}.digests"))
@@ -231,7 +234,7 @@ def _check_pattern(pattern: str, where: str) -> None:
         raise ArtifactError(where, redact_url(pattern), expected) from None
     fits = names <= _FIELDS and names and filled.startswith(("http://", "https://")) and curl.is_url(filled)
     if not fits or carries_secret(filled):
-        hint = "User and query belong in artifact_sites." if carries_secret(pattern) else ""
+        hint = "Set the user or the query of a URL in artifact_sites instead." if carries_secret(pattern) else ""
         raise ArtifactError(where, redact_url(pattern), expected, hint)
 
 
@@ -242,4 +245,4 @@ def _check_member(member: str, where: str) -> None:
         filled = ""
     parts = re.split(r"[\\/]", filled)
     if not filled or parts[0] == "" or ".." in parts or ":" in filled:
-        raise ArtifactError(where, member, "expected names in the archive, without .. and drive")
+        raise ArtifactError(where, member, "expected a relative path in the archive, without .. and without a drive")

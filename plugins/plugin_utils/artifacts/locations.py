@@ -29,7 +29,7 @@ class SourceLocation:
     checksum_url: str = ""
     """URL of the checksum file; empty if there is none."""
     site: artifacts_sites.ArtifactSite | None = None
-    """The site; None: the publisher."""
+    """The site that provides the file; None: the publisher provides it."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -43,7 +43,7 @@ class ArtifactSource:
     path: str
     """Windows path of the file in the node's cache."""
     upstream: str
-    """URL of the publisher or the user, even if it is not used."""
+    """The publisher's or the user's URL, even if only sites are used."""
     upstream_checksum: str = ""
     sha256: str = ""
     """Expected SHA-256: pinned, from the catalogue, or from a site."""
@@ -73,7 +73,7 @@ class ArtifactSource:
 
 
 def mirrored(url: str, mirror: str) -> str:
-    """Return a publisher's URL at a mirror, whose first folder is the publisher's host.
+    """Return a publisher's URL at a mirror. The first folder of a mirror is the publisher's host.
 
     >>> mirrored("https://dl.k8s.io/v1.37.1/a.tar.gz", "http://mirror:8080/")
     'http://mirror:8080/dl.k8s.io/v1.37.1/a.tar.gz'
@@ -85,16 +85,16 @@ def checked_folder(path: object, where: str) -> str:
     """Return a cache folder without a trailing backslash.
 
     Raises:
-        ArtifactError: it is not an absolute path on a volume of the node.
+        ArtifactError: the value is not an absolute path with a drive letter.
     """
     bare = path.rstrip("\\") if isinstance(path, str) else ""
     if not re.fullmatch(r"[A-Za-z]:(\\[^\\/:*?\"<>|\x00-\x1f]+)+", bare) or ".." in bare.split("\\"):
-        raise ArtifactError(where, path, "expected a folder's whole path, such as C:\\ProgramData\\winkube\\cache")
+        raise ArtifactError(where, path, "expected an absolute path such as C:\\ProgramData\\winkube\\cache")
     return bare
 
 
 def is_own_url(url: str) -> bool:
-    """Return whether a user may replace an artifact by this URL."""
+    """Return whether a user may set this URL for an artifact, which must end in a file's name."""
     try:
         return curl.is_url(url) and bool(_file_name(url, ""))
     except ArtifactError:
@@ -102,7 +102,10 @@ def is_own_url(url: str) -> bool:
 
 
 def custom_key(url: str) -> str:
-    """Return the folder name for a user's own URL, without its signature, which may change while the file does not."""
+    """Return the name of the folder in the cache for a user's own URL.
+
+    It ignores the URL's signature, which may change while the file stays the same.
+    """
     return hashlib.sha256(url.partition("?")[0].partition("#")[0].encode()).hexdigest()[:16]
 
 
@@ -119,13 +122,13 @@ def locate(
     kinds: object = None,
     verify: str = verification.WARN,
 ) -> ArtifactSource:
-    """Return where a version of a kind is downloaded and cached.
+    """Return where a version of a kind is downloaded from, and where it is cached.
 
     Args:
         kind: a kind of the catalogue or of `kinds`, or any name if `url` is given.
         version: the version, with or without `v`.
         cache_dir: Windows path of the node's cache folder.
-        mirror: base URL of a mirror, a short form of one more site.
+        mirror: base URL of a mirror, which is used like one more site.
         sites: `artifact_sites`, see the module `sites`.
         upstream: whether the publisher is used after the sites.
         url: replaces the catalogue's URL; such a file has no checksum file.
@@ -163,8 +166,8 @@ def locate(
         custom=bool(url),
     )
     if verify == verification.STRICT and (why := source.unverified):
-        expected = "expected a checksum, since artifact_verify is strict"
-        raise ArtifactError(f"sha256 of {what}", None, expected, f"Nothing verifies it: {why}.")
+        expected = "expected a checksum, because artifact_verify is strict"
+        raise ArtifactError(f"sha256 of {what}", None, expected, f"Nothing verifies the file: {why}.")
     return source
 
 
@@ -188,10 +191,10 @@ def _of_publishers(
 
 
 def _of_users(url: str, what: str, sites: t.Sequence[artifacts_sites.ArtifactSite]) -> tuple[SourceLocation, ...]:
-    """Return the sources of a user's own file: the sites that have such files, then its own URL.
+    """Return the sources of a file that a user gave by URL: the sites that have such files, then the URL itself.
 
     Raises:
-        ArtifactError: it is not a URL.
+        ArtifactError: the URL is malformed.
     """
     if not curl.is_url(url):
         raise ArtifactError(f"url of {what}", redact_url(url), "expected an http or https URL")
@@ -228,11 +231,11 @@ def resource(
         version: as in `locate`.
         cache_dir: as in `locate`.
         proxy: URL of the proxy for the downloads.
-        no_proxy: addresses that are reached without the proxy.
+        no_proxy: addresses for which the proxy is not used.
         limit_rate: maximum bytes per second of each download, in curl's notation (`500K`, `2M`).
         ignore_revocation: continue if the revocation of a certificate cannot be checked.
         parallel: number of parallel downloads; None: the resource's default.
-        allowed_signers: `artifact_allowed_signers`: allowed signers of its programs, for all kinds or by kind.
+        allowed_signers: `artifact_allowed_signers`: allowed signers of the programs, for all kinds or by kind.
         where: `mirror`, `sites`, `upstream`, `url`, `sha256`, `kinds` and `verify`, as in `locate`.
 
     Raises:
@@ -274,7 +277,7 @@ def _source_properties(artifact: ArtifactSource) -> dict[str, t.Any]:
     described["urls"] = [source.url for source in own]
     described["upstream"] = artifact.upstream
     if artifact.upstream_checksum:
-        # Also for a pinned file: without the pin, later runs know only the publisher's file.
+        # Set it even for a pinned file, because a later run without the pin needs the publisher's checksum file.
         described["upstream_checksum"] = artifact.upstream_checksum
     if artifact.kind.algorithm != "SHA256":
         described["checksum_algorithm"] = artifact.kind.algorithm

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The sources of artifacts in order: the sites of `artifact_sites`, then the publishers."""
+"""The sites of `artifact_sites`, which are used before the publishers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _URL = "an http, https or file:/// URL without query"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ArtifactSite:
-    """A site with the publishers' files; its first folder is the publisher's host."""
+    """A site with copies of the publishers' files, in one folder for each publisher's host."""
 
     url: str = dataclasses.field(metadata={"expected": _URL})
     query: str = dataclasses.field(default="", metadata=SECRET)
@@ -31,23 +31,23 @@ class ArtifactSite:
     headers: t.Mapping[str, str] = dataclasses.field(default_factory=dict, metadata=SECRET)
     """Headers that are sent with every request; secret."""
     proxy: str | None = dataclasses.field(default=None, metadata=SECRET)
-    """Proxy; None: that of all downloads; empty: none."""
+    """URL of the site's proxy; None: use the proxy of all downloads; empty: use no proxy."""
     no_proxy: str | tuple[str, ...] | None = None
-    """Hosts and domains that are reached without the proxy; a list becomes a comma-separated text."""
+    """Hosts and domains for which the proxy is not used; a list becomes a comma-separated text."""
     overrides: bool = False
-    """Whether it also has the files of users' own URLs, as a bundle does."""
+    """Whether the site also has the files of users' own URLs, as a bundle does."""
     ignore_revocation: bool = False
-    """Whether to ignore that the revocation of its certificate cannot be checked, as with private authorities."""
+    """Whether to accept the site's certificate if its revocation cannot be checked, as with private authorities."""
     digests: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """Verified SHA-256 of its files, by path below `url` (a bundle's signed index)."""
+    """Verified SHA-256 of the site's files by path below `url`; a bundle's signed index provides them."""
 
     def digest(self, url: str) -> str:
-        """Return the site's verified SHA-256 for a publisher's URL; empty if it has none."""
+        """Return the site's verified SHA-256 for a publisher's URL, or an empty string."""
         parts = urllib.parse.urlsplit(url)
         return self.digests.get(f"{parts.netloc.rpartition('@')[2]}{urllib.parse.unquote(parts.path)}", "")
 
     def at(self, url: str) -> str:
-        """Return the site's URL for a publisher's URL, with the signature."""
+        """Return the site's URL for a publisher's URL, with the site's query."""
         parts = urllib.parse.urlsplit(url)
         at_site = f"{self.url.rstrip('/')}/{parts.netloc.rpartition('@')[2]}{parts.path}"
         return f"{at_site}?{self.query}" if self.query else at_site
@@ -58,7 +58,7 @@ def parse(given: object, mirror: str = "") -> tuple[ArtifactSite, ...]:
 
     Args:
         given: `artifact_sites`, a list of URLs or of mappings with the fields of `ArtifactSite`.
-        mirror: `artifact_mirror`, a short form of one more site.
+        mirror: `artifact_mirror`, the URL of one more site, or an empty string.
 
     Raises:
         ArtifactError: an entry is not a site; the message contains no signature.
@@ -68,7 +68,7 @@ def parse(given: object, mirror: str = "") -> tuple[ArtifactSite, ...]:
     if isinstance(given, (str, t.Mapping)):
         given = [given]
     if not isinstance(given, t.Sequence):
-        raise ArtifactError(SITES_VARIABLE, given, "expected a list of URLs, or of mappings with url")
+        raise ArtifactError(SITES_VARIABLE, given, "expected a list of URLs, or of mappings with the key url")
     sites = [_site(item, f"{SITES_VARIABLE}[{index}]") for index, item in enumerate(given)]
     if mirror:
         sites.append(_site(mirror, "artifact_mirror"))
@@ -82,14 +82,15 @@ def _site(item: object, where: str) -> ArtifactSite:
         raise ArtifactError(error.where, error.value, error.expected, error.hint) from None
     site = ArtifactSite(url=given) if isinstance(given, str) else given
     if not _is_base(site.url):
-        hint = "What follows a ? belongs in query." if "?" in site.url else ""
+        hint = "Move the part after the ? to query." if "?" in site.url else ""
         raise ArtifactError(f"{where}.url", redact_url(site.url), f"expected {_URL}", hint)
     if any(letter.isspace() or not letter.isprintable() or letter == "#" for letter in site.query):
-        raise ArtifactError(f"{where}.query", AsItIs(HIDDEN), "expected what follows the ? of a URL, as text")
+        expected = "expected the part of a URL after the ?, without spaces and #"
+        raise ArtifactError(f"{where}.query", AsItIs(HIDDEN), expected)
     if any("\n" in part or "\r" in part for header in site.headers.items() for part in header) or "" in site.headers:
-        raise ArtifactError(f"{where}.headers", AsItIs(HIDDEN), "expected headers of one line each")
+        raise ArtifactError(f"{where}.headers", AsItIs(HIDDEN), "expected headers with a name, each on one line")
     if site.proxy is not None and any(letter.isspace() for letter in site.proxy):
-        expected = "expected a URL such as http://proxy.example:3128, or empty for none"
+        expected = "expected a URL such as http://proxy.example:3128, or an empty string for no proxy"
         raise ArtifactError(f"{where}.proxy", AsItIs(HIDDEN), expected)
     digests = {path: checked_sha256(digest, f"{where}.digests.{path}") for path, digest in site.digests.items()}
     no_proxy = ",".join(site.no_proxy) if isinstance(site.no_proxy, tuple) else site.no_proxy
@@ -97,6 +98,6 @@ def _site(item: object, where: str) -> ArtifactSite:
 
 
 def _is_base(url: str) -> bool:
-    # A folder of the node with uploaded files.
+    # A file:/// URL names the folder on the node that contains uploaded files.
     schemes = ("http://", "https://", "file:///")
     return url.startswith(schemes) and curl.is_url(url.rstrip("/") + "/") and not set("?#") & set(url)

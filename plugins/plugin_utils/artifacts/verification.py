@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Find downloads that nothing verifies: without a checksum, or with one from the same plain-HTTP source."""
+"""Find downloads that nothing verifies: they have no checksum, or their checksum comes over plain HTTP, too."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def check_mode(verify: object) -> None:
 
 
 def is_clear(url: str) -> bool:
-    """Return whether others on the network can change what a URL delivers."""
+    """Return whether a URL uses plain HTTP, so that an attacker on the network can change the file."""
     return url.lower().startswith("http:")
 
 
@@ -53,7 +53,7 @@ def why_not(sha256: str, checksum_urls: t.Iterable[str], *, custom: bool) -> str
 
     Args:
         sha256: expected SHA-256: pinned, or from a site.
-        checksum_urls: URL of each source's checksum file; empty if it has none.
+        checksum_urls: URL of each source's checksum file; an empty string for a source without one.
         custom: whether the URL is a user's own.
     """
     urls = list(checksum_urls)
@@ -68,7 +68,7 @@ def why_not(sha256: str, checksum_urls: t.Iterable[str], *, custom: bool) -> str
 
 
 def of_roles(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> list[Unverified]:
-    """Return the unverified artifacts of roles; they are the same for all hosts.
+    """Return the unverified artifacts of roles. The texts name no host, so that hosts can share them in a report.
 
     Args:
         values: the roles' variables that are set.
@@ -77,11 +77,11 @@ def of_roles(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> list[Un
     downloads: list[Unverified] = []
     clear: dict[str, list[Kind]] = {}
     for kind in _used(values, roles):
-        # The URL itself may contain a signature.
+        # Messages name the variable instead of its URL, which may contain a signature.
         if values.get(f"{kind.variables}_url"):
             why = f"{kind.variables}_url has no checksum"
         elif not (kind.checksum_suffix or kind.checksum_url):
-            why = f"upstream publishes no checksum of {kind.name}"
+            why = f"the publisher provides no checksum of {kind.name}"
         else:
             for site in _clear_sites(kind, values):
                 clear.setdefault(redact_url(site.url), []).append(kind)
@@ -94,8 +94,8 @@ def of_roles(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> list[Un
 def _of_site(url: str, kinds: t.Sequence[Kind]) -> Unverified:
     names = ", ".join(kind.name for kind in kinds)
     pins = ", ".join(f"{kind.variables}_sha256" for kind in kinds)
-    why = f"{url} is plain HTTP, and the checksums come from there as well, so nothing verifies {names}"
-    return Unverified("artifact_sites", url, why, f"use https, or pin them ({pins})")
+    why = f"{url} uses plain HTTP and also provides the checksums, so nothing verifies {names}"
+    return Unverified("artifact_sites", url, why, f"use https, or pin the checksums ({pins})")
 
 
 def _used(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> t.Iterator[Kind]:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Write the archive of a container image, in pieces; the same image always gives the same bytes."""
+"""Write a container image as an archive. The same image always gives the same bytes."""
 
 from __future__ import annotations
 

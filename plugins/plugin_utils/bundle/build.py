@@ -79,10 +79,10 @@ class Builder:
         self._now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         self._registries: dict[str, RegistryClient] = {}
         self.made = BuildResult()
-        """Filled during the run."""
+        """The result, which `run` fills."""
 
     def run(self, content: BundleContent) -> BuildResult:
-        """Download the requested files that are missing; a failed file does not stop the others.
+        """Download the requested files that are missing. A failed download does not stop the others.
 
         Raises:
             BundleError: the folder cannot be used.
@@ -109,7 +109,7 @@ class Builder:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
                 raise BundleError(
-                    f"bundle_dir {self._directory}: another run is building this bundle. Wait until it has ended"
+                    f"bundle_dir {self._directory}: another run is building this bundle. Wait until that run has ended"
                 ) from None
             yield
 
@@ -124,7 +124,7 @@ class Builder:
             return {}
         with concurrent.futures.ThreadPoolExecutor(self._options.parallel) as pool:
             problems = list(pool.map(lambda entry: verify.file_problem(self._directory, entry), entries.values()))
-        self.made.warnings += [f"{problem}; it is fetched again" for problem in problems if problem]
+        self.made.warnings += [f"{problem}; the file is downloaded again" for problem in problems if problem]
         return {path: entry for (path, entry), problem in zip(entries.items(), problems, strict=True) if not problem}
 
     # --- Downloading.
@@ -146,7 +146,7 @@ class Builder:
                     continue
                 self.made.entries |= new
                 if any(kept.get(path) != entry for path, entry in new.items()):
-                    # Without delay, so that a killed run loses unfinished files only.
+                    # Sign the index after each download, so that a killed run loses only unfinished files.
                     self._sign({**kept, **self.made.entries})
         self.made.failures += [failures[number] for number in sorted(failures)]
 
@@ -165,7 +165,7 @@ class Builder:
                 return self._one(file, source, sums)
             except FetchError as problem:
                 problems.append(str(problem))
-        raise BundleError(f"{file.name}: {'; '.join(problems) or 'it is not requested from any source'}")
+        raise BundleError(f"{file.name}: {'; '.join(problems) or 'it has no source'}")
 
     @staticmethod
     def _source_pairs(file: BundleFile) -> list[tuple[FetchSource, FetchSource | None]]:
@@ -173,12 +173,12 @@ class Builder:
         if file.sums is None:
             pairs += ((source, None) for source in file.sources)
         else:
-            # Every source has both, in the same order.
+            # The sources of the checksum file are in the order of the file's sources.
             pairs += zip(file.sources, file.sums.sources, strict=True)
         return pairs
 
     def _is(self, file: BundleFile, entry: IndexEntry) -> bool:
-        """Return whether an existing file is the expected one. The index has its SHA-256 only."""
+        """Return whether a file in the bundle has the expected checksum. The index contains only SHA-256 checksums."""
         if file.checksum is None:
             return True
         expected = file.checksum.digest.lower()
@@ -198,11 +198,11 @@ class Builder:
         target = self._part(file.path)
         fetched = self._fetcher.file(source, target, checksum)
         if checksum is None:
-            self.made.warnings.append(f"{file.name}: nothing verifies it; it has the SHA-256 {fetched.sha256}")
+            self.made.warnings.append(f"{file.name}: nothing verifies this file; its SHA-256 is {fetched.sha256}")
         self._move_into_bundle(target, file.path)
         entries = [self._entry(file, file.path, file.kind, index.bare(source.url), fetched)]
         if file.sums is not None and sums is not None:
-            # Only together with its file; two files may share a checksum file.
+            # Two files may share a checksum file, so the name of its part contains the path of the file.
             companion = self._part(f"{file.path} {file.sums.path}")
             companion.write_bytes(data)
             self._move_into_bundle(companion, file.sums.path)
@@ -215,7 +215,7 @@ class Builder:
         data, dummy = self._fetcher.document(source)
         listed = checksum_in(data.decode("utf-8", "replace"), sums.name, sums.algorithm)
         if listed is None:
-            raise FetchError(source.url, f"expected the {sums.algorithm} of {sums.name} in it, got none")
+            raise FetchError(source.url, f"expected a file with the {sums.algorithm} of {sums.name}, got one without")
         return data, Checksum(algorithm=sums.algorithm, digest=listed)
 
     def _copied(self, file: BundleFile) -> IndexEntry:
@@ -288,7 +288,7 @@ class Builder:
     ) -> Fetched:
         blobs: dict[str, pathlib.Path] = {}
         for part in (part for one in manifests for part in one.parts):
-            # The name includes the archive's, because two threads may need the same blob.
+            # Put the archive's path into the temporary file's name, because two threads may download the same blob.
             blobs[part.digest] = self._part(f"{path}/{part.digest}")
             registry.blob(name, part, blobs[part.digest])
         target = self._part(path)
@@ -310,7 +310,7 @@ class Builder:
     # --- Files in the folder.
 
     def _part(self, path: str) -> pathlib.Path:
-        """Return the path of an unfinished file, which is the same in the next run."""
+        """Return the path of an unfinished file. A later run uses the same path, so that it can resume the download."""
         return self._work / f"{hashlib.sha256(path.encode()).hexdigest()[:24]}.part"
 
     def _move_into_bundle(self, part: pathlib.Path, path: str) -> None:
@@ -335,11 +335,11 @@ class Builder:
         )
 
     def _finish(self, kept: t.Mapping[str, IndexEntry]) -> None:
-        """Sign the present files, and remove those that are not requested."""
+        """Sign the index of all files, and remove files that do not belong to the bundle."""
         entries = dict(self.made.entries)
         for path, entry in kept.items():
-            # A file that failed to download now keeps its earlier entry. Files that are not requested stay unless
-            # `prune` is on.
+            # A file whose download failed in this run keeps its earlier entry. Files that are no longer requested stay
+            # unless `prune` is on.
             goes = self._options.prune and not self.made.failures
             if path not in entries and not goes and not self._replaced(entry):
                 entries[path] = entry
@@ -357,12 +357,12 @@ class Builder:
             shutil.rmtree(self._work)
 
     def _sign(self, entries: t.Mapping[str, IndexEntry]) -> None:
-        """Write the index and its signature if they differ from the present ones."""
+        """Write the index and its signature if the entries differ from those in the existing index."""
         if signing.write(self._directory, self._key, entries.values()):
             self.made.signed = True
 
     def _replaced(self, entry: IndexEntry) -> bool:
-        """Return whether another archive replaces this one because its tag has moved."""
+        """Return whether other archives of the same image replace this archive, because the image's tag has moved."""
         if entry.kind != "container-image":
             return False
         others = [other for other in self.made.entries.values() if (other.kind, other.name) == (entry.kind, entry.name)]

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Derive the content of a bundle from the resources that converge a host (no I/O)."""
+"""Derive the content of a bundle from the resources of a host (no I/O)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ChecksumFile:
     path: str
     """Path in the bundle."""
     sources: tuple[FetchSource, ...]
-    """Its sources, one for each source of the file and in the same order."""
+    """Sources of the checksum file: one for each source of the file, in the same order."""
     name: str
     """Name of the file in the checksum file."""
     algorithm: t.Literal["SHA256", "SHA512"]
@@ -41,14 +41,14 @@ class BundleFile:
     version: str
     sources: tuple[FetchSource, ...] = ()
     local: str = ""
-    """A file on the controller, which is copied."""
+    """Path of a file on the controller that is copied into the bundle; empty: the file is downloaded."""
     checksum: Checksum | None = None
     sums: ChecksumFile | None = None
     windows: tuple[str, ...] = ()
 
     @property
     def source(self) -> str:
-        """Return its origin as text without secrets."""
+        """Return the file's origin as text without secrets."""
         return self.local or (bare(self.sources[-1].url) if self.sources else "")
 
 
@@ -74,10 +74,10 @@ class BundleContent:
     """Container images by reference."""
 
     def joined(self, other: BundleContent) -> BundleContent:
-        """Return the union with another content.
+        """Return this content together with another one.
 
         Raises:
-            BundleError: they contradict each other.
+            BundleError: the two contents contradict each other.
         """
         files = dict(self.files)
         for path, file in other.files.items():
@@ -112,7 +112,7 @@ def of_resources(
     windows: t.Sequence[str],
     registries: t.Mapping[str, t.Any],
 ) -> BundleContent:
-    """Return what resources download.
+    """Return the files and container images that resources download.
 
     Args:
         resources: the resources of a host.
@@ -120,7 +120,7 @@ def of_resources(
         registries: as in `registry.endpoints`.
 
     Raises:
-        BundleError: one of them cannot be bundled.
+        BundleError: a resource cannot be bundled.
     """
     files: dict[str, BundleFile] = {}
     images: dict[str, BundleImage] = {}
@@ -140,13 +140,13 @@ def of_resources(
 def _artifact(artifact: Artifact) -> BundleFile:
     own = artifact.upstream or next(iter(artifact.urls), "")
     if not own:
-        raise BundleError(refusal(artifact.name, None, "expected urls or upstream"))
+        raise BundleError(refusal(artifact.name, None, "expected at least one of urls and upstream"))
     checksum: Checksum | None = None
     if artifact.sha256:
         checksum = Checksum(algorithm="SHA256", digest=artifact.sha256)
     elif artifact.sha512:
         checksum = Checksum(algorithm="SHA512", digest=artifact.sha512)
-    # The order in which a node downloads: file, checksum file, site.
+    # The URL of the file, the URL of its checksum file, and the site, in the order in which a node tries them.
     candidates: list[tuple[str, str | None, Site | None]] = [
         (site.url, site.checksum_url, site) for site in artifact.sites
     ]
@@ -168,9 +168,9 @@ def _artifact(artifact: Artifact) -> BundleFile:
 
 
 def _sums(artifact: Artifact, own: str, candidates: t.Sequence[tuple[str, str | None, Site | None]]) -> ChecksumFile:
-    """Return the checksum file, from the same sources as the file."""
+    """Return the checksum file, which comes from the same sources as its file."""
     url, sums = candidates[0][0], candidates[0][1]
-    # By default the suffix that a source appends to the file's path is the publisher's suffix.
+    # If the publisher's checksum file is unknown, assume that it has the same suffix as at the first source.
     upstream = (
         artifact.upstream_checksum or artifact.checksum_url or bare(own) + bare(sums or "").removeprefix(bare(url))
     )
@@ -188,7 +188,7 @@ def _source(artifact: Artifact, url: str, site: Site | None) -> FetchSource:
     if site is not None:
         proxy = proxy if site.proxy is None else site.proxy
         no_proxy, headers = site.no_proxy or no_proxy, site.headers or headers
-    # A list may be given as one text.
+    # One text may contain several entries.
     exceptions = tuple(entry.strip() for text in no_proxy for entry in text.split(","))
     return FetchSource(url=url, headers=dict(headers), proxy=proxy, no_proxy=exceptions)
 

@@ -67,19 +67,19 @@ class ContentError(FetchError):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FetchSource:
-    """A source with its proxy settings; all of it may be secret."""
+    """A source with its proxy settings. Every field may be secret."""
 
     url: str = dataclasses.field(repr=False)
     headers: t.Mapping[str, str] = dataclasses.field(default_factory=dict, repr=False)
     proxy: str | None = dataclasses.field(default=None, repr=False)
     """URL of the proxy. None: as in the controller's environment; empty: no proxy."""
     no_proxy: tuple[str, ...] = ()
-    """Hosts, domains and networks that are reached without the proxy."""
+    """Hosts, domains and networks for which the proxy is not used."""
     ca: str = ""
     """Certificate authorities in PEM, or the path of their file; empty: those of REQUESTS_CA_BUNDLE or the system."""
     verify: bool = True
     inside: frozenset[str] | None = None
-    """For URLs that others chose: the hosts in private networks that may still be contacted; None: all of them."""
+    """Hosts in private networks that may be contacted, for URLs from untrusted documents; None: all hosts."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -118,7 +118,7 @@ class Fetcher:
     ) -> None:
         if _MISSING is not None:
             raise BundleError(
-                "a bundle is built with the Python library requests, which is missing: install requirements.txt"
+                "building a bundle requires the Python library requests: install the packages in requirements.txt"
             ) from _MISSING
         self._attempts = attempts
         self._notify = notify
@@ -151,7 +151,7 @@ class Fetcher:
         Args:
             source: where to download it.
             target: path of the file; a failed download stays there, wrong content is removed.
-            checksum: expected content; None: accept anything but an HTML page.
+            checksum: expected content; None: accept anything except an empty file and an HTML page.
 
         Raises:
             FetchError: the download failed, or the content is wrong.
@@ -165,7 +165,7 @@ class Fetcher:
             target.unlink(missing_ok=True)
             if not resumed:
                 raise
-        # The unfinished download may have been that of another file.
+        # The unfinished download may belong to an earlier version of the file, so download all of it.
         return self._whole(source, target, checksum)
 
     def _whole(self, source: FetchSource, target: pathlib.Path, checksum: Checksum | None) -> Fetched:
@@ -174,11 +174,11 @@ class Fetcher:
             self._with_retries(lambda: self._more(source, target, tag))
             return self._checked(source, target, checksum)
         except OSError as error:
-            # A full disk is not an error of the source.
+            # The source is not to blame, for example for a full disk.
             raise BundleError(f"{target.parent}: {error.strerror or error}") from error
 
     def _more(self, source: FetchSource, target: pathlib.Path, tag: list[str]) -> None:
-        """Make one attempt, which resumes at the end of the file.
+        """Make one attempt, which resumes the download at the end of the unfinished file.
 
         Args:
             source: where to download it.
@@ -194,7 +194,7 @@ class Fetcher:
                 return
             going_on = answer.status_code == 206 and _starts_at(answer.headers.get("Content-Range"), have)
             if answer.status_code == 206 and not going_on:
-                raise FetchError(source.url, "the server sent another range than the requested one")
+                raise FetchError(source.url, "the server sent a different range from the requested one")
             tag[:] = [value for value in (answer.headers.get("ETag"),) if value]
             have = have if going_on else 0
             length = answer.headers.get("Content-Length", "")
@@ -235,8 +235,8 @@ class Fetcher:
     def _with_retries(self, attempt: t.Callable[[], _T]) -> _T:
         """Retry after temporary failures.
 
-        urllib3 itself would repeat a request, but not resume a download in the middle of its body. So its policy
-        (Retry) is used without its loop.
+        urllib3 itself would repeat a request, but not resume a download in the middle of its body. So this loop takes
+        only the policy (Retry) from urllib3.
         """
         retries = urllib3.Retry(self._attempts - 1, backoff_factor=_BACKOFF)
         while True:
@@ -247,7 +247,7 @@ class Fetcher:
                     retries = retries.increment("GET", problem.url, error=problem)
                 except urllib3.exceptions.MaxRetryError:
                     raise FetchError(
-                        problem.url, f"{problem.why}, in {self._attempts} attempts", problem.status
+                        problem.url, f"{problem.why}, after {self._attempts} attempts", problem.status
                     ) from None
                 asked = retry_after(problem.retry_after)
                 self._sleep(retries.get_backoff_time() if asked is None else asked)
@@ -258,7 +258,7 @@ class Fetcher:
         url, own = source.url, dict(source.headers)
         with requests.Session() as session:
             session.trust_env = source.proxy is None
-            # Otherwise requests looks for a password in .netrc.
+            # Without this, requests would read a password from .netrc.
             session.auth = lambda request: request
             for dummy in range(_REDIRECTS + 1):
                 if source.inside is not None and is_inside(url, source.inside):
@@ -314,14 +314,14 @@ class Fetcher:
                 left = None if left is None else left - len(block)
                 yield block
         except Exception as error:
-            # Exceptions of urllib3 and of sockets.
+            # urllib3 and sockets raise exceptions of different classes.
             raise _problem(source.url, error) from None
         if left:
             raise _RetryableError(source.url, "the connection broke")
 
 
 class _Authorities:
-    """Provides certificates of authorities as files, which the library expects."""
+    """Provides the certificates of authorities as files, because the library requests accepts only paths."""
 
     def __init__(self) -> None:
         self._files: dict[str, t.IO[bytes]] = {}
@@ -335,7 +335,7 @@ class _Authorities:
             return source.ca or os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE") or True
         with self._lock:
             if source.ca not in self._files:
-                # Removed together with the object.
+                # Python removes the file together with this object.
                 file = tempfile.NamedTemporaryFile(prefix="winkube-ca-")  # noqa: SIM115
                 file.write(source.ca.encode())
                 file.flush()
@@ -352,7 +352,7 @@ class _RetryableError(Exception):
 
 
 def _refuse(url: str, answer: requests.Response) -> None:
-    """Raise if the response is not a file."""
+    """Raise an exception if the response is an error."""
     status = answer.status_code
     if status in (200, 206, 416):
         return
@@ -376,7 +376,7 @@ def _starts_at(header: str | None, offset: int) -> bool:
 
 
 def _problem(url: str, error: Exception) -> Exception:
-    """Return the error as text without the URL that the library's own message contains."""
+    """Return an exception for an error of the library, without the URL that the library's own message contains."""
     text = str(error)
     if match := re.search(r"certificate verify failed: ([^(\[\]\"']+)", text):
         return FetchError(url, f"its certificate is not accepted: {match[1].strip()}")
@@ -390,7 +390,7 @@ def _problem(url: str, error: Exception) -> Exception:
     if isinstance(error, (requests.Timeout, TimeoutError)) or "timed out" in text.lower():
         return _RetryableError(url, "the server did not answer in time")
     if "Name or service not known" in text or "name resolution" in text:
-        return _RetryableError(url, "its name cannot be resolved")
+        return _RetryableError(url, "the name of the host cannot be resolved")
     if "refused" in text:
         return _RetryableError(url, "the server refused the connection")
     return _RetryableError(url, "the connection broke")

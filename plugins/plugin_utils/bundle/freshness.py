@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Refuse bundles that are older than the newest one that this controller has used: they may be vulnerable."""
+"""Refuse bundles that are older than the newest one that this controller has used: old software may be vulnerable."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from .index import BundleError
 from .verify import Bundle
 
 _OLDER = (
-    "{0}: expected an index at least as new as the last used one (serial {3}), got serial {1}, signed {2}: an old "
-    "bundle may have been put back. bundle_allow_older: true accepts it"
+    "{0}: expected an index at least as new as the one used last (serial {3}), got serial {1}, signed {2}: an old "
+    "bundle may have replaced the newer one. bundle_allow_older: true accepts the older bundle"
 )
 
 
@@ -32,13 +32,13 @@ def state_file() -> pathlib.Path:
 def check(
     bundle: Bundle, public: str, *, max_age: int, allow_older: bool, state: pathlib.Path, now: datetime.datetime
 ) -> str:
-    """Refuse a bundle that is too old, or older than one that was used from the same folder; record it otherwise.
+    """Refuse a bundle that is too old, or older than one that was used from the same folder. Record other bundles.
 
     Args:
         bundle: a verified bundle.
         public: its public key, or the path of the key's file.
         max_age: maximum number of days since it was signed; 0: no maximum.
-        allow_older: accept an older bundle than the last one; it counts as the newest from then on.
+        allow_older: accept a bundle that is older than the last one, and treat it as the newest from then on.
         state: file of the recorded bundles.
         now: the time.
 
@@ -68,7 +68,8 @@ def check(
                 _write(state, {**seen, name: stamp.serial})
     except OSError as error:
         return (
-            f"{where}: could not check whether it is older than the last used one: {state}: {error.strerror or error}"
+            f"{where}: could not check whether the bundle is older than the one used last: "
+            f"{state}: {error.strerror or error}"
         )
     return ""
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Container images in a bundle: index entries that match a Windows build, archives (no I/O).
+"""Container images in a bundle: which index entries match a Windows build, and what archives contain (no I/O).
 
 Formats: github.com/opencontainers/image-spec (image-layout.md, image-index.md).
 """
@@ -108,7 +108,8 @@ def descriptor(value: object, what: str) -> Descriptor:
     if not isinstance(size, int) or isinstance(size, bool) or not 0 <= size < _LARGEST:
         raise BundleError(f"{what}: expected a size in bytes from the registry, got {shown(size)}")
     if not isinstance(urls, list) or not all(isinstance(url, str) for url in urls) or not isinstance(platform, dict):
-        raise BundleError(f"{what}: expected urls as a list and platform as a mapping from the registry, got others")
+        expected = "expected urls as a list and platform as a mapping from the registry"
+        raise BundleError(f"{what}: {expected}, got {shown(urls)} and {shown(platform)}")
     return Descriptor(
         digest=digest,
         size=size,
@@ -126,7 +127,7 @@ def manifest(own: Descriptor, value: t.Mapping[str, t.Any], what: str) -> Manife
     """
     layers = value.get("layers")
     if not isinstance(layers, list) or "config" not in value:
-        raise BundleError(f"{what}: expected a manifest of schema 2 from the registry, got another one")
+        raise BundleError(f"{what}: expected a manifest with layers and config from the registry, got one without")
     return Manifest(
         own=own,
         config=descriptor(value["config"], what),
@@ -138,7 +139,7 @@ def fits(platform: t.Mapping[str, t.Any], windows: str) -> bool:
     """Return whether a version of Windows Server can run images of a platform.
 
     Args:
-        platform: `os`, `architecture`, perhaps `os.version`.
+        platform: a mapping with `os`, `architecture` and optionally `os.version`.
         windows: one of windows_versions.NAMES.
     """
     if platform.get("os") != "windows" or platform.get("architecture", "amd64") != "amd64":
@@ -148,7 +149,7 @@ def fits(platform: t.Mapping[str, t.Any], windows: str) -> bool:
 
 
 def build_of(platform: t.Mapping[str, t.Any]) -> int | None:
-    """Return the Windows build of a platform; None: any."""
+    """Return the Windows build of a platform; None: the platform names no build."""
     version = str(platform.get("os.version") or "")
     if not version:
         return None
@@ -180,7 +181,7 @@ def layout_files(name: str, top: Descriptor, best: Manifest) -> dict[str, bytes]
     Args:
         name: the full reference.
         top: the index or manifest that the reference names.
-        best: the manifest that this Windows uses.
+        best: the manifest that matches the version of Windows Server best.
     """
     ref = reference(name)
     annotations = {"io.containerd.image.name": name, "org.opencontainers.image.ref.name": ref.tag or ref.digest}

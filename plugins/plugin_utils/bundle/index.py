@@ -46,7 +46,7 @@ class IndexEntry:
     name: str
     version: str
     source: str
-    """Its origin without user, query and fragment."""
+    """The file's origin, without user, query and fragment."""
     sha256: str
     size: int
     time: str
@@ -59,7 +59,7 @@ class IndexEntry:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class IndexStamp:
-    """The version of an index. A controller that has used one refuses all older ones."""
+    """The version of an index. A controller that has used an index refuses all older ones."""
 
     serial: int = 0
     """Grows with each signed index; 0: the index has no version."""
@@ -69,7 +69,8 @@ class IndexStamp:
     def after(self, now: datetime.datetime) -> IndexStamp:
         """Return the stamp of the next index.
 
-        It counts seconds, so that a bundle that replaces a lost one of the same key gets a higher number.
+        The serial is at least the current time in seconds. So if a bundle is lost and built again with the same key,
+        the new bundle gets a higher serial.
         """
         return IndexStamp(serial=max(self.serial + 1, int(now.timestamp())), made=now.strftime(_TIME))
 
@@ -81,22 +82,22 @@ class IndexStamp:
 
 
 def path_problem(path: str) -> str:
-    """Return why a path cannot be that of a bundle's file, or an empty string."""
+    """Return why a bundle cannot contain a file with this path, or an empty string."""
     if not path or len(path) > _LONGEST:
         return "it is empty or too long"
     if not path.isprintable() or any(letter in path for letter in '\\"<>|?*'):
         return "it has characters that no file name on Windows may have"
     parts = path.split("/")
     if any(part in ("", ".", "..") or part != part.strip() or part.endswith(".") for part in parts):
-        return "it leaves its folder, or has a part that is not a plain name"
+        return "it leaves the bundle's folder, or has a part that is not a plain name"
     if any(":" in part for part in parts[1:]) or not re.fullmatch(
         r"[^:]*(:\d{1,5})?|\[[0-9a-fA-F:.]+\](:\d{1,5})?", parts[0]
     ):
-        return "it has a colon, which on Windows begins a drive or a stream"
+        return "it has a colon, which Windows reserves for drives and streams"
     if any(_DEVICE.fullmatch(part.partition(".")[0].strip()) for part in parts):
-        return "it has a part that Windows takes for a device"
+        return "it has a part that is the name of a device on Windows"
     if parts[0] in _RESERVED:
-        return "it is the name of the bundle's own files"
+        return "its first part is reserved for the bundle's own files"
     return ""
 
 
@@ -167,7 +168,7 @@ def load(data: bytes) -> dict[str, IndexEntry]:
     folded: set[str] = set()
     for item in files:
         entry = _entry(item)
-        # Windows does not distinguish them.
+        # Windows does not distinguish upper and lower case.
         if entry.path.casefold() in folded:
             raise BundleError(f"files: expected each path once, got {entry.path} twice")
         folded.add(entry.path.casefold())

@@ -30,9 +30,7 @@ _EXPECTED = "expected an Ed25519 key in PEM, as created by `openssl genpkey -alg
 
 def _require() -> None:
     if _MISSING is not None:
-        raise BundleError(
-            "a bundle is signed with the Python library cryptography, which is missing: install it"
-        ) from _MISSING
+        raise BundleError("signing and verifying a bundle require the Python library cryptography") from _MISSING
 
 
 def private_key(path: str, passphrase: str = "") -> tuple[Ed25519PrivateKey, bool]:
@@ -46,7 +44,7 @@ def private_key(path: str, passphrase: str = "") -> tuple[Ed25519PrivateKey, boo
         The key, and whether it was created.
 
     Raises:
-        BundleError: it cannot be read or created, or other users can read it.
+        BundleError: the key cannot be read or created, or other users can read it.
     """
     _require()
     where = pathlib.Path(path).expanduser()
@@ -54,7 +52,7 @@ def private_key(path: str, passphrase: str = "") -> tuple[Ed25519PrivateKey, boo
         if not where.exists():
             return _make(where, passphrase), True
         if stat.S_IMODE(where.stat().st_mode) & 0o077:
-            raise BundleError(refusal("bundle_key", str(where), "expected a file of mode 0600", "Others may read it."))
+            raise BundleError(refusal("bundle_key", str(where), "expected a file of mode 0600", "Others can read it."))
         key = serialization.load_pem_private_key(where.read_bytes(), passphrase.encode() or None)
     except OSError as error:
         raise BundleError(f"bundle_key {where}: {_EXPECTED}: {error.strerror}") from error
@@ -89,13 +87,13 @@ def public_pem(key: Ed25519PublicKey) -> bytes:
 
 
 def public_key(given: str) -> Ed25519PublicKey:
-    """Return the verifying key.
+    """Return the key that verifies signatures.
 
     Args:
         given: the key in PEM, or the path of its file.
 
     Raises:
-        BundleError: it is not a public key.
+        BundleError: the value is not a public key.
     """
     _require()
     shown = "(PEM)" if "-----BEGIN" in given else given
@@ -105,7 +103,7 @@ def public_key(given: str) -> Ed25519PublicKey:
     except OSError as error:
         raise BundleError(f"bundle_public_key {shown}: {_EXPECTED}: {error.strerror}") from error
     except (ValueError, UnsupportedAlgorithm):
-        raise BundleError(f"bundle_public_key {shown}: {_EXPECTED}, got something else than a public key") from None
+        raise BundleError(f"bundle_public_key {shown}: {_EXPECTED}, got something other than a public key") from None
     if not isinstance(key, Ed25519PublicKey):
         raise BundleError(f"bundle_public_key {shown}: {_EXPECTED}, got a key of another kind")
     return key
@@ -126,5 +124,5 @@ def is_signed(key: Ed25519PublicKey, data: bytes, signature: bytes) -> bool:
 
 
 def throwaway() -> Ed25519PrivateKey:
-    """Return a key for check mode, which signs nothing."""
+    """Return a new key for check mode, in which nothing is signed."""
     return Ed25519PrivateKey.generate()

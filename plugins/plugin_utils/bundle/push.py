@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Upload the files that a node lacks over Ansible's connection, for nodes that cannot reach the controller."""
+"""Upload files of a bundle over Ansible's connection, for nodes that cannot reach the controller."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class Push:
 
     def _check_free_space(self, missing: t.Sequence[IndexEntry], seen: Observation) -> None:
         free = int((seen["room"].first or {}).get("free") or 0) if seen["room"].ok else None
-        # For a while, the pieces, the joined file and the copy in the cache or store exist together.
+        # The pieces, the joined file, and the copy in the cache or the image store exist at the same time.
         required = 2 * sum(entry.size for entry in missing) + max((entry.size for entry in missing), default=0)
         if free is not None and missing and free < required + _SPARE:
             raise NodeError(

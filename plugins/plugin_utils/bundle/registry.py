@@ -41,7 +41,7 @@ class RegistryEndpoint:
     """Certificate authorities in PEM; empty: those that the controller trusts."""
     verify: bool = True
     override_path: bool = False
-    """Whether its path replaces `/v2`."""
+    """Whether the path of the URL replaces `/v2`."""
     mirror: bool = False
 
 
@@ -57,7 +57,7 @@ class Image:
 
 
 class RegistryClient:
-    """A registry host with its endpoints.
+    """Reads container images from the endpoints of a registry host.
 
     Args:
         fetcher: sends the requests.
@@ -164,10 +164,10 @@ class RegistryClient:
         return Descriptor(digest=digest, size=len(data), media_type=kind), described
 
     def _own_platform(self, ref: ImageReference, one: Manifest, name: str) -> Manifest:
-        """Return a manifest without an index, with the platform that its configuration names."""
+        """Return a manifest that is not in an index, with the platform that its configuration names."""
         data, dummy = self._first(ref, "blobs", one.config.digest, self._fetcher.document)
         if images.digest_of(data) != one.config.digest:
-            raise BundleError(f"{name}: the registry's configuration does not match its digest")
+            raise BundleError(f"{name}: the configuration from the registry does not match its digest")
         config = images.document(data, name)
         platform = {
             key: config[key] for key in ("os", "architecture", "os.version") if isinstance(config.get(key), str)
@@ -175,7 +175,7 @@ class RegistryClient:
         return dataclasses.replace(one, own=dataclasses.replace(one.own, platform=platform))
 
     def _first(self, ref: ImageReference, kind: str, version: str, use: t.Callable[[FetchSource], t.Any]) -> t.Any:
-        """Try the endpoints in order."""
+        """Return the result of the first endpoint that works."""
         problems = []
         for endpoint in self._endpoints:
             try:
@@ -202,7 +202,7 @@ class RegistryClient:
             if problem.status != 401:
                 raise
             challenge = problem.challenge
-        # Tokens expire after some minutes.
+        # The registry requires authentication, or the token has expired.
         known = self._answer(endpoint, ref, challenge, source)
         with self._lock:
             self._answers[key] = known
@@ -226,10 +226,10 @@ class RegistryClient:
         )
 
     def _answer(self, endpoint: RegistryEndpoint, ref: ImageReference, challenge: str, asked: FetchSource) -> str:
-        """Return the header that authenticates to a registry.
+        """Return the Authorization header for a registry.
 
         Raises:
-            FetchError: its challenge is malformed, or it requires credentials that are missing.
+            FetchError: the challenge is malformed, or the registry requires credentials that are missing.
         """
         scheme, parameters = read_challenge(challenge)
         basic = _basic(endpoint)
@@ -237,7 +237,7 @@ class RegistryClient:
             return basic
         realm = parameters.get("realm", "")
         if endpoint.url.startswith("https://") and realm.startswith("http://"):
-            raise FetchError(asked.url, "it names a token server without HTTPS: no credentials are sent there", 403)
+            raise FetchError(asked.url, "it names a token server without HTTPS, to which no credentials are sent", 403)
         if scheme != "bearer" or not realm.startswith(("http://", "https://")):
             why = (
                 "it requires a username and password (container_runtime_registries)"
@@ -264,9 +264,9 @@ def endpoints(host: str, registries: t.Mapping[str, t.Any]) -> list[RegistryEndp
 
     Args:
         host: the host in the reference.
-        registries: `container_runtime_registries`: by host `server`, `mirrors` (URLs, or mappings with `url`), and each
-            one's `username`, `password`, `headers`, `ca`, `skip_verify`, `override_path`; `_default` applies to all
-            other hosts, as in containerd (docs/hosts.md).
+        registries: `container_runtime_registries`, by host. An entry has `server`, `mirrors` (URLs, or mappings with
+            `url`), and for the server and each mirror `username`, `password`, `headers`, `ca`, `skip_verify` and
+            `override_path`. The entry `_default` applies to all other hosts, as in containerd (docs/hosts.md).
 
     Raises:
         BundleError: an entry cannot be used.
@@ -289,7 +289,7 @@ def endpoints(host: str, registries: t.Mapping[str, t.Any]) -> list[RegistryEndp
 def _endpoint(host: str, url: str, about: t.Mapping[str, t.Any], *, mirror: bool) -> RegistryEndpoint:
     full = url if "://" in url else f"https://{url}"
     if not full.startswith(("http://", "https://")) or not _host(full):
-        raise BundleError(refusal(f"container_runtime_registries.{host}", url, "expected a URL of http or https"))
+        raise BundleError(refusal(f"container_runtime_registries.{host}", url, "expected an http or https URL"))
     verify = not about.get("skip_verify", False)
     return RegistryEndpoint(
         url=full,
@@ -307,7 +307,7 @@ def _authorities(host: str, given: t.Any) -> str:
     """Return all authorities as one text in PEM.
 
     Raises:
-        BundleError: one of them is a path, which refers to a file on the node.
+        BundleError: an entry is a path, which refers to a file on the node.
     """
     texts = [str(text) for text in ([given] if isinstance(given, str) else given or []) if text]
     for text in texts:

@@ -11,12 +11,17 @@ import typing as t
 import urllib.parse
 
 with contextlib.suppress(ImportError):
-    # fetch.py reports that it is missing.
+    # fetch.py reports that the library is missing.
     import requests
 
 
 def bypasses(url: str, no_proxy: t.Sequence[str]) -> bool:
-    """Return whether a host is reached without the proxy: `*`, host names, domains, addresses and networks."""
+    """Return whether a URL bypasses the proxy.
+
+    Args:
+        url: an http or https URL.
+        no_proxy: host names, domains, addresses, networks, or `*` for all hosts.
+    """
     entries = [entry.strip() for entry in no_proxy if entry.strip()]
     if "*" in entries:
         return True

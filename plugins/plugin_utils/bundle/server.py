@@ -65,7 +65,7 @@ def revoke(path: str, tokens: t.Iterable[str]) -> None:
 
     Args:
         path: `ServedBundle.revoked`.
-        tokens: the tokens.
+        tokens: the tokens to revoke.
     """
     with pathlib.Path(path).open("a", encoding="ascii") as file:
         file.writelines(f"{serving_nodes.fingerprint(token)}\n" for token in tokens)
@@ -79,7 +79,7 @@ def token(url: str) -> str:
 def start(
     bundle: Bundle, *, nodes: t.Iterable[str], bind: str, port: int = 0, certificate: str = "", key: str = ""
 ) -> ServedBundle:
-    """Serve a bundle until Ansible ends, in whatever way.
+    """Serve a bundle until Ansible ends, even if it is killed.
 
     Args:
         bundle: a verified bundle.
@@ -92,7 +92,7 @@ def start(
     Raises:
         BundleError: the bundle cannot be served with these options.
     """
-    # `redact_url` leaves out a part of this form.
+    # `redact_url` removes a token in this form from URLs.
     tokens, parent = {node: f"~{secrets.token_urlsafe(24)}" for node in nodes}, _play()
     revoked = pathlib.Path(tempfile.mkdtemp(prefix="winkube-bundle-")) / "revoked"
     settings = {
@@ -137,7 +137,7 @@ def stop(pid: int) -> None:
 
 
 def _play() -> int:
-    """Return the process of ansible-playbook; a task runs in it or in a child process."""
+    """Return the id of the ansible-playbook process. A task runs in this process or in a child process."""
     parent = multiprocessing.parent_process()
     return parent.pid if parent is not None and parent.pid else os.getpid()
 
@@ -190,10 +190,10 @@ def bind_address(addresses: t.Iterable[str], own: bool) -> str:
     """Return the address to listen on.
 
     Args:
-        addresses: the controller's addresses, as nodes reach them.
-        own: whether they belong to this machine; a user may have given a translated address.
+        addresses: the addresses at which nodes reach the controller.
+        own: whether the addresses belong to this machine; an address that a user gave may be a translated one (NAT).
     """
     different = set(addresses)
     if own and len(different) == 1:
         return different.pop()
-    return "::" if any(":" in address for address in different) else "0.0.0.0"  # noqa: S104 - nodes are on several
+    return "::" if any(":" in address for address in different) else "0.0.0.0"  # noqa: S104 - nodes use several

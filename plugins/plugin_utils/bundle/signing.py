@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Write and recover the index of a bundle and its signature, even if a run is killed at any moment.
 
-Two files cannot be replaced at once. Both are first written to the working folder, then the index is moved to its
-place, then the signature. At every moment one pair of the four files verifies. Users of a bundle accept only the two
-final files (`verify.py`).
+Two files cannot be replaced at once. So the index and the signature are first written to the working folder. Then the
+index is moved to its place, and then the signature. At every moment, one pair of these four files verifies. Runs that
+use a bundle accept only the two final files (`verify.py`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if t.TYPE_CHECKING:
 
 
 def write(directory: pathlib.Path, key: Ed25519PrivateKey, entries: t.Iterable[IndexEntry]) -> bool:
-    """Write the index and its signature, unless they exist already.
+    """Write the index and its signature, unless the existing index has the same entries.
 
     Args:
         directory: the bundle's folder, with its working folder.
@@ -33,7 +33,7 @@ def write(directory: pathlib.Path, key: Ed25519PrivateKey, entries: t.Iterable[I
         Whether they were written.
 
     Raises:
-        OSError: they cannot be written.
+        OSError: a file cannot be written.
     """
     by_path = {entry.path: entry for entry in entries}
     final, parts = _pair(directory), _parts(directory)
@@ -53,18 +53,18 @@ def write(directory: pathlib.Path, key: Ed25519PrivateKey, entries: t.Iterable[I
 
 
 def read(directory: pathlib.Path, key: Ed25519PrivateKey, *, settle: bool) -> dict[str, IndexEntry]:
-    """Return the entries that an earlier run signed last, even if it was killed between index and signature.
+    """Return the entries that an earlier run signed last, even if that run was killed between moving the two files.
 
     Args:
         directory: the bundle's folder.
         key: the signing key.
-        settle: move the pair that verifies to its place.
+        settle: move the index and the signature that belong together to their final places.
 
     Returns:
         Entries by path; none if there is no index.
 
     Raises:
-        BundleError: no pair is signed by this key, or the index cannot be used.
+        BundleError: no index is signed by this key, or the index cannot be used.
         OSError: a file cannot be read or moved.
     """
     final, parts = _pair(directory), _parts(directory)
@@ -76,14 +76,16 @@ def read(directory: pathlib.Path, key: Ed25519PrivateKey, *, settle: bool) -> di
     else:
         if not final[0].exists():
             return {}
-        # This raises with the reason.
+        # This call raises an exception with the reason.
         return verify.read_index(directory, keys.public_pem(key.public_key()).decode())[0]
     if settle:
         _move(pair, final)
     try:
         return index.load(data)
     except BundleError as error:
-        raise BundleError(f"bundle_dir {directory}: {INDEX}: {error}. Remove it to build the bundle again") from None
+        raise BundleError(
+            f"bundle_dir {directory}: {INDEX}: {error}. Remove this file to build the bundle again"
+        ) from None
 
 
 def _pair(directory: pathlib.Path) -> tuple[pathlib.Path, pathlib.Path]:

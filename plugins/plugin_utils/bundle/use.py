@@ -23,7 +23,7 @@ def file_url(folder: str) -> str:
 
 
 def site(url: str, entries: t.Iterable[IndexEntry]) -> dict[str, t.Any]:
-    """Return the bundle as an entry of `artifact_sites`: it also has files of users' own URLs and needs no proxy.
+    """Return the bundle as an entry of `artifact_sites`. It also has the files of users' own URLs and needs no proxy.
 
     Args:
         url: URL of the bundle for the node.
@@ -35,7 +35,7 @@ def site(url: str, entries: t.Iterable[IndexEntry]) -> dict[str, t.Any]:
 
 
 def _revocation(url: str) -> dict[str, bool]:
-    """Return the option for HTTPS: Windows requests revocation lists, which such a site cannot reach."""
+    """Return an option for HTTPS, because Windows requests revocation lists, which it cannot get without internet."""
     return {"ignore_revocation": True} if url.startswith("https:") else {}
 
 
@@ -72,7 +72,7 @@ def patches(entries: t.Iterable[IndexEntry], base: str) -> dict[str, str]:
 
 
 def bundled_patches(entries: t.Sequence[t.Any], locations: t.Mapping[str, str]) -> list[t.Any]:
-    """Return the list of patches with their files taken from a bundle where it has them.
+    """Return the list of patches, with the locations of files that a bundle contains.
 
     Args:
         entries: entries of `windows_patches_private`.
@@ -93,7 +93,7 @@ def _bundled(entry: t.Mapping[str, t.Any], locations: t.Mapping[str, str]) -> di
 
 
 def windows_path(folder: str, entry: IndexEntry) -> str:
-    """Return the path on the node of an uploaded file.
+    """Return an uploaded file's path on the node.
 
     Raises:
         BundleError: the path is not a valid Windows file name.
@@ -101,6 +101,6 @@ def windows_path(folder: str, entry: IndexEntry) -> str:
     if ":" in entry.path:
         raise BundleError(
             f"{entry.path}: expected a URL without a port, because the host becomes the name of a folder on Windows. "
-            "Use such a URL, or set bundle_push: false"
+            "Change the URL, or set bundle_push: false"
         )
     return "\\".join((folder, *entry.path.split("/")))

@@ -60,8 +60,8 @@ def read_index(directory: pathlib.Path, public: str) -> tuple[dict[str, IndexEnt
         raise BundleError(f"bundle_dir {directory}: {error.filename}: {error.strerror}") from error
     if not keys.is_signed(key, data, proof):
         raise BundleError(
-            f"bundle_dir {directory}: expected in {signature.name} a signature of the index by bundle_public_key, got "
-            "another one: the index was changed, or signed by another key"
+            f"bundle_dir {directory}: expected a signature of the index by bundle_public_key in {signature.name}, got "
+            "another one: the index was changed, or another key signed it"
         )
     try:
         return bundle_index.load(data), bundle_index.load_stamp(data)
@@ -77,7 +77,7 @@ def verify(directory: str, public: str) -> Bundle:
     Raises:
         BundleError: a file is missing, changed, or not in the index.
     """
-    # The real path, so that a later change of a symbolic link has no effect.
+    # Use the real path, so that a later change of a symbolic link has no effect.
     folder = pathlib.Path(directory).expanduser().resolve()
     entries, stamp = read_index(folder, public)
     present = files(folder)

@@ -25,7 +25,7 @@ _PASSED = (
     "runtime", "environment", "ctr", "crictl", "cri_endpoint", "docker", "docker_config", "store_dir", "parallel",
     "retries", "delay", "timeout",
 )  # fmt: skip
-"""Options of the module that apply to all of its resources."""
+"""Options of the module container_images that apply to all images."""
 _VERSION = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+(?:[-+][0-9A-Za-z.-]+)?")
 
 Resources = list[dict[str, t.Any]]
@@ -42,26 +42,26 @@ def resources(
 
     Args:
         images: references, or mappings with `name` and more.
-        defaults: properties of all of them, such as the runtime.
-        pinned: default of the item's `pinned`.
+        defaults: properties of all images, such as the runtime.
+        pinned: the value of `pinned` for images without it.
         bundle: archives in a bundle, by reference.
 
     Raises:
-        ResourceError: an item is neither; the message names it.
+        ResourceError: an item is neither a reference nor a valid mapping; the message names the item.
     """
     if isinstance(images, (str, bytes)) or not isinstance(images, t.Sequence):
-        raise ResourceError("images", images, "expected a list of references, or of mappings with name")
+        raise ResourceError("images", images, "expected a list of references, or of mappings with the key name")
     docker = defaults.get("runtime") == "docker"
     made: dict[str, dict[str, t.Any]] = {}
     for number, item in enumerate(images):
         given = {"name": item} if isinstance(item, str) else item
         if not isinstance(given, t.Mapping) or not isinstance(given.get("name"), str):
-            raise ResourceError(f"images[{number}]", item, "expected a reference, or a mapping with name")
+            raise ResourceError(f"images[{number}]", item, "expected a reference, or a mapping with the key name")
         unknown = [key for key in given if key not in _KEYS]
         if unknown:
-            raise ResourceError(f"images[{number}]", unknown[0], f"expected {', '.join(_KEYS)}")
+            raise ResourceError(f"images[{number}]", unknown[0], f"expected only the keys {', '.join(_KEYS)}")
         own = {**_likely(given["name"]), **defaults, **given, "type": "ContainerImage"}
-        # Docker has no pins.
+        # Docker cannot pin images.
         own["pinned"] = bool(given.get("pinned", pinned)) and not docker
         if bundle and given["name"] in bundle and "archive" not in given:
             own["archives"] = bundle[given["name"]]
@@ -73,7 +73,7 @@ def resources(
 
 
 def _likely(name: str) -> dict[str, int]:
-    """Return the approximate download size of an image that every node needs, so that the first run need not ask."""
+    """Return the approximate size of an image that every node needs, so that the first run need not ask a registry."""
     size = _data()["likely_sizes"].get(ImageReference.parse(name).repository) if is_whole(name) else None
     return {} if size is None else {"likely_size": size}
 
@@ -122,7 +122,7 @@ def core_dns(versions: t.Sequence[t.Any], repository: str) -> list[str]:
     for version in versions:
         bare = str(version).removeprefix("v")
         if not _VERSION.fullmatch(bare):
-            raise ResourceError("core_dns_versions", version, "expected versions such as 1.12.1")
+            raise ResourceError("core_dns_versions", version, "expected a version such as 1.12.1")
         references.append(f"{repository}:{about['tag'].format(version=bare)}")
     return references
 

@@ -37,6 +37,6 @@ def artifact_sources(optional: t.Callable[[str, t.Any], t.Any]) -> dict[str, t.A
         # A value that is not a list is refused later, with the name of its variable.
         sites += given if isinstance(given, list) else [given]
     bundled = optional(SITES[0], None) is not None
-    found = {key: optional(name, default) for key, (name, default) in VARIABLES.items()}
-    found["ignore_revocation"] = to_bool(found["ignore_revocation"])
-    return {"sites": sites, "upstream": to_bool(optional(UPSTREAM, not bundled)), **found}
+    settings = {key: optional(name, default) for key, (name, default) in VARIABLES.items()}
+    settings["ignore_revocation"] = to_bool(settings["ignore_revocation"])
+    return {"sites": sites, "upstream": to_bool(optional(UPSTREAM, not bundled)), **settings}

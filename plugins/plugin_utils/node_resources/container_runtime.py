@@ -30,9 +30,9 @@ def of_host(variables: Variables) -> list[Resource]:
         programs, logs = settings.program_folders, [settings.cri_dockerd_log_dir]
         own, chosen, other = docker.resources(settings), "docker", "containerd"
     else:
-        found = variables.read(containerd.ContainerdSettings, ROLE)
-        programs, logs = [found.install_dir], found.log_folders
-        own, chosen, other = containerd.resources(found), "containerd", "cri-dockerd"
+        containerd_settings = variables.read(containerd.ContainerdSettings, ROLE)
+        programs, logs = [containerd_settings.install_dir], containerd_settings.log_folders
+        own, chosen, other = containerd.resources(containerd_settings), "containerd", "cri-dockerd"
     return [
         # NodeRuntime comes first, because it refuses to switch the runtime of a joined node.
         {"type": "NodeRuntime", "name": chosen},

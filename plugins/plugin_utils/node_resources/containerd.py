@@ -143,7 +143,7 @@ def environment(programs: str, install_dir: str, pipe: str) -> list[Resource]:
     ]
 
 
-def exclusions(paths: t.Sequence[str], processes: t.Sequence[str], *, wanted: bool) -> list[Resource]:
+def exclusions(paths: t.Sequence[str], processes: t.Sequence[str], *, enabled: bool) -> list[Resource]:
     """Return the exclusions of Microsoft Defender.
 
     They must come before any archive or image is unpacked, because scanning makes unpacking several times slower.
@@ -151,20 +151,20 @@ def exclusions(paths: t.Sequence[str], processes: t.Sequence[str], *, wanted: bo
     Args:
         paths: folders.
         processes: file names of programs.
-        wanted: whether exclusions are enabled.
+        enabled: whether exclusions are enabled.
 
     Returns:
         A resource of type DefenderExclusion, or an empty list.
     """
-    if not wanted:
+    if not enabled:
         return []
-    found = {"type": "DefenderExclusion", "name": "container runtime"}
-    return [{**found, "paths": list(paths), "processes": list(processes)}]
+    exclusion = {"type": "DefenderExclusion", "name": "container runtime"}
+    return [{**exclusion, "paths": list(paths), "processes": list(processes)}]
 
 
 def _exclusions(settings: ContainerdSettings) -> list[Resource]:
     programs = ["containerd.exe", "containerd-shim-runhcs-v1.exe", "kubelet.exe", "kube-proxy.exe", "flanneld.exe"]
-    return exclusions([settings.install_dir, settings.data_dir], programs, wanted=settings.defender_exclusions)
+    return exclusions([settings.install_dir, settings.data_dir], programs, enabled=settings.defender_exclusions)
 
 
 def _config_path(settings: ContainerdSettings) -> str:

@@ -168,7 +168,7 @@ def _files(settings: DockerSettings) -> list[Resource]:
     paths = [settings.docker_dir, settings.docker_data_dir]
     proxy = settings.downloads.proxy
     return [
-        *containerd.exclusions(paths, programs, wanted=settings.defender_exclusions),
+        *containerd.exclusions(paths, programs, enabled=settings.defender_exclusions),
         *_programs(settings),
         *containerd.environment(settings.docker_dir, settings.install_dir, node_paths.CRI_DOCKERD_PIPE),
         {

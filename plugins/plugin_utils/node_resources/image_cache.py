@@ -121,18 +121,18 @@ def artifacts(settings: ArtifactCacheSettings, installed: t.Sequence[str]) -> li
     lists: dict[str, t.Any] = {**by_kind}
     for kind, versions in settings.artifacts.items():
         lists[kind] = [*by_kind.get(kind, []), *versions] if isinstance(versions, list) else versions
-    found = settings.downloads
+    downloads = settings.downloads
     return cache.resources_for_versions(
         lists,
         "image_cache_artifacts",
-        cache_dir=found.artifact_cache,
-        mirror=found.artifact_mirror,
-        proxy=found.proxy.https_proxy,
-        no_proxy=found.proxy.no_proxy,
+        cache_dir=downloads.artifact_cache,
+        mirror=downloads.artifact_mirror,
+        proxy=downloads.proxy.https_proxy,
+        no_proxy=downloads.proxy.no_proxy,
         prune=settings.prune_artifacts,
         keep=list(installed) if settings.prune_artifacts else [],
         urls=settings.urls,
-        **found.artifact_sources,
+        **downloads.artifact_sources,
     )
 
 

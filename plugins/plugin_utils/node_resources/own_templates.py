@@ -166,15 +166,15 @@ def compiled() -> t.Mapping[str, _Expression]:
     filters = core.FilterModule().filters()
     environment.filters |= {name: filters[name] for name in _ANSIBLE_FILTERS}
     environment.globals = {}
-    found = {}
+    expressions = {}
     for folder in sorted(ROLES.iterdir()):
         for path in (folder / "defaults" / "main.yml", folder / "vars" / "main.yml"):
             values = yaml_load(path.read_text(encoding="utf-8")) if path.exists() else None
             for text in set(_texts(values)):
                 expression = _compile(environment, text)
                 if expression:
-                    found[text] = expression
-    return found
+                    expressions[text] = expression
+    return expressions
 
 
 def _texts(value: t.Any) -> t.Iterator[str]:

@@ -20,11 +20,11 @@ def of_containerd(given: t.Mapping[str, t.Any], folder: str) -> list[Resource]:
     Raises:
         ResourceError: an entry is not acceptable.
     """
-    found = registries.read(given)
+    parsed = registries.read(given)
     return [
-        *registries.unlisted(found, folder),
-        *registries.containerd_files(found, folder),
-        *registries.forgotten(found),
+        *registries.unlisted(parsed, folder),
+        *registries.containerd_files(parsed, folder),
+        *registries.forgotten(parsed),
     ]
 
 
@@ -38,11 +38,11 @@ def of_docker(given: t.Mapping[str, t.Any], config_dir: str = registries.DOCKER_
     Raises:
         ResourceError: an entry is not acceptable.
     """
-    found = registries.read(given)
+    parsed = registries.read(given)
     return [
-        *registries.unlisted_for_docker(found),
-        *registries.docker_files(found, config_dir),
-        *registries.forgotten(found, config_dir),
+        *registries.unlisted_for_docker(parsed),
+        *registries.docker_files(parsed, config_dir),
+        *registries.forgotten(parsed, config_dir),
     ]
 
 
@@ -56,5 +56,5 @@ def of_buildkit(given: t.Mapping[str, t.Any], folder: str) -> list[Resource]:
     Raises:
         ResourceError: an entry is not acceptable.
     """
-    found = registries.read(given)
-    return [*registries.buildkit_files(found, folder), *registries.forgotten(found)]
+    parsed = registries.read(given)
+    return [*registries.buildkit_files(parsed, folder), *registries.forgotten(parsed)]

@@ -40,28 +40,28 @@ def _image_cache(variables: Variables) -> list[Resource]:
 
 def _installed(variables: Variables) -> list[str]:
     """Return the files in the cache that other roles install. The play may not contain all of these roles."""
-    found: list[str] = []
+    paths: list[str] = []
     for role in (container_runtime.ROLE, cni.ROLE, kubernetes_node.ROLE):
         if variables.optional(f"{role}_artifact_cache"):
-            found += [one["path"] for one in of_role(role, variables) if one["type"] == "Artifact"]
-    return found
+            paths += [one["path"] for one in of_role(role, variables) if one["type"] == "Artifact"]
+    return paths
 
 
 ROLES: t.Mapping[str, t.Callable[[Variables], list[Resource]]] = types.MappingProxyType(
     {
-        windows_settings.ROLE: lambda found: windows_settings.resources(
-            found.read(windows_settings.WindowsSettings, windows_settings.ROLE)
+        windows_settings.ROLE: lambda variables: windows_settings.resources(
+            variables.read(windows_settings.WindowsSettings, windows_settings.ROLE)
         ),
-        windows_features.ROLE: lambda found: windows_features.resources(
-            found.read(WindowsFeaturesVariables, windows_features.ROLE)
+        windows_features.ROLE: lambda variables: windows_features.resources(
+            variables.read(WindowsFeaturesVariables, windows_features.ROLE)
         ),
         container_runtime.ROLE: container_runtime.of_host,
-        cni.ROLE: lambda found: cni.resources(found.read(cni.CniSettings, cni.ROLE)),
-        kubernetes_node.ROLE: lambda found: kubernetes_node.resources(
-            found.read(kubernetes_node.KubernetesSettings, kubernetes_node.ROLE)
+        cni.ROLE: lambda variables: cni.resources(variables.read(cni.CniSettings, cni.ROLE)),
+        kubernetes_node.ROLE: lambda variables: kubernetes_node.resources(
+            variables.read(kubernetes_node.KubernetesSettings, kubernetes_node.ROLE)
         ),
         image_cache.ROLE: _image_cache,
-        node_join.ROLE: lambda found: node_join.resources(found.read(node_join.JoinedNode, node_join.ROLE)),
+        node_join.ROLE: lambda variables: node_join.resources(variables.read(node_join.JoinedNode, node_join.ROLE)),
     }
 )
 """The functions that build each role's resources, by the role's name."""

@@ -120,9 +120,9 @@ class Variables:
         Raises:
             MissingVariableError: the host does not have this part, and there is no default.
         """
-        found = self._raw_part(name, keys)
-        if found is not _REQUIRED:
-            return plain(self.templates.template(found))
+        value = self._raw_part(name, keys)
+        if value is not _REQUIRED:
+            return plain(self.templates.template(value))
         if default is _REQUIRED:
             raise MissingVariableError(".".join((name, *keys)))
         return default
@@ -132,14 +132,14 @@ class Variables:
         return self._raw_part(name, keys) is not _REQUIRED
 
     def _raw_part(self, name: str, keys: t.Sequence[str]) -> t.Any:
-        found = self._variables.get(name, _REQUIRED)
-        if isinstance(found, str) and keys:
-            found = self.templates.variable(name)
+        value = self._variables.get(name, _REQUIRED)
+        if isinstance(value, str) and keys:
+            value = self.templates.variable(name)
         for key in keys:
-            if not isinstance(found, t.Mapping) or key not in found:
+            if not isinstance(value, t.Mapping) or key not in value:
                 return _REQUIRED
-            found = found[key]
-        return found
+            value = value[key]
+        return value
 
     def of_host(self, host: str, name: str, *keys: str, default: t.Any = "") -> t.Any:
         """Return a variable of another host, or one part of the variable, from `hostvars`.
@@ -159,13 +159,13 @@ class Variables:
         """
         if host not in self._other_hosts:
             self._other_hosts[host] = self._variables["hostvars"].get(host, {})
-        found: t.Any = self._other_hosts[host]
+        value: t.Any = self._other_hosts[host]
         for key in (name, *keys):
-            if not isinstance(found, t.Mapping) or key not in found:
+            if not isinstance(value, t.Mapping) or key not in value:
                 return default
-            found = found[key]
+            value = value[key]
         # Inside of a template, Ansible returns an object instead of an error for a value that it cannot template.
-        return default if isinstance(found, jinja2.Undefined) else plain(found)
+        return default if isinstance(value, jinja2.Undefined) else plain(value)
 
     @property
     def runtime(self) -> str:

@@ -20,7 +20,7 @@ _LISTS: t.Mapping[str, str] = {
     "sdn_plugin_versions": "sdn-plugins",
     "azure_vnet_versions": "azure-vnet",
 }
-"""Variables with the names of AKS Engine, and the kind that each one lists."""
+"""Variables whose names come from AKS Engine, and the kind of artifact that each variable lists."""
 
 
 def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
@@ -29,27 +29,27 @@ def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
     Args:
         values: templated values of the roles' options that are set.
     """
-    found: dict[str, Problem] = {}
+    by_text: dict[str, Problem] = {}
     for name, sources in values.items():
         if name.endswith("_artifact_sources") and isinstance(sources, t.Mapping):
             mirror = values.get(name.replace("_artifact_sources", "_artifact_mirror")) or ""
             for problem in _source_problems(sources, str(mirror)):
-                found.setdefault(str(problem), problem)
+                by_text.setdefault(str(problem), problem)
     for problem in (*_folder_problems(values), *_own_problems(values)):
-        found.setdefault(str(problem), problem)
-    if not found:
+        by_text.setdefault(str(problem), problem)
+    if not by_text:
         try:
             cached(values)
         except ArtifactError as error:
-            found.setdefault(str(error), _problem(error))
-    return list(found.values())
+            by_text.setdefault(str(error), _problem(error))
+    return list(by_text.values())
 
 
 def warnings(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> list[str]:
-    """Return a warning for each unverified download; they are the same for all hosts.
+    """Return a warning for each unverified download. Warnings name no host, so that hosts can share them in a report.
 
     Args:
-        values: as in `problems`, which found none.
+        values: as in `problems`; values without problems.
         roles: the roles whose artifacts are downloaded.
     """
     listed = cache.unverified(cached(values)) if "image_cache" in roles else []
@@ -67,9 +67,9 @@ def refused(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> list[Pro
     """
     if _verify(values) != verification.STRICT or values.get("node_prepare_bundle_dir"):
         return []
-    expected = f"expected a checksum, since {verification.VARIABLE} is {verification.STRICT}"
+    expected = f"expected a checksum, because {verification.VARIABLE} is {verification.STRICT}"
     return [
-        Problem(one.variable, one.value or None, expected, f"Nothing verifies it: {one.why}; {one.fix}.")
+        Problem(one.variable, one.value or None, expected, f"Nothing verifies the file: {one.why}; {one.fix}.")
         for one in verification.of_roles(values, roles)
     ]
 
@@ -82,7 +82,7 @@ def _verify(values: t.Mapping[str, t.Any]) -> object:
 
 
 def cached(values: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
-    """Return the resources of the role image_cache's artifacts.
+    """Return the resources of the artifacts that the role image_cache caches.
 
     Raises:
         ArtifactError: a list is not acceptable.
@@ -92,13 +92,13 @@ def cached(values: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
     if values.get("node_prepare_bundle_dir"):
         sources.pop("verify", None)
     sources["urls"] = values.get("image_cache_urls") or {}
-    found = []
+    resources = []
     for name, kind in _LISTS.items():
-        found += _wanted({kind: values.get(f"image_cache_{name}") or []}, name, sources)
-    return found + _wanted(values.get("image_cache_artifacts") or {}, "image_cache_artifacts", sources)
+        resources += _resources({kind: values.get(f"image_cache_{name}") or []}, name, sources)
+    return resources + _resources(values.get("image_cache_artifacts") or {}, "image_cache_artifacts", sources)
 
 
-def _wanted(lists: object, where: str, sources: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
+def _resources(lists: object, where: str, sources: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
     given = {
         name: sources[name] for name in ("kinds", "sites", "mirror", "upstream", "verify", "urls") if name in sources
     }
@@ -155,9 +155,9 @@ def _own_problems(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
         except ArtifactError as error:
             yield _problem(error)
         version = f"{kind.variables}_version"
-        only, dummy, wanted = kind.only.partition("=")
-        # An empty version is read from the cluster later, or is refused with the check of compatible versions.
-        if values.get(version) not in (None, "") and (not only or str(values.get(only)) in wanted.split(",")):
+        only, dummy, accepted = kind.only.partition("=")
+        # An empty version is read from the cluster later, or refused by the check for compatible versions.
+        if values.get(version) not in (None, "") and (not only or str(values.get(only)) in accepted.split(",")):
             try:
                 catalogue.checked_version(values[version], version)
             except ArtifactError as error:

@@ -17,12 +17,12 @@ _BACKEND = "cni_flannel_backend (from flannel_backend_type)"
 WINDOWS_VXLAN = {"VNI": 4096, "Port": 4789}
 """Settings of flannel's vxlan that clusters with Windows nodes need (flannel, Documentation/backends.md, VXLAN)."""
 _VXLAN_DEFAULTS = {"VNI": 1, "Port": 8472}
-"""Defaults of flannel on Linux (the same page; the port is the Linux kernel's default)."""
+"""Defaults of flannel's vxlan on Linux, also from backends.md; the port is the Linux kernel's default."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class HostVariables:
-    """The host's variables that are compared."""
+    """The variables of a host that are compared with the cluster."""
 
     kubernetes: str
     """Version of Kubernetes; empty: unknown."""
@@ -42,17 +42,17 @@ class HostVariables:
 
 
 def problems(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return the problems of a host's variables with this cluster.
+    """Return the problems with a host's variables in this cluster.
 
     Args:
         node: the host.
         cluster: the result of cluster_info.
     """
-    found = version_skew(node, str(cluster.get("kubernetes_version") or ""))
+    mismatches = version_skew(node, str(cluster.get("kubernetes_version") or ""))
     if node.cni_plugin == "flannel":
-        found += networks(node, cluster)
-        found += flannel_backend(node, cluster.get("flannel") or {})
-    return found + endpoint(node, str(cluster.get("api_server") or ""))
+        mismatches += networks(node, cluster)
+        mismatches += flannel_backend(node, cluster.get("flannel") or {})
+    return mismatches + endpoint(node, str(cluster.get("api_server") or ""))
 
 
 def warnings(cluster: t.Mapping[str, t.Any], bound: t.Collection[str] = ()) -> list[str]:
@@ -70,8 +70,8 @@ def warnings(cluster: t.Mapping[str, t.Any], bound: t.Collection[str] = ()) -> l
     patch = '{"spec":{"template":{"spec":{"nodeSelector":{"kubernetes.io/os":"linux"}}}}}'
     return [
         (
-            f"DaemonSets that name no operating system will be scheduled on Windows nodes, and fail there if they are "
-            f"Linux's: {', '.join(names)}. To keep one on Linux: "
+            f"DaemonSets that select no operating system will be scheduled on Windows nodes, and fail there if their "
+            f"images are for Linux: {', '.join(names)}. To keep a DaemonSet on Linux nodes: "
             f"kubectl -n {namespace} patch daemonset {name} --patch '{patch}'"
         )
     ]
@@ -87,12 +87,12 @@ def proxy_warnings(proxy: str, given: t.Collection[str], kubeconfig: str) -> lis
     """
     if not proxy or kubeconfig or len(given) == len(NETWORKS):
         return []
-    lacking = "no_proxy lacks networks of pods and services until the node joins, since no cluster is asked here"
-    return [f"{lacking}; set kube_pods_subnet and kube_service_addresses to have them at once"]
+    lacking = "no_proxy lacks the networks of pods and services until the node joins, because no kubeconfig is set"
+    return [f"{lacking}; set kube_pods_subnet and kube_service_addresses to add these networks now"]
 
 
 def version_skew(node: HostVariables, server: str) -> list[Problem]:
-    """Return problems of the node's Kubernetes version with that of the API server."""
+    """Return the problem if the node's Kubernetes version does not fit that of the API server."""
     try:
         kubelet, api = Version.parse(node.kubernetes), Version.parse(server.partition("+")[0])
     except ValueError:
@@ -112,20 +112,20 @@ def version_skew(node: HostVariables, server: str) -> list[Problem]:
 
 def networks(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Problem]:
     """Return pod and service networks that differ from the cluster's; networks that it does not report are skipped."""
-    found = []
+    different = []
     for variable, given, key in (
         ("cni_pods_subnet (from kube_pods_subnet)", node.pods, "pod_subnet"),
         ("cni_services_subnet (from kube_service_addresses)", node.services, "service_subnet"),
     ):
         known = str(cluster.get(key) or "")
         if known and given not in known.split(","):
-            hint = "Leave the variable out, and it is read from the cluster."
-            found.append(Problem(variable, given, f"expected the cluster's own, {known}", hint))
-    return found
+            hint = "If the variable is not set, the network is read from the cluster."
+            different.append(Problem(variable, given, f"expected the cluster's network, {known}", hint))
+    return different
 
 
 def flannel_backend(node: HostVariables, flannel: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return problems of the node's flannel settings with those of the Linux nodes.
+    """Return the node's flannel settings that differ from those of the Linux nodes.
 
     Args:
         node: the host.
@@ -143,11 +143,11 @@ def flannel_backend(node: HostVariables, flannel: t.Mapping[str, t.Any]) -> list
                 f"Backend.Type in {where}",
                 kind,
                 "expected host-gw or vxlan",
-                "flannel on Windows knows no others. Change it there, and flannel_backend_type with it.",
+                "flannel on Windows supports no other backend. Change the ConfigMap and flannel_backend_type.",
             )
         ]
     if kind != node.backend:
-        hint = f"flannel's Linux nodes use it ({where}), and all nodes need the same."
+        hint = f"flannel's Linux nodes use {kind} ({where}), and all nodes need the same backend."
         return [Problem(_BACKEND, node.backend, f"expected {kind}", hint)]
     return (_vxlan(backend, where) if kind == "vxlan" else []) + _pod_network(node, conf, where)
 
@@ -157,11 +157,11 @@ def _vxlan(backend: t.Mapping[str, t.Any], where: str) -> list[Problem]:
     wrong = {name: backend.get(name) or default for name, default in _VXLAN_DEFAULTS.items()}
     if wrong == WINDOWS_VXLAN:
         return []
-    wanted = ", ".join(f'"{name}": {value}' for name, value in WINDOWS_VXLAN.items())
+    required = ", ".join(f'"{name}": {value}' for name, value in WINDOWS_VXLAN.items())
     shown = ", ".join(f"{name} {value}" for name, value in wrong.items())
-    expected = f'expected "Backend": {{"Type": "vxlan", {wanted}}}, which Windows nodes need'
+    expected = f'expected "Backend": {{"Type": "vxlan", {required}}}, which Windows nodes need'
     hint = (
-        "Set it there and restart flannel on the Linux nodes (kubespray: flannel_vxlan_vni: 4096, "
+        "Change the ConfigMap and restart flannel on the Linux nodes (kubespray: flannel_vxlan_vni: 4096, "
         "flannel_vxlan_port: 4789)."
     )
     return [Problem(f"Backend in {where}", shown, expected, hint)]
@@ -172,28 +172,28 @@ def _pod_network(node: HostVariables, conf: t.Mapping[str, t.Any], where: str) -
     network = str(conf.get("Network") or "")
     if not network or network == node.pods:
         return []
-    hint = f"flannel's Linux nodes use it ({where})."
+    hint = f"flannel's Linux nodes use this network ({where})."
     return [Problem("cni_pods_subnet (from kube_pods_subnet)", node.pods, f"expected {network}", hint)]
 
 
-def endpoint(node: HostVariables, told: str) -> list[Problem]:
-    """Return problems of the control plane endpoint that the node would use.
+def endpoint(node: HostVariables, cluster_endpoint: str) -> list[Problem]:
+    """Return problems with the control plane endpoint that the node would use.
 
     Args:
         node: the host.
-        told: the cluster's own endpoint, `HOST:PORT` in the ConfigMap cluster-info.
+        cluster_endpoint: the cluster's own endpoint, `HOST:PORT` in the ConfigMap cluster-info.
     """
     if node.api_server and not split_endpoint(node.api_server)[1]:
         return [Problem("node_join_api_server", node.api_server, "expected HOST:PORT such as k8s.example.com:6443")]
-    wanted = node.api_server or told
-    name = split_endpoint(wanted)[0]
+    used = node.api_server or cluster_endpoint
+    name = split_endpoint(used)[0]
     if not is_loopback(node.hosts.get(name, name)) or is_loopback(node.address):
         return []
     return [
         Problem(
             "node_join_api_server",
-            wanted,
-            "expected HOST:PORT of the control plane as Windows nodes reach it, with a host that the API server's "
+            used,
+            "expected HOST:PORT at which Windows nodes reach the control plane, with a host that the API server's "
             "certificate names",
             "This is a loopback address: on Linux nodes a local load balancer listens there, which Windows nodes do "
             "not have.",

@@ -56,18 +56,18 @@ def _list_problems(name: str, items: t.Any, docker: bool) -> t.Iterator[Problem]
     for index, item in enumerate(items if isinstance(items, list) else ()):
         where = f"{name}[{index}]"
         try:
-            found = listing.resources([item], {"runtime": "docker" if docker else "containerd"})
+            resources = listing.resources([item], {"runtime": "docker" if docker else "containerd"})
         except ResourceError as error:
             yield Problem(where, error.value, error.expected, error.hint)
             continue
-        yield from _resource_problems(where, found)
+        yield from _resource_problems(where, resources)
 
 
-def _resource_problems(where: str, found: t.Sequence[t.Mapping[str, t.Any]]) -> t.Iterator[Problem]:
+def _resource_problems(where: str, resources: t.Sequence[t.Mapping[str, t.Any]]) -> t.Iterator[Problem]:
     try:
-        load(found)
+        load(resources)
     except ResourceError as error:
-        # `resources[0] (ContainerImage NAME).digest`: the name is that of the item.
+        # `where` has the form `resources[0] (ContainerImage NAME).digest`; its last part is the key of the item.
         key = error.where.rpartition(").")[2]
         place = where if key in ("name", error.where) else f"{where}.{key}"
         yield Problem(place, error.value, error.expected, error.hint)
@@ -77,7 +77,7 @@ def _core_dns_problems(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
     versions = _items(values, "image_cache_core_dns_versions")
     repository = values.get("image_cache_core_dns_repository", "")
     if versions and not is_whole(f"{repository}:v1"):
-        expected = "expected a repository whose CoreDNS images run on Windows, as registry/repository"
+        expected = "expected a repository whose CoreDNS images run on Windows, such as registry.example.com/coredns"
         yield Problem(
             "image_cache_core_dns_repository", repository, expected, "Upstream publishes images for Linux only."
         )
@@ -86,7 +86,7 @@ def _core_dns_problems(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
             listing.core_dns([version], "registry.example/coredns")
         except ResourceError:
             name = "image_cache_core_dns_versions (from core_dns_versions)"
-            yield Problem(name, version, "expected versions such as 1.12.1", "Put them in quotes.")
+            yield Problem(name, version, "expected a version such as 1.12.1", "Put it in quotes.")
 
 
 def _base_problems(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
@@ -115,12 +115,12 @@ def _registry_problems(given: t.Any, docker: bool) -> t.Iterator[Problem]:
     """Check each registry separately; messages never contain a password."""
     for host, settings in (given if isinstance(given, dict) else {}).items():
         try:
-            found = registries.read({host: settings})
+            parsed = registries.read({host: settings})
             if docker:
-                # Another check refuses mirrors, with a remedy.
-                registries.docker_files([dataclasses.replace(one, mirrors=()) for one in found])
+                # Another check refuses mirrors, and its message contains a remedy.
+                registries.docker_files([dataclasses.replace(one, mirrors=()) for one in parsed])
             else:
-                registries.containerd_files(found, CONTAINERD_REGISTRIES)
+                registries.containerd_files(parsed, CONTAINERD_REGISTRIES)
         except ResourceError as error:
             where = error.where.replace("registries", _REGISTRIES, 1)
             yield Problem(where, error.value, error.expected, error.hint)

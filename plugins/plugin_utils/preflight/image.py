@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Check the variables of an image before its preparation, which takes hours (no I/O)."""
+"""Check a host's variables before a machine image is made from it, which takes hours (no I/O)."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def problems(
     sources = {name: source for role in known_roles for name, source in role.sources.items()}
     expected = "expected a proxy without a password"
     hint = (
-        "Every user of the image's machines could read it. Or set sysprep_proxy_credentials to remove (the image has "
-        "no such proxy; its machines get it when they are prepared) or keep."
+        "Every user of the image's machines could read the password. Remove it, or set sysprep_proxy_credentials to "
+        "remove (the image has no such proxy; its machines get it when they are prepared) or keep."
     )
-    found: dict[str, Problem] = {}
+    by_source: dict[str, Problem] = {}
     for name, value in values.items():
         if name.endswith(("_http_proxy", "_https_proxy")) and has_user(str(value or "")):
             source = sources.get(name, name)
             where = f"{name} (from {source})" if source != name else name
-            found.setdefault(source, Problem(where, value, expected, hint))
-    return list(found.values())
+            by_source.setdefault(source, Problem(where, value, expected, hint))
+    return list(by_source.values())

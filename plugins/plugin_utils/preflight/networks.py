@@ -41,18 +41,18 @@ def network_problems(
     Args:
         values: templated values of the roles' options that are set.
         known_roles: the roles, which show where a value comes from.
-        given: the networks that are known already; fallbacks are no reason to refuse a network.
+        given: the networks that are known already. The others have defaults, which may overlap.
     """
     sources = {name: f" (from {source})" for role in known_roles for name, source in role.sources.items()}
-    found: dict[str, list[_Network]] = {}
+    parsed: dict[str, list[_Network]] = {}
     problems = []
     for name in (name for name in NETWORKS if name in values):
         try:
-            found[name] = [_network(part.strip()) for part in str(values[name]).split(",")]
+            parsed[name] = [_network(part.strip()) for part in str(values[name]).split(",")]
         except ValueError:
             expected = f"expected a network in CIDR notation{_nearest(str(values[name]))}"
             problems.append(Problem(name + sources.get(name, ""), str(values[name]), expected))
-    pods, services = (found.get(name, []) if name in given else [] for name in NETWORKS)
+    pods, services = (parsed.get(name, []) if name in given else [] for name in NETWORKS)
     # If another tool installs the network, its settings are not checked here.
     if values.get("cni_plugin") != "cni" and any(one.overlaps(other) for one in pods for other in services):
         both = f"{values[NETWORKS[0]]} and {values[NETWORKS[1]]}"
@@ -64,7 +64,8 @@ def _network(text: str) -> _Network:
     """Return a network in CIDR notation.
 
     Raises:
-        ValueError: it is malformed. Python reads an address without a prefix length as a network of one address.
+        ValueError: the text is malformed or has no prefix length. Python would read an address without a prefix length
+            as a network of one address.
     """
     if "/" not in text:
         raise ValueError(text)
@@ -72,7 +73,7 @@ def _network(text: str) -> _Network:
 
 
 def _nearest(text: str) -> str:
-    """Return an example network: that of the given address with prefix length, if it is one."""
+    """Return an example network. If the text is an address with a prefix length, return its network."""
     example: object = "10.244.0.0/16"
     if "/" in text:
         with contextlib.suppress(ValueError):

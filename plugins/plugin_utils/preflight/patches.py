@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Check a host's variables about patches before any node is touched; looks for files on the controller."""
+"""Check a host's variables about patches before any node is touched, and that files exist on the controller."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
     Args:
         values: templated values of the roles' options that are set.
     """
-    found: list[Problem] = []
+    refused: list[Problem] = []
     source = str(values.get("windows_patches_source") or "")
     anywhere = bool(values.get("node_prepare_bundle_dir"))
     seen: dict[str, str] = {}
@@ -41,12 +41,12 @@ def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
             check_sources([patch], str(values.get("windows_patches_update_server") or "default"))
         except ResourceError as error:
             place = where + error.where.removeprefix("patches[0]")
-            found.append(Problem(place, error.value, error.expected, error.hint))
+            refused.append(Problem(place, error.value, error.expected, error.hint))
             continue
         twice = seen.setdefault(_key(patch), where)
         if twice != where:
-            found.append(Problem(where, patch.name, "expected each patch once", f"{twice} is the same."))
-    return [*found, *_signer_problems(values.get("windows_patches_allowed_signers"))]
+            refused.append(Problem(where, patch.name, "expected each patch once", f"{twice} is the same patch."))
+    return [*refused, *_signer_problems(values.get("windows_patches_allowed_signers"))]
 
 
 def _entries(values: t.Mapping[str, t.Any]) -> t.Iterator[tuple[str, t.Any]]:
@@ -61,7 +61,7 @@ def _entries(values: t.Mapping[str, t.Any]) -> t.Iterator[tuple[str, t.Any]]:
 
 
 def _elsewhere(entry: t.Any, source: str, anywhere: bool) -> t.Any:
-    """Return the entry with URLs in place of files that are found later, next to the playbook or in a bundle."""
+    """Return the entry with URLs in place of files that a later step finds, next to the playbook or in a bundle."""
     if not isinstance(entry, t.Mapping):
         return entry
     changed = dict(entry)

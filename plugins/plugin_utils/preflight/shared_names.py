@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Find misspelt names of the variables that roles and playbooks share, such as `kube_version`.
 
-They have no role prefix, so most unknown names belong to other software. Only names very close to one of ours count as
-misspelt. The only I/O is reading the collection's own files.
+These names have no role prefix, so most unknown names belong to other software. Only a name that is very similar to a
+shared variable counts as misspelt. The only I/O is reading the collection's own files.
 """
 
 from __future__ import annotations
@@ -55,19 +55,19 @@ def shared_names() -> SharedNames:
     prefixes = tuple(role.name + "_" for role in checks.roles())
     read = set(_BY_PLUGINS) | {name for text in texts for form in _READ for name in form.findall(text)}
     ours = {name for name in read if len(name) >= _SHORTEST and not name.startswith(prefixes)}
-    words = {word for text in texts for word in _WORD.findall(text)}
+    all_words = {word for text in texts for word in _WORD.findall(text)}
     kubespray = json.loads((DATA / "kubespray_variables.json").read_text(encoding="utf-8"))["names"]
-    return SharedNames(tuple(sorted(ours)), frozenset(words) | frozenset(kubespray))
+    return SharedNames(tuple(sorted(ours)), frozenset(all_words) | frozenset(kubespray))
 
 
 def misspelt(variables: t.Mapping[str, object]) -> tuple[list[checks.Problem], list[str]]:
-    """Return names that are almost those of shared variables.
+    """Return names that are very similar to names of shared variables.
 
     Args:
         variables: all variables of a host, not templated; values that may be secret are not printed.
 
     Returns:
-        The refused names, and warnings about names that resemble ours less closely.
+        The refused names, and warnings about names that are less similar to shared variables.
     """
     known = shared_names()
     problems, warnings = [], []

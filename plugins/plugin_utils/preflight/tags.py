@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Find the tags of a playbook. Ansible itself runs nothing for an unknown tag and succeeds.
 
-The tags are read from the playbook's files, so there is no second list.
+The tags are read from the playbook's files, so no separate list can get out of date.
 """
 
 from __future__ import annotations
@@ -24,44 +24,44 @@ def known(playbook: pathlib.Path, roles: pathlib.Path) -> frozenset[str]:
 
     Args:
         playbook: the playbook's file.
-        roles: the folder of the roles, which are found there by the last part of their names.
+        roles: the folder with the roles; each role's folder has the last part of the role's name.
     """
-    found: set[str] = set()
-    _read(playbook, roles, found, set())
-    return frozenset(found)
+    tags: set[str] = set()
+    _read(playbook, roles, tags, set())
+    return frozenset(tags)
 
 
-def _read(path: pathlib.Path, roles: pathlib.Path, found: set[str], seen: set[pathlib.Path]) -> None:
+def _read(path: pathlib.Path, roles: pathlib.Path, tags: set[str], seen: set[pathlib.Path]) -> None:
     if path in seen or not path.is_file():
         return
     seen.add(path)
     for entry in yaml_load(path.read_text(encoding="utf-8")) or ():
-        _take(entry, path, roles, found, seen)
+        _take(entry, path, roles, tags, seen)
 
 
 def _take(
     entry: t.Mapping[str, t.Any],
     path: pathlib.Path,
     roles: pathlib.Path,
-    found: set[str],
+    tags: set[str],
     seen: set[pathlib.Path],
 ) -> None:
     """Collect the tags of a play, a block or a task, and of what it imports or includes."""
-    found.update(as_list(entry.get("tags")))
+    tags.update(as_list(entry.get("tags")))
     for part in _PARTS:
         for inner in entry.get(part) or ():
-            _take(inner, path, roles, found, seen)
+            _take(inner, path, roles, tags, seen)
     for key, value in entry.items():
         action = key.rpartition(".")[2]
         options = value if isinstance(value, dict) else {"file": value}
         if action in (*_ROLES, *_TASKS):
-            found.update(as_list((options.get("apply") or {}).get("tags")))
+            tags.update(as_list((options.get("apply") or {}).get("tags")))
         if action in _ROLES:
             folder = roles / str(options["name"]).rpartition(".")[2] / "tasks"
             name = pathlib.PurePath(str(options.get("tasks_from") or "main")).stem
-            _read(folder / f"{name}.yml", roles, found, seen)
+            _read(folder / f"{name}.yml", roles, tags, seen)
         elif action in (*_TASKS, "import_playbook"):
-            _read(path.parent / str(options["file"]), roles, found, seen)
+            _read(path.parent / str(options["file"]), roles, tags, seen)
 
 
 def as_list(value: t.Any) -> list[str]:

@@ -15,7 +15,7 @@ from .variables import Problem, Role, rollout_problems
 
 
 class MistypedVariable(Problem):
-    """A variable whose value has the wrong type, or is none of the accepted ones."""
+    """A variable whose value has the wrong type or is not an accepted value."""
 
 
 def problems(
@@ -29,17 +29,17 @@ def problems(
         known_roles: the roles to check.
         strict: whether to return unverified downloads, too, if there are no other problems.
     """
-    found = [*mistyped_variables(values, known_roles), *artifacts.problems(values)]
-    if strict and not found:
-        found += artifacts.refused(values, values.get("node_prepare_roles") or ())
-    found += container_images.problems(values)
-    found += folders.problems(values)
-    found += patches.problems(plain({name: values.get(name) for name in patches.VARIABLES}))
-    return [*found, *rollout_problems(values), *image.problems(variables, values, known_roles)]
+    refused = [*mistyped_variables(values, known_roles), *artifacts.problems(values)]
+    if strict and not refused:
+        refused += artifacts.refused(values, values.get("node_prepare_roles") or ())
+    refused += container_images.problems(values)
+    refused += folders.problems(values)
+    refused += patches.problems(plain({name: values.get(name) for name in patches.VARIABLES}))
+    return [*refused, *rollout_problems(values), *image.problems(variables, values, known_roles)]
 
 
 def mistyped_variables(values: t.Mapping[str, t.Any], known_roles: t.Sequence[Role]) -> list[Problem]:
-    """Return variables whose value has the wrong type, or is none of the accepted ones.
+    """Return variables whose value has the wrong type or is not an accepted value.
 
     Args:
         values: templated values of the options that are set.
@@ -56,7 +56,7 @@ def mistyped_variables(values: t.Mapping[str, t.Any], known_roles: t.Sequence[Ro
 
 
 def without_consequences(problems: t.Sequence[Problem]) -> list[Problem]:
-    """Return problems without those that other checks find in a value of the wrong type.
+    """Leave out problems that other checks report only because a value has the wrong type.
 
     Args:
         problems: all problems of a host.
@@ -70,14 +70,14 @@ def without_consequences(problems: t.Sequence[Problem]) -> list[Problem]:
 
 
 def _place(problem: Problem) -> str:
-    """Return the variable and the part of its value, without the source."""
+    """Return the variable and the part of its value to which a problem refers, without `(from …)`."""
     return re.sub(r" [(][^)]*[)]", "", problem.variable, count=1)
 
 
 def _item(problem: Problem) -> str:
     """Return the variable, or the item of its value that has the wrong type."""
-    found = re.match(r"\w+(?:\[\d+\]|\.[^.\[]+)?", _place(problem))
-    return found[0] if found else problem.variable
+    match = re.match(r"\w+(?:\[\d+\]|\.[^.\[]+)?", _place(problem))
+    return match[0] if match else problem.variable
 
 
 def _is_part(place: str, item: str) -> bool:
@@ -85,5 +85,8 @@ def _is_part(place: str, item: str) -> bool:
 
 
 def _errors(variable: Variable, value: t.Any) -> list[ResourceError]:
-    """Return what is wrong with a value. Ansible's own types, such as vaulted text, are rare, so they come second."""
+    """Return what is wrong with a value.
+
+    Ansible's own types, such as vaulted text, are rare. So they are converted only if the unchanged value has errors.
+    """
     return variable.errors(value) and variable.errors(plain(value))

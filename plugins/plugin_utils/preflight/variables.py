@@ -50,14 +50,14 @@ NO_VERSION = Problem(
     "kubernetes_node_version (from kube_version)",
     None,
     EXPECTED,
-    "Without kube_version there has to be a cluster to ask, in a playbook that takes a kubeconfig (site.yml, "
-    "join_nodes.yml, plan.yml).",
+    "Without kube_version the version is read from the cluster, for which kubeconfig must be set. Only site.yml, "
+    "join_nodes.yml and plan.yml use it.",
 )
-"""The problem if no Kubernetes version is set and there is no cluster to read it from."""
+"""The problem that no Kubernetes version is set, and that there is no cluster from which to read it."""
 
 
 def misspelt_value(name: str, value: object) -> AsItIs:
-    """Return an unknown variable's value for a message; it may be a secret under a misspelt name."""
+    """Return an unknown variable's value for a message. The value may be a secret under a misspelt name."""
     is_hidden = may_be_secret(name) or (isinstance(value, str) and not _PLAIN.fullmatch(value))
     return AsItIs(f"an unknown name with the value {hidden(f'a {kind(value)}') if is_hidden else shown(value)}")
 
@@ -93,7 +93,7 @@ def _registered(tasks: t.Any) -> t.Iterator[str]:
 @functools.cache
 def roles() -> tuple[Role, ...]:
     """Return all roles of the collection."""
-    found = []
+    all_roles = []
     for name in sorted(role_variables.ROLES):
         folder = ROLES / name
         defaults = _yaml(folder / "defaults" / "main.yml") or {}
@@ -104,12 +104,12 @@ def roles() -> tuple[Role, ...]:
             own.update(_registered(_yaml(tasks)))
         sources = {key: match[1] for key, value in defaults.items() if (match := _SOURCE.match(str(value)))}
         options = role_variables.of_role(name)
-        found.append(Role(name=name, options=options, own=frozenset(own), sources=sources, defaults=defaults))
-    return tuple(found)
+        all_roles.append(Role(name=name, options=options, own=frozenset(own), sources=sources, defaults=defaults))
+    return tuple(all_roles)
 
 
 def unknown_variables(variables: t.Mapping[str, object], known_roles: t.Sequence[Role]) -> list[Problem]:
-    """Return variables with a role's prefix that the role does not have: misspelt, or from another version.
+    """Return variables with a role's prefix that the role does not have. They are misspelt, or from another version.
 
     Args:
         variables: all variables of a host, not templated; values that may be secret are not printed.
@@ -130,7 +130,7 @@ def unknown_variables(variables: t.Mapping[str, object], known_roles: t.Sequence
 
 
 def version_problems(kubernetes: str, containerd: str) -> list[Problem]:
-    """Return problems of the versions of Kubernetes and containerd, alone or in combination."""
+    """Return problems with the versions of Kubernetes and containerd: malformed ones, or an unsupported combination."""
     parsed: list[Version] = []
     for variable, value in (
         ("kubernetes_node_version (from kube_version)", kubernetes),
@@ -151,7 +151,7 @@ _HOST_PROCESS = ("cni_flannel_image", "cni_kube_proxy_image")
 
 
 def docker_problems(runtime: str, kubernetes: str, values: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return problems of the variables of a node that runs Docker.
+    """Return problems with the variables of a node that runs Docker.
 
     Args:
         runtime: docker or moby.
@@ -175,13 +175,13 @@ def docker_problems(runtime: str, kubernetes: str, values: t.Mapping[str, t.Any]
         problems.append(Problem("container_runtime, kubernetes_node_version", f"{runtime} with {kubernetes}", problem))
     if runtime == "docker" and not values.get("container_runtime_docker_url"):
         expected = "expected the URL of Mirantis' archive (docker-VERSION.zip) with container_runtime: docker"
-        hint = "It is a licensed product. container_runtime: moby needs no URL."
+        hint = "Mirantis' Docker requires a license. container_runtime: moby needs no URL."
         problems.append(Problem("container_runtime_docker_url (from docker_url)", None, expected, hint))
     for name in _HOST_PROCESS:
         if values.get(name):
             hint = (
-                f"It names an image for HostProcess containers, which {runtime} cannot run (only containerd can): "
-                "flannel and kube-proxy are services there."
+                f"It names an image for HostProcess containers, which only containerd can run. With {runtime}, "
+                "flannel and kube-proxy run as services."
             )
             problems.append(Problem(name, values[name], "expected an empty value", hint))
     problems += _mirror_problems(values.get("container_runtime_registries") or {})
@@ -194,8 +194,8 @@ def _mirror_problems(registries: t.Mapping[str, t.Any]) -> list[Problem]:
     if not hosts:
         return []
     hint = (
-        "Docker knows no others. Name container images at the mirror itself (container_runtime_sandbox_image, "
-        "image_cache_images)."
+        "Docker mirrors only Docker Hub. Use the mirror's host in the names of container images "
+        "(container_runtime_sandbox_image, image_cache_images)."
     )
     given = AsItIs(f"mirrors of {', '.join(hosts)}")
     return [Problem("container_runtime_registries", given, "expected mirrors of docker.io only", hint)]
@@ -212,7 +212,7 @@ def name_problems(names: t.Mapping[str, str]) -> list[Problem]:
     for host, name in names.items():
         where = f"kubernetes_node_hostname of {host}"
         if not _HOST_NAME.fullmatch(name) or name.isdigit():
-            problems.append(Problem(where, name, "expected letters, digits and hyphens, at most 63, not only digits"))
+            problems.append(Problem(where, name, "expected at most 63 letters, digits and hyphens, not only digits"))
             continue
         short = name[:NETBIOS_LENGTH].lower()
         if short in seen:
@@ -220,8 +220,8 @@ def name_problems(names: t.Mapping[str, str]) -> list[Problem]:
                 Problem(
                     where,
                     name,
-                    f"expected a name whose first {NETBIOS_LENGTH} characters differ from that of {seen[short]}",
-                    "Windows compares no more.",
+                    f"expected a name whose first {NETBIOS_LENGTH} characters differ from those of {seen[short]}",
+                    "Windows compares only these characters.",
                 )
             )
         seen.setdefault(short, host)
@@ -230,22 +230,22 @@ def name_problems(names: t.Mapping[str, str]) -> list[Problem]:
 
 _KUBECONFIG_NEEDED = {
     "node_join": (
-        "expected the path of a kubeconfig that may make bootstrap tokens",
-        "It is needed to join nodes to a cluster.",
+        "expected the path of a kubeconfig whose user may create bootstrap tokens",
+        "A kubeconfig is needed to join nodes to a cluster.",
     ),
     "node_maintenance": (
-        "expected the path of a kubeconfig that may change nodes and evict pods",
-        "It is needed to drain nodes. Set node_maintenance_drain: false for machines without a cluster.",
+        "expected the path of a kubeconfig whose user may change nodes and evict pods",
+        "A kubeconfig is needed to drain nodes. Set node_maintenance_drain: false for machines without a cluster.",
     ),
 }
 
 
 def kubeconfig_problems(path: str, *, joins: bool, missing: bool, role: str = "node_join") -> list[Problem]:
-    """Return problems of the path of the kubeconfig.
+    """Return problems with the path of the kubeconfig.
 
     Args:
         path: the role's variable ROLE_kubeconfig, or an empty string.
-        joins: whether it is needed, because nodes will join a cluster or be drained.
+        joins: whether a kubeconfig is needed, because nodes will join a cluster or be drained.
         missing: whether the file does not exist on the controller.
         role: the role.
     """
@@ -255,8 +255,8 @@ def kubeconfig_problems(path: str, *, joins: bool, missing: bool, role: str = "n
         # Files), the Python client the last one's (kubernetes-client/python, KubeConfigMerger.load_config).
         expected = "expected the path of one file"
         hint = (
-            "kubectl and the Python client do not agree on which of several decides the cluster. "
-            "`kubectl config view --flatten --minify` makes one of them."
+            "With several files, kubectl and the Python client may choose different clusters. "
+            "`kubectl config view --flatten --minify` merges the files into one."
         )
     elif joins and not path:
         expected, hint = _KUBECONFIG_NEEDED[role]
@@ -268,9 +268,9 @@ def kubeconfig_problems(path: str, *, joins: bool, missing: bool, role: str = "n
 
 
 def rollout_problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return problems of the number of nodes that are worked on at a time.
+    """Return problems with the number of nodes that are maintained at a time, and of those that may fail.
 
-    Ansible treats 0 and negative numbers as all nodes at once, and ends with a traceback at anything but a number.
+    Ansible treats 0 and negative numbers as all nodes at once, and ends with a traceback for anything but a number.
 
     Args:
         values: templated values of the roles' options that are set.
@@ -278,8 +278,8 @@ def rollout_problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
     problems = []
     serial, failed = values.get("node_maintenance_serial", 1), values.get("node_maintenance_max_failed", 0)
     if not _SERIAL.fullmatch(str(serial).strip()):
-        expected = "expected one number of nodes from 1 on, or one percentage such as 10%"
+        expected = "expected a single number of nodes, 1 or more, or a single percentage such as 10%"
         problems.append(Problem("node_maintenance_serial", serial, expected))
     if isinstance(failed, (int, str)) and re.fullmatch(r"-\d+", str(failed)):
-        problems.append(Problem("node_maintenance_max_failed", failed, "expected a number of nodes from 0 on"))
+        problems.append(Problem("node_maintenance_max_failed", failed, "expected a number of nodes, 0 or more"))
     return problems

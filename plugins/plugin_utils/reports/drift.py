@@ -19,7 +19,7 @@ def node_entry(
 
     Args:
         result: the result of node_state in check mode; None if the node was not compared.
-        before: results of earlier steps in order; the first one that failed or found problems is the reason.
+        before: results of earlier steps, in order. The message is that of the first step that failed or found problems.
     """
     if not result:
         return _not_compared(before)
@@ -39,7 +39,7 @@ def _not_compared(before: t.Sequence[t.Mapping[str, t.Any] | None]) -> dict[str,
         if step and step.get("problems"):
             problems = [str(problem) for problem in step["problems"]]
             count = "one problem" if len(problems) == 1 else f"{len(problems)} problems"
-            return {"status": "error", "message": f"{count} in its variables, see above", "problems": problems}
+            return {"status": "error", "message": f"{count} in the node's variables, see above", "problems": problems}
         if step and (step.get("failed") or step.get("unreachable")):
             return {"status": "error", "message": str(step.get("msg") or "unknown")}
     return {"status": "error", "message": "an earlier step failed; see the run's output"}

@@ -10,18 +10,18 @@ import typing as t
 from ..values.text_table import shorten, text_table
 
 _ALIKE = 3
-"""From this number on, similar differences share a row."""
+"""Minimum number of similar differences that share a row."""
 _LAST = re.compile(r"[\\/ ][^\\/ ]+$")
 """The part after the last separator of a resource's name: a file in a folder, a value of a registry key."""
 _WIDEST = 70
-NOT_JOINED = "What a node gets from its cluster was not compared: set kubeconfig, or KUBECONFIG in the environment."
+NOT_JOINED = "Settings from the cluster were not compared: set kubeconfig, or KUBECONFIG in the environment."
 NORMAL = "Differences are normal before site.yml has run. Exit status 2: something differs or could not be compared."
 
 _Row = tuple[str, ...]
 
 
 def table(nodes: t.Mapping[str, t.Mapping[str, t.Any]], width: int = 150, *, join_compared: bool = True) -> list[str]:
-    """Return the lines of a table: a row for each difference or group of differences, and one for a node without any.
+    """Return the lines of a table: a row for each difference or group of differences, and for each node without any.
 
     Args:
         nodes: entries of plan.json, by node.

@@ -21,4 +21,4 @@ def write_text(path: pathlib.Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=path.name, delete=False, encoding="utf-8") as file:
         file.write(text)
-    os.replace(file.name, path)  # noqa: PTH105 - the same, and atomic
+    os.replace(file.name, path)  # noqa: PTH105 - Path.replace does the same

@@ -25,8 +25,8 @@ def rows(node: str, facts: t.Mapping[str, t.Any] | None, *, message: str = "", s
 
     Args:
         node: name of the host.
-        facts: `hns` in the result of hns_info; None if it failed.
-        message: why it failed.
+        facts: `hns` in the result of hns_info; None if hns_info failed.
+        message: why hns_info failed.
         summary: return a row for each kind and state instead of one for each object.
     """
     if facts is None:
@@ -71,7 +71,7 @@ def rows(node: str, facts: t.Mapping[str, t.Any] | None, *, message: str = "", s
 
 
 def _reason(node: str, message: str) -> str:
-    """Return the failure without the words that the table already has."""
+    """Return the failure without the words that the table already shows."""
     text = " ".join(message.split())
     for known in ("Task failed: ", "Action failed: ", f"{node}: "):
         text = text.removeprefix(known)
@@ -144,10 +144,10 @@ _NAMES = 8
 
 
 def totals(nodes: t.Mapping[str, t.Mapping[str, t.Any] | None]) -> str:
-    """Return the last line: the next step, on how many nodes, and which nodes did not respond.
+    """Return the last line: the number of nodes and of stale objects, and the nodes that need attention.
 
     Args:
-        nodes: `hns` in the results of hns_info, by host; None if it failed.
+        nodes: `hns` in the results of hns_info, by host; None if hns_info failed.
     """
     groups: dict[str, list[str]] = {}
     objects: dict[str, int] = {}

@@ -30,7 +30,7 @@ class Task:
 
     @property
     def count(self) -> int:
-        """Number of changes: that of the resources, or 1 for a task that names none."""
+        """Number of changed resources; 1 for a task that changed something but lists no resources."""
         return len(self.changes) or int(self.changed)
 
 
@@ -74,7 +74,7 @@ def page(title: str, runs: t.Sequence[Run], tables: t.Sequence[t.Mapping[str, t.
     Args:
         title: the heading.
         runs: the runs in their order.
-        tables: tables before those of the runs, each with `title`, `head` (list of str) and `rows` (lists of values).
+        tables: tables above those of the runs, each with `title`, `head` (list of str) and `rows` (lists of values).
     """
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(DATA), autoescape=True)
     return environment.get_template("report.html.j2").render(title=title, runs=runs, tables=tables)

@@ -30,6 +30,7 @@ class Module:
         self.no_log_values: set[str] = set()
         self.params: dict[str, Any] = {"kubeconfig": str(kubeconfig), "context": None, "nodes": None, "verify_ca": True}
         self.params["purposes"] = list(purposes)
+        self.no_log_values: set[str] = set()
 
     def fail_json(self, **result: Any) -> NoReturn:
         raise AssertionError(result["msg"])
@@ -104,7 +105,7 @@ def test_what_is_needed_to_read_is_enough(user: User) -> None:
 
 def test_a_run_that_may_not_do_all_is_refused_with_what_it_lacks(user: User) -> None:
     module = user("read", purposes=("read", "join"))
-    with pytest.raises(AssertionError, match="Allow it to:\n") as refused:
+    with pytest.raises(AssertionError, match="Grant these permissions:\n") as refused:
         cluster_info.read(module, ClusterClient(module))
     lines = str(refused.value).splitlines()[1:]
     assert all(line.startswith("- ") for line in lines)

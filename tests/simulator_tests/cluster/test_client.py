@@ -63,6 +63,7 @@ class Module:
     def __init__(self, kubeconfig: Path) -> None:
         self.no_log_values: set[str] = set()
         self.params = {"kubeconfig": str(kubeconfig), "context": None}
+        self.no_log_values: set[str] = set()
 
     def fail_json(self, **result: Any) -> NoReturn:
         raise AssertionError(result["msg"])
@@ -208,11 +209,11 @@ def kubeconfig(folder: Path, server: str) -> Path:
 )
 def test_an_answer_of_another_form_is_one_clear_message(tmp_path: Path, answer: bytes, said: str) -> None:
     with impostor(tmp_path, 200, answer) as client:
-        with pytest.raises(ApiError, match=rf"its answer to GET /api/v1/nodes cannot be used: {said}$") as bad:
+        with pytest.raises(ApiError, match=rf"the response to GET /api/v1/nodes cannot be used: {said}$") as bad:
             NodeApi(client).nodes()
         assert not bad.value.is_temporary
         with (
-            pytest.raises(AssertionError, match="did not answer as needed: its answer to GET /api/v1/nodes"),
+            pytest.raises(AssertionError, match="failed: the response to GET /api/v1/nodes"),
             client.needed(),
         ):
             NodeApi(client).nodes()

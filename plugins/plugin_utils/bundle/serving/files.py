@@ -61,7 +61,10 @@ class Files:
 
 
 def requested_range(header: str | None, size: int) -> range | None:
-    """Return the range of a Range header (RFC 9110, 14.1.2); None: all. It begins at `size` if it is unsatisfiable."""
+    """Return the range of a Range header (RFC 9110, 14.1.2); None: the whole file.
+
+    If the requested range cannot be satisfied, the returned range begins at `size`.
+    """
     match = re.fullmatch(r"bytes=(\d{0,18})-(\d{0,18})", (header or "").strip(), re.ASCII)
     if match is None or not (match[1] or match[2]):
         return None

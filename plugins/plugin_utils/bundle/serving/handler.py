@@ -42,13 +42,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.close_connection = True
         self.handle_one_request()
 
-    def log_message(self, format: str, *args: t.Any) -> None:  # noqa: A002 - the base class names it so
+    def log_message(self, format: str, *args: t.Any) -> None:  # noqa: A002 - a name of the base class
         """Log nothing, because the path contains the token."""
 
     def do_GET(self) -> None:
         """Respond with a file or a part of it."""
         if self.headers.get("Content-Length") or self.headers.get("Transfer-Encoding"):
-            # Request bodies are not read.
+            # The body of a request is not read, so the connection cannot be used for another request.
             self.close_connection = True
         target = urllib.parse.urlsplit(self.path).path
         path = urllib.parse.unquote(target.removeprefix("/").partition("/")[2])
@@ -84,7 +84,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self._head(206, {**headers, **more, "Content-Length": str(len(part))})
             self._body(file, part.start, len(part))
 
-    do_HEAD = do_GET  # noqa: N815 - the base class looks for this name
+    do_HEAD = do_GET  # noqa: N815 - the base class calls this name
 
     def _head(self, status: int, headers: t.Mapping[str, str]) -> None:
         self.send_response(status)
@@ -100,5 +100,5 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.wfile.write(block)
             length -= len(block)
         if length:
-            # The file became shorter in the meantime; closing the connection tells the client.
+            # The file has become shorter. Close the connection, so that the client notices.
             self.close_connection = True

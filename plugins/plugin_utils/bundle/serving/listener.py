@@ -23,19 +23,19 @@ from .nodes import Nodes
 _CHECK_INTERVAL = 0.5
 """Seconds between two checks for late connections."""
 _HEAD, _HEAD_TIME = 16 * 1024, 10.0
-"""Maximum size of a request's head in bytes, and its time limit in seconds."""
+"""Maximum size of a request's head in bytes, and the time limit in seconds until it is complete."""
 _IDLE, _STALL = 30.0, 60.0
-"""Time limits in seconds: idle between two requests, and without progress while a response is sent."""
+"""Time limits in seconds: for the pause between two requests, and for a response that makes no progress."""
 _WAITING = 256
-"""Maximum number of connections of one address without a complete request."""
+"""Maximum number of connections from one address that wait for a complete request."""
 _AT_ONCE, _THREADS = 64, 1024
 """Maximum number of parallel downloads of one node (a node runs 8 by default) and of all nodes."""
 _RATE, _STRANGERS = 100.0, 20.0
 """Maximum number of requests per second of a node, and of an address without a token."""
 _FULL = 0.01
-"""Seconds until the next connection is accepted when no descriptor is left."""
+"""Seconds until the next connection is accepted if no descriptor is left."""
 _ACCEPTED = 256
-"""Number of connections that are accepted before the waiting ones are checked."""
+"""Number of connections that are accepted before those that wait are checked."""
 
 
 @dataclasses.dataclass(eq=False)
@@ -43,16 +43,16 @@ class _Connection:
     socket: socket.socket
     address: str
     until: float
-    """Deadline for the head of its request."""
+    """Deadline for the head of the next request."""
     shaken: bool
     """Whether the TLS handshake is complete."""
     head: bytearray = dataclasses.field(default_factory=bytearray)
 
 
 class RequestListener:
-    """Listens for connections. They wait in one loop until their request is complete; only nodes then get a thread.
+    """Listens for connections. One loop waits for the requests; only a node's complete request gets a thread.
 
-    A silent or slow client costs one descriptor for some seconds and nothing else.
+    So a silent or slow client costs only one descriptor for some seconds.
 
     Args:
         address: address to listen on.
@@ -109,8 +109,8 @@ class RequestListener:
                 return
             except OSError as error:
                 if error.errno in (errno.EMFILE, errno.ENFILE):
-                    # No descriptor is left: close the connection that waits longest. If there is none, wait for a
-                    # download to end.
+                    # No descriptor is left: close a connection that waits for its request. If there is none, wait for
+                    # a download to end.
                     self._evict()
                     time.sleep(_FULL)
                 return
@@ -137,7 +137,7 @@ class RequestListener:
         self._advance(connection)
 
     def _evict(self) -> None:
-        """Close the connection that waits longest, of the address with the most connections."""
+        """Of the address with the most connections, close the connection that has waited longest."""
         if self._waiting:
             most = max(self._waiting, key=lambda address: len(self._waiting[address]))
             self._close(next(iter(self._waiting[most])))
@@ -166,7 +166,7 @@ class RequestListener:
             self._close(connection)
 
     def _advance(self, connection: _Connection) -> None:
-        """Read what has arrived; a complete request is handled."""
+        """Read the data that has arrived, and handle the request if it is complete."""
         try:
             if not connection.shaken:
                 t.cast("ssl.SSLSocket", connection.socket).do_handshake()

@@ -22,7 +22,7 @@ class Nodes:
     """
 
     def __init__(self, tokens: t.Mapping[str, str]) -> None:
-        # Stored by hash, so that the time of a lookup reveals nothing about a token.
+        # Tokens are stored by their hash, so that the duration of a lookup reveals nothing about a token.
         self._nodes = {fingerprint(token): node for node, token in tokens.items()}
         self._spent: dict[str, tuple[float, float]] = {}
 
@@ -36,7 +36,7 @@ class Nodes:
             self._nodes.pop(one, None)
 
     def may_ask(self, client: str, rate: float, now: float) -> bool:
-        """Return whether a client may send another request: `rate` per second, with bursts of five seconds' worth."""
+        """Return whether a client may send another request: `rate` per second, or those of five seconds in a burst."""
         left, then = self._spent.get(client, (rate * _BURST, now))
         left = min(rate * _BURST, left + (now - then) * rate)
         if len(self._spent) > _CLIENTS:

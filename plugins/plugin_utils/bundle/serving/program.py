@@ -97,5 +97,5 @@ def main() -> int:
 
 
 def run() -> None:
-    """Run the program. It does not wait for threads that still send."""
+    """Run the program, and exit without waiting for threads that still send files."""
     os._exit(main())

@@ -12,12 +12,12 @@ _UNKNOWN = "?"
 
 
 def birth(pid: int) -> str:
-    """Return when a process started, if the system reports it, because process ids are reused."""
+    """Return when a process started, or an empty string. Process ids are reused, so the start identifies a process."""
     return _status(pid)[1]
 
 
 def lives(pid: int, born: str) -> bool:
-    """Return whether the same process still runs. A zombie does not."""
+    """Return whether the process that started then still runs. A zombie does not count as running."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -32,7 +32,7 @@ def lives(pid: int, born: str) -> bool:
 
 
 def _status(pid: int) -> tuple[str, str]:
-    """Return state and start of a process from proc(5); empty if the system has no such file."""
+    """Return the state and the start of a process from proc(5); two empty strings if the system has no such file."""
     try:
         text = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
         # The name in parentheses may contain any character. Fields 3 and 22 are the first and the 20th after it.

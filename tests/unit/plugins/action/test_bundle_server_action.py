@@ -183,7 +183,7 @@ def test_an_old_bundle_is_refused_or_accepted_as_asked(site: Path, monkeypatch: 
     (site / "bundle" / FILE).write_bytes(PATCH)
     for name, data in old.items():
         (site / "bundle" / name).write_bytes(data)
-    assert "bundle_allow_older: true accepts it" in served(site, key, serve=False)["msg"]
+    assert "bundle_allow_older: true accepts the older bundle" in served(site, key, serve=False)["msg"]
     assert "failed" not in served(site, key, serve=False, allow_older=True)
 
 
@@ -191,4 +191,4 @@ def test_a_controller_that_cannot_note_what_it_used_warns(site: Path) -> None:
     key = make(site, needs(site))["public_key"]
     (site / "state").write_text("a file", encoding="utf-8")
     (warning,) = served(site, key, serve=False)["warnings"]
-    assert "could not check whether it" in warning
+    assert "could not check whether the bundle" in warning

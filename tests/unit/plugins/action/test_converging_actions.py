@@ -131,12 +131,12 @@ def test_a_host_is_compared_with_its_cluster() -> None:
     assert [text.partition(": ")[2].partition(".")[0] for text in good["warnings"]] == ["b/y"]
     networks = [
         (
-            "cni_pods_subnet (from kube_pods_subnet): expected the cluster's own, 10.233.64.0/18, got 'x'. "
-            "Leave the variable out, and it is read from the cluster."
+            "cni_pods_subnet (from kube_pods_subnet): expected the cluster's network, 10.233.64.0/18, got 'x'. "
+            "If the variable is not set, the network is read from the cluster."
         ),
         (
-            "cni_services_subnet (from kube_service_addresses): expected the cluster's own, 10.233.0.0/18, got 'y'. "
-            "Leave the variable out, and it is read from the cluster."
+            "cni_services_subnet (from kube_service_addresses): expected the cluster's network, 10.233.0.0/18, got 'y'."
+            " If the variable is not set, the network is read from the cluster."
         ),
     ]
     for fail in (True, False):

@@ -90,7 +90,7 @@ def test_a_drift_check_without_a_cluster_says_so(shown: list[str], tmp_path: Pat
         "NODE  STATUS   RESOURCE  WHAT DIFFERS",
         "a     in_sync",
         "",
-        "What a node gets from its cluster was not compared: set kubeconfig, or KUBECONFIG in the environment.",
+        "Settings from the cluster were not compared: set kubeconfig, or KUBECONFIG in the environment.",
     ]
     assert json.loads((tmp_path / "plan.json").read_text(encoding="utf-8"))["join_compared"] is False
 

@@ -142,7 +142,7 @@ def test_two_keys_for_one_name() -> None:
     verdicts = decide([first, second, request(number=3, common=["system:node:win2"], name="three",
                                               username="system:bootstrap:bbbbbb")], EXPECTED, [])  # fmt: skip
     assert [one.decision for one in verdicts] == ["refuse", "refuse", "approve"]
-    assert "2 different keys asked for a certificate of win1" in verdicts[0].reason
+    assert "2 different keys used the token that this run created for win1" in verdicts[0].reason
 
 
 def test_keys_that_ask_for_other_names_are_no_rivals() -> None:
@@ -164,14 +164,14 @@ def test_a_kubelet_that_was_started_again_asks_with_the_same_key() -> None:
 def test_a_name_that_is_ready_is_not_given_twice() -> None:
     (verdict,) = decide([request()], EXPECTED, ready=["win1"])
     assert verdict.decision == "refuse"
-    assert "delete the node first" in verdict.reason
+    assert "delete it first" in verdict.reason
     # Approvals from before it became Ready are not a problem.
     (verdict,) = decide([request(conditions=["Approved"])], EXPECTED, ready=["win1"])
     assert verdict.decision == "approved"
 
 
 def test_a_token_is_for_one_node() -> None:
-    with pytest.raises(ValueError, match="for one node"):
+    with pytest.raises(ValueError, match="a different token for each node"):
         decide([], {"win1": "aaaaaa", "win2": "aaaaaa"}, [])
 
 

@@ -157,7 +157,7 @@ def test_what_is_missing_is_said() -> None:
     gone["metadata"]["deletionTimestamp"] = "2026-11-21T12:00:00Z"
     before = {"default/proxy": ["old"], "default/csi": ["x"]}
     assert pods.host_process_missing([stale, waits, gone], before) == [
-        "DaemonSet default/csi has no pod on it",
+        "DaemonSet default/csi has no pod on this node",
         "pod default/flannel-1 is not ready (ImagePullBackOff)",
         "the kubelet has not reported DaemonSet default/proxy since the reboot",
     ]

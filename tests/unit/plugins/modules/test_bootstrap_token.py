@@ -135,15 +135,15 @@ def test_bindings_that_are_there_are_completed_only(cluster: FakeCluster) -> Non
     cluster.fail("POST", f"{RBAC}/clusterrolebindings", 403, {"message": "you may not"})
     assert run_module(bootstrap_token, cluster) == {
         "failed": True,
-        "msg": f"the API server {cluster.url} did not answer as needed: you may not",
+        "msg": f"the bootstrap tokens of the cluster at {cluster.url} cannot be changed: you may not",
     }
 
 
 def test_a_binding_of_another_role_is_refused(cluster: FakeCluster) -> None:
     cluster.add(f"{RBAC}/clusterrolebindings/winkube:get-nodes", roleRef={"name": "cluster-admin"})
     assert run_module(bootstrap_token, cluster)["msg"] == (
-        f"the API server {cluster.url} did not answer as needed: ClusterRoleBinding winkube:get-nodes: expected the "
-        "role kubeadm:get-nodes, got cluster-admin. Delete the binding"
+        f"the bootstrap tokens of the cluster at {cluster.url} cannot be changed: ClusterRoleBinding "
+        "winkube:get-nodes: expected the role kubeadm:get-nodes, got cluster-admin. Delete the binding"
     )
 
 
@@ -195,7 +195,7 @@ def test_a_cluster_that_approves_everything_is_warned_of(cluster: FakeCluster) -
     cluster.fail("POST", reviews, 403)
     assert "warnings" not in run_module(bootstrap_token, cluster)
     cluster.fail("POST", reviews, 500, b"no JSON")
-    words = f"the API server {cluster.url} did not answer as needed: 500 Internal Server Error"
+    words = f"the bootstrap tokens of the cluster at {cluster.url} cannot be changed: 500 Internal Server Error"
     assert run_module(bootstrap_token, cluster) == {"failed": True, "msg": words}
 
 

@@ -161,14 +161,17 @@ def test_what_the_kubeconfig_s_user_may_not_do_is_listed(cluster: FakeCluster) -
     found = run_module(cluster_info, cluster, purposes=["join", "approve", "drain"])
     lines = [
         "create, delete secrets in namespace kube-system (to create and delete bootstrap tokens)",
-        "approve signers.certificates.k8s.io kubernetes.io/kube-apiserver-client-kubelet (to approve them)",
+        (
+            "approve signers.certificates.k8s.io kubernetes.io/kube-apiserver-client-kubelet "
+            "(to approve certificate requests)"
+        ),
         "get, list pods (to find a node's pods)",
         "create pods/eviction (to evict pods)",
     ]
     assert found == {
         "failed": True,
-        "msg": f"the user of kubeconfig {cluster.kubeconfig} may not do all that this run needs in the cluster at "
-        f"{cluster.url}. Allow it to:\n" + "\n".join(f"- {line}" for line in lines),
+        "msg": f"the user of kubeconfig {cluster.kubeconfig} lacks permissions that this run needs in the cluster at "
+        f"{cluster.url}. Grant these permissions:\n" + "\n".join(f"- {line}" for line in lines),
         "missing_access": lines,
     }
     asked = [one.body["spec"]["resourceAttributes"] for one in cluster.asked]
@@ -182,18 +185,18 @@ def test_what_the_kubeconfig_s_user_may_not_do_is_listed(cluster: FakeCluster) -
 
 def test_a_cluster_that_is_not_reached_is_reported(cluster: FakeCluster, tmp_path: Path) -> None:
     found = run_module(cluster_info, cluster, context="gone")
-    assert found["msg"].startswith("the API server http://127.0.0.1:1 did not answer as needed: MaxRetryError: ")
+    assert found["msg"].startswith("a request to the API server http://127.0.0.1:1 failed: MaxRetryError: ")
     found = run_module(cluster_info, cluster, kubeconfig=str(tmp_path / "none"))
     assert found["msg"].startswith(f"kubeconfig '{tmp_path}/none' cannot be used: ")
     cluster.objects["version"] = {}
     discoverable(cluster)
-    words = "its answer to GET /version cannot be used: gitVersion: expected text, got nothing"
-    message = f"the API server {cluster.url} did not answer as needed: {words}"
+    words = "the response to GET /version cannot be used: gitVersion: expected text, got nothing"
+    message = f"a request to the API server {cluster.url} failed: {words}"
     assert run_module(cluster_info, cluster) == {"failed": True, "msg": message}
     cluster.fail("GET", "version", 200, b"<html>")
     assert run_module(cluster_info, cluster)["msg"].endswith("cannot be used: expected JSON, got another format")
     cluster.fail("GET", "version", 403, {"message": "it quotes what was sent"})
-    assert run_module(cluster_info, cluster)["msg"].endswith("did not answer as needed: 403 Forbidden")
+    assert run_module(cluster_info, cluster)["msg"].endswith("failed: 403 Forbidden")
 
 
 def test_what_each_purpose_needs() -> None:

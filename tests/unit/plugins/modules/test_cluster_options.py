@@ -90,7 +90,10 @@ def test_a_kubeconfig_may_be_its_content(cluster: FakeCluster) -> None:
 
 def test_a_refused_request_names_the_account(cluster: FakeCluster) -> None:
     cluster.denied = lambda _spec: True
-    message = "the user of kubeconfig {} may not do all that this run needs in the cluster at {}. Allow it to:\n"
+    message = (
+        "the user of kubeconfig {} lacks permissions that this run needs in the cluster at {}. "
+        "Grant these permissions:\n"
+    )
     found = run_module(cluster_info, cluster, purposes=["read"], impersonate_user="me")
     assert found["msg"].startswith(message.format(f"{cluster.kubeconfig} as me", cluster.url))
 

@@ -58,7 +58,7 @@ def test_a_node_is_cordoned_drained_and_uncordoned(cluster: FakeCluster) -> None
     assert "api/v1/namespaces/site/pods/w2" in cluster.objects
     other = run_module(nodes_uncordon, cluster, nodes=["a"], owner="other")
     assert other["changed"] is False
-    assert other["nodes"]["a"]["msg"].startswith("a: it stays cordoned, by patch_nodes on ")
+    assert other["nodes"]["a"]["msg"].startswith("a: the node stays cordoned by patch_nodes on ")
     uncordoned = {"changed": True, "unschedulable": False, "msg": "", "failed": False}
     expected = {"changed": True, "nodes": {"a": uncordoned}}
     assert run_module(nodes_uncordon, cluster, check_mode=True, **options) == expected
@@ -72,7 +72,12 @@ def test_a_node_is_cordoned_drained_and_uncordoned(cluster: FakeCluster) -> None
 def test_a_node_that_somebody_cordoned_stays_so(cluster: FakeCluster) -> None:
     add_node(cluster, "a", spec={"unschedulable": True})
     found = run_module(nodes_uncordon, cluster, nodes=["a"], owner="patch_nodes")
-    kept = {"changed": False, "unschedulable": True, "msg": "a: it stays cordoned, by another client", "failed": False}
+    kept = {
+        "changed": False,
+        "unschedulable": True,
+        "msg": "a: the node stays cordoned by another client",
+        "failed": False,
+    }
     assert found == {"changed": False, "nodes": {"a": kept}}
     lost = {"changed": False, "unschedulable": True, "failed": True, "msg": "b: the cluster has no node of this name"}
     assert run_module(nodes_uncordon, cluster, nodes=["a", "b"], owner="patch_nodes", timeout=0) == {

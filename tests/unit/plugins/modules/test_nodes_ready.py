@@ -80,7 +80,7 @@ def test_without_a_reboot_nothing_has_to_be_new() -> None:
 
 def test_a_set_whose_pod_is_missing_is_waited_for() -> None:
     gone = {"n": {"boot_id": "1", "host_process": {"kube-system/kube-proxy": ["containerd://old"]}}}
-    assert state(Api(), before=gone)["reason"] == "DaemonSet kube-system/kube-proxy has no pod on it"
+    assert state(Api(), before=gone)["reason"] == "DaemonSet kube-system/kube-proxy has no pod on this node"
 
 
 def test_pods_are_looked_at_only_where_asked_for() -> None:

@@ -165,7 +165,7 @@ BAD: list[tuple[str, dict[str, t.Any], str, str]] = [
     ("a number", {"lists": {"crictl": [1.37]}}, "artifacts.crictl[0]", "a version in quotes"),
     ("a path", {"lists": {"crictl": ["..\\..\\x"]}}, "artifacts.crictl[0]", "a version in quotes"),
     ("custom", {"lists": {"crictl": ["custom"]}}, "artifacts.crictl[0]", "a version in quotes"),
-    ("a key", {"lists": {"crictl": [{"version": "1", "sha": "x"}]}}, "artifacts.crictl[0].sha", "version, url, sha256"),
+    ("a key", {"lists": {"crictl": [{"version": "1", "sha": "x"}]}}, "artifacts.crictl[0]", "version, url and sha256"),
     ("a digest", {"lists": {"crictl": [{"version": "1", "sha256": "x"}]}}, "artifacts.crictl[0]", "64 hexadecimal"),
     ("a kind", {"lists": {"kubernets": ["1.37.1"]}}, "artifacts.kubernets[0]", "Did you mean kubernetes?"),
     ("docker", {"lists": {"docker": ["25.0.14"]}}, "artifacts.docker[0]", "a public URL"),
@@ -176,9 +176,9 @@ BAD: list[tuple[str, dict[str, t.Any], str, str]] = [
         "one file for two",
         {"lists": {"csi-proxy": ["1", "2"]}, "urls": {"csi-proxy": f"http://h/x.zip?{SECRET}"}},
         "csi_proxy_url",
-        "{version} in it, for 2 versions are listed",
+        "{version}, because 2 versions are listed",
     ),
-    ("kinds", {"kinds": [OWN]}, "artifact_kinds", "a mapping of kinds' names"),
+    ("kinds", {"kinds": [OWN]}, "artifact_kinds", "a mapping of names of kinds"),
     ("a kind's name", {"kinds": {"A b": OWN}}, "artifact_kinds", "lower-case"),
     (
         "a kind's key",
@@ -201,12 +201,12 @@ BAD: list[tuple[str, dict[str, t.Any], str, str]] = [
     (
         "two checksums",
         {"kinds": {"a": {**OWN, "checksum_suffix": ".x", "checksum_url": "http://h/{version}"}}},
-        "artifact_kinds.a.checksum_url",
+        "artifact_kinds.a",
         "expected either checksum_url or checksum_suffix",
     ),
     ("sites", {"sites": 5}, "artifact_sites", "a list of URLs"),
     ("a site", {"sites": [f"ftp://u:{SECRET}@h"]}, "artifact_sites[0].url", "http, https or file"),
-    ("a site's query", {"sites": [f"http://h?sig={SECRET}"]}, "artifact_sites[0].url", "belongs in query"),
+    ("a site's query", {"sites": [f"http://h?sig={SECRET}"]}, "artifact_sites[0].url", "part after the ? to query"),
     (
         "a site's key",
         {"sites": [{"url": "http://h", "sas": SECRET}]},
@@ -289,10 +289,10 @@ def test_preflight_names_the_sites_own_variable() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "accepted"),
     [
-        ("image_cache_artifact_cache", "cache", "a folder's whole path, such as C:\\ProgramData"),
-        ("cni_artifact_cache", "C:\\", "whole path"),
-        ("cni_artifact_cache", "C:/cache", "whole path"),
-        ("cni_artifact_cache", "C:\\a\\..\\Windows", "whole path"),
+        ("image_cache_artifact_cache", "cache", "an absolute path such as C:\\ProgramData"),
+        ("cni_artifact_cache", "C:\\", "absolute path"),
+        ("cni_artifact_cache", "C:/cache", "absolute path"),
+        ("cni_artifact_cache", "C:\\a\\..\\Windows", "absolute path"),
         ("container_runtime_containerd_url", f"C:/x.tgz?{SECRET}", "http or https URL"),
         ("image_cache_buildkit_url", "https://h/", "ends in a file's name"),
         ("kubernetes_node_sha256", "12", "64 hexadecimal digits"),
@@ -364,7 +364,7 @@ def test_strict_refuses_each_artifact_that_nothing_verifies() -> None:
 def test_lists_of_versions_are_warned_of_by_site() -> None:
     lists = {"crictl": ["1.36.0", "1.37.0"], "containerd": ["2.2.1", "2.3.7"]}
     (sentence,) = cache.unverified(wanted(lists, mirror="http://user:secret@mirror:8080"))
-    assert sentence.startswith("http://mirror:8080 is plain HTTP")
+    assert sentence.startswith("http://mirror:8080 uses plain HTTP")
     assert "and 1 more" in sentence
     values = {"image_cache_containerd_versions": ["2.3.7"], "image_cache_artifact_mirror": "http://mirror:8080"}
     assert len(preflight.warnings(values, ["image_cache"])) == 1

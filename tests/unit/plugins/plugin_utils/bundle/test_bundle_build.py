@@ -110,7 +110,7 @@ def test_a_file_that_is_not_what_was_signed_is_fetched_again(folder: pathlib.Pat
     made = build(folder, servers, wanted)
     assert made.fetched == ["dl.example/v1/kubelet.exe"]
     assert len(made.warnings) == 1
-    assert made.warnings[0].endswith("; it is fetched again")
+    assert made.warnings[0].endswith("; the file is downloaded again")
     assert there(folder) == {"dl.example/v1/kubelet.exe": b"new"}
 
 
@@ -138,7 +138,7 @@ def test_what_does_not_come_leaves_the_rest(folder: pathlib.Path) -> None:
 
 def test_nothing_is_trusted_without_a_word(folder: pathlib.Path) -> None:
     made = build(folder, Servers({OWN: b"new"}), artifact())
-    assert made.warnings == [f"kubelet 1.37.1: nothing verifies it; it has the SHA-256 {digest(b'new')}"]
+    assert made.warnings == [f"kubelet 1.37.1: nothing verifies this file; its SHA-256 is {digest(b'new')}"]
 
 
 @pytest.mark.parametrize(("listed", "comes"), [(b"new", True), (b"another", False)])

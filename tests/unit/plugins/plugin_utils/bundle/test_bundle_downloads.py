@@ -145,7 +145,7 @@ def test_what_is_sent_with_a_request(site: Site, tmp_path: Path) -> None:
         source = FetchSource(url="http://far.example/file", proxy=proxy, no_proxy=("other.example",))
         fetcher.file(source, tmp_path / "b")
     assert [path for path, _headers in site.asked] == ["http://far.example/file"] * 2
-    with pytest.raises(BundleError, match="its name cannot be resolved, in 1 attempts"):
+    with pytest.raises(BundleError, match="the name of the host cannot be resolved, after 1 attempts"):
         fetcher.file(
             dataclasses.replace(source, url="http://far.invalid/file", no_proxy=("far.invalid",)), tmp_path / "c"
         )

@@ -178,7 +178,7 @@ def test_a_key_that_others_may_read_is_refused(tmp_path: Path, mode: int) -> Non
     path = tmp_path / "key"
     path.write_bytes(pem(KEY))
     path.chmod(mode)
-    with pytest.raises(BundleError, match=r"expected a file of mode 0600, got .*Others may read it"):
+    with pytest.raises(BundleError, match=r"expected a file of mode 0600, got .*Others can read it"):
         keys.private_key(str(path))
 
 

@@ -210,7 +210,7 @@ def test_mirrors_come_before_the_registry(registries: dict[str, t.Any], expected
 
 
 def test_a_mirror_that_is_no_url() -> None:
-    with pytest.raises(BundleError, match="expected a URL of http or https, got 'ftp://m'"):
+    with pytest.raises(BundleError, match="expected an http or https URL, got 'ftp://m'"):
         bundle_registry.endpoints("h", {"h": {"mirrors": ["ftp://m"]}})
 
 

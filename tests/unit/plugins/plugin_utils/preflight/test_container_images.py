@@ -56,7 +56,7 @@ BAD: list[tuple[dict[str, Any], list[str]]] = [
     ),
     (
         {"image_cache_core_dns_repository": "coredns"},
-        ["image_cache_core_dns_repository: expected", "got 'coredns'", "registry/"],
+        ["image_cache_core_dns_repository: expected", "got 'coredns'", "registry.example.com/coredns"],
     ),
     (
         {"image_cache_windows_base_images": ["nano"]},

@@ -90,8 +90,8 @@ def test_nothing_wild_ends_in_a_traceback(value: t.Any) -> None:
 @pytest.mark.parametrize("serial", ["lots", 0, "0", -3, "0%", "101%", "", "1.5", None, [1]])
 def test_a_rollout_to_all_nodes_at_once_is_no_accident(serial: t.Any) -> None:
     (problem,) = preflight.rollout_problems({"node_maintenance_serial": serial})
-    assert str(problem).startswith("node_maintenance_serial: expected one number of nodes")
-    assert "one number of nodes from 1 on, or one percentage such as 10%, got" in str(problem)
+    assert str(problem).startswith("node_maintenance_serial: expected a single number of nodes")
+    assert "a single number of nodes, 1 or more, or a single percentage such as 10%, got" in str(problem)
 
 
 def test_rollouts_that_can_be_meant() -> None:

@@ -76,7 +76,7 @@ def test_a_version_that_is_none_names_the_variable() -> None:
 def test_names_that_windows_cannot_tell_apart_are_refused() -> None:
     (problem,) = preflight.name_problems({"a": "windows-worker-01", "b": "windows-worker-02", "c": "short"})
     assert problem.variable == "kubernetes_node_hostname of b"
-    assert "that of a" in str(problem)
+    assert "those of a" in str(problem)
 
 
 @pytest.mark.parametrize("name", ["-a", "a_b", "1234", "a" * 64, ""])

@@ -35,7 +35,7 @@ def entry(*changes: dict[str, Any]) -> dict[str, Any]:
     [
         ([{"failed": True, "msg": "kube_version: expected 1.37, got '1.38.0'"}, None], "kube_version: expected 1.37"),
         ([{"failed": False}, {"failed": True, "msg": "no cluster answers"}], "no cluster answers"),
-        ([{"problems": ["kube_version: wrong", "cni_plugin: wrong"]}], "2 problems in its variables"),
+        ([{"problems": ["kube_version: wrong", "cni_plugin: wrong"]}], "2 problems in the node's variables"),
         ([{"problems": []}, {"unreachable": True, "msg": "away"}], "away"),
         ([{"failed": False}, None], "an earlier step failed"),
         ([], "an earlier step failed"),
