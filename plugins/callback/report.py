@@ -11,11 +11,11 @@ short_description: Write what a run changed and why
 version_added: 0.1.0
 description:
   - Writes C(report.json) and C(report.html), one self-contained page, at the end of a run. They contain what each node
-    changed and why, how long each task took, and how many remote commands it sent.
+    changed and why, how long each task took, and how many remote commands the task sent.
   - Results of tasks with C(no_log) are left out.
 options:
   directory:
-    description: Folder to write into; nothing is written without it.
+    description: Folder for the two files. If it is not set, nothing is written.
     type: path
     env:
       - name: WINKUBE_REPORT_DIR

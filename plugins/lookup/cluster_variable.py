@@ -6,17 +6,18 @@ from __future__ import annotations
 
 DOCUMENTATION = """
 name: cluster_variable
-short_description: A variable of the cluster, from the host's own or its control plane's group_vars
+short_description: A variable of the cluster, from the host's own variables or from those of its control plane
 version_added: 0.1.0
 description:
-  - Returns a variable of the host, as any template would. If the host does not have it, or if it is null, the lookup
-    returns that of the first host of the cluster's groups that has it, templated for that host.
+  - Returns a variable of the host, as any template would. If the host does not have the variable, or if its value is
+    null, the lookup returns the value from the first host in the cluster's groups that has the variable, templated for
+    that host.
   - kubespray keeps what all nodes share in C(group_vars/k8s_cluster), and Windows hosts are never children of that
-    group. With this lookup they use the same variables, which are written only once.
-  - An empty text is a value, too, and ends the search. If only the control plane needs a proxy, set an empty
+    group. With this lookup, Windows hosts use the same variables, so you define them only once.
+  - An empty string is also a value, and ends the search. If only the control plane needs a proxy, set an empty
     C(http_proxy) and C(https_proxy) for the group of the Windows hosts.
-  - The groups are C(kube_control_plane), C(kube-master), C(master-ubuntu), C(k8s_cluster) and C(k8s-cluster), in this
-    order, and the first host of each.
+  - The lookup reads the first host of each of the groups C(kube_control_plane), C(kube-master), C(master-ubuntu),
+    C(k8s_cluster) and C(k8s-cluster), in this order.
 options:
   _terms:
     description: Names of variables.
