@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Which hosts testinfra looks at, over its winrm backend, and how it asks them: those of molecule's inventory."""
+"""Fixtures for testinfra, which connects to the hosts in molecule's inventory through its winrm backend."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ PowerShell = Callable[[str], str]
 
 
 def inventory() -> dict[str, dict[str, Any]]:
-    """Return the variables of each host of molecule's inventory, as they are written there (templates too)."""
-    # The file that molecule names lies in the folder that is the whole inventory.
+    """Return the variables of each host in molecule's inventory, as written there: templates are not rendered."""
+    # Molecule names one file, but the whole inventory is the folder that contains this file.
     runner = AnsibleRunner(str(Path(os.environ["MOLECULE_INVENTORY_FILE"]).parent))
     return {name: runner.get_variables(name) for name in runner.get_hosts()}
 
 
 def host_specification(variables: dict[str, Any]) -> str:
-    """Return the URL by which testinfra reaches a host of an inventory; its backend always authenticates by NTLM.
+    """Return the URL by which testinfra reaches a host. testinfra's backend always authenticates with NTLM.
 
     Parameters:
-        variables: of the host: ansible_host, ansible_port, ansible_user, ansible_password, and those of winrm.
+        variables: the host's ansible_host, ansible_port, ansible_user, ansible_password and ansible_winrm_* variables.
     """
     user, password = (quote(variables[f"ansible_{name}"], safe="") for name in ("user", "password"))
     http = variables.get("ansible_winrm_scheme") == "http"
@@ -44,25 +44,25 @@ HOSTS = pytest.StashKey[dict[str, dict[str, Any]]]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Name the hosts as --hosts would."""
+    """Give testinfra the hosts, as its option --hosts would."""
     config.stash[HOSTS] = inventory()
     config.option.hosts = ",".join(host_specification(variables) for variables in config.stash[HOSTS].values())
 
 
 @pytest.fixture
 def variables(host: Host, pytestconfig: pytest.Config) -> dict[str, Any]:
-    """The host's variables in the inventory: what the tests expect."""
+    """The host's variables in the inventory, from which the tests take what they expect."""
     address = host.backend.get_hostname()
     return next(found for found in pytestconfig.stash[HOSTS].values() if found["ansible_host"] == address)
 
 
 @pytest.fixture
 def powershell(host: Host) -> PowerShell:
-    """A function that runs a script in Windows PowerShell and returns what it prints; a script that fails is an error.
+    """A function that runs a script in Windows PowerShell and returns its output, or fails if the script fails.
 
-    `host.run` hands a command to cmd.exe, as WinRM does, so PowerShell has to be called by name. testinfra's own
-    `host.service` and `host.file` do not do that, or quote for another shell: neither works over winrm
-    (https://github.com/pytest-dev/pytest-testinfra/issues/330 and /pull/808).
+    `host.run` passes a command to cmd.exe, as WinRM does, so the command has to start PowerShell explicitly.
+    testinfra's `host.service` and `host.file` do not start PowerShell, or quote for a different shell, so they do not
+    work over WinRM (https://github.com/pytest-dev/pytest-testinfra/issues/330 and /pull/808).
     """
 
     def run(script: str) -> str:

@@ -15,7 +15,7 @@ description:
   - Results of tasks with C(no_log) are left out.
 options:
   directory:
-    description: Folder to write into; nothing is written without it.
+    description: Folder for the two files. If it is not set, nothing is written.
     type: path
     env:
       - name: WINKUBE_REPORT_DIR

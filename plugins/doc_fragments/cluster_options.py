@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Documentation of what every module for clusters has, in addition to kubernetes.core's `k8s_auth_options`."""
+"""Documentation that all modules for clusters share, in addition to kubernetes.core's `k8s_auth_options`."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ attributes:
     membership: [winkube.node.cluster]
 notes:
   - The options for authentication, their environment variables and their precedence are those of
-    P(kubernetes.core.k8s#module). With C(host) and credentials no kubeconfig is read.
-  - An empty C(kubeconfig) is an error and not C(~/.kube/config), so that an empty variable does not choose a cluster.
-  - The path of the kubeconfig appears in messages. Of a kubeconfig that is given as a dictionary, tokens, passwords and
-    private keys appear in no output.
+    P(kubernetes.core.k8s#module). If C(host) and credentials are set, no kubeconfig is read.
+  - An empty C(kubeconfig) is an error. It does not mean C(~/.kube/config), so that an empty variable cannot select a
+    cluster by accident.
+  - The path of the kubeconfig appears in messages. If the kubeconfig is given as a dictionary, its tokens, passwords
+    and private keys do not appear in any output.
 requirements:
   - kubernetes (Python)
 """

@@ -9,9 +9,9 @@ name: artifact_sources
 short_description: Where a host downloads artifacts from
 version_added: 0.1.0
 description:
-  - Returns one mapping from the variables C(artifact_sites), C(artifact_upstream), C(artifact_kinds),
-    C(artifact_limit_rate), C(artifact_ignore_revocation), C(artifact_verify) and C(artifact_allowed_signers), which
-    all roles share.
+  - Returns one mapping, built from the variables C(artifact_sites), C(artifact_upstream), C(artifact_kinds),
+    C(artifact_limit_rate), C(artifact_ignore_revocation), C(artifact_verify) and C(artifact_allowed_signers), which all
+    roles share.
   - With a bundle, its server comes first, and the publishers' servers are not used unless C(artifact_upstream) is true.
 options:
   _terms:
@@ -51,7 +51,7 @@ _raw:
       description: Whether downloads continue if it cannot be checked whether a server's certificate was revoked.
       type: bool
     verify:
-      description: V(warn), or V(strict) to refuse files that nothing verifies.
+      description: V(warn), or V(strict) to refuse files that cannot be verified.
       type: str
     allowed_signers:
       description: Accepted signers of the programs.

@@ -12,10 +12,10 @@ description:
   - Returns a variable of the host, as any template would. If the host does not have the variable, or if it is null,
     the lookup returns the value of the first host in the cluster's groups that has it, templated for that host.
   - kubespray keeps what all nodes share in C(group_vars/k8s_cluster), and Windows hosts are never children of that
-    group. With this lookup they use the same variables, which are written only once.
-  - An empty text is a value, too, and ends the search. If only the control plane needs a proxy, set an empty
+    group. With this lookup, Windows hosts use the same variables, so you define them only once.
+  - An empty string is also a value, and ends the search. If only the control plane needs a proxy, set an empty
     C(http_proxy) and C(https_proxy) for the group of the Windows hosts.
-  - The lookup tries the first host of each of the groups C(kube_control_plane), C(kube-master), C(master-ubuntu),
+  - The lookup reads the first host of each of the groups C(kube_control_plane), C(kube-master), C(master-ubuntu),
     C(k8s_cluster) and C(k8s-cluster), in this order.
 options:
   _terms:

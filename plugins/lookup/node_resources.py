@@ -6,7 +6,7 @@ from __future__ import annotations
 
 DOCUMENTATION = """
 name: node_resources
-short_description: The resources of roles, as M(winkube.node.node_state) accepts them
+short_description: The resources of roles, for the option O(winkube.node.node_state#module:resources)
 version_added: 0.1.0
 description:
   - Returns for each role the list of resources that it gives a host, built from the role's variables. The variables

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What the caches hold, seen over WinRM: each test runs once per host of the inventory."""
+"""Tests, over WinRM, of what the caches contain. Each test runs once for each host in the inventory."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_each_version_lies_in_its_folder(powershell: PowerShell, variables: dict
 
 def test_each_file_is_the_one_of_its_manifest(powershell: PowerShell) -> None:
     manifests = files(powershell, CACHE, "*.manifest.json")
-    # Two versions of Kubernetes and containerd, Azure's CNI, and crictl, which the runtime's role installs.
+    # Two versions of Kubernetes, two of containerd, Azure CNI, and crictl, which the role container_runtime installs.
     assert len(manifests) == 6
     for path in manifests:
         manifest = json.loads(powershell(f"Get-Content -Raw -LiteralPath '{path}'"))

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a node looks like after site.yml, seen over WinRM: each test runs once per host of the inventory."""
+"""Tests, over WinRM, of the state of a node after site.yml. Each test runs once for each host in the inventory."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ def test_kubelet_is_the_version_that_was_asked_for(powershell: PowerShell, varia
 def test_kubelet_keeps_its_arguments_in_the_service(powershell: PowerShell) -> None:
     key = r"HKLM:\SYSTEM\CurrentControlSet\Services\kubelet"
     program, *arguments = powershell(f"(Get-ItemProperty -LiteralPath '{key}').ImagePath").split()
-    # A kubelet that is a service itself writes its log nowhere: the runner does.
+    # A kubelet that runs as a service itself writes no log file, so kube-log-runner.exe runs it and writes the log.
     assert program == r"C:\k\kube-log-runner.exe"
     assert KUBELET in arguments
     assert "--windows-service" in arguments
-    # Which flags kubeadm leaves depends on its version. It names the node only if the host has another name.
+    # Which flags kubeadm writes depends on its version. It sets the node's name only if the host has a different name.
     left = powershell(r"Get-Content -Raw -LiteralPath C:\var\lib\kubelet\kubeadm-flags.env")
     assert set(left.partition("=")[2].strip('"').split()) <= set(arguments)
 
@@ -71,7 +71,7 @@ def test_containerd_runs_process_isolated_containers(powershell: PowerShell) -> 
 
 
 def test_the_runtime_answers_and_holds_the_pause_image(host: Host) -> None:
-    # Both are found by the machine's PATH, which WinRM's processes inherit.
+    # WinRM's processes inherit the machine's PATH, which is where crictl and ctr are found.
     conditions = json.loads(host.check_output("crictl info"))["status"]["conditions"]
     assert {condition["type"]: condition["status"] for condition in conditions} == {
         "RuntimeReady": True,

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What is left in HNS, seen over WinRM: each test runs once per host of the inventory."""
+"""Tests, over WinRM, of what is left in HNS. Each test runs once for each host in the inventory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def listed(powershell: PowerShell, command: str, name: str) -> list[str]:
 
 @pytest.fixture
 def cleared(variables: dict[str, Any]) -> bool:
-    """Whether all that Kubernetes made was to go from this host."""
+    """Whether the scenario removed everything that Kubernetes created on this host."""
     return str(variables["ansible_host"]).endswith(".25")
 
 

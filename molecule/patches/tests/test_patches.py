@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What Windows itself says of its updates, over WinRM: each test runs once per host of the inventory."""
+"""Tests, over WinRM, of what Windows reports about its updates. Each test runs once for each host in the inventory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_the_updates_are_installed(powershell: PowerShell, variables: dict[str, 
 
 
 def test_windows_is_the_build_that_the_update_brings(powershell: PowerShell) -> None:
-    # KB5048654 of December 2024 brings Server 2022 to 20348.2966.
+    # KB5048654 of December 2024 updates Windows Server 2022 to build 20348.2966.
     assert powershell(f"(Get-ItemProperty -LiteralPath '{CURRENT_VERSION}').UBR") == "2966"
 
 
