@@ -195,7 +195,7 @@ def test_the_end_of_a_certificate_is_told_without_a_logon(renewals: Renewals) ->
             connection, "winrm_certificate_info", {}, variables={**variables, "ansible_port": 5985}
         )
     assert (told["days_left"], told["trusted_by"]) == (19, str(renewals.pins))
-    assert "ends in 19 days" in told["warnings"][0]
+    assert "expires in 19 days" in told["warnings"][0]
     assert "warnings" not in silent
     assert plain["days_left"] is None
     counted = server.counters.snapshot()
