@@ -88,7 +88,7 @@ class ActionModule(ControllerAction):
             certificate=options["certificate"] or "",
             key=options["certificate_key"] or "",
         )
-        # The URL gives access to the bundle.
+        # Hide the result, because each URL contains a token that gives access to the bundle.
         urls = {host: served.url(host, address) for host, address in addresses.items()}
         return {**result, "_ansible_no_log": True, "urls": urls, "pid": served.pid, "revocations": served.revoked}
 

@@ -32,7 +32,7 @@ checks.roles(), compiled()  # read once for all hosts
 
 
 def _untemplated(name: str, value: object, error: AnsibleError) -> checks.Problem:
-    # Ansible's message may contain the template.
+    # Remove secrets, because Ansible's message may contain the template.
     return checks.Problem(name, value, "expected a valid template", text_without_secrets(str(error)))
 
 

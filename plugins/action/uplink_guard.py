@@ -54,7 +54,7 @@ class ActionModule(NodeAction):
     ) -> dict[str, t.Any]:
         """Start a guard on the node, and return it."""
         key, times = str(uuid.uuid4()), {"network_timeout": options["network_timeout"], "settle": options["settle"]}
-        # The node's watchdog ends a batch at its time limit.
+        # The watchdog on the node ends a batch at its time limit, so the limit must cover the guard's whole time.
         node.timeouts = dataclasses.replace(node.timeouts, batch=addresses.time_limit(at_risk, **times))
         node.start(Batch(calls=addresses.calls(at_risk, key, **times), key=key), step="guard static addresses")
         return addresses.to_json(at_risk, key)

@@ -76,7 +76,7 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
 
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         """Run the action; Ansible calls this method."""
-        # Ansible's own form of the arguments records the origin of each text, is large, and is no longer needed.
+        # Drop Ansible's own form of the arguments, which is large, because it records the origin of each text.
         self._task.args = plain(self._task.args)
         result: dict[str, t.Any] = super().run(tmp, task_vars)
         self.task_vars = task_vars or {}

@@ -182,7 +182,7 @@ def creation(names: t.Sequence[str], expires: datetime.datetime, unique: str) ->
             "KeyLength": _KEY_BITS,
             "KeyExportPolicy": "NonExportable",
             "NotAfter": expires.strftime("%Y-%m-%dT%H:%M:%SZ"),
-            # Server authentication and the names.
+            # The extended key usage "server authentication", and the alternative names.
             "TextExtension": ["2.5.29.37={text}1.3.6.1.5.5.7.3.1", "2.5.29.17={text}" + "&".join(parts)],
         },
         select=("Thumbprint", "FriendlyName", "RawData"),

@@ -40,7 +40,7 @@ def settings_of_host(
     if connection_loader.get(name, class_only=True) is None:
         return ConnectionSettings(plugin=name, shell=shell)
     known = constants.config.get_plugin_vars("connection", name)
-    # These checks need no passwords.
+    # Leave out passwords, which these checks do not need.
     given = {key: template(variables[key]) for key in known if key in variables and "pass" not in key}
     extras = {key: template(variables[key]) for key in WINRM_EXTRAS if key in variables}
     options = constants.config.get_plugin_options("connection", name, variables=given)

@@ -247,7 +247,7 @@ class Convergence:
             if not (ran.reboot or work.reboot):
                 self._restarts = []
                 continue
-            # A change without calls needs only the reboot, such as that of a feature that was installed earlier.
+            # A change without calls needs only the reboot, for example for a feature that was installed earlier.
             reboots = [planned for planned in work.changes[: ran.done] if not planned.change.calls]
             self.outcome.changes.extend(AppliedChange(planned=planned) for planned in reboots)
             if not self._reboot([*pending, *following], ordered=ran.ordered):

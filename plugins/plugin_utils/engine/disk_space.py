@@ -150,7 +150,7 @@ def _size(
     try:
         return required.probe.size(planned.scope.results(calls))
     except (AttributeError, LookupError, TypeError, ValueError):
-        # A server may answer anything; the size then stays unknown.
+        # A server's answer may have any content. If it cannot be read, the size stays unknown.
         return None
 
 

@@ -234,7 +234,7 @@ class ModuleRunner:
             self._connection.reset()
         except Exception:
             self._abandoned.note(self._connection)
-            # psrp would keep and use a half-open runspace pool.
+            # Without this, psrp would keep a half-open runspace pool and use it again.
             with contextlib.suppress(Exception):
                 self._connection.close()
             raise

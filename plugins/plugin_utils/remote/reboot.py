@@ -174,7 +174,7 @@ class Reboot:
         try:
             seen = self.send(Batch(calls=order(message), key=self.keys[-1]))
             if seen is not None and seen.state == "known":
-                # An earlier attempt arrived, but its response was lost.
+                # The node received an earlier attempt, but its response was lost.
                 seen = self.send(Batch(mode="collect", key=self.keys[-1], wait=5))
         except self.away as lost:
             self._reconnect(deadline)

@@ -117,7 +117,7 @@ def set_value(call_id: str, key: str, name: str, kind: str, value: Json) -> Call
     """Return the call that writes a value with its kind."""
     bits = {"DWord": 32, "QWord": 64}.get(kind)
     if bits and isinstance(value, int) and value >= 1 << (bits - 1):
-        value -= 1 << bits  # .NET treats numbers in the registry as signed
+        value -= 1 << bits  # .NET reads and writes registry numbers as signed
     return action(
         call_id,
         "New-ItemProperty",
