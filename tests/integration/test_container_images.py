@@ -297,7 +297,7 @@ def test_pulls_run_side_by_side_as_many_as_are_wanted(machines: Machines) -> Non
         ({"images": [PAUSE], "keep": ["x"], "prune": True}, "keep"),
         (
             {"images": [PAUSE], "runtime": "docker", "registries": {"r.k8s.io": {"mirrors": ["http://m"]}}},
-            "docker.io only",
+            "only for docker.io",
         ),
     ],
 )
