@@ -197,7 +197,7 @@ def test_a_node_that_stays_away_is_told_with_what_had_been_done(node: NodeFactor
     reported = r"it last reported progress at \S+ \(\d+ of \d+ calls done\)"
     known = r"had by then stopped kube-proxy, kubelet, removed 1 policy list, 5 endpoints, 2 namespaces, 2 containers"
     assert re.search(f"{reported}|{known}", result["msg"]), result["msg"]
-    assert "The next run reads its result" in result["msg"]
+    assert "The next run reads the batch's result" in result["msg"]
     assert result["steps"][0]["step"] == "observe"
 
 

@@ -114,7 +114,7 @@ def test_each_failure_is_told_and_the_rest_is_installed(server: Serve, files: Fi
     }
     assert "SHA-256" in message(result, NEXT)
     assert "expired" in message(result, "KB5999004")
-    assert "not a package" in message(result, "KB5999005")
+    assert "not an update package" in message(result, "KB5999005")
     assert result["failed"]
     lines = result["msg"].splitlines()
     assert [line.split()[:2] for line in lines[1:]] == [[name, status] for name, status in statuses(result).items()]

@@ -212,7 +212,7 @@ class TestTestSigning:
         result = install(machine, [ours, unsigned, junk])
         assert statuses(result) == {"KB5999021": "installed", "KB5999022": "failed", "KB5999023": "failed"}
         assert "wusa: the file is not signed" in message(result, "KB5999022")
-        assert "wusa: the file is not a package" in message(result, "KB5999023")
+        assert "wusa: the file is not an update package" in message(result, "KB5999023")
         assert "not accepted" in message(install(machine, [unsigned], allowed_signers=["AB" * 20]), "KB5999022")
 
 
