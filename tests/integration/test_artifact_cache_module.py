@@ -82,7 +82,7 @@ def test_one_that_fails_leaves_the_others_in_the_table(machine: Machine, server:
     ("options", "words"),
     [
         ({"artifacts": {"kubernets": ["1.37.1"]}}, "Did you mean kubernetes?"),
-        ({"sites": [{"url": "http://h?sig=s3cret"}]}, "belongs in query"),
+        ({"sites": [{"url": "http://h?sig=s3cret"}]}, "part after the ? to query"),
         ({"kinds": {"tool": {"url": "http://h/x"}}}, "{version}"),
         ({"limit_rate": "fast"}, "no node was touched: limit_rate: expected bytes per second"),
         ({"parallel": 0}, "no node was touched: parallel: expected"),
