@@ -63,7 +63,6 @@ class Module:
     def __init__(self, kubeconfig: Path) -> None:
         self.no_log_values: set[str] = set()
         self.params = {"kubeconfig": str(kubeconfig), "context": None}
-        self.no_log_values: set[str] = set()
 
     def fail_json(self, **result: Any) -> NoReturn:
         raise AssertionError(result["msg"])

@@ -31,7 +31,6 @@ class Module:
     def __init__(self, cluster: Cluster) -> None:
         self.no_log_values: set[str] = set()
         self.params = {"kubeconfig": str(cluster.kubeconfig), "context": None}
-        self.no_log_values: set[str] = set()
 
     def fail_json(self, **result: Any) -> NoReturn:
         raise AssertionError(result["msg"])
