@@ -162,7 +162,7 @@ def test_mirantis_archive_is_asked_for() -> None:
 def test_host_process_images_are_refused(name: str) -> None:
     (problem,) = preflight.docker_problems("moby", "1.37.1", values(**{name: "registry.example/image:1"}))
     assert problem.variable == name
-    assert "moby cannot run (only containerd can)" in str(problem)
+    assert "which only containerd can run" in str(problem)
 
 
 def test_mirrors_that_docker_would_never_ask_are_refused() -> None:
