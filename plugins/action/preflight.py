@@ -22,12 +22,9 @@ from ..plugin_utils.preflight import (
 )
 from ..plugin_utils.preflight import values as checked_values
 from ..plugin_utils.preflight import variables as checks
-from ..plugin_utils.remote import memory
 from ..plugin_utils.role_decisions import table
 from ..plugin_utils.values.shown import text_without_secrets
 
-# This action runs before all others, and its workers should share memory as those of node actions do.
-memory.share()
 checks.roles(), compiled()  # read once for all hosts
 
 

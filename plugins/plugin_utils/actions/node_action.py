@@ -17,7 +17,6 @@ from ..engine.answers import Answers
 from ..engine.converge import Convergence
 from ..engine.outcome import ConvergenceOutcome
 from ..engine.resource import Resource
-from ..remote import memory
 from ..remote.errors import NodeError
 from ..remote.node import Node
 from ..remote.session import NodeSession
@@ -27,8 +26,6 @@ from ..values.errors import ResourceError
 from ..values.printable import all_printable, printable
 from ..values.terminal import show, show_details
 from ..wire.typed_values import MISREAD
-
-memory.share()
 
 
 NODE_OPTIONS: t.Mapping[str, t.Mapping[str, t.Any]] = {
