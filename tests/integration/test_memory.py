@@ -13,8 +13,8 @@ pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("memory")]
 
 NODES = 10
 LIMIT_MB = 450
-"""Measured: 400 to 410 MB. Preloading libraries and plugins, gc.freeze before each fork and an early garbage collection in
-the workers saved 5 % together, and 10 % with 100 nodes, so the collection does without them."""
+"""Measured: 400 to 410 MB. Preloading libraries, gc.freeze before each fork, and an early garbage collection in the
+workers saved 5 % together (10 % with 100 nodes), so the collection does without them."""
 
 
 @pytest.mark.skipif(not AVAILABLE, reason="needs Linux' /proc/PID/smaps_rollup")

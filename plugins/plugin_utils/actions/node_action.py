@@ -27,7 +27,6 @@ from ..values.printable import all_printable, printable
 from ..values.terminal import show, show_details
 from ..wire.typed_values import MISREAD
 
-
 NODE_OPTIONS: t.Mapping[str, t.Mapping[str, t.Any]] = {
     "reboot": {"type": "bool", "default": True},
     "reboot_timeout": {"type": "int", "default": 1800},
