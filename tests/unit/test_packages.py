@@ -43,10 +43,15 @@ def test_plugin_utils_holds_packages_only() -> None:
     assert [path.name for path in UTILS.iterdir() if path.suffix == ".py"] == []
 
 
-@pytest.mark.parametrize("package", ORDER)
-def test_a_package_says_what_it_is_for(package: str) -> None:
-    text = ast.get_docstring(ast.parse((UTILS / package / "__init__.py").read_text(encoding="utf-8")))
-    assert text, package
+@pytest.mark.parametrize(
+    "package", sorted(path.parent for path in UTILS.rglob("__init__.py")), ids=lambda path: path.name
+)
+def test_a_package_says_what_it_is_for_and_which_file_to_read_first(package: Path) -> None:
+    text = ast.get_docstring(ast.parse((package / "__init__.py").read_text(encoding="utf-8")))
+    assert text
+    files = re.findall(r"[\w/]+\.py", text)
+    assert any((package / file).is_file() for file in files)
+    assert [file for file in files if not (package / file).is_file() and not (REPOSITORY / file).is_file()] == []
 
 
 @pytest.mark.parametrize("package", ORDER)

@@ -11,7 +11,7 @@ import typing as t
 from ..resources.directory import closed
 from ..role_variables.cni import CniProgramVariables, PodNetworkVariables
 from ..windows import node_paths
-from .downloads import Downloads, Proxy, Resource, unpacked
+from .downloads import Downloads, Proxy, ResourceMapping, unpacked
 from .services import DOCKER_RUNTIMES
 from .variables import Variables
 
@@ -82,7 +82,7 @@ class CniSettings(CniProgramVariables):
         return variables.fields(cls, prefix, downloads=variables.fields(Downloads, prefix, proxy=proxy))
 
 
-def resources(settings: CniSettings) -> list[Resource]:
+def resources(settings: CniSettings) -> list[ResourceMapping]:
     """Return the resources that a node's network needs before the node joins.
 
     Args:
@@ -155,7 +155,7 @@ def identity(network: PodNetwork) -> dict[str, str]:
     return {"plugin": network.plugin, "backend": network.flannel_backend, "network": network.name}
 
 
-def noted(network: PodNetwork) -> Resource:
+def noted(network: PodNetwork) -> ResourceMapping:
     """Return the resource that records a node's network.
 
     Args:
@@ -193,7 +193,7 @@ def as_line(value: t.Mapping[str, t.Any]) -> str:
     return json.dumps(value, sort_keys=True) + "\n"
 
 
-def _folders(settings: CniSettings) -> list[Resource]:
+def _folders(settings: CniSettings) -> list[ResourceMapping]:
     """Return the folders of the programs and of the network's state, restricted before any file is written there."""
     network = settings.network
     programs = [settings.bin_dir, settings.conf_dir, *([settings.flannel_dir] if network.is_flannel else [])]
@@ -204,7 +204,7 @@ def _folders(settings: CniSettings) -> list[Resource]:
     ]
 
 
-def _plugins(settings: CniSettings) -> list[Resource]:
+def _plugins(settings: CniSettings) -> list[ResourceMapping]:
     artifact = settings.downloads.artifact(
         "cni-plugins", settings.plugins_version, url=settings.plugins_url, sha256=settings.plugins_sha256
     )
@@ -216,7 +216,7 @@ def _plugins(settings: CniSettings) -> list[Resource]:
     return [artifact, archive]
 
 
-def _flannel(settings: CniSettings) -> list[Resource]:
+def _flannel(settings: CniSettings) -> list[ResourceMapping]:
     flannel = settings.downloads.artifact(
         "flannel", settings.flannel_version, url=settings.flannel_url, sha256=settings.flannel_sha256
     )

@@ -7,14 +7,14 @@ from __future__ import annotations
 from ..resources.directory import closed
 from ..role_variables.container_runtime import CniFolderVariables
 from . import containerd, docker
-from .downloads import Resource
+from .downloads import ResourceMapping
 from .services import DOCKER_RUNTIMES, log_folders
 from .variables import Variables
 
 ROLE = "container_runtime"
 
 
-def of_host(variables: Variables) -> list[Resource]:
+def of_host(variables: Variables) -> list[ResourceMapping]:
     """Return the resources of the host's runtime, read from its variables.
 
     Args:

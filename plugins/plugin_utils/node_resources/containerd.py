@@ -12,7 +12,7 @@ from ..node_config import containerd
 from ..role_variables.container_runtime import ContainerdVariables
 from ..windows import node_paths
 from . import registry_files
-from .downloads import Downloads, Resource, unpacked
+from .downloads import Downloads, ResourceMapping, unpacked
 from .services import recovery
 
 
@@ -33,7 +33,7 @@ class ContainerdSettings(ContainerdVariables):
         return f"{self.install_dir}\\certs.d"
 
 
-def resources(settings: ContainerdSettings) -> list[Resource]:
+def resources(settings: ContainerdSettings) -> list[ResourceMapping]:
     """Return the resources of containerd. The service comes last, when all of its files exist.
 
     Args:
@@ -99,7 +99,7 @@ class HasCrictl(t.Protocol):
         """Sources of the role's downloads."""
 
 
-def crictl_artifact(settings: HasCrictl) -> Resource:
+def crictl_artifact(settings: HasCrictl) -> ResourceMapping:
     """Return the resource that downloads crictl.
 
     Args:
@@ -113,7 +113,7 @@ def crictl_artifact(settings: HasCrictl) -> Resource:
     )
 
 
-def unpacked_crictl(artifact: Resource, install_dir: str) -> Resource:
+def unpacked_crictl(artifact: ResourceMapping, install_dir: str) -> ResourceMapping:
     """Return the resource that unpacks crictl.
 
     Args:
@@ -126,7 +126,7 @@ def unpacked_crictl(artifact: Resource, install_dir: str) -> Resource:
     return unpacked(artifact, f"{install_dir}\\crictl", members=["crictl.exe"], check=["crictl.exe"])
 
 
-def environment(programs: str, install_dir: str, pipe: str) -> list[Resource]:
+def environment(programs: str, install_dir: str, pipe: str) -> list[ResourceMapping]:
     """Return the variables that let users run the runtime's programs by name and let crictl find the runtime.
 
     Args:
@@ -143,7 +143,7 @@ def environment(programs: str, install_dir: str, pipe: str) -> list[Resource]:
     ]
 
 
-def exclusions(paths: t.Sequence[str], processes: t.Sequence[str], *, enabled: bool) -> list[Resource]:
+def exclusions(paths: t.Sequence[str], processes: t.Sequence[str], *, enabled: bool) -> list[ResourceMapping]:
     """Return the exclusions of Microsoft Defender.
 
     They must come before any archive or image is unpacked, because scanning makes unpacking several times slower.
@@ -162,7 +162,7 @@ def exclusions(paths: t.Sequence[str], processes: t.Sequence[str], *, enabled: b
     return [{**exclusion, "paths": list(paths), "processes": list(processes)}]
 
 
-def _exclusions(settings: ContainerdSettings) -> list[Resource]:
+def _exclusions(settings: ContainerdSettings) -> list[ResourceMapping]:
     programs = ["containerd.exe", "containerd-shim-runhcs-v1.exe", "kubelet.exe", "kube-proxy.exe", "flanneld.exe"]
     return exclusions([settings.install_dir, settings.data_dir], programs, enabled=settings.defender_exclusions)
 
@@ -186,7 +186,7 @@ def _config(settings: ContainerdSettings) -> str:
     )
 
 
-def _service(settings: ContainerdSettings) -> Resource:
+def _service(settings: ContainerdSettings) -> ResourceMapping:
     log = ["--log-file", settings.log_file, "--log-level", settings.log_level] if settings.log_file else []
     proxy = settings.downloads.proxy
     return {

@@ -15,7 +15,7 @@ from ..role_variables.container_runtime import DockerVariables
 from ..windows import node_paths
 from ..windows.sddl import ADMINISTRATORS_ONLY_FILE
 from . import containerd, registry_files
-from .downloads import Downloads, Resource, unpacked
+from .downloads import Downloads, ResourceMapping, unpacked
 from .services import recovery
 from .variables import Variables
 
@@ -67,7 +67,7 @@ class DockerSettings(DockerVariables):
         return f"{self.docker_data_dir}\\config\\daemon.json"
 
 
-def resources(settings: DockerSettings) -> list[Resource]:
+def resources(settings: DockerSettings) -> list[ResourceMapping]:
     """Return the resources of Docker's engine and cri-dockerd.
 
     Args:
@@ -163,7 +163,7 @@ def cri_dockerd_arguments(settings: DockerSettings) -> list[str]:
     ]
 
 
-def _files(settings: DockerSettings) -> list[Resource]:
+def _files(settings: DockerSettings) -> list[ResourceMapping]:
     programs = ["dockerd.exe", "cri-dockerd.exe", "kubelet.exe", "kube-proxy.exe", "flanneld.exe"]
     paths = [settings.docker_dir, settings.docker_data_dir]
     proxy = settings.downloads.proxy
@@ -183,7 +183,7 @@ def _files(settings: DockerSettings) -> list[Resource]:
     ]
 
 
-def _programs(settings: DockerSettings) -> list[Resource]:
+def _programs(settings: DockerSettings) -> list[ResourceMapping]:
     engine, find = settings.engine, settings.downloads.artifact
     docker = find(engine.kind, engine.version, url=engine.url, sha256=engine.sha256)
     cri = find(
@@ -227,7 +227,7 @@ def _programs(settings: DockerSettings) -> list[Resource]:
     ]
 
 
-def _docker_service(settings: DockerSettings) -> list[Resource]:
+def _docker_service(settings: DockerSettings) -> list[ResourceMapping]:
     """Return the service and event source that `dockerd --register-service` creates.
 
     Source: moby cmd/dockerd/service_windows.go.

@@ -11,7 +11,7 @@ from ..artifacts import locations
 from ..role_variables.shared import DownloadVariables, ServiceProxyVariables
 from .variables import Variables
 
-Resource = dict[str, t.Any]
+ResourceMapping = dict[str, t.Any]
 """A resource of node_state: `type`, `name` and the properties of the type."""
 
 
@@ -81,7 +81,7 @@ class Downloads(DownloadVariables):
 
     proxy: Proxy
 
-    def artifact(self, kind: str, version: str, *, url: str = "", sha256: str = "") -> Resource:
+    def artifact(self, kind: str, version: str, *, url: str = "", sha256: str = "") -> ResourceMapping:
         """Return the Artifact resource of one version.
 
         Args:
@@ -109,7 +109,7 @@ class Downloads(DownloadVariables):
         )
 
 
-def unpacked(artifact: Resource, name: str, *, members: t.Sequence[str], **properties: t.Any) -> Resource:
+def unpacked(artifact: ResourceMapping, name: str, *, members: t.Sequence[str], **properties: t.Any) -> ResourceMapping:
     """Return the Archive resource that unpacks an artifact.
 
     Args:

@@ -11,7 +11,7 @@ from ..artifacts import cache
 from ..container_images import listing
 from ..role_variables.image_cache import CachedArtifactVariables, CachedImageVariables, ImageStoreVariables
 from . import registry_files
-from .downloads import Downloads, Proxy, Resource, unpacked
+from .downloads import Downloads, Proxy, ResourceMapping, unpacked
 from .variables import Variables
 
 ROLE = "image_cache"
@@ -97,7 +97,7 @@ class ImageSettings(CachedImageVariables):
         return variables.fields(cls, prefix, pause=pause, registries=hosts)
 
 
-def artifacts(settings: ArtifactCacheSettings, installed: t.Sequence[str]) -> list[Resource]:
+def artifacts(settings: ArtifactCacheSettings, installed: t.Sequence[str]) -> list[ResourceMapping]:
     """Return the resources of the artifacts in the node's cache.
 
     Args:
@@ -136,7 +136,7 @@ def artifacts(settings: ArtifactCacheSettings, installed: t.Sequence[str]) -> li
     )
 
 
-def images(settings: ImageSettings, downloads: Downloads) -> list[Resource]:
+def images(settings: ImageSettings, downloads: Downloads) -> list[ResourceMapping]:
     """Return the resources of the container images in the runtime's store, pulled or built.
 
     Args:
@@ -160,7 +160,7 @@ def images(settings: ImageSettings, downloads: Downloads) -> list[Resource]:
     ]
 
 
-def _pulled(settings: ImageSettings) -> list[Resource]:
+def _pulled(settings: ImageSettings) -> list[ResourceMapping]:
     properties, bundle = settings.store.properties, settings.bundle
     without = [settings.pause] if settings.nano_server_name else []
     base = [image for image in settings.base_images if image not in without]
@@ -176,7 +176,7 @@ def _pulled(settings: ImageSettings) -> list[Resource]:
     ]
 
 
-def _built(settings: ImageSettings) -> list[Resource]:
+def _built(settings: ImageSettings) -> list[ResourceMapping]:
     """Return the images that the node builds: the pause image for an Insider build of Windows, and test images."""
     pause = {
         "name": settings.pause,
@@ -192,7 +192,7 @@ def _built(settings: ImageSettings) -> list[Resource]:
     return [{**image, **common} for image in (*([pause] if settings.nano_server_name else []), *settings.test_images)]
 
 
-def _buildkit(settings: ImageSettings, downloads: Downloads) -> list[Resource]:
+def _buildkit(settings: ImageSettings, downloads: Downloads) -> list[ResourceMapping]:
     artifact = downloads.artifact(
         "buildkit", settings.buildkit_version, url=settings.buildkit_url, sha256=settings.buildkit_sha256
     )
@@ -226,7 +226,9 @@ def _buildkit(settings: ImageSettings, downloads: Downloads) -> list[Resource]:
     ]
 
 
-def _unused(settings: ImageSettings, pulled: t.Sequence[Resource], built: t.Sequence[Resource]) -> Resource:
+def _unused(
+    settings: ImageSettings, pulled: t.Sequence[ResourceMapping], built: t.Sequence[ResourceMapping]
+) -> ResourceMapping:
     aliases = [alias for image in pulled for alias in image.get("aliases", [])]
     keep = [*(image["name"] for image in (*pulled, *built)), *aliases, settings.pause]
     return {**settings.store.properties, "type": "UnusedContainerImages", "name": settings.store.runtime, "keep": keep}

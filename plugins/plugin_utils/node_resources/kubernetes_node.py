@@ -14,7 +14,7 @@ from ..resources.directory import closed
 from ..role_variables.kubernetes_node import KubeletVariables
 from ..values.versions import Version
 from ..windows import node_paths
-from .downloads import Downloads, Resource, unpacked
+from .downloads import Downloads, ResourceMapping, unpacked
 from .services import DOCKER_RUNTIMES, log_folders, recovery
 from .variables import Variables
 
@@ -70,7 +70,7 @@ class KubernetesSettings(KubeletVariables):
         return [f"-log-file-size={self.kubelet_log_max_mb}Mi", *([f"-log-file-age={24 * days}h"] if days > 0 else [])]
 
 
-def resources(settings: KubernetesSettings) -> list[Resource]:
+def resources(settings: KubernetesSettings) -> list[ResourceMapping]:
     """Return the Kubernetes resources of a node. The kubelet's service comes last; it starts only when the node joins.
 
     Args:
@@ -132,7 +132,7 @@ def kubelet_configuration(settings: KubernetesSettings) -> dict[str, t.Any]:
     }
 
 
-def kubelet_service(settings: KubernetesSettings) -> Resource:
+def kubelet_service(settings: KubernetesSettings) -> ResourceMapping:
     """Return the kubelet's service. If there is a log file, the service starts kube-log-runner, which runs the kubelet.
 
     Args:
@@ -176,7 +176,7 @@ def to_yaml(configuration: t.Mapping[str, t.Any]) -> str:
     return text
 
 
-def _folders(settings: KubernetesSettings) -> list[Resource]:
+def _folders(settings: KubernetesSettings) -> list[ResourceMapping]:
     r"""Return the folders of the programs that run as SYSTEM, of their settings, and of the node's key.
 
     These folders are restricted before any file is written there. The exception is C:\var\lib\kubelet\pods, which
@@ -196,7 +196,7 @@ def _folders(settings: KubernetesSettings) -> list[Resource]:
     ]
 
 
-def _firewall(settings: KubernetesSettings) -> list[Resource]:
+def _firewall(settings: KubernetesSettings) -> list[ResourceMapping]:
     if not settings.open_kubelet_port:
         return []
     return [

@@ -18,7 +18,7 @@ from ..windows.sddl import ADMINISTRATORS_ONLY_FILE
 from . import kubernetes_node
 from .cni import PodNetwork, as_line, cni_conf, net_conf, noted
 from .docker import nssm_program
-from .downloads import Resource
+from .downloads import ResourceMapping
 from .kubernetes_node import KubernetesSettings, to_yaml
 from .services import log_folders, recovery
 from .variables import Variables
@@ -99,7 +99,7 @@ class JoinedNode:
         return f"{self.kubernetes.install_dir}\\kube-proxy"
 
 
-def resources(node: JoinedNode) -> list[Resource]:
+def resources(node: JoinedNode) -> list[ResourceMapping]:
     """Return the resources that depend on the cluster.
 
     Args:
@@ -170,7 +170,7 @@ def kube_proxy_configuration(node: JoinedNode) -> dict[str, t.Any]:
     return _merged(own, node.kube_proxy_configuration)
 
 
-def reserved_address(node: JoinedNode) -> Resource:
+def reserved_address(node: JoinedNode) -> ResourceMapping:
     """Return the file that reserves kube-proxy's source address in host-local.
 
     host-local stores each reserved address as a file whose name is the address (containernetworking/plugins,
@@ -232,7 +232,7 @@ def _merged(under: t.Mapping[str, t.Any], over: t.Mapping[str, t.Any]) -> dict[s
     return merged
 
 
-def leftovers() -> list[Resource]:
+def leftovers() -> list[ResourceMapping]:
     """Return the resources that remove files with the bootstrap token.
 
     kubeadm's batch always removes these files, unless the machine goes down during the batch. The kubelet may then join
@@ -242,7 +242,7 @@ def leftovers() -> list[Resource]:
     return [{"type": "File", "name": path, "state": "absent"} for path in paths]
 
 
-def _former_services() -> list[Resource]:
+def _former_services() -> list[ResourceMapping]:
     """Return the removal of services from when the node used Docker. With containerd, DaemonSets replace them."""
     return [
         *({"type": "Service", "name": name, "state": "absent"} for name in ("kube-proxy", "flanneld")),
@@ -250,7 +250,7 @@ def _former_services() -> list[Resource]:
     ]
 
 
-def _kube_proxy_files(node: JoinedNode) -> list[Resource]:
+def _kube_proxy_files(node: JoinedNode) -> list[ResourceMapping]:
     return [
         {"type": "Directory", "name": node.kube_proxy_dir},
         {
@@ -265,7 +265,7 @@ def _kube_proxy_files(node: JoinedNode) -> list[Resource]:
     ]
 
 
-def _services(node: JoinedNode) -> list[Resource]:
+def _services(node: JoinedNode) -> list[ResourceMapping]:
     """Return flanneld and kube-proxy as services, in the same order as kubernetes-for-windows.
 
     On an overlay, flanneld comes first, because kube-proxy needs the source address from flannel's network
@@ -293,7 +293,7 @@ def _services(node: JoinedNode) -> list[Resource]:
     ]
 
 
-def _service_files(node: JoinedNode) -> list[Resource]:
+def _service_files(node: JoinedNode) -> list[ResourceMapping]:
     secret = {"acl": ADMINISTRATORS_ONLY_FILE, "no_log": True}
     return [
         {
@@ -313,7 +313,7 @@ def _service_files(node: JoinedNode) -> list[Resource]:
     ]
 
 
-def _flannel_service(node: JoinedNode) -> Resource:
+def _flannel_service(node: JoinedNode) -> ResourceMapping:
     """Return flanneld's service.
 
     A new configuration or token restarts flanneld, detached, because the restart may interrupt the connection.
@@ -339,7 +339,7 @@ def _flannel_service(node: JoinedNode) -> Resource:
     }
 
 
-def _kube_proxy_service(node: JoinedNode) -> Resource:
+def _kube_proxy_service(node: JoinedNode) -> ResourceMapping:
     kubernetes = node.kubernetes
     program = f"{kubernetes.install_dir}\\kube-proxy.exe"
     logged = [f"-log-file={_KUBE_PROXY_LOG}", *kubernetes.log_rotation, program] if kubernetes.kubelet_log_file else []

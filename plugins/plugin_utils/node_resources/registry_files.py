@@ -7,10 +7,10 @@ from __future__ import annotations
 import typing as t
 
 from ..node_config import registries
-from .downloads import Resource
+from .downloads import ResourceMapping
 
 
-def of_containerd(given: t.Mapping[str, t.Any], folder: str) -> list[Resource]:
+def of_containerd(given: t.Mapping[str, t.Any], folder: str) -> list[ResourceMapping]:
     """Return containerd's files for registries, and the removal of files of registries that are no longer listed.
 
     Args:
@@ -28,7 +28,7 @@ def of_containerd(given: t.Mapping[str, t.Any], folder: str) -> list[Resource]:
     ]
 
 
-def of_docker(given: t.Mapping[str, t.Any], config_dir: str = registries.DOCKER_CONFIG) -> list[Resource]:
+def of_docker(given: t.Mapping[str, t.Any], config_dir: str = registries.DOCKER_CONFIG) -> list[ResourceMapping]:
     """Return the files for registries of dockerd and docker.exe, and the removal of files that are no longer listed.
 
     Args:
@@ -46,7 +46,7 @@ def of_docker(given: t.Mapping[str, t.Any], config_dir: str = registries.DOCKER_
     ]
 
 
-def of_buildkit(given: t.Mapping[str, t.Any], folder: str) -> list[Resource]:
+def of_buildkit(given: t.Mapping[str, t.Any], folder: str) -> list[ResourceMapping]:
     """Return BuildKit's files for registries, and the removal of credentials that are no longer listed.
 
     Args:

@@ -9,11 +9,11 @@ import typing as t
 
 from ..role_variables.windows_features import WindowsFeaturesVariables
 from . import cni, container_runtime, image_cache, kubernetes_node, node_join, windows_features, windows_settings
-from .downloads import Resource
+from .downloads import ResourceMapping
 from .variables import Variables
 
 
-def of_role(role: str, variables: Variables) -> list[Resource]:
+def of_role(role: str, variables: Variables) -> list[ResourceMapping]:
     """Return the resources of a role for a host.
 
     Args:
@@ -31,7 +31,7 @@ def of_role(role: str, variables: Variables) -> list[Resource]:
     return ROLES[role](variables)
 
 
-def _image_cache(variables: Variables) -> list[Resource]:
+def _image_cache(variables: Variables) -> list[ResourceMapping]:
     settings = variables.read(image_cache.ArtifactCacheSettings, image_cache.ROLE)
     images = variables.read(image_cache.ImageSettings, image_cache.ROLE)
     installed = _installed(variables) if settings.prune_artifacts else []
@@ -47,7 +47,7 @@ def _installed(variables: Variables) -> list[str]:
     return paths
 
 
-ROLES: t.Mapping[str, t.Callable[[Variables], list[Resource]]] = types.MappingProxyType(
+ROLES: t.Mapping[str, t.Callable[[Variables], list[ResourceMapping]]] = types.MappingProxyType(
     {
         windows_settings.ROLE: lambda variables: windows_settings.resources(
             variables.read(windows_settings.WindowsSettings, windows_settings.ROLE)

@@ -5,12 +5,12 @@
 from __future__ import annotations
 
 from ..role_variables.windows_features import WindowsFeaturesVariables
-from .downloads import Resource
+from .downloads import ResourceMapping
 
 ROLE = "windows_features"
 
 
-def resources(settings: WindowsFeaturesVariables) -> list[Resource]:
+def resources(settings: WindowsFeaturesVariables) -> list[ResourceMapping]:
     """Return the features to install and those to remove.
 
     Args:

@@ -9,7 +9,7 @@ import dataclasses
 from ..resources.directory import closed
 from ..role_variables.windows_settings import PageFileSettings, SystemVariables
 from ..windows import node_paths, registry_fixes, windows_versions
-from .downloads import Proxy, Resource
+from .downloads import Proxy, ResourceMapping
 from .variables import Variables
 
 ROLE = "windows_settings"
@@ -38,7 +38,7 @@ class WindowsSettings(SystemVariables):
         return variables.fields(cls, prefix, proxy=proxy)
 
 
-def resources(settings: WindowsSettings) -> list[Resource]:
+def resources(settings: WindowsSettings) -> list[ResourceMapping]:
     """Return the resources that must be applied before any download.
 
     Args:
@@ -75,13 +75,13 @@ def resources(settings: WindowsSettings) -> list[Resource]:
     ]
 
 
-def _time_servers(settings: WindowsSettings) -> list[Resource]:
+def _time_servers(settings: WindowsSettings) -> list[ResourceMapping]:
     if not settings.time_servers:
         return []
     return [{"type": "W32Time", "name": "time servers", "peers": list(settings.time_servers)}]
 
 
-def _proxy(proxy: Proxy) -> list[Resource]:
+def _proxy(proxy: Proxy) -> list[ResourceMapping]:
     """Return the resources of the proxy. Settings that are no longer in the inventory are removed (`managed`)."""
     variables = (
         ("HTTP_PROXY", proxy.http_proxy, bool(proxy.http_proxy)),
@@ -111,7 +111,7 @@ def _proxy(proxy: Proxy) -> list[Resource]:
     ]
 
 
-def _page_file(settings: WindowsSettings) -> list[Resource]:
+def _page_file(settings: WindowsSettings) -> list[ResourceMapping]:
     given = settings.page_file
     if given == PageFileSettings():
         return []

@@ -8,7 +8,7 @@ import types
 import typing as t
 
 from ..node_resources import roles as node_roles
-from ..node_resources.downloads import Resource
+from ..node_resources.downloads import ResourceMapping
 from ..node_resources.variables import Variables
 
 _ALL_TAGS = ("all", "role::kubernetes-for-windows")
@@ -57,8 +57,8 @@ def next_computer_name(
 
 
 def resources(
-    first: t.Iterable[Resource], of_roles: t.Iterable[t.Sequence[Resource]], uploaded_bundle: str
-) -> list[Resource]:
+    first: t.Iterable[ResourceMapping], of_roles: t.Iterable[t.Sequence[ResourceMapping]], uploaded_bundle: str
+) -> list[ResourceMapping]:
     """Return the resources of a node before it joins.
 
     Args:
@@ -70,7 +70,7 @@ def resources(
     return [*first, *(one for listed in of_roles for one in listed), *removed]
 
 
-def with_join(prepared: t.Iterable[Resource], joined: t.Iterable[Resource]) -> list[Resource]:
+def with_join(prepared: t.Iterable[ResourceMapping], joined: t.Iterable[ResourceMapping]) -> list[ResourceMapping]:
     """Return the resources of a joined node. The kubelet's service of the join replaces that of the preparation.
 
     Args:
@@ -80,7 +80,7 @@ def with_join(prepared: t.Iterable[Resource], joined: t.Iterable[Resource]) -> l
     return [*(one for one in prepared if "arguments_for_kubelet" not in one), *joined]
 
 
-def of_prepared(host: Variables) -> list[Resource]:
+def of_prepared(host: Variables) -> list[ResourceMapping]:
     """Return the resources of the roles that this run applies."""
     of_roles = [node_roles.of_role(role, host) for role in host.value("node_prepare_selected_roles")]
     return resources(host.optional("winkube_first_resources", []), of_roles, str(host.optional("bundle_pushed")))

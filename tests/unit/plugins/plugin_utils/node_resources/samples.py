@@ -9,7 +9,11 @@ import typing as t
 from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.cni import PodNetwork
 from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.containerd import ContainerdSettings
 from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.docker import DockerSettings, Engine
-from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.downloads import Downloads, Proxy, Resource
+from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.downloads import (
+    Downloads,
+    Proxy,
+    ResourceMapping,
+)
 from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.kubernetes_node import KubernetesSettings
 from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.node_join import JoinedNode
 
@@ -133,12 +137,12 @@ def joined(**given: t.Any) -> JoinedNode:
     return JoinedNode(**values | given)
 
 
-def named(resources: t.Iterable[Resource], name: str) -> Resource:
+def named(resources: t.Iterable[ResourceMapping], name: str) -> ResourceMapping:
     """Return the resource with this name."""
     (found,) = [one for one in resources if one.get("name") == name]
     return found
 
 
-def kinds(resources: t.Iterable[Resource]) -> list[tuple[str, str]]:
+def kinds(resources: t.Iterable[ResourceMapping]) -> list[tuple[str, str]]:
     """Return types and names, in order."""
     return [(one["type"], str(one.get("name") or one.get("value_name"))) for one in resources]
