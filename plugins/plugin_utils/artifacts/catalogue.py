@@ -103,7 +103,7 @@ def kinds(added: object = None) -> t.Mapping[str, Kind]:
     if not added:
         return catalogue()
     if not isinstance(added, t.Mapping):
-        raise ArtifactError(KINDS_VARIABLE, added, "expected a mapping of names of kinds to mappings with the key url")
+        raise ArtifactError(KINDS_VARIABLE, added, "expected a mapping of kind names to mappings with the key url")
     own = {}
     for name, entry in added.items():
         where = f"{KINDS_VARIABLE}.{name}"

@@ -68,7 +68,7 @@ def _of(call_id: str, changes: t.Sequence[Planned]) -> Planned | None:
 
 
 def _share(size: int, whole: int | None) -> str:
-    """Return `45 of 120 MB`, `850 KB of 2.3 GB`, or `45 MB` if the total is unknown or too small."""
+    """Return `45 of 120 MB` or `850 KB of 2.3 GB`; `45 MB` if the total is unknown or less than `size`."""
     if not whole or whole < size:
         return amount(size)
     now, then = amount(size), amount(whole)

@@ -131,9 +131,8 @@ def docker_files(registries: t.Sequence[RegistryConfig], config_dir: str = DOCKE
                 f"{where}.mirrors", [mirror.url for mirror in registry.mirrors], "expected no mirrors", hint
             )
         if registry.host == "_default":
-            raise ResourceError(
-                where, _HIDDEN, "expected no _default", "Only containerd has settings for all other registries."
-            )
+            hint = "Only containerd supports settings for all registries that are not listed."
+            raise ResourceError(where, AsItIs("one"), "expected no entry _default with Docker", hint)
         for text in server.ca:
             if _PEM not in text:
                 raise ResourceError(f"{where}.ca", text, "expected the certificate's text in PEM for Docker")

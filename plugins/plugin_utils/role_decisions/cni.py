@@ -59,7 +59,7 @@ def revisions(applied: t.Iterable[t.Mapping[str, t.Any]], label: str) -> list[st
 
 
 def outdated(pods: t.Iterable[Pod], expected: t.Collection[str]) -> list[Pod]:
-    """Return the pods that were created from a former template; empty if no template was applied.
+    """Return the pods that were created from an earlier template; empty if no template was applied.
 
     Args:
         pods: pods on the node.

@@ -51,7 +51,7 @@ class Recovery:
         metadata={"help": "One for each failure in order; the last one repeats. An empty list means no action."}
     )
     on_error_exit: bool | None = dataclasses.field(
-        default=None, metadata={"help": "Whether a stop with an error code is a failure, too, not only a crash."}
+        default=None, metadata={"help": "Whether a stop with an error code counts as a failure, as a crash does."}
     )
 
     def __post_init__(self) -> None:
@@ -65,7 +65,7 @@ class Recovery:
 
     @property
     def sc_actions(self) -> str:
-        """Return the value of sc.exe's `actions=`, in which `none` is written as an empty word."""
+        """Return the value of sc.exe's `actions=`, in which `none` is an empty string between the slashes."""
         return "/".join(f"{'' if each.action == 'none' else each.action}/{each.milliseconds}" for each in self.actions)
 
 

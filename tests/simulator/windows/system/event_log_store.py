@@ -25,7 +25,7 @@ _ALWAYS = (
     "System",
     "Windows PowerShell",
 )
-# The feature Containers adds these, like HNS.
+# The Containers feature adds these logs, just as it adds HNS.
 _OF_CONTAINERS = (
     "Microsoft-Windows-Containers-CCG/Admin",
     "Microsoft-Windows-Containers-Wcifs/Operational",
