@@ -178,7 +178,7 @@ BAD: list[tuple[str, dict[str, t.Any], str, str]] = [
         "csi_proxy_url",
         "{version}, because 2 versions are listed",
     ),
-    ("kinds", {"kinds": [OWN]}, "artifact_kinds", "a mapping of names of kinds"),
+    ("kinds", {"kinds": [OWN]}, "artifact_kinds", "a mapping of kind names"),
     ("a kind's name", {"kinds": {"A b": OWN}}, "artifact_kinds", "lower-case"),
     (
         "a kind's key",
