@@ -43,7 +43,7 @@ class ActionModule(NodeAction):
             return {}
         key, earlier = addresses.noted(seen)
         if key:
-            # An earlier guard is enough, unless the adapters have other addresses now. If it has ended, it is removed.
+            # An earlier guard is enough unless the adapters' addresses have changed. A guard that has ended is removed.
             state = node.peek(key, step="check for an earlier guard", seconds=0).state
             if state == "running" and earlier == at_risk:
                 return {"guard": addresses.to_json(at_risk, key)}

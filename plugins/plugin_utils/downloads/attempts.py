@@ -264,7 +264,7 @@ def downloaded(download: Download, results: t.Mapping[str, CallResult]) -> dict[
 
 
 def _labelled(download: Download, results: t.Mapping[str, CallResult]) -> list[tuple[str, DownloadSource]]:
-    """Return each attempt's source, with the suffix of its calls' ids."""
+    """Return each attempt's source, with the suffix of the attempt's call ids."""
     # The first source has two attempts if there was an unfinished download.
     first = [download.sources[0]] if VERIFY.id(str(len(download.sources))) in results else []
     numbered = [(str(index), source) for index, source in enumerate([*first, *download.sources])]

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The node's answers during a convergence, for modules whose results contain more than the changed resources."""
+"""The node's answers during a convergence, for modules that return more than what was changed."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Answers:
         return observed, scope(position).results(self.applied)
 
     def to_first(self, calls: t.Sequence[Call]) -> dict[str, CallResult]:
-        """Return the answers of the first observation to the same questions, by the ids of the given calls.
+        """Return the first observation's answers to the questions that these calls ask, by the ids of these calls.
 
         It does not matter which resource asked a question, or under which id.
         """

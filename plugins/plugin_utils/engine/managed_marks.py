@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Marks on a node for settings that the collection made, so that only these are removed when no longer listed."""
+"""Marks on a node for the settings that the collection made: only these are removed once they are no longer listed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .resource import Change, Resource
 
 KEY = "HKLM:\\SOFTWARE\\winkube\\managed"
 """Registry key with a value for each managed resource, named after the resource's title. The value's data means
-nothing, except for a temporarily disabled service, where it is the former start mode."""
+nothing, except for a temporarily disabled service, where it is the previous start mode."""
 
 
 def registry_entry(resource: Resource) -> dict[str, Json]:

@@ -57,7 +57,7 @@ class Questions:
                     self._same[mine.id] = first
             groups.append(tuple(group))
         self.groups: tuple[tuple[Call, ...], ...] = tuple(group for group in groups if group)
-        """Calls that belong together; a batch contains whole groups."""
+        """Groups of calls that belong together; a batch never contains only a part of a group."""
 
     def batches(self) -> list[tuple[Call, ...]]:
         """Return the calls in as few batches as the size limit of a batch allows."""
@@ -177,10 +177,10 @@ def next_work(
     limit: int = MAX_BATCH_BYTES - _ENVELOPE,
     reboot_order: t.Sequence[Call] = (),
 ) -> PlannedBatch:
-    """Return the first batch of changes: up to a reboot that is certain, the size limit of a batch, or the end.
+    """Return the first batch of changes, which ends at a certain reboot, at the size limit, or after the last change.
 
-    Consecutive changes that need a reboot share one. The calls of consecutive changes that do not depend on each other
-    are interleaved, so that their programs may run in parallel.
+    Consecutive changes that need a reboot share one reboot. The calls of consecutive changes that do not depend on each
+    other are interleaved, so that their programs may run in parallel.
 
     Args:
         changes: the changes that are left, in order.
@@ -243,7 +243,7 @@ def _size(calls: t.Sequence[Call]) -> int:
 def apply_calls(planned: Planned) -> list[Call]:
     """Return a change's calls for a batch: with prefixed ids, and secret if the resource has `no_log`.
 
-    If the resource is independent, its failure skips the rest of its own calls and does not stop the batch.
+    If the resource is independent, a failure skips only its own remaining calls, and the batch continues.
     """
     calls: list[Call] = []
     essential: str | None = None

@@ -71,7 +71,7 @@ class ServiceEffect:
     service: str
     """The service's name."""
     effect: t.Literal["starts", "restarts", "stops"]
-    """`restarts`: a running service runs with its new definition afterwards. `stops`: it does not run afterwards."""
+    """`restarts`: a service that was running now runs with its new definition. `stops`: the service no longer runs."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -94,8 +94,8 @@ class Change:
     space: tuple[SpaceRequirement, ...] = ()
     """The disk space that the change needs; empty if it needs almost none."""
     harmless: bool = False
-    """Whether the change affects nothing that runs, such as the removal of leftover files. If so, the resource's
-    `disturbs` is ignored."""
+    """Whether the change affects nothing that runs, because, for example, it only removes leftover files. If so, the
+    resource's `disturbs` is ignored."""
     service: ServiceEffect | None = None
     """What the change does to a service. The engine then does not restart that service again for earlier changes."""
     warnings: tuple[str, ...] = ()
@@ -155,7 +155,7 @@ class Resource(abc.ABC):
             object.__setattr__(self, name, value)
 
     def joined(self, other: t.Self) -> t.Self | None:
-        """Return one resource that satisfies this one and another one, because two roles may list the same resource.
+        """Return one resource in place of this one and a later one, because two roles may list the same resource.
 
         Args:
             other: a later resource of the same type and name.
@@ -166,10 +166,10 @@ class Resource(abc.ABC):
         return self if self == other else None
 
     def builds_on(self, earlier: Resource) -> bool:  # noqa: ARG002  # for subclasses
-        """Return whether this resource's change must wait for that of an earlier one; by default it waits for all.
+        """Return whether this change must wait for the change of an earlier resource; by default, it always does.
 
-        The changes of independent resources that do not wait for all others run in parallel with earlier ones of their
-        type, and need not wait for changes that disturb pods.
+        If an independent resource does not wait for all earlier ones, its change may run in parallel with earlier
+        changes of its type, and need not wait for changes that disturb pods.
         """
         return True
 
@@ -186,7 +186,7 @@ class Resource(abc.ABC):
         return None
 
     def failure(self, results: Results) -> str | None:  # noqa: ARG002  # for subclasses
-        """Return why a change failed, if several results together explain it better than that of the failed call.
+        """Return why a change failed, if several results explain it better than the failed call's result alone.
 
         Args:
             results: the results of the change's calls, by the ids that the resource gave them.

@@ -59,7 +59,7 @@ def fetched(archive: ImageArchive, store: Store, how: TransferOptions, name: str
     # other's file.
     key = hashlib.sha256(f"{archive.sha256.lower()} {name}".encode()).hexdigest()[:24]
     path = f"{FOLDER}\\{key}.tar"
-    # Use no proxy: a `file:` URL names a file on the node, so that none is needed.
+    # A `file:` URL names a file on the node, so no proxy is needed.
     route = curl.DownloadRoute(no_proxy=("*",), ignore_revocation=archive.ignore_revocation)
     download = curl.download("download", archive.url, f"{path}.part", route, timeout=how.timeout)
     commit = {"path": f"{path}.part", "destination": path, "sha256": archive.sha256.lower()}

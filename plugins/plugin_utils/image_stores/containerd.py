@@ -4,7 +4,7 @@
 
 Pulls use CRI (`crictl pull`), because containerd then reads certs.d, uses the proxies of its service and drops unpacked
 layers (discard_unpacked_layers). `ctr images pull` ignores that setting and reads certs.d only with --hosts-dir
-(containerd docs/hosts.md; cmd/ctr/commands/images/pull.go); golden images would be half as large again. ctr does what
+(containerd docs/hosts.md; cmd/ctr/commands/images/pull.go); golden images would be 1.5 times as large. ctr does what
 CRI does not offer: list, check, tag, label, import and remove images.
 """
 

@@ -79,7 +79,7 @@ class Store(abc.ABC):
 
     @abc.abstractmethod
     def load(self, path: str, how: TransferOptions) -> tuple[Call, ...]:
-        """Return the calls that import an archive on the node. The id of the last one is `load`."""
+        """Return the calls that import an archive that is on the node. The id of the last one is `load`."""
 
     @abc.abstractmethod
     def check(self, reference: str) -> tuple[Call, ...]:
@@ -87,14 +87,14 @@ class Store(abc.ABC):
 
     @abc.abstractmethod
     def tag(self, call_id: str, reference: str, names: t.Sequence[str]) -> tuple[Call, ...]:
-        """Return the calls that add names to an image, even if the names refer to other images so far."""
+        """Return the calls that add names to an image, even if the names currently refer to other images."""
 
     @abc.abstractmethod
     def pin(self, reference: str) -> tuple[Call, ...]:
         """Return the calls that protect an image from the kubelet's garbage collection; empty if not supported."""
 
     def removable(self, names: t.Sequence[str], images: t.Mapping[str, StoredImage]) -> list[str]:
-        """Return those of the names that must be passed to `remove`, because the store removes the others with them."""
+        """Return the names that must be passed to `remove`; the store removes the other names along with them."""
         return list(names)
 
     @abc.abstractmethod

@@ -277,7 +277,8 @@ class Node:
         Args:
             step: name of the step, for messages.
             ordered: whether a batch has ordered the reboot (`reboot.order`); None: perhaps.
-            boot: the boot time in the last observation before that batch; empty: that in the latest one.
+            boot: the boot time in the last observation before that batch; empty: the boot time in the latest
+                observation.
 
         Raises:
             NodeError: the node does not come back, or refuses to reboot.

@@ -48,8 +48,8 @@ def make_closed(
         path: path of the folder.
         sddl: owner and access list.
         call_id: id of the call.
-        existing: what an existing folder means. `set`: it gets the owner and access list, too. `empty`: the call fails
-            unless it is empty. `leave`: it stays unchanged.
+        existing: what happens to an existing folder. `set`: it gets this owner and access list. `empty`: the call fails
+            unless the folder is empty. `leave`: the folder stays unchanged.
     """
     parameters: dict[str, Json] = {"path": path, "sddl": sddl}
     if existing != "set":

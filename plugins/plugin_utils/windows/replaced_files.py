@@ -46,7 +46,7 @@ def removable(targets: t.Sequence[str], seen: Results) -> list[str]:
     """
     began: dict[str, list[str]] = {}
     for process in _objects(seen, "running"):
-        # Without a start time, the stamp is empty, so the process counts as started before all files were replaced.
+        # Without a start time, the stamp is empty, so the process counts as started before any file was replaced.
         began.setdefault(str(process.get("ProcessName")).casefold(), []).append(_stamp(process.get("StartTime")))
     stems = {target.casefold(): _stem(target).casefold() for target in targets}
     deletable: list[str] = []

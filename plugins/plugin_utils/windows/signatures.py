@@ -48,7 +48,7 @@ def check_signers(signers: t.Sequence[str], where: str = "allowed_signers") -> N
 
 
 def signer(signers: t.Sequence[str]) -> tuple[str, list[Json]]:
-    """Return the property of a signature to compare, and its accepted values."""
+    """Return which property of a signature is compared, and the values that are accepted."""
     by = "Thumbprint" if is_thumbprint(signers[0]) else "Subject"
     return f"SignerCertificate.{by}", list(signers)
 
