@@ -70,7 +70,7 @@ class ActionModule(NodeAction):
         asked = addresses.calls(uplinks, key, network_timeout=options["network_timeout"], settle=options["settle"])
         seen = node.peek(key, step="wait for the address guard", seconds=options["timeout"], asked=asked)
         if seen.state == "running":
-            # With a timeout of 0, nothing was waited for, so there is no warning.
+            # With a timeout of 0, the action was not meant to wait, so it does not warn.
             if options["timeout"]:
                 session.warn(
                     f"no network was created within {options['timeout']} s; "

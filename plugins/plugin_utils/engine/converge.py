@@ -103,8 +103,7 @@ class Convergence:
         # A batch that may reboot the node keeps its result for the controller until the node is down.
         self._reboot_order = order(reboot_message(_REBOOT), delay=BATCH_DELAY) if may_reboot else ()
         self._last_boot = self._boot = ""
-        """`_last_boot` is the boot time in the last observation; `_boot` was the last one when the current batch
-        began."""
+        """`_last_boot` is the boot time in the last observation; `_boot` is the one before the current batch."""
         self._failed_files: set[str] = set()
         """Paths, in lower case, of files that are missing because the changes that bring them failed."""
         self._progress = ProgressReporter(session)
@@ -143,7 +142,7 @@ class Convergence:
     def _apply_until_stable(self, now: list[Planned]) -> list[Planned]:
         """Make the changes that require a new observation; return the plan that remains after the last of them."""
         while first := next((planned for planned in now if planned.change.observe_again), None):
-            # The other changes are planned again below, which repeats their warnings.
+            # The other changes are planned again below, so drop their warnings, which planning repeats.
             again = {text for planned in now if planned is not first for text in self._change_warnings(planned)}
             self.outcome.warnings = [text for text in self.outcome.warnings if text not in again]
             if not self._apply_all([first]):
@@ -264,7 +263,7 @@ class Convergence:
             batch = Batch(calls=work.calls)
             observation = self._node.run(batch, step="apply", private=self._private, may_reboot=work.may_reboot)
         except BatchLost:
-            # The lost batch may have made its changes, in which case the next plan would not restart their services.
+            # The lost batch may have made its changes, so the next plan may lack them, and thus their restarts.
             self._restarts.extend(name for planned in work.changes for name in planned.resource.restarts)
             raise
         self._note_time(observation)

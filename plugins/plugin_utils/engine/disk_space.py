@@ -25,7 +25,7 @@ RESERVE = 1_000_000_000
 _FREE = Scope("free-space.")
 _SYSTEM = "C:"
 _PARALLEL = 8
-"""How many programs that ask for sizes run at the same time."""
+"""How many programs may ask for sizes at the same time."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

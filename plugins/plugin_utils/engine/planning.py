@@ -124,7 +124,7 @@ def plan(
 def group_parallel(changes: t.Sequence[Planned]) -> list[Planned]:
     """Group the changes that may run in parallel, such as the downloads of several roles.
 
-    An independent change moves up to the last change of its type if it builds on no change between them.
+    An independent change moves up to follow the last change of its type if it builds on no change between them.
 
     Args:
         changes: the changes, in the order in which their resources are listed.

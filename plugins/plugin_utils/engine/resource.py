@@ -118,7 +118,7 @@ class Resource(abc.ABC):
         default=(),
         metadata={
             **_COMMON,
-            "help": "Services to restart if this resource changed: once, after the last resource, only if they run.",
+            "help": "Services to restart if this resource changed. Each restarts once, at the end, only if it runs.",
         },
     )
     disturbs: bool | None = dataclasses.field(
@@ -135,7 +135,7 @@ class Resource(abc.ABC):
         default=False,
         metadata={
             **_COMMON,
-            "help": "Whether to keep its values out of all output: before and after are hidden, its calls are secret.",
+            "help": "Whether to hide the resource's values in all output, also in its calls and in before and after.",
         },
     )
 

@@ -37,7 +37,7 @@ class ImageArchive:
         default=(), metadata={"help": "Versions of Windows Server that can run the image. With an empty list, all can."}
     )
     ignore_revocation: bool = dataclasses.field(
-        default=False, metadata={"help": "Whether to skip the check if the server's certificate was revoked."}
+        default=False, metadata={"help": "Whether to skip the revocation check of the server's certificate."}
     )
 
     def __post_init__(self) -> None:

@@ -4,7 +4,7 @@
 
 The annotation of a field says which values it accepts: `str`, `int`, `float`, `bool`, `Literal[…]`, `tuple[X, …]` (a
 list), `Mapping[str, X]`, `X | None`, or another dataclass for a mapping with known keys. Metadata of a field: `secret`
-keeps its values out of messages, and `expected` says in the message about a missing value what is expected.
+keeps the field's values out of messages, and `expected` tells users what to set if the value is missing.
 """
 
 from __future__ import annotations

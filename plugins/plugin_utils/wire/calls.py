@@ -48,7 +48,7 @@ def query(
     """Return a call that asks the node something and changes nothing.
 
     If it fails, its error is recorded and the batch continues: the code that reads the result decides what the error
-    means. A query on which later calls of the batch depend has `on_error="stop"`, or those calls name it in `needs`.
+    means. If later calls of the batch depend on a query, it has `on_error="stop"`, or those calls name it in `needs`.
 
     Args:
         call_id: id of the call, unique in its batch or resource.
