@@ -130,7 +130,7 @@ def successor(listener: HttpsListener, now: datetime.datetime, days: int) -> Cer
 
 
 def renewed_names(certificate: x509.Certificate, more: t.Iterable[str]) -> list[str]:
-    """Return the DNS names and addresses for a renewed certificate: those of the current one, and additional ones.
+    """Return the DNS names and addresses for a renewed certificate: those of the current one, plus additional ones.
 
     A text that is neither a DNS name nor an address is left out, because the names come from the node and become part
     of an extension's text.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Bring a node into the state of its resources with as few remote commands and reboots as possible.
+"""Bring a node into the state that its resources describe, with as few remote commands and reboots as possible.
 
 `Convergence.run` is the whole process:
 
@@ -63,7 +63,7 @@ class _BatchEnd:
 
 
 class Convergence:
-    """Brings one node into the state of a list of resources.
+    """Brings one node into the state that a list of resources describes.
 
     Args:
         session: the session with the node.

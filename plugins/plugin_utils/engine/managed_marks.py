@@ -52,7 +52,7 @@ def plan(
 
 
 def _present(resource: Resource, noted: bool, change: Change | None) -> Change | None:
-    """Return the change to the desired state; the mark is written first, so that no setting is without a mark."""
+    """Return the change to the desired state; it writes the mark first, so that every setting has a mark."""
     if noted:
         return change
     take = write(resource.title, 1)

@@ -24,9 +24,9 @@ from .service_restarts import restart_calls, restarts_of, started_before, starte
 
 BARRIER = "reboot-needed."
 REBOOT_ORDER = "reboot-order."
-"""The beginning of the ids of the calls that order a reboot at the end of a batch."""
+"""Prefix of the ids of calls that order a reboot at the end of a batch."""
 _ENVELOPE = 20_000
-"""Bytes of a batch that are reserved for everything except the calls of resources, such as barriers and restarts."""
+"""Bytes that a batch reserves for calls that do not come from resources, such as barriers and restarts."""
 
 
 class Questions:

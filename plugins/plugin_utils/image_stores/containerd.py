@@ -27,7 +27,7 @@ _MANAGED = "io.cri-containerd.image=managed"
 _NAMESPACE = "k8s.io"
 _PART = re.compile(r"(\S+) @(sha256:[0-9a-f]{64}) \((\d+) bytes\)")
 SIZES = "winkube-sizes"
-"""The namespace in which sizes are read from registries. It is never removed, and never contains containers."""
+"""The namespace that is used to read sizes from registries. It is never removed, and never contains containers."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ import typing as t
 from ..wire.messages import Call, CallResult, Results
 
 LISTING = 4_000_000
-"""Maximum number of characters of a listing, high enough that no listing is truncated."""
+"""Maximum number of characters in a listing, high enough that no listing is truncated."""
 
 _UNITS = {"B": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _UNITS |= {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}

@@ -28,7 +28,8 @@ from .reboot import NotRebooted, Reboot, reboot_message
 from .timeouts import Timeouts
 
 FOLDER = f"{PROGRAM_DATA}\\batches"
-"""Folder of the results of batches, by key. Ansible's async wrapper uses a subfolder, which is removed with the key."""
+"""Folder with the results of batches, by key. Ansible's async wrapper uses a subfolder, which is removed with the
+key."""
 
 _SENDS = 5  # How often a batch is sent if the node reports that it never received it.
 _PUTS = 3  # How often a file is sent; there is a limit because plugins report a full disk as a connection failure.

@@ -72,7 +72,7 @@ def calls() -> tuple[Call, ...]:
 
 
 def judged(results: t.Mapping[str, CallResult], allowed: t.Collection[str], node: str) -> tuple[list[str], str]:
-    """Return the warnings about policies, and why the run must not change anything (empty if it may).
+    """Return the warnings about policies, and why the run must not change anything (empty if changes are allowed).
 
     Args:
         results: results of `calls`, by id.

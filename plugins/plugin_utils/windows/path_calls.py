@@ -35,7 +35,7 @@ def move_path(path: str, destination: str, call_id: str) -> Call:
 
 
 def set_acl(path: str, sddl: str, call_id: str = "acl") -> Call:
-    """Return the call that sets the owner and the access list that the SDDL names."""
+    """Return the call that sets the owner and the access list that the SDDL describes."""
     return action(call_id, "@set-acl", {"path": path, "sddl": sddl})
 
 

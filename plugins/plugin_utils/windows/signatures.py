@@ -59,7 +59,7 @@ def can_be_signed(name: str) -> bool:
 
 
 def call(call_id: str, path: str, signers: t.Sequence[str]) -> Call:
-    """Return the call that fails unless a file has a valid signature of one of the signers.
+    """Return the call that fails unless one of the signers has validly signed the file.
 
     Args:
         call_id: id of the call.

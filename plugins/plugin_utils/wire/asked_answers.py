@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Check an observation against the batch that it answers, and drop everything else (no I/O)."""
+"""Check an observation against the batch that it answers, and drop what the batch did not ask for (no I/O)."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import typing as t
 from .messages import Call
 
 BARRIER = "after-all."
-"""The beginning of the id of a barrier between two groups."""
+"""Prefix of the ids of barriers between two groups."""
 
 
 def interleave(lanes: t.Iterable[t.Sequence[Call]]) -> list[Call]:
@@ -38,7 +38,7 @@ def interleave(lanes: t.Iterable[t.Sequence[Call]]) -> list[Call]:
 
 
 def concatenate(first: list[Call], second: list[Call]) -> list[Call]:
-    """Return two lists as one, without merging the last group of the first list with the first group of the second.
+    """Return two lists as one; the last group of the first and the first group of the second stay separate.
 
     Args:
         first: the calls that come first.
