@@ -140,7 +140,7 @@ class Convergence:
             self.outcome.remote_commands = self._node.remote_commands
 
     def _apply_until_stable(self, now: list[Planned]) -> list[Planned]:
-        """Make the changes that require a new observation; return the plan that remains after the last of them."""
+        """Make the changes after which the node must be observed again; return the plan that remains in the end."""
         while first := next((planned for planned in now if planned.change.observe_again), None):
             # The other changes are planned again below, so drop their warnings, which planning repeats.
             again = {text for planned in now if planned is not first for text in self._change_warnings(planned)}
@@ -198,7 +198,7 @@ class Convergence:
 
     def _apply_in_parts(self, pending: list[Planned]) -> None:
         """Measure and apply the plan; a size that is available only later is measured just before it is needed."""
-        # The deferred changes are measured too, because a node must not be drained for changes that would not fit.
+        # Measure the deferred changes as well, because a node must not be drained for changes that would not fit.
         rest = self._measure([*pending, *self.outcome.deferred], begun=False)
         if not 0 < rest < len(pending):
             self._apply_all(pending)
@@ -263,7 +263,7 @@ class Convergence:
             batch = Batch(calls=work.calls)
             observation = self._node.run(batch, step="apply", private=self._private, may_reboot=work.may_reboot)
         except BatchLost:
-            # The lost batch may have made its changes, so the next plan may lack them, and thus their restarts.
+            # The lost batch may have made its changes; then the next plan lacks them, and with them their restarts.
             self._restarts.extend(name for planned in work.changes for name in planned.resource.restarts)
             raise
         self._note_time(observation)

@@ -48,7 +48,7 @@ class Measurement:
 
     needs: tuple[SpaceNeed, ...]
     free: t.Mapping[str, int]
-    """Free bytes by volume; a volume whose free space could not be read is left out."""
+    """Free bytes by volume, without the volumes whose free space could not be read."""
 
     @property
     def sizes(self) -> dict[str, int | None]:
@@ -87,7 +87,7 @@ def measure_calls(changes: t.Sequence[Planned]) -> tuple[Call, ...]:
 
 
 def _side_question(call: Call, secret: bool) -> Call:
-    """Return a call that does not stop the batch if it fails; programs run in parallel with each other."""
+    """Return a call that does not stop the batch if it fails; if it is a program, it runs in parallel with others."""
     parallel = _PARALLEL if call.command.lower().endswith(".exe") and call.parallel is None else call.parallel
     return dataclasses.replace(call, on_error="continue", parallel=parallel, private=call.private or secret)
 

@@ -42,7 +42,7 @@ class Planned:
 
     @property
     def why(self) -> str:
-        """The reason for the change, or a placeholder if the resource is hidden by `no_log`."""
+        """The reason for the change, or a placeholder if `no_log` hides the resource."""
         return f"differs {hidden('no_log')}" if self.resource.no_log else self.change.why
 
     def to_result(self) -> dict[str, t.Any]:

@@ -45,7 +45,7 @@ class Questions:
         for position, resource in enumerate(resources):
             calls = resource.observe()
             self._ids.append(tuple(call.id for call in calls))
-            # A call that other calls refer to is not merged, so that no call refers to a call of another group.
+            # Do not merge a call that other calls refer to: calls may refer only to calls of their own group.
             built_on = {name for call in calls for name in (*call.needs, *(call.input.calls if call.input else ()))}
             group: list[Call] = []
             for call in calls:
@@ -278,7 +278,7 @@ def _barrier(group: t.Sequence[Planned]) -> Call | None:
 
 
 def _order_if_needed(barrier: Call, reboot_order: t.Sequence[Call]) -> t.Iterator[Call]:
-    """Return the calls that order a reboot if the barrier is going to stop the batch.
+    """Return the calls that order a reboot if the barrier will stop the batch.
 
     The first call is skipped, which counts as a success, if no change reported that it needs a reboot.
     """

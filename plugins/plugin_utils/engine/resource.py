@@ -17,7 +17,7 @@ from ..windows.windows_info import WindowsInfo
 from ..wire.messages import Call, CallResult, Results
 
 _COMMON = {"common": True}
-"""Metadata of the properties that all types have; they come last where properties are listed."""
+"""Metadata of the properties that all types have; lists of properties end with them."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -87,7 +87,7 @@ class Change:
     calls: tuple[Call, ...]
     """The calls that make the change. Their ids are local to the resource."""
     reboot: t.Literal["never", "if_reported", "always"] = "never"
-    """Whether later changes need a reboot first: never, if a result reports RestartNeeded=Yes, or always."""
+    """Whether the node reboots before later changes: never, only if a result reports RestartNeeded=Yes, or always."""
     observe_again: bool = False
     """Whether this change may invalidate what was observed of other resources; the engine then observes and plans again
     after it."""
