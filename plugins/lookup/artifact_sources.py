@@ -9,7 +9,7 @@ name: artifact_sources
 short_description: Where a host downloads artifacts from
 version_added: 0.1.0
 description:
-  - Returns one mapping, built from variables that all roles share: C(artifact_sites), C(artifact_upstream),
+  - Returns one mapping, built from variables that all roles share. These are C(artifact_sites), C(artifact_upstream),
     C(artifact_kinds), C(artifact_limit_rate), C(artifact_ignore_revocation), C(artifact_verify) and
     C(artifact_allowed_signers).
   - If the host uses a bundle, the bundle's server comes first, and the publishers' servers are used only if
