@@ -14,7 +14,7 @@ from ..plugin_utils.bundle.index import IndexEntry
 class ActionModule(ControllerAction):
     """Returns the variables that make a host's roles use the bundle; contacts no node.
 
-    They are a normal result, because Ansible puts facts into its fact cache (plugins/strategy/__init__.py,
+    The variables are a normal result, because Ansible puts facts into its fact cache (plugins/strategy/__init__.py,
     set_host_facts), where address and token would outlive the play.
     """
 

@@ -19,7 +19,7 @@ from ..plugin_utils.remote.session import NodeSession
 
 
 class ActionModule(NodeAction):
-    """Removes unused objects from HNS, or networks, or everything that Kubernetes created there."""
+    """Removes from HNS unused objects, networks, or everything that Kubernetes created."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = hns_options.CLEANUP_OPTIONS
 

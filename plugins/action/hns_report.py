@@ -12,7 +12,7 @@ from ..plugin_utils.values.terminal import show
 
 
 class ActionModule(ControllerAction):
-    """Prints the results of hns_info of all hosts of the play as one table; contacts no node."""
+    """Prints what hns_info returned for all hosts of the play as one table; contacts no node."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "results_var": {"type": "str", "required": True},

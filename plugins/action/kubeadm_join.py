@@ -31,7 +31,7 @@ class ActionModule(NodeAction):
         try:
             seen = node.run(Batch(calls=kubeadm.join_calls(*join)), step="kubeadm join", private=True)
         except BatchLost:
-            # The batch first undoes an incomplete join, so it can be repeated.
+            # The batch first undoes an incomplete join, so the batch can be repeated.
             calls = kubeadm.join_calls(*join, again=True)
             seen = node.run(Batch(calls=calls), step="kubeadm join", private=True)
         problem = kubeadm.join_problem(seen)

@@ -13,7 +13,7 @@ from ..plugin_utils.resources.load import load
 
 
 class ActionModule(NodeAction):
-    """Converges a node to a list of resources."""
+    """Brings a node into the state that a list of resources describes."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "resources": {"type": "list", "elements": "dict", "required": True},

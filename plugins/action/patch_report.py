@@ -14,7 +14,7 @@ from ..plugin_utils.values.terminal import show
 
 
 class ActionModule(ControllerAction):
-    """Writes the results of a patch rollout on all hosts of the play; contacts no node."""
+    """Writes what a patch rollout did on all hosts of the play; contacts no node."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "path": {"type": "path", "required": True},

@@ -84,8 +84,8 @@ class ActionModule(NodeAction):
     def _wait_until_off(self, node: Node, seconds: float = 180.0) -> None:
         """Wait until the machine's port is closed, which shows that the order to shut down arrived.
 
-        The port may be closed before the machine is off, because the listener is removed. That happens after the
-        shutdown was ordered, and there is no other way to check.
+        The port may close before the machine is off, because the listener is removed first. But a closed port still
+        shows that the shutdown was ordered, and there is no other way to check.
 
         Raises:
             NodeError: the machine still responds.

@@ -43,7 +43,7 @@ class ActionModule(NodeAction):
             return {}
         key, earlier = addresses.noted(seen)
         if key:
-            # An earlier guard is enough, unless the adapters have other addresses now. If it has ended, it is removed.
+            # An earlier guard is enough unless the adapters' addresses have changed. A guard that has ended is removed.
             state = node.peek(key, step="check for an earlier guard", seconds=0).state
             if state == "running" and earlier == at_risk:
                 return {"guard": addresses.to_json(at_risk, key)}
@@ -70,7 +70,7 @@ class ActionModule(NodeAction):
         asked = addresses.calls(uplinks, key, network_timeout=options["network_timeout"], settle=options["settle"])
         seen = node.peek(key, step="wait for the address guard", seconds=options["timeout"], asked=asked)
         if seen.state == "running":
-            # With a timeout of 0, nothing was waited for, so there is no warning.
+            # With a timeout of 0, the action was not meant to wait, so it does not warn.
             if options["timeout"]:
                 session.warn(
                     f"no network was created within {options['timeout']} s; "

@@ -29,12 +29,12 @@ def maintenance_selection(records: t.Sequence[t.Mapping[str, t.Any]], play_hosts
 def rebooted_nodes(
     drained: t.Mapping[str, t.Mapping[str, t.Any]], records: t.Sequence[t.Mapping[str, t.Any]]
 ) -> dict[str, t.Any]:
-    """Return what nodes_drain reported about the nodes that were rebooted afterwards."""
+    """Return what the module nodes_drain reported about nodes that were rebooted after the drain."""
     return maintenance.of_rebooted(plain(drained), plain(records))
 
 
 class FilterModule:
-    """The filters of role node_maintenance."""
+    """The filters of the role node_maintenance."""
 
     def filters(self) -> dict[str, t.Callable[..., t.Any]]:
         return {

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Filters that turn variables of roles into values of resources."""
+"""Filters that turn roles' variables into values for resources."""
 
 from __future__ import annotations
 

@@ -9,10 +9,11 @@ name: artifact_sources
 short_description: Where a host downloads artifacts from
 version_added: 0.1.0
 description:
-  - Returns one mapping, built from the variables C(artifact_sites), C(artifact_upstream), C(artifact_kinds),
-    C(artifact_limit_rate), C(artifact_ignore_revocation), C(artifact_verify) and C(artifact_allowed_signers), which all
-    roles share.
-  - With a bundle, its server comes first, and the publishers' servers are not used unless C(artifact_upstream) is true.
+  - Returns one mapping, built from variables that all roles share. These are C(artifact_sites), C(artifact_upstream),
+    C(artifact_kinds), C(artifact_limit_rate), C(artifact_ignore_revocation), C(artifact_verify) and
+    C(artifact_allowed_signers).
+  - If the host uses a bundle, the bundle's server comes first, and the publishers' servers are used only if
+    C(artifact_upstream) is true.
 options:
   _terms:
     description: The lookup takes no terms.
@@ -48,7 +49,7 @@ _raw:
       description: Limit of a download in bytes per second, such as V(2M); empty for no limit.
       type: str
     ignore_revocation:
-      description: Whether downloads continue if it cannot be checked whether a server's certificate was revoked.
+      description: Whether downloads continue even if a server's certificate cannot be checked for revocation.
       type: bool
     verify:
       description: V(warn), or V(strict) to refuse files that cannot be verified.

@@ -9,8 +9,8 @@ name: node_resources
 short_description: The resources of roles, for the option O(winkube.node.node_state#module:resources)
 version_added: 0.1.0
 description:
-  - Returns for each role the list of resources that it gives a host, built from the role's variables. The variables
-    are those of the host, with the role's defaults.
+  - Returns, for each role, the list of resources that the role gives a host. The list is built from the host's
+    variables and the role's defaults.
   - Each variable is templated once, even if several resources contain it.
 options:
   _terms:

@@ -9,9 +9,9 @@ name: pod_network
 short_description: The network of the pods, from the variables of role C(cni)
 version_added: 0.1.0
 description:
-  - Returns the contents of flannel's configuration, of the configuration of flannel's CNI plugin, and of the node's
-    record of its network, built from C(cni_plugin), C(cni_flannel_backend), C(cni_pods_subnet), C(cni_services_subnet)
-    and C(container_runtime).
+  - Returns what three files contain. These are flannel's configuration, the configuration of flannel's CNI plugin, and
+    the node's record of its network. The content is built from C(cni_plugin), C(cni_flannel_backend),
+    C(cni_pods_subnet), C(cni_services_subnet) and C(container_runtime).
 options:
   _terms:
     description: The lookup takes no terms.

@@ -91,7 +91,7 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
         except (NodeError, ResourceError) as error:
             result.update(failed=True, msg=str(error))
         except MISREAD as error:
-            # Types and shapes have been checked already, but only the reader of a property can check its value.
+            # Types and shapes have been checked already, but only the code that reads a property can check its value.
             show_details(traceback.format_exc(), node.name)
             problem = f"{type(error).__name__}: {error}"
             text = f"{node.name}: an answer of the node cannot be used: {problem} (-vvv shows where)"
@@ -103,7 +103,7 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
         return str(self._task.delegate_to or self.task_vars.get("inventory_hostname"))
 
     def _allows_insecure(self) -> bool:
-        """Return whether connections that others can read are accepted."""
+        """Return whether the user accepts connections that others can read."""
         return bool(boolean(self._templar.template(self.task_vars.get(checks.ALLOW, False)), strict=False))
 
     def converge(

@@ -123,14 +123,14 @@ def is_due(certificate: Certificate, now: datetime.datetime, days: int) -> bool:
 
 
 def successor(listener: HttpsListener, now: datetime.datetime, days: int) -> Certificate | None:
-    """Return the certificate of an interrupted run, if it expires later than the one in use."""
+    """Return the certificate that an interrupted run created, if it expires later than the one in use."""
     fresh = [each for each in listener.others if each.is_self_signed and not is_due(each, now, days)]
     longest = max(fresh, key=lambda each: each.expires, default=None)
     return longest if longest is not None and longest.expires > listener.certificate.expires else None
 
 
 def renewed_names(certificate: x509.Certificate, more: t.Iterable[str]) -> list[str]:
-    """Return the DNS names and addresses for a renewed certificate: those of the current one, and additional ones.
+    """Return the DNS names and addresses for a renewed certificate: those of the current one, plus additional ones.
 
     A text that is neither a DNS name nor an address is left out, because the names come from the node and become part
     of an extension's text.

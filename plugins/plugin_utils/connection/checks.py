@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Check a connection before it is used: plugins without Windows support, missing libraries, no protection."""
+"""Find out whether a connection can be used: Windows is supported, libraries are installed, traffic is protected."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Read a host's connection settings from its connection plugin, or from variables before there is a plugin."""
+"""Read a host's connection settings from its connection plugin or, before there is a plugin, from variables."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def update_pins(
 
 @contextlib.contextmanager
 def _locked(path: pathlib.Path) -> t.Iterator[None]:
-    """Lock out all other processes of this controller. It has its own file, because the pins' file is replaced."""
+    """Lock out this controller's other processes. The lock has its own file, because the pins' file is replaced."""
     # All users who may write to the folder may change the pins, so they must be able to open the lock file.
     descriptor = os.open(path.with_name(f".{path.name}.lock"), os.O_RDONLY | os.O_CREAT, 0o644)
     try:

@@ -87,7 +87,7 @@ class Renewer:
         return policy.force or certificates.is_due(listener.certificate, self._now, policy.days)
 
     def keep(self, listener: HttpsListener) -> Renewal:
-        """Pin the certificate in use, and delete certificates that interrupted runs left."""
+        """Pin the certificate in use, and delete certificates that interrupted runs left behind."""
         pinned = update_pins(self._pins, add=[listener.certificate.x509])
         removed = self._remove(listener.others)
         return Renewal(certificate=listener.certificate, pinned=pinned, removed=removed)

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The options of the connection plugins winrm and psrp in a common form.
 
-The defaults are those of the plugins themselves (ansible-core, plugins/connection/winrm.py and psrp.py).
+The defaults are the plugins' own (ansible-core, plugins/connection/winrm.py and psrp.py).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class ConnectionSettings:
     encryption: str = "auto"
     """Message encryption: `auto` (only without TLS), `always`, `never`."""
     ca_file: str = ""
-    """File of the trusted certificates; empty: those of the system."""
+    """File with the trusted certificates; empty: the system's own certificates are used."""
     shell: str = ""
     """Type of the remote shell; only ssh supports shells other than PowerShell."""
 

@@ -27,7 +27,7 @@ _MAGIC: t.Mapping[str, tuple[int, str]] = {
     ".msi": (8, "0M8R4KGxGuE="),
     ".exe": (2, "TVo="),
 }
-"""By extension: the number of bytes at the beginning of a file that show its format, and these bytes in base64.
+"""By file extension: how many bytes at the beginning of a file show its format, and these bytes in base64.
 
 Source: https://en.wikipedia.org/wiki/List_of_file_signatures"""
 
@@ -106,7 +106,7 @@ def calls(download: Download, *, broken: bool) -> t.Iterator[Call]:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _DownloadSize(SizeProbe):
-    """Reads the size of a file from the headers of its sources."""
+    """Reads a file's size from the headers that its sources send."""
 
     present: int
     """Bytes that are on the disk already."""
@@ -264,7 +264,7 @@ def downloaded(download: Download, results: t.Mapping[str, CallResult]) -> dict[
 
 
 def _labelled(download: Download, results: t.Mapping[str, CallResult]) -> list[tuple[str, DownloadSource]]:
-    """Return each attempt's source, with the suffix of its calls' ids."""
+    """Return each attempt's source, with the suffix of the attempt's call ids."""
     # The first source has two attempts if there was an unfinished download.
     first = [download.sources[0]] if VERIFY.id(str(len(download.sources))) in results else []
     numbered = [(str(index), source) for index, source in enumerate([*first, *download.sources])]

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Download with Windows' curl.exe, which reads URL, proxy and headers from standard input: no process list shows them.
+"""Download with Windows' curl.exe. Standard input gives it URL, proxy and headers, so no process list shows them.
 
 Windows Server 2019 may have curl 7.55 (2017), so newer options are used only if the version is known. Versions:
 https://curl.se/docs/manpage.html ("Added in").
@@ -47,7 +47,7 @@ class DownloadRoute:
 
     @property
     def only_credentials(self) -> bool:
-        """Whether newer versions of curl send none of the headers to other hosts."""
+        """Whether all headers are credentials, which newer versions of curl do not send to other hosts."""
         return {name.strip().lower() for name in self.headers} <= {"authorization", "cookie"}
 
     def follows(self, version: Version = ()) -> bool:
@@ -101,7 +101,7 @@ def download(
 
     curl itself retries transient statuses (408, 5xx, and 429 since 7.67) and refused connections, after 1, 2, 4 and 8
     seconds or when the server asks for it (Retry-After, since 7.75). The call's own retries resume interrupted
-    transfers; other responses of a server are final.
+    transfers; any other response of a server is final.
 
     Args:
         call_id: id of the call.
@@ -170,7 +170,7 @@ def _fetching(
 
 
 def _redirects_to(url: str) -> str:
-    """Return the protocols that a redirect may use: never from HTTPS to another one."""
+    """Return the protocols to which a redirect may lead; from HTTPS, only HTTPS."""
     return "https" if is_encrypted(url) else "http,https"
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The node's answers during a convergence, for modules whose results contain more than the changed resources."""
+"""The node's answers during a convergence, for modules that return more than what was changed."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ class Answers:
         self.first = self.first or self.latest
 
     def of_resource(self, position: int) -> tuple[dict[str, CallResult], dict[str, CallResult]]:
-        """Return the last observation of a resource and the results of its change, by the resource's own call ids."""
+        """Return a resource's last observation, and the results of its change, by the resource's own call ids."""
         observed = self.questions.answers(self.latest, position) if self.questions else {}
         return observed, scope(position).results(self.applied)
 
     def to_first(self, calls: t.Sequence[Call]) -> dict[str, CallResult]:
-        """Return the answers of the first observation to the same questions, by the ids of the given calls.
+        """Return the first observation's answers to the questions that these calls ask, by the ids of these calls.
 
-        It does not matter which resource asked a question, or under which id.
+        A question may have been asked by any resource, and under any id.
         """
         if self.questions is None:
             return {}

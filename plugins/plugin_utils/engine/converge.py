@@ -1,13 +1,13 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Bring a node into the state of its resources with as few remote commands and reboots as possible.
+"""Bring a node into the state that its resources describe, with as few remote commands and reboots as possible.
 
 `Convergence.run` is the whole process:
 
 1. observe: one batch (several if the calls exceed 1 MB) reads the state of all resources from the node.
 2. plan: each resource compares its desired state with the answers (planning.py).
 3. measure: one batch reads free disk space and download sizes, if the plan needs disk space (disk_space.py).
-4. apply: one batch makes the changes of all resources. A reboot ends the batch, and another one makes the rest.
+4. apply: one batch makes the changes of all resources. If a reboot ends it, another batch follows.
 """
 
 from __future__ import annotations
@@ -63,16 +63,17 @@ class _BatchEnd:
 
 
 class Convergence:
-    """Brings one node into the state of a list of resources.
+    """Brings one node into the state that a list of resources describes.
 
     Args:
         session: the session with the node.
         resources: what the node should have, in the order in which changes are made.
         check_mode: only observe and plan, with one remote command.
         may_reboot: whether to reboot if a change needs it; otherwise the run ends after that change.
-        disturbing: `defer` postpones changes that disturb the pods of a live node, and changes that follow them.
+        disturbing: `defer` postpones changes that disturb the pods of a live node, and later changes that build on
+            them.
         allowed_code_policies: the policies in `code_policies.CHOICES` that allow the resources' programs to run.
-        disk_limit: maximum size in bytes that is assumed for the system volume; see `disk_space.free`.
+        disk_limit: assume that the system volume has at most this many bytes; see `disk_space.free`.
         answers: records the node's answers.
     """
 
@@ -102,7 +103,7 @@ class Convergence:
         # A batch that may reboot the node keeps its result for the controller until the node is down.
         self._reboot_order = order(reboot_message(_REBOOT), delay=BATCH_DELAY) if may_reboot else ()
         self._last_boot = self._boot = ""
-        """`_last_boot` is the boot time in the last observation; `_boot` is that value when the current batch began."""
+        """`_last_boot` is the boot time in the last observation; `_boot` is the one before the current batch."""
         self._failed_files: set[str] = set()
         """Paths, in lower case, of files that are missing because the changes that bring them failed."""
         self._progress = ProgressReporter(session)
@@ -139,9 +140,9 @@ class Convergence:
             self.outcome.remote_commands = self._node.remote_commands
 
     def _apply_until_stable(self, now: list[Planned]) -> list[Planned]:
-        """Make the changes that require a new observation; return the plan that remains after the last of them."""
+        """Make the changes after which the node must be observed again; return the plan that remains in the end."""
         while first := next((planned for planned in now if planned.change.observe_again), None):
-            # The other changes are planned again below, which repeats their warnings.
+            # The other changes are planned again below, so drop their warnings, which planning repeats.
             again = {text for planned in now if planned is not first for text in self._change_warnings(planned)}
             self.outcome.warnings = [text for text in self.outcome.warnings if text not in again]
             if not self._apply_all([first]):
@@ -197,7 +198,7 @@ class Convergence:
 
     def _apply_in_parts(self, pending: list[Planned]) -> None:
         """Measure and apply the plan; a size that is available only later is measured just before it is needed."""
-        # The deferred changes are measured too, because a node must not be drained for changes that would not fit.
+        # Measure the deferred changes as well, because a node must not be drained for changes that would not fit.
         rest = self._measure([*pending, *self.outcome.deferred], begun=False)
         if not 0 < rest < len(pending):
             self._apply_all(pending)
@@ -209,7 +210,7 @@ class Convergence:
         """Check that the changes fit on the node's volumes, if they need disk space.
 
         Returns:
-            The index of the first change that must be measured again later; the number of changes if there is none.
+            The index of the first change that must be measured again later, or the number of changes if none must.
 
         Raises:
             NodeError: there is not enough disk space.
@@ -262,7 +263,7 @@ class Convergence:
             batch = Batch(calls=work.calls)
             observation = self._node.run(batch, step="apply", private=self._private, may_reboot=work.may_reboot)
         except BatchLost:
-            # The lost batch may have made its changes, in which case the next plan would not restart their services.
+            # The lost batch may have made its changes; then the next plan lacks them, and with them their restarts.
             self._restarts.extend(name for planned in work.changes for name in planned.resource.restarts)
             raise
         self._note_time(observation)
@@ -274,7 +275,7 @@ class Convergence:
         for planned in work.changes:
             results = [seen[name] for call in planned.change.calls if (name := planned.scope.id(call.id)) in seen]
             if planned.change.reboot == "never":
-                # Changes that may need a reboot warn only about the reboot, which the engine handles.
+                # If a change may need a reboot, its warnings are only about this reboot, which the engine handles.
                 self._warn(planned.resource.title, results)
             failed = failed_call(planned, seen, stopped)
             if failed is not None:
@@ -305,7 +306,7 @@ class Convergence:
         self.outcome.clock_skew = self.outcome.clock_skew if skew is None else skew
 
     def _is_explained(self, planned: Planned, call_id: str, calls: t.Mapping[str, CallResult]) -> bool:
-        """Return whether a change failed only because it needs a file that another failed change did not bring."""
+        """Return whether a change failed only because it needs a file that an earlier change failed to bring."""
         result = calls.get(call_id)
         lacks = planned.resource.lacks(planned.scope.own(call_id), result) if result is not None else None
         return lacks is not None and lacks.casefold() in self._failed_files

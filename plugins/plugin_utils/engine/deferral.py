@@ -3,9 +3,9 @@
 """Split a plan into changes that are made now, and changes that wait until the node is drained (no I/O).
 
 Resources build on earlier ones in the list. A node with only the first changes of its plan is like a node whose run
-was interrupted, which is safe. So the plan is cut before the first change that disturbs pods. Later changes wait too,
-unless they build on no change that waits (`Resource.builds_on`): downloads into the cache do not wait, so that nodes
-are not drained during the downloads.
+was interrupted, which is safe. So the plan is cut before the first change that disturbs pods. Later changes wait as
+well if they build on a change that waits (`Resource.builds_on`). Downloads into the cache build on none, so they are
+made before the node is drained.
 """
 
 from __future__ import annotations

@@ -25,8 +25,8 @@ def before_and_after(before: State, after: State) -> tuple[dict[str, t.Any] | st
         after: the properties after the change.
 
     Returns:
-        Mappings if all properties are short. Otherwise texts: a line for each short property, then the long ones
-        line by line. Line ends and a byte-order mark are shown only if nothing else differs.
+        Mappings if all properties are short. Otherwise texts, with a line for each short property, followed by the
+        lines of the long ones. Line ends and a byte-order mark are shown only if nothing else differs.
     """
     texts = [key for key in {**before, **after} if _is_text(key, before.get(key)) or _is_text(key, after.get(key))]
     if not texts:

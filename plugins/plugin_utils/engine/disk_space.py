@@ -20,12 +20,12 @@ from .planned import Planned
 from .resource import SpaceRequirement
 
 RESERVE = 1_000_000_000
-"""Bytes of each volume that stay free, because Windows fails in unexpected ways on a full volume."""
+"""How many bytes of each volume must stay free, because Windows fails in unexpected ways on a full volume."""
 
 _FREE = Scope("free-space.")
 _SYSTEM = "C:"
 _PARALLEL = 8
-"""How many programs that ask for sizes run at the same time."""
+"""How many programs may ask for sizes at the same time."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -39,7 +39,7 @@ class SpaceNeed:
     size: int | None
     """Maximum number of bytes; None: unknown."""
     later: bool = False
-    """Whether the node can be asked for the size again after the earlier changes."""
+    """Whether the node can be asked for the size again after the changes that come before this one."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -48,7 +48,7 @@ class Measurement:
 
     needs: tuple[SpaceNeed, ...]
     free: t.Mapping[str, int]
-    """Free bytes by volume; a volume whose free space could not be read is left out."""
+    """Free bytes by volume, without the volumes whose free space could not be read."""
 
     @property
     def sizes(self) -> dict[str, int | None]:
@@ -61,7 +61,7 @@ class Measurement:
         return sorted({need.volume for need in self.needs} - self.free.keys())
 
     def first_later(self, changes: t.Sequence[Planned]) -> int:
-        """Return the index of the first change that is to be measured again; the number of changes if there is none."""
+        """Return the index of the first change that is to be measured again, or the number of changes if none is."""
         later = {need.title for need in self.needs if need.later}
         return next((index for index, planned in enumerate(changes) if planned.resource.title in later), len(changes))
 
@@ -79,7 +79,7 @@ def measure_calls(changes: t.Sequence[Planned]) -> tuple[Call, ...]:
         for required in planned.change.space:
             paths.setdefault(volume(required.path), required.path)
             if required.size is None and required.probe is not None:
-                # The call that asks for the size contains the download's credentials, too.
+                # Like the download itself, the call that asks for the size contains credentials.
                 secret = any(call.secret or call.private for call in planned.change.calls)
                 lanes.append([_side_question(planned.scope.call(call), secret) for call in required.probe.calls])
     free = [query(_FREE.id(name), "@free-space", {"path": path}) for name, path in paths.items()]
@@ -87,7 +87,7 @@ def measure_calls(changes: t.Sequence[Planned]) -> tuple[Call, ...]:
 
 
 def _side_question(call: Call, secret: bool) -> Call:
-    """Return a call whose failure stops nothing, and which runs in parallel with others if it is a program."""
+    """Return a call that does not stop the batch if it fails; if it is a program, it runs in parallel with others."""
     parallel = _PARALLEL if call.command.lower().endswith(".exe") and call.parallel is None else call.parallel
     return dataclasses.replace(call, on_error="continue", parallel=parallel, private=call.private or secret)
 
@@ -131,7 +131,7 @@ def needs(changes: t.Sequence[Planned], calls: t.Mapping[str, CallResult]) -> li
 
 
 def _uncounted(parts: t.Mapping[str, int], counted: set[str]) -> int:
-    """Return the bytes of the parts that no earlier change brings to the volume, and record them as counted."""
+    """Return the bytes of the parts that no earlier change brings to the volume, and record these parts as counted."""
     size = sum(part for name, part in parts.items() if name not in counted)
     counted.update(parts)
     return size
@@ -140,7 +140,7 @@ def _uncounted(parts: t.Mapping[str, int], counted: set[str]) -> int:
 def _size(
     planned: Planned, required: SpaceRequirement, brought: t.Mapping[str, int], calls: t.Mapping[str, CallResult]
 ) -> int | t.Mapping[str, int] | None:
-    """Return the bytes of one requirement: its own size, or derived from an earlier change, or read from an answer."""
+    """Return the bytes of one requirement, which it states, or which follow from an earlier change or an answer."""
     if required.size is not None:
         return required.size
     if required.unpacks is not None and required.unpacks.casefold() in brought:
@@ -159,7 +159,7 @@ def free(calls: t.Mapping[str, CallResult], limit: int | None = None) -> dict[st
 
     Args:
         calls: the results of the calls of `measure_calls`.
-        limit: maximum size in bytes that is assumed for the system volume, because machines that start from an image
+        limit: assume that the system volume has at most this many bytes, because machines that start from an image
             may have a smaller disk than the machine on which the image is built.
     """
     free_bytes = {}
@@ -175,7 +175,7 @@ def free(calls: t.Mapping[str, CallResult], limit: int | None = None) -> dict[st
 def refusal(measurement: Measurement, *, reserve: int = RESERVE, begun: bool = False) -> str | None:
     """Return why the plan does not fit, with a table of what each change needs; None if it fits.
 
-    A change of unknown size counts as nothing, and a volume whose free space could not be read is not judged.
+    A change of unknown size counts as 0 bytes, and a volume whose free space could not be read is not judged.
 
     Args:
         measurement: what was measured.

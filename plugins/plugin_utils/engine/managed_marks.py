@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Marks on a node for settings that the collection made, so that only these are removed when no longer listed."""
+"""Marks on a node for the settings that the collection made: only these are removed once they are no longer listed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .resource import Change, Resource
 
 KEY = "HKLM:\\SOFTWARE\\winkube\\managed"
 """Registry key with a value for each managed resource, named after the resource's title. The value's data means
-nothing, except for a temporarily disabled service, where it is the former start mode."""
+nothing, except for a temporarily disabled service, where it is the previous start mode."""
 
 
 def registry_entry(resource: Resource) -> dict[str, Json]:
@@ -52,7 +52,7 @@ def plan(
 
 
 def _present(resource: Resource, noted: bool, change: Change | None) -> Change | None:
-    """Return the change to the desired state; the mark is written first, so that no setting is without a mark."""
+    """Return the change to the desired state; it writes the mark first, so that every setting has a mark."""
     if noted:
         return change
     take = write(resource.title, 1)

@@ -24,7 +24,7 @@ class Planned:
 
     @property
     def scope(self) -> Scope:
-        """The scope of the ids of the change's calls."""
+        """The scope of the change's call ids."""
         return scope(self.position)
 
     @property
@@ -42,7 +42,7 @@ class Planned:
 
     @property
     def why(self) -> str:
-        """The reason for the change, or a placeholder if the resource is hidden by `no_log`."""
+        """The reason for the change, or a placeholder if `no_log` hides the resource."""
         return f"differs {hidden('no_log')}" if self.resource.no_log else self.change.why
 
     def to_result(self) -> dict[str, t.Any]:
@@ -70,7 +70,7 @@ class Planned:
 
 
 def scope(position: int) -> Scope:
-    """Return the scope of the call ids of the resource at a position."""
+    """Return the scope of a resource's call ids, from its position in the list."""
     return Scope(f"r{position}.")
 
 

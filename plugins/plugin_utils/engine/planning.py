@@ -24,9 +24,9 @@ from .service_restarts import restart_calls, restarts_of, started_before, starte
 
 BARRIER = "reboot-needed."
 REBOOT_ORDER = "reboot-order."
-"""The beginning of the ids of the calls that order a reboot at the end of a batch."""
+"""Prefix of the ids of calls that order a reboot at the end of a batch."""
 _ENVELOPE = 20_000
-"""Bytes of a batch that are reserved for everything except the calls of resources, such as barriers and restarts."""
+"""Bytes that a batch reserves for calls that do not come from resources, such as barriers and restarts."""
 
 
 class Questions:
@@ -45,7 +45,7 @@ class Questions:
         for position, resource in enumerate(resources):
             calls = resource.observe()
             self._ids.append(tuple(call.id for call in calls))
-            # A call that other calls refer to is not merged, so that no call refers to a call of another group.
+            # Do not merge a call that other calls refer to: calls may refer only to calls of their own group.
             built_on = {name for call in calls for name in (*call.needs, *(call.input.calls if call.input else ()))}
             group: list[Call] = []
             for call in calls:
@@ -57,7 +57,7 @@ class Questions:
                     self._same[mine.id] = first
             groups.append(tuple(group))
         self.groups: tuple[tuple[Call, ...], ...] = tuple(group for group in groups if group)
-        """Calls that belong together; a batch contains whole groups."""
+        """Groups of calls that belong together; a batch never contains only a part of a group."""
 
     def batches(self) -> list[tuple[Call, ...]]:
         """Return the calls in as few batches as the size limit of a batch allows."""
@@ -124,7 +124,7 @@ def plan(
 def group_parallel(changes: t.Sequence[Planned]) -> list[Planned]:
     """Group the changes that may run in parallel, such as the downloads of several roles.
 
-    An independent change moves up to the last change of its type if it builds on no change between them.
+    An independent change moves up to follow the last change of its type if it builds on no change between them.
 
     Args:
         changes: the changes, in the order in which their resources are listed.
@@ -177,10 +177,10 @@ def next_work(
     limit: int = MAX_BATCH_BYTES - _ENVELOPE,
     reboot_order: t.Sequence[Call] = (),
 ) -> PlannedBatch:
-    """Return the first batch of changes: up to a reboot that is certain, the size limit of a batch, or the end.
+    """Return the first batch of changes, which ends at a certain reboot, at the size limit, or after the last change.
 
-    Consecutive changes that need a reboot share one. The calls of consecutive changes that do not depend on each other
-    are interleaved, so that their programs may run in parallel.
+    Consecutive changes that need a reboot share one reboot. The calls of consecutive changes that do not depend on each
+    other are interleaved, so that their programs may run in parallel.
 
     Args:
         changes: the changes that are left, in order.
@@ -243,7 +243,7 @@ def _size(calls: t.Sequence[Call]) -> int:
 def apply_calls(planned: Planned) -> list[Call]:
     """Return a change's calls for a batch: with prefixed ids, and secret if the resource has `no_log`.
 
-    If the resource is independent, its failure skips the rest of its own calls and does not stop the batch.
+    If the resource is independent, a failure skips only its own remaining calls, and the batch continues.
     """
     calls: list[Call] = []
     essential: str | None = None
@@ -278,7 +278,7 @@ def _barrier(group: t.Sequence[Planned]) -> Call | None:
 
 
 def _order_if_needed(barrier: Call, reboot_order: t.Sequence[Call]) -> t.Iterator[Call]:
-    """Return the calls that order a reboot if the barrier is going to stop the batch.
+    """Return the calls that order a reboot if the barrier will stop the batch.
 
     The first call is skipped, which counts as a success, if no change reported that it needs a reboot.
     """

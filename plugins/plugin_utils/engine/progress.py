@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Lines of progress while a long batch runs: the current change, and how much of its files is downloaded."""
+"""Print progress while a long batch runs: the current change, and how much of its files has been downloaded."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _of(call_id: str, changes: t.Sequence[Planned]) -> Planned | None:
 
 
 def _share(size: int, whole: int | None) -> str:
-    """Return `45 of 120 MB` or `850 KB of 2.3 GB`; `45 MB` if the total is unknown or less than `size`."""
+    """Return `45 of 120 MB` or `850 KB of 2.3 GB`; `45 MB` if the total is unknown or smaller than `size`."""
     if not whole or whole < size:
         return amount(size)
     now, then = amount(size), amount(whole)

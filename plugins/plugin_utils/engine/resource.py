@@ -17,7 +17,7 @@ from ..windows.windows_info import WindowsInfo
 from ..wire.messages import Call, CallResult, Results
 
 _COMMON = {"common": True}
-"""Metadata of the properties that all types have; they come last where properties are listed."""
+"""Metadata of the properties that all types have; lists of properties end with them."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -60,7 +60,7 @@ class SpaceRequirement:
     (as the `path` of its own requirement), the size of this one is UNPACKED times the size of the archive."""
 
     UNPACKED: t.ClassVar[int] = 4
-    """How many times larger unpacked programs may be: Go programs such as those of Kubernetes and containerd have 3.2
+    """How many times larger unpacked programs may be: Go programs such as Kubernetes' and containerd's have 3.2
     to 3.8 times the size of their gzip archive (measured on kubeadm 1.30 to 1.36)."""
 
 
@@ -71,7 +71,7 @@ class ServiceEffect:
     service: str
     """The service's name."""
     effect: t.Literal["starts", "restarts", "stops"]
-    """`restarts`: a running service runs with its new definition afterwards. `stops`: it does not run afterwards."""
+    """`restarts`: a service that was running now runs with its new definition. `stops`: the service no longer runs."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -87,15 +87,15 @@ class Change:
     calls: tuple[Call, ...]
     """The calls that make the change. Their ids are local to the resource."""
     reboot: t.Literal["never", "if_reported", "always"] = "never"
-    """Whether later changes need a reboot first: never, if a result reports RestartNeeded=Yes, or always."""
+    """Whether the node reboots before later changes: never, only if a result reports RestartNeeded=Yes, or always."""
     observe_again: bool = False
     """Whether this change may invalidate what was observed of other resources; the engine then observes and plans again
     after it."""
     space: tuple[SpaceRequirement, ...] = ()
     """The disk space that the change needs; empty if it needs almost none."""
     harmless: bool = False
-    """Whether the change affects nothing that runs, such as the removal of leftover files. If so, the resource's
-    `disturbs` is ignored."""
+    """Whether the change affects nothing that runs, because, for example, it only removes leftover files. If so, the
+    resource's `disturbs` is ignored."""
     service: ServiceEffect | None = None
     """What the change does to a service. The engine then does not restart that service again for earlier changes."""
     warnings: tuple[str, ...] = ()
@@ -118,7 +118,7 @@ class Resource(abc.ABC):
         default=(),
         metadata={
             **_COMMON,
-            "help": "Services to restart if this resource changed: once, after the last resource, only if they run.",
+            "help": "Services to restart if this resource changed. Each restarts once, at the end, only if it runs.",
         },
     )
     disturbs: bool | None = dataclasses.field(
@@ -135,7 +135,7 @@ class Resource(abc.ABC):
         default=False,
         metadata={
             **_COMMON,
-            "help": "Whether to keep its values out of all output: before and after are hidden, its calls are secret.",
+            "help": "Whether to hide the resource's values in all output, also in its calls and in before and after.",
         },
     )
 
@@ -155,7 +155,7 @@ class Resource(abc.ABC):
             object.__setattr__(self, name, value)
 
     def joined(self, other: t.Self) -> t.Self | None:
-        """Return one resource that satisfies this one and another one, because two roles may list the same resource.
+        """Return one resource in place of this one and a later one, because two roles may list the same resource.
 
         Args:
             other: a later resource of the same type and name.
@@ -166,10 +166,10 @@ class Resource(abc.ABC):
         return self if self == other else None
 
     def builds_on(self, earlier: Resource) -> bool:  # noqa: ARG002  # for subclasses
-        """Return whether this resource's change must wait for that of an earlier one; by default it waits for all.
+        """Return whether this change must wait for the change of an earlier resource; by default, it always does.
 
-        The changes of independent resources that do not wait for all others run in parallel with earlier ones of their
-        type, and need not wait for changes that disturb pods.
+        If an independent resource does not wait for all earlier ones, its change may run in parallel with earlier
+        changes of its type, and need not wait for changes that disturb pods.
         """
         return True
 
@@ -186,7 +186,7 @@ class Resource(abc.ABC):
         return None
 
     def failure(self, results: Results) -> str | None:  # noqa: ARG002  # for subclasses
-        """Return why a change failed, if several results together explain it better than that of the failed call.
+        """Return why a change failed, if several results explain it better than the failed call's result alone.
 
         Args:
             results: the results of the change's calls, by the ids that the resource gave them.

@@ -64,7 +64,7 @@ def restart_calls(services: t.Sequence[str], started: t.Collection[str] = ()) ->
 
 
 def started_later(calls: t.Sequence[Call], changes: t.Sequence[Planned]) -> list[Call]:
-    """Return the calls, with starts of services allowed to fail if a later change redefines and restarts the service.
+    """Return the calls; a service's start is allowed to fail if a later change redefines and restarts the service.
 
     A new kubelet, for example, does not start with flags that only its predecessor knew: its program is replaced and
     started before the service gets its new command line.

@@ -37,7 +37,7 @@ class ImageArchive:
         default=(), metadata={"help": "Versions of Windows Server that can run the image. With an empty list, all can."}
     )
     ignore_revocation: bool = dataclasses.field(
-        default=False, metadata={"help": "Whether to skip the check if the server's certificate was revoked."}
+        default=False, metadata={"help": "Whether to skip the revocation check of the server's certificate."}
     )
 
     def __post_init__(self) -> None:
@@ -59,7 +59,7 @@ def fetched(archive: ImageArchive, store: Store, how: TransferOptions, name: str
     # other's file.
     key = hashlib.sha256(f"{archive.sha256.lower()} {name}".encode()).hexdigest()[:24]
     path = f"{FOLDER}\\{key}.tar"
-    # Use no proxy: a `file:` URL names a file on the node, so that none is needed.
+    # A `file:` URL names a file on the node, so no proxy is needed.
     route = curl.DownloadRoute(no_proxy=("*",), ignore_revocation=archive.ignore_revocation)
     download = curl.download("download", archive.url, f"{path}.part", route, timeout=how.timeout)
     commit = {"path": f"{path}.part", "destination": path, "sha256": archive.sha256.lower()}

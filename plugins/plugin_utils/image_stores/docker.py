@@ -141,7 +141,7 @@ class DockerStore(Store):
 
 
 def _rows(result: CallResult | None) -> list[dict[str, t.Any]] | None:
-    """Return the JSON object of each line of the output, or None if Docker did not respond."""
+    """Return one JSON object for each line that Docker printed, or None if Docker did not respond."""
     if result is None or not result.ok:
         return None
     rows = []

@@ -15,7 +15,7 @@ import typing as t
 from ..wire.messages import Call, CallResult, Results
 
 LISTING = 4_000_000
-"""Maximum length of a listing in characters, large enough that none is truncated."""
+"""Maximum number of characters in a listing, high enough that no listing is truncated."""
 
 _UNITS = {"B": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _UNITS |= {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
@@ -34,7 +34,7 @@ class StoredImage:
     digests: frozenset[str] = frozenset()
     """Digests of the image in registries. In Docker, images from archives or builds have none."""
     labels: frozenset[str] = frozenset()
-    """Labels as `name=value`, which each name has separately (containerd only)."""
+    """Labels as `name=value`; each name of an image has its own labels (containerd only)."""
     size: int | None = None
     """Size in bytes, as the store reports it."""
     complete: bool = True
@@ -79,22 +79,22 @@ class Store(abc.ABC):
 
     @abc.abstractmethod
     def load(self, path: str, how: TransferOptions) -> tuple[Call, ...]:
-        """Return the calls that import an archive on the node. The id of the last one is `load`."""
+        """Return the calls that import an archive that is on the node. The id of the last one is `load`."""
 
     @abc.abstractmethod
     def check(self, reference: str) -> tuple[Call, ...]:
-        """Return the calls that check whether the store has this name, and fail if not."""
+        """Return the calls that fail if the store does not have this name."""
 
     @abc.abstractmethod
     def tag(self, call_id: str, reference: str, names: t.Sequence[str]) -> tuple[Call, ...]:
-        """Return the calls that add names to an image, even if the names refer to other images so far."""
+        """Return the calls that add names to an image, even if the names currently refer to other images."""
 
     @abc.abstractmethod
     def pin(self, reference: str) -> tuple[Call, ...]:
         """Return the calls that protect an image from the kubelet's garbage collection; empty if not supported."""
 
     def removable(self, names: t.Sequence[str], images: t.Mapping[str, StoredImage]) -> list[str]:
-        """Return those of the names that must be passed to `remove`, because the store removes the others with them."""
+        """Return the names that must be passed to `remove`; the store removes the other names along with them."""
         return list(names)
 
     @abc.abstractmethod

@@ -75,7 +75,7 @@ class _CountedConnection:
     """Wraps a connection, to count its commands and to mark the exceptions of its plugin.
 
     The plugins raise many exceptions besides AnsibleConnectionFailure (requests.ConnectionError, ChunkedEncodingError,
-    WSManFaultError, pypsrp's own), so their origin decides, not their type.
+    WSManFaultError, pypsrp's own), so an exception is recognised by its origin, not by its type.
 
     Args:
         connection: the wrapped connection, which handles everything else.
@@ -143,7 +143,8 @@ class ModuleRunner:
             private: hide the result from the connection plugin's output (-vvvvvv).
             detach: time limit of a detached run in seconds, and the folder for the files of Ansible's wrapper.
             system: run the module as SYSTEM.
-            collects: whether the batch fetches another batch's recorded result, whose boot time may be an earlier one.
+            collects: whether the batch fetches the recorded result of another batch, which may have run before the last
+                boot.
 
         Returns:
             The module's result from Ansible.

@@ -9,7 +9,7 @@ from ..wire.messages import Progress
 
 
 class NodeError(Exception):
-    """A step failed on a node; the message names node and step and is safe to print."""
+    """A step failed on a node; the message names the node and the step, and is safe to print."""
 
     def __init__(self, message: str) -> None:
         super().__init__(printable(message))

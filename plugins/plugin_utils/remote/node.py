@@ -28,7 +28,8 @@ from .reboot import NotRebooted, Reboot, reboot_message
 from .timeouts import Timeouts
 
 FOLDER = f"{PROGRAM_DATA}\\batches"
-"""Folder of the results of batches, by key. Ansible's async wrapper uses a subfolder, which is removed with the key."""
+"""Folder with the results of batches, by key. Ansible's async wrapper uses a subfolder, which is removed with the
+key."""
 
 _SENDS = 5  # How often a batch is sent if the node reports that it never received it.
 _PUTS = 3  # How often a file is sent; there is a limit because plugins report a full disk as a connection failure.
@@ -277,7 +278,8 @@ class Node:
         Args:
             step: name of the step, for messages.
             ordered: whether a batch has ordered the reboot (`reboot.order`); None: perhaps.
-            boot: the boot time in the last observation before that batch; empty: that in the latest one.
+            boot: the boot time in the last observation before that batch; empty: the boot time in the latest
+                observation.
 
         Raises:
             NodeError: the node does not come back, or refuses to reboot.

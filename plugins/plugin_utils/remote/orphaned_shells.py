@@ -23,7 +23,7 @@ class OrphanedShells:
     def note(self, connection: t.Any) -> None:
         """Record the connection's open shells; called before `reset` and, if that fails, after it.
 
-        winrm does not close its shell in `reset`, and psrp only tries to, over the failed connection.
+        In `reset`, winrm does not close its shell, and psrp tries to close its shell, but over the failed connection.
         """
         shell = getattr(connection, "shell_id", None)
         if shell:

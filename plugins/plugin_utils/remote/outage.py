@@ -78,7 +78,7 @@ class Outage:
                 return
 
     def _allowed_refusals(self) -> int:
-        """Return the number of refused logons after which to give up; each counts towards the account lockout.
+        """Return the number of refused logons after which to give up; each refusal counts towards the account lockout.
 
         A password that was never accepted is tried once. A password that was accepted may be refused for a short time
         while the node starts, because the Netlogon service must find a domain controller first.

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Reboot a node over our own protocol: order it, then wait for a new boot time and the logon screen.
 
-ansible.windows.win_reboot is not used for three reasons. If the response to its order is lost, it does not know whether
-the node goes down. It polls while services delay the shutdown. It needs two commands when the node is back.
+There are three reasons not to use ansible.windows.win_reboot. If the response to its order is lost, it does not know
+whether the node goes down. It polls while services delay the shutdown. It needs two commands when the node is back.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ result, and responds to the controller that waits for it."""
 _LONGEST_QUESTION = 240
 """Seconds that one poll waits on the node. Services with a preshutdown notification delay the shutdown while WinRM
 still responds (learn.microsoft.com: SERVICE_PRESHUTDOWN_INFO), and updates are configured before the logon screen. Both
-may take minutes, so one poll waits on the node instead of many short polls."""
+may take minutes, so each poll waits on the node for a long time, which saves polls."""
 _PAUSE = 5.0
 _LONGEST_PAUSE = 15.0
 _DRIFT = datetime.timedelta(milliseconds=100)

@@ -25,4 +25,4 @@ class Timeouts:
     """Maximum wait of a poll. Each poll of a batch waits four times as long as the previous one, so that long work
     costs few commands."""
     watched_poll: int = 20
-    """Maximum wait of the first poll of a batch with progress files, so that progress is visible soon."""
+    """Maximum wait of the first poll if the batch has progress files, so that progress is visible soon."""

@@ -72,7 +72,7 @@ def push(node: RemoteNode, local: str, target: str, uploaded: t.Mapping[str, int
     """
     file_pieces = pieces(target, pathlib.Path(local).stat().st_size)
     for piece in file_pieces:
-        # A piece of the right size is complete; the hash of the whole file is checked in the end.
+        # A piece of the right size is complete; the hash of the whole file is checked at the end.
         if uploaded.get(piece.path.lower()) == piece.size:
             continue
         with tempfile.NamedTemporaryFile(prefix="winkube-push-") as part:

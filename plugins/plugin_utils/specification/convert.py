@@ -4,7 +4,7 @@
 
 The annotation of a field says which values it accepts: `str`, `int`, `float`, `bool`, `Literal[…]`, `tuple[X, …]` (a
 list), `Mapping[str, X]`, `X | None`, or another dataclass for a mapping with known keys. Metadata of a field: `secret`
-keeps its values out of messages, and `expected` says in the message about a missing value what is expected.
+keeps the field's values out of messages, and `expected` tells users what to set if the value is missing.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def to_dataclass(type_: type[t.Any], values: t.Mapping[t.Any, t.Any], where: str
 
 
 def hidden_error(problem: ResourceError) -> ResourceError:
-    """Return the error without the refused value, which its texts may contain, too."""
+    """Return the error without the refused value, which the original texts may quote."""
     if str(problem.value) in f"{problem.expected} {problem.hint}":
         return ResourceError(
             problem.where, AsItIs(HIDDEN), "expected another value", "See the documentation of this property."
@@ -224,5 +224,5 @@ def short(value: t.Any) -> t.Any:
 
 
 def short_text(text: str) -> str:
-    """Return a key as a part of the place that a message names: short, and on one line."""
+    """Return a key, short and on one line, for a message that names it as part of a value's place."""
     return "".join(letter if letter.isprintable() else "?" for letter in text[:60])

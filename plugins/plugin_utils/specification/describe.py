@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The fields of dataclasses, and what their annotations accept, as text for messages and documentation."""
+"""Describe the fields of dataclasses, and what their annotations accept, for messages and documentation."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SCALARS: t.Mapping[t.Any, tuple[str, str]] = types.MappingProxyType(
 
 @functools.cache
 def properties(type_: type[t.Any]) -> t.Mapping[str, dataclasses.Field[t.Any]]:
-    """Return the fields of a dataclass by name; those with the metadata `common`, which many types have, come last."""
+    """Return the fields of a dataclass by name; fields with the metadata `common` (shared by many types) are last."""
     fields = sorted(dataclasses.fields(type_), key=lambda field: bool(field.metadata.get("common")))
     return {field.name: field for field in fields}
 

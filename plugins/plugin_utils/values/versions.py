@@ -70,7 +70,7 @@ def containerd_line(version: Version) -> t.Mapping[str, t.Any] | None:
 
 
 def pair_problem(kubernetes: Version, containerd: Version) -> str | None:
-    """Return what is expected in place of an unsupported combination; None if it is supported."""
+    """Return what to use instead of an unsupported combination; None if the combination is supported."""
     table = supported()
     if not within(kubernetes.minor_version, table["kubernetes"]):
         span = table["kubernetes"]
@@ -86,7 +86,7 @@ def pair_problem(kubernetes: Version, containerd: Version) -> str | None:
 
 
 def docker_problem(kubernetes: Version, engine: Version, adapter: Version) -> str | None:
-    """Return what is expected in place of an unsupported combination; None if it is supported."""
+    """Return what to use instead of an unsupported combination; None if the combination is supported."""
     table = supported()
     span = table["kubernetes"]
     if (kubernetes.major, kubernetes.minor) < (1, 24):

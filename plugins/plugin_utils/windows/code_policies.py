@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Find a node's policies about programs and scripts that may run, before anything is changed.
+"""Find the policies that restrict which programs and scripts run on a node, before anything is changed.
 
 AppLocker: https://learn.microsoft.com/windows/security/application-security/application-control/
 app-control-for-business/applocker/configure-an-applocker-policy-for-enforce-rules (EnforcementMode below SrpV2: 1
@@ -20,7 +20,7 @@ from ..wire.messages import Call, CallResult, Json
 
 APPLOCKER, WDAC = "applocker", "wdac"
 CHOICES = (APPLOCKER, WDAC)
-"""Policies that users may declare as prepared for the collection."""
+"""Policies that users may declare to be prepared for the collection."""
 _REGISTRY, _DEVICE_GUARD = "node.policies", "node.device_guard"
 _SCRIPTS = "HKLM:\\SOFTWARE\\Policies\\Microsoft\\Windows\\PowerShell"
 _APPLOCKER = "HKLM:\\SOFTWARE\\Policies\\Microsoft\\Windows\\SrpV2"
@@ -72,7 +72,7 @@ def calls() -> tuple[Call, ...]:
 
 
 def judged(results: t.Mapping[str, CallResult], allowed: t.Collection[str], node: str) -> tuple[list[str], str]:
-    """Return the warnings about policies, and why the run must not change anything (empty if it may).
+    """Return the warnings about policies, and why the run must not change anything (empty if changes are allowed).
 
     Args:
         results: results of `calls`, by id.

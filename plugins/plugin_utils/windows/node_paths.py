@@ -18,7 +18,7 @@ folders in ProgramData, and so could replace a file there after it was verified.
 JOIN_CONFIGURATION = f"{PROGRAM_DATA}\\join.yaml"
 """kubeadm's configuration with the token; the batch that runs kubeadm always removes this file."""
 NETWORK_RECORD = f"{PROGRAM_DATA}\\cni.json"
-"""The node's record of its network. If it differs from the new record, the former network must be removed."""
+"""The node's record of its network. If it differs from the new record, the previous network must be removed."""
 
 # Paths of kubeadm, the kubelet and CNI plugins.
 KUBERNETES = "C:\\etc\\kubernetes"
@@ -34,13 +34,13 @@ KUBELET_CONFIG = f"{KUBELET}\\config.yaml"
 KUBELET_PKI = f"{KUBELET}\\pki"
 CNI_STATE = "C:\\var\\lib\\cni"
 HOST_LOCAL_ADDRESSES = f"{CNI_STATE}\\networks"
-"""Where the CNI plugin host-local records the addresses that it gave to pods, a folder for each network."""
+"""Where the CNI plugin host-local records the addresses that it gave to pods, in one folder per network."""
 
 # Paths and named pipes of containerd and Docker.
 CONTAINERD_DATA = "C:\\ProgramData\\containerd"
 DOCKER_DATA = "C:\\ProgramData\\docker"
 CONTAINERD_REGISTRIES = "C:\\Program Files\\containerd\\certs.d"
-"""Default folder of containerd's registry settings, a folder for each registry."""
+"""Default folder of containerd's registry settings, with a subfolder for each registry."""
 CONTAINERD_PIPE = "npipe:////./pipe/containerd-containerd"
 CRI_DOCKERD_PIPE = "npipe:////./pipe/cri-dockerd"
 DOCKER_PIPE = "npipe:////./pipe/docker_engine"

@@ -35,7 +35,7 @@ def move_path(path: str, destination: str, call_id: str) -> Call:
 
 
 def set_acl(path: str, sddl: str, call_id: str = "acl") -> Call:
-    """Return the call that sets the owner and the access list that the SDDL names."""
+    """Return the call that sets the owner and the access list that the SDDL describes."""
     return action(call_id, "@set-acl", {"path": path, "sddl": sddl})
 
 
@@ -48,8 +48,8 @@ def make_closed(
         path: path of the folder.
         sddl: owner and access list.
         call_id: id of the call.
-        existing: what an existing folder means. `set`: it gets the owner and access list, too. `empty`: the call fails
-            unless it is empty. `leave`: it stays unchanged.
+        existing: what happens to an existing folder. `set`: it gets this owner and access list. `empty`: the call fails
+            unless the folder is empty. `leave`: the folder stays unchanged.
     """
     parameters: dict[str, Json] = {"path": path, "sddl": sddl}
     if existing != "set":

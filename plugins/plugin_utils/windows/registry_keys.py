@@ -6,11 +6,11 @@ from __future__ import annotations
 
 CONTROL = "HKLM:\\SYSTEM\\CurrentControlSet\\Control"
 COMPUTER_NAMES = f"{CONTROL}\\ComputerName"
-"""Its subkeys hold the computer name after the next boot, and the one in use."""
+"""Subkeys of this key hold the computer name that is in use, and the one that applies after the next boot."""
 SESSION_MANAGER = f"{CONTROL}\\Session Manager"
 ENVIRONMENT = f"{SESSION_MANAGER}\\Environment"
 """Environment variables of the machine."""
 SERVICES = "HKLM:\\SYSTEM\\CurrentControlSet\\Services"
 KUBELET_SERVICE = f"{SERVICES}\\kubelet"
 SERVICING_REBOOT = "HKLM:\\SOFTWARE\\Microsoft\\Windows\\CurrentVersion\\Component Based Servicing\\RebootPending"
-"""It exists while an update or a feature waits for a reboot."""
+"""This key exists while an update or a feature waits for a reboot."""

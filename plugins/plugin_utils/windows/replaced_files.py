@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Remove files that were replaced while they ran: Windows allows renaming them, but not deleting them.
+"""Remove files that were replaced while they were running: Windows lets such files be renamed, but not deleted.
 
 `@move-path` names them `NAME.yyyyMMddHHmmss-GUID.old` (docs/wire.md). Examples are containerd's shims, which run as
 long as their pods.
@@ -46,7 +46,7 @@ def removable(targets: t.Sequence[str], seen: Results) -> list[str]:
     """
     began: dict[str, list[str]] = {}
     for process in _objects(seen, "running"):
-        # Without a start time, the stamp is empty, so the process counts as started before all files were replaced.
+        # Without a start time, the stamp is empty, so the process counts as started before any file was replaced.
         began.setdefault(str(process.get("ProcessName")).casefold(), []).append(_stamp(process.get("StartTime")))
     stems = {target.casefold(): _stem(target).casefold() for target in targets}
     deletable: list[str] = []

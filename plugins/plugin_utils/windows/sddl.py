@@ -39,7 +39,8 @@ _TRUSTEES = {
     "OW": "S-1-3-4",
 }
 _TRUSTED = frozenset({"S-1-5-18", "S-1-5-32-544", "S-1-5-80-956008885-3418522649-1831038044-1853292631-2271478464"})
-"""SYSTEM, Administrators, TrustedInstaller. On Windows Server, the group owns what its members create."""
+"""SYSTEM, Administrators, TrustedInstaller. On Windows Server, the group Administrators owns what its members
+create."""
 _BUILT_IN_ADMINISTRATOR = re.compile(r"S-1-5-21-[0-9-]+-500|LA")
 _OWNER = re.compile(r"O:([A-Z]{2}|S-1-[0-9-]+)")
 WRITE = 0x2 | 0x4 | 0x40000 | 0x80000 | _GENERIC["GA"] | _GENERIC["GW"]
@@ -85,7 +86,7 @@ def is_administrative(sid: str | None) -> bool:
 
 
 def others(sddl: str, rights: int) -> tuple[str, ...]:
-    """Return who owns an object or has one of these rights on it, also by inheritance, except administrators."""
+    """Return all except administrators who own an object, or have one of these rights on it (also by inheritance)."""
     sids = {sid for sid in (owner(sddl),) if sid}
     listed = _DACL.search(sddl)
     if listed is None or "NO_ACCESS_CONTROL" in listed[1]:

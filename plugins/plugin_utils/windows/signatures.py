@@ -48,7 +48,7 @@ def check_signers(signers: t.Sequence[str], where: str = "allowed_signers") -> N
 
 
 def signer(signers: t.Sequence[str]) -> tuple[str, list[Json]]:
-    """Return the property of a signature to compare, and its accepted values."""
+    """Return which property of a signature is compared, and the values that are accepted."""
     by = "Thumbprint" if is_thumbprint(signers[0]) else "Subject"
     return f"SignerCertificate.{by}", list(signers)
 
@@ -59,7 +59,7 @@ def can_be_signed(name: str) -> bool:
 
 
 def call(call_id: str, path: str, signers: t.Sequence[str]) -> Call:
-    """Return the call that fails unless a file has a valid signature of one of the signers.
+    """Return the call that fails unless one of the signers has validly signed the file.
 
     Args:
         call_id: id of the call.

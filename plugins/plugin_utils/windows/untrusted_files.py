@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-r"""Find content of folders that other users may have created, and move it aside.
+r"""Find files and folders that other users may have created, and move them aside.
 
 Any user of a server may create folders in C:\ and in C:\ProgramData and owns them; an owner can always change the
 access list (learn.microsoft.com: Owner of a New Object). So a later access list does not make such content trustworthy.
@@ -21,7 +21,7 @@ from . import sddl as descriptors
 from .path_calls import make_closed, move_path
 
 Which = t.Literal["nothing", "foreign", "writable"]
-"""What to move aside: content that others own, or also content that others can write."""
+"""What to move aside: only content that others own, or also content that others can write."""
 
 STRICTNESS: tuple[Which, ...] = ("nothing", "foreign", "writable")
 
@@ -118,7 +118,7 @@ def _is_moved(folder: str, path: str) -> bool:
 
 
 def quarantine_folder(folder: str, seen: Results) -> str:
-    """Return the target folder, which is new each time, so that no other user can have created it."""
+    """Return the target folder, which has a new name each time, so that no other user can have created it."""
     now = seen.get("now")
     return f"{folder}\\{MOVED_PREFIX}{re.sub('[^0-9]', '', str(now.first if now else ''))}"
 

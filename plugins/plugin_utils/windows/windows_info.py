@@ -72,7 +72,7 @@ class WindowsInfo:
 
     @property
     def nearest_version(self) -> str:
-        """The known version as which this Windows is treated: the newest one that is not newer than it."""
+        """The known version whose rules apply to this Windows: the newest one that is not newer than this Windows."""
         return windows_versions.nearest(self.build).name
 
 

@@ -51,7 +51,7 @@ def build_of(name: str) -> int:
 
 
 def nearest(build: int) -> WindowsVersion:
-    """Return the newest known version that is not newer than a build; the oldest known one for older builds."""
+    """Return the newest known version that is not newer than a build, or the oldest known one if all are newer."""
     older = [version for version in VERSIONS if version.build <= build]
     return older[-1] if older else VERSIONS[0]
 

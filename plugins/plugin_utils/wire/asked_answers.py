@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Check an observation against the batch that it answers, and drop everything else (no I/O)."""
+"""Check an observation against the batch that it answers, and drop what the batch did not ask for (no I/O)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DEEPEST = 16
 
 
 def only_asked(seen: Observation, calls: t.Sequence[Call]) -> Observation:
-    """Return an observation without results of calls that the batch does not contain.
+    """Return an observation with the results of only those calls that the batch contains.
 
     Args:
         seen: the observation that the node returned.
@@ -55,7 +55,7 @@ def _checked(call: Call, result: CallResult) -> CallResult:
 
 
 def _is_deeper(value: object, levels: int) -> bool:
-    """Return whether lists and objects are nested deeper than a number of levels; it recurses no deeper than that."""
+    """Return whether lists and objects are nested deeper than a number of levels; the check itself goes no deeper."""
     if isinstance(value, t.Mapping):
         return levels <= 0 or any(_is_deeper(item, levels - 1) for item in value.values())
     if isinstance(value, (list, tuple)):

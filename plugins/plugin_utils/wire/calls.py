@@ -13,7 +13,7 @@ from .messages import Call, Input, Json
 
 
 class CallOptions(t.TypedDict, total=False):
-    """The other fields of `Call`, which `query` and `action` accept."""
+    """The fields of `Call` that `query` and `action` accept as options."""
 
     arguments: tuple[str, ...]
     stdin: str | None
@@ -48,14 +48,14 @@ def query(
     """Return a call that asks the node something and changes nothing.
 
     If it fails, its error is recorded and the batch continues: the code that reads the result decides what the error
-    means. A query on which later calls of the batch depend has `on_error="stop"`, or those calls name it in `needs`.
+    means. If later calls of the batch depend on a query, it has `on_error="stop"`, or those calls name it in `needs`.
 
     Args:
         call_id: id of the call, unique in its batch or resource.
         command: a cmdlet, a program (its name ends with `.exe`) or a verb of docs/wire.md.
         parameters: parameters of the cmdlet or verb.
-        select: the properties that are returned. An empty tuple returns no objects, if only a later call uses them.
-            None returns a verb's whole answer.
+        select: the properties that are returned. An empty tuple returns no objects, for queries whose objects only
+            later calls use. None returns a verb's whole answer.
         options: other fields of the call.
     """
     options.setdefault("on_error", "continue")
@@ -73,7 +73,7 @@ def action(
     """Return a call that changes the node.
 
     If it fails, the batch stops, because later calls rely on the change. It returns no objects, since the next
-    observation shows the change. A change that may fail, such as a clean-up, has `on_error="continue"`.
+    observation shows the change. A change that is allowed to fail, such as a clean-up, has `on_error="continue"`.
 
     Args:
         call_id: id of the call, unique in its batch or resource.

@@ -10,15 +10,15 @@ import typing as t
 from .messages import Call
 
 BARRIER = "after-all."
-"""The beginning of the id of a barrier between two groups."""
+"""Prefix of the ids of barriers between two groups."""
 
 
 def interleave(lanes: t.Iterable[t.Sequence[Call]]) -> list[Call]:
     """Return all calls of all lanes; the order within each lane is kept.
 
-    The result alternates between the next calls of all lanes that run alone, and one group (docs/wire.md) of the next
-    calls of all lanes that may run in parallel. If a group directly follows another group, its first call refers to a
-    call of the earlier group, so the node sees two groups, too.
+    Two steps alternate: take from each lane its next calls that must run alone, then take from each lane its next calls
+    that may run in parallel, as one group (docs/wire.md). If a group directly follows another group, its first call
+    refers to a call of the earlier one, so that the node does not merge them.
 
     Args:
         lanes: the calls of each resource, in order; calls refer to calls of their own lane only.
@@ -38,7 +38,7 @@ def interleave(lanes: t.Iterable[t.Sequence[Call]]) -> list[Call]:
 
 
 def concatenate(first: list[Call], second: list[Call]) -> list[Call]:
-    """Return two lists as one, without merging the last group of the first list with the first group of the second.
+    """Return two lists as one; the last group of the first and the first group of the second stay separate.
 
     Args:
         first: the calls that come first.

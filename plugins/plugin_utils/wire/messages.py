@@ -31,11 +31,11 @@ class Input:
     calls: tuple[str, ...]
     """Ids of the calls whose output objects are used, in order."""
     where: t.Mapping[str, Json] = dataclasses.field(default_factory=dict)
-    """Conditions on properties (docs/wire.md): a value, a list of values of which any may match, EXISTS or MISSING."""
+    """Conditions on properties (docs/wire.md): a value, a list of values (any of them may match), EXISTS or MISSING."""
     parameter: str | None = None
     """The parameter to which the objects are bound; None: they are pipeline input."""
     property: str | None = None
-    """The property of the objects that is used instead of the objects themselves."""
+    """The property whose value is used instead of the whole object."""
 
     def to_wire(self) -> dict[str, Json]:
         """Return the JSON document that docs/wire.md describes."""

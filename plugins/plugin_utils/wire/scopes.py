@@ -23,7 +23,7 @@ class Scope:
     """
 
     prefix: str
-    """The beginning of the ids; it ends with a dot or a hyphen, so that no scope is the beginning of another one."""
+    """The prefix of the ids. It ends with a dot or a hyphen, so that no prefix is the beginning of another prefix."""
 
     def __contains__(self, call_id: str) -> bool:
         return call_id.startswith(self.prefix)
@@ -37,7 +37,7 @@ class Scope:
         return call_id.removeprefix(self.prefix)
 
     def call(self, call: Call) -> Call:
-        """Return an owner's call with the ids of the batch: its own id, and those of the calls that it refers to."""
+        """Return an owner's call in which all ids, also those of calls that it refers to, are ids of the batch."""
         return call.prefixed(self.prefix)
 
     def results(self, calls: t.Mapping[str, T]) -> dict[str, T]:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Read the values in a node's answer by type; an error names the place of a value of the wrong type (no I/O)."""
+"""Read the values in a node's answer by type; an error says where a value has the wrong type (no I/O)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typing as t
 LONGEST_TEXT = 16384
 """Maximum number of characters of an error message or a warning; longer ones are truncated."""
 _NUMBERS = 2**64
-"""A limit: sizes, counts and exit codes of Windows are smaller (docs/wire.md: unsigned numbers of 64 bits)."""
+"""Sizes, counts and exit codes of Windows are below this limit (docs/wire.md: unsigned numbers of 64 bits)."""
 
 
 MISREAD = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
