@@ -68,7 +68,8 @@ def advance(record: Record, stage: str, now: float, **values: t.Any) -> dict[str
     Args:
         record: the record so far.
         stage: value of the Stage that the node has reached.
-        now: seconds since the epoch; recorded as `started` at stage begun, and as `finished` at the end of the turn.
+        now: seconds since the epoch; recorded as `started` at stage begun, and as `finished` at the end of the node's
+            turn.
         values: other fields to set.
 
     Raises:
@@ -100,7 +101,7 @@ class RolloutHosts(t.NamedTuple):
 
 
 def select(records: t.Sequence[Record], play_hosts: t.Container[str]) -> RolloutHosts:
-    """Return which hosts of a rollout are worked on.
+    """Return which hosts a rollout works on.
 
     Nodes that an earlier run left cordoned come first, so that no more nodes are out of service than `serial` allows.
 

@@ -152,7 +152,7 @@ def _restore_start_mode(start_mode: str) -> t.Iterator[Call]:
 
 
 def _wait_for_agents() -> tuple[Call, ...]:
-    """Return the calls that wait until the installed cloud agents run: running sysprep while they start breaks them."""
+    """Return the calls that wait until the installed cloud agents run; sysprep breaks agents that are starting."""
     return tuple(
         call
         for name in _AGENTS
@@ -230,7 +230,7 @@ def log_calls() -> tuple[Call, ...]:
 
 
 def reason(seen: Observation, lines: int = 12) -> str:
-    """Return the end of sysprep's error log, or of its activity log."""
+    """Return the end of sysprep's error log or, if that log is empty, the end of its activity log."""
     for file in seen["logs"].output:
         text = (file.get("content") or "").strip()
         if text:

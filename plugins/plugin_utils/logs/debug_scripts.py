@@ -31,7 +31,7 @@ def resources(
         commit: commit of microsoft/SDN, 40 hexadecimal digits; empty for the commit that the collection pins.
         directory: Windows path for the scripts, which expect `C:\k\debug`.
         cache_dir: Windows path of the node's cache folder.
-        sources: other sources of the archive (`sites`, `upstream` …).
+        sources: additional sources of the archive (`sites`, `upstream` …).
         options: `mirror`, `url`, `sha256`, `proxy`, `no_proxy`; as in `locations.resource`.
 
     Raises:

@@ -3,8 +3,8 @@
 """The batch that gathers logs on the node: copies, exports, and one archive of them all (no I/O).
 
 On the node every file gets a short name, because paths of pod logs are long and may contain any character; the
-controller maps the names back. The work folder is in the folder of the batches' results, to which only SYSTEM and
-Administrators have access.
+controller maps the names back. The work folder is in the folder that contains the results of batches, to which only
+SYSTEM and Administrators have access.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class GatherResult:
 
 
 def calls(selection: Selection, survey: Survey, work_folder: WorkFolder) -> tuple[Call, ...]:
-    """Return the calls of the batch, which first removes what earlier runs left."""
+    """Return the calls of the batch, which first removes what earlier runs left behind."""
     copies: list[Json] = [
         {"path": file.path, "destination": f"{work_folder.content}\\{_file(number)}", "tail": file.tail}
         for number, file in enumerate(selection.files)

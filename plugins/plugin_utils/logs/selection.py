@@ -167,13 +167,13 @@ def _age(file: LogFile) -> float:
 
 
 def _member(path: str) -> str:
-    """Return a name for archives, such as `C/var/log/kubelet/kubelet.log`, with characters that all systems accept."""
+    """Return the file's name in the archive, such as `C/var/log/kubelet/kubelet.log`, which all systems accept."""
     parts = path.replace(":", "").split("\\")
     return "/".join(_UNSAFE.sub("_", part) for part in parts if part not in ("", ".", ".."))
 
 
 def _unused(name: str, names: set[str]) -> str:
-    """Return the name, with a number if another path already has it."""
+    """Return the name, with a number if a different path already has this name."""
     unused, number = name, 2
     while unused.casefold() in names:
         unused, number = f"{name}.{number}", number + 1
@@ -193,7 +193,7 @@ def _export(log: EventLog, requested: catalogue.RequestedLogs) -> Export:
         conditions.append(f"EventRecordID > {max(0, log.oldest + log.records - 1 - kept)}")
     return Export(
         channel=log.channel,
-        # Windows names the files the same way, with %4 for the slash.
+        # Windows names the files of event logs the same way, with %4 instead of the slash.
         member=f"event-logs/{_UNSAFE.sub('_', log.channel.replace('/', '@'))}.evtx",
         query=f"*[System[{' and '.join(conditions)}]]",
         expected=min(log.size, requested.limit),

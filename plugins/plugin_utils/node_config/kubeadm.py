@@ -78,7 +78,7 @@ def join_configuration(kubernetes_version: str, join: Join) -> str:
             if api == "v1beta3"
             else [{"name": name, "value": value} for name, value in join.kubelet_extra_args.items()]
         )
-    # Always write the taints: without the list, kubeadm would choose them, which for a worker means no taints.
+    # Always write the taints: without the list, kubeadm would choose them itself, and give a worker none.
     registration["taints"] = [dict(taint) for taint in join.taints]
     if join.ignore_preflight_errors:
         registration["ignorePreflightErrors"] = list(join.ignore_preflight_errors)
@@ -123,8 +123,9 @@ def join_calls(
         kubeadm: Windows path of kubeadm.exe.
         timeout: time limit of kubeadm in seconds.
         discovery: content of the file DISCOVERY; empty if kubeadm does not need the file.
-        again: whether an earlier join used the same token. The kubelet then keeps its key and finds its own request.
-            A second key with the same token would look like an attack, and neither key would get a certificate.
+        again: whether an earlier join used the same token. The kubelet then keeps its key and finds its own certificate
+            request. A second key with the same token would look like an attack, and neither key would get a
+            certificate.
     """
     leftovers: dict[str, Json] = {"paths": [node_paths.BOOTSTRAP_KUBELET_CONF, _CA, *([] if again else [_KEY])]}
     return (
@@ -176,10 +177,10 @@ def join_calls(
 
 
 def _end_former() -> tuple[Call, ...]:
-    """Return the calls that end a running kubeadm, and the kubelet that it started and that waits for a certificate.
+    """Return the calls that end a running kubeadm, and a kubelet that it started and that has no certificate yet.
 
     The kubelet must end because kubeadm refuses to start while a kubelet uses its port. The last call waits until the
-    former batch has removed its configuration file, because the new batch writes to the same path.
+    previous batch has removed its configuration file, because the new batch writes to the same path.
     """
     processes: dict[str, Json] = {"Name": "kubeadm", "ErrorAction": "SilentlyContinue"}
     running = Input(calls=("former",), parameter="Id", property="Id")

@@ -145,7 +145,7 @@ def cni_conf(network: PodNetwork) -> dict[str, t.Any]:
 
 
 def identity(network: PodNetwork) -> dict[str, str]:
-    """Return the identity of a node's network. If the identity changes, the former network must be removed.
+    """Return the identity of a node's network. If the identity changes, the previous network must be removed.
 
     Args:
         network: the pod network.
@@ -194,7 +194,7 @@ def as_line(value: t.Mapping[str, t.Any]) -> str:
 
 
 def _folders(settings: CniSettings) -> list[ResourceMapping]:
-    """Return the folders of the programs and of the network's state, restricted before any file is written there."""
+    """Return the folders of programs and of network state; access is restricted before files are written there."""
     network = settings.network
     programs = [settings.bin_dir, settings.conf_dir, *([settings.flannel_dir] if network.is_flannel else [])]
     state = ["C:\\run\\flannel", node_paths.CNI_STATE, *(["C:\\etc\\kube-flannel"] if network.is_docker else [])]

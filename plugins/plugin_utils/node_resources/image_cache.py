@@ -105,7 +105,7 @@ def artifacts(settings: ArtifactCacheSettings, installed: t.Sequence[str]) -> li
         installed: files in the cache that other roles install. These files are never pruned.
 
     Returns:
-        Artifact resources, and an ArtifactCache resource if all other versions must be removed.
+        Artifact resources, and an ArtifactCache resource if versions that are no longer needed must be removed.
 
     Raises:
         ArtifactError: a version is not acceptable.

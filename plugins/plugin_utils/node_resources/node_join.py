@@ -35,7 +35,7 @@ _KUBE_PROXY_LOG = "C:\\var\\log\\kube-proxy\\kube-proxy.log"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class JoinedNode:
-    """A registered node."""
+    """A node that is registered in the cluster."""
 
     name: str
     pod_cidr: str
@@ -153,7 +153,7 @@ def kube_proxy_configuration(node: JoinedNode) -> dict[str, t.Any]:
         node: the node.
 
     Returns:
-        A KubeProxyConfiguration. The user's settings override ours key by key.
+        A KubeProxyConfiguration. The user's settings override the collection's key by key.
     """
     network = node.network
     kubeconfig = _KUBE_PROXY_KUBECONFIG if network.has_services else f"{node.kube_proxy_dir}\\access\\kubeconfig.conf"
@@ -243,7 +243,7 @@ def leftovers() -> list[ResourceMapping]:
 
 
 def _former_services() -> list[ResourceMapping]:
-    """Return the removal of services from when the node used Docker. With containerd, DaemonSets replace them."""
+    """Return the resources that remove the services of a Docker node. With containerd, DaemonSets replace them."""
     return [
         *({"type": "Service", "name": name, "state": "absent"} for name in ("kube-proxy", "flanneld")),
         *({"type": "File", "name": path, "state": "absent"} for path in (_FLANNEL_KUBECONFIG, _KUBE_PROXY_KUBECONFIG)),
@@ -316,7 +316,8 @@ def _service_files(node: JoinedNode) -> list[ResourceMapping]:
 def _flannel_service(node: JoinedNode) -> ResourceMapping:
     """Return flanneld's service.
 
-    A new configuration or token restarts flanneld, detached, because the restart may interrupt the connection.
+    After a change of the configuration or token, a detached process restarts flanneld, because the restart may
+    interrupt the connection.
     """
     read = (
         json.dumps(net_conf(node.network), sort_keys=True),

@@ -4,8 +4,9 @@
 
 Ansible compiles each template again in each worker, and prepares all variables of the host for each template. For the
 two hundred short templates in the roles' defaults, that took 60 % of the CPU time of plan.yml per node. This module
-compiles the simple templates before Ansible forks. Ansible still evaluates all others: templates of users, templates
-that use other plugins, and templates whose evaluation fails here, so that users see Ansible's own error messages.
+compiles the simple templates before Ansible forks. Ansible still evaluates all other templates: those of users, those
+that use plugins unknown to this module, and those whose evaluation fails here, so that users see Ansible's own error
+messages.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _TESTS = frozenset({"defined", "none", "in"})
 
 
 class _Undefined(jinja2.ChainableUndefined, jinja2.StrictUndefined):
-    """An undefined value as in Ansible: its attributes are undefined too, and only using them is an error."""
+    """An undefined value as in Ansible: its attributes are also undefined, and it is an error only to use them."""
 
 
 class _Expression(t.NamedTuple):
@@ -89,7 +90,7 @@ class OwnTemplates:
         try:
             return self._evaluated(value)
         except Exception:
-            # Let Ansible evaluate the template again, because Ansible reports an error in its own words.
+            # Let Ansible evaluate the template again, so that users see Ansible's own error message.
             return self._template(value)
 
     def _evaluated(self, value: t.Any) -> t.Any:

@@ -23,10 +23,10 @@ _NAME = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class UnlistedRegistries(Resource):
-    """Removes the folders of registries that an earlier run listed and this one does not.
+    """Removes the folders of registries that were listed in an earlier run but are not listed now.
 
-    Other folders stay. This resource comes before the files of the listed registries, so that each folder is recorded
-    before it is written.
+    All other folders stay. This resource comes before the files of the listed registries, so that each folder is
+    recorded before it is written.
     """
 
     type: t.ClassVar[str] = "UnlistedRegistries"

@@ -30,7 +30,8 @@ class W32Time(Resource):
     peers: tuple[str, ...] = dataclasses.field(
         default=(),
         metadata={
-            "help": "Time servers. Flags may follow after a comma (`host,0x9`). The default is `0x8` (client mode)."
+            "help": "Time servers. Flags may follow after a comma (`host,0x9`). The default flag is `0x8` "
+            "(client mode)."
         },
     )
     sync_type: t.Literal["manual", "domain", "all"] = dataclasses.field(

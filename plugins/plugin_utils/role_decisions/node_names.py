@@ -42,7 +42,7 @@ def name_problem(reported: str, name: str, os: str) -> str:
     Args:
         reported: the problem with a name that only the machine reports; empty if there is none.
         name: name of the node.
-        os: operating system of the cluster's node of this name; empty if there is no such node.
+        os: operating system of the node that has this name in the cluster; empty if there is no such node.
     """
     if reported or os in ("", "windows"):
         return reported

@@ -18,7 +18,7 @@ def patches(public: str | t.Sequence[t.Any], private: t.Sequence[t.Any], bundled
 
     Args:
         public: KB numbers or mappings. A text (`-e windows_patches_public=KB1,KB2`) is split at commas.
-        private: patches with files.
+        private: patches that come as files.
         bundled: locations of the bundle's files by SHA-256.
     """
     if isinstance(public, str):
