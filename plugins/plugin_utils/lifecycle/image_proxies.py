@@ -31,13 +31,13 @@ class PasswordFinding:
     """A place that contains a password."""
 
     place: str
-    """Description for messages, without the value."""
+    """Description of the place for messages, without the value that was found there."""
     removal: Call
     """The call that removes the password; its batch must be kept out of all output."""
 
 
 def calls(docker_configuration: str = DOCKER_CONFIGURATION) -> tuple[Call, ...]:
-    """Return the calls that read these places. Their results may contain passwords."""
+    """Return the calls that read all places. Their results may contain passwords."""
     values: list[Json] = [{"path": ENVIRONMENT}, {"path": managed_marks.KEY}]
     values += [{"path": _service_key(name), "name": "Environment"} for name in _SERVICES]
     docker: dict[str, Json] = {"paths": [docker_configuration], "content": True}

@@ -38,9 +38,9 @@ class JoinState:
     cni: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
     """Content of NETWORK_RECORD: `plugin`, `backend`, `network`; empty if the file does not exist."""
     unresolved: str = ""
-    """Why the name of the control plane endpoint cannot be resolved; empty if it can be resolved or was not checked."""
+    """Why the name of the control plane endpoint cannot be resolved; empty if it can be, or if this was not checked."""
     uplink_at_risk: bool = False
-    """Whether an adapter has a static address that the first CNI network may remove (hns/guard)."""
+    """Whether an adapter has a static address that may be lost when the first CNI network is created (hns/guard)."""
 
 
 def calls(name: str = "") -> tuple[Call, ...]:

@@ -22,7 +22,7 @@ class Stage(enum.Enum):
     WAITING = "waiting"
     """The node's turn has not come."""
     BEGUN = "begun"
-    """The node is being drained, or worked on."""
+    """The node is being drained or worked on."""
     WORKED = "worked"
     """The work is done; the node may not be ready yet."""
     READY = "ready"
@@ -42,7 +42,7 @@ _NEXT = {
     Stage.DONE: {Stage.FAILED},
     Stage.FAILED: {Stage.FAILED},
 }
-"""The stages that may follow each stage. A host can fail twice: when it is selected, and in a rescue section."""
+"""The stages that may follow each stage. A host can fail twice: at its selection, and in a rescue section."""
 
 
 def begin(host: str, node: str, cluster_node: Record, owner: str) -> dict[str, t.Any]:

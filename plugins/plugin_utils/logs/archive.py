@@ -24,14 +24,14 @@ import zlib
 from ...module_utils.redaction.texts import Redaction
 
 _IN_MEMORY = 4 * 1024 * 1024
-"""Bytes of one file that are kept in memory before a temporary file is used."""
+"""Bytes of one file that are kept in memory; a larger file is written to a temporary file."""
 _COPY = 1024 * 1024
 _LATEST = 2**33 - 1
 """The latest time that tar can store in plain octal digits."""
 
 
 _UNSAFE_NAME = re.compile(r"(?:^|/)\.{0,2}(?:/|\Z)|[\\:\x00-\x1f\x7f]")
-"""Unsafe parts of a name: empty parts, `.`, `..`, a leading `/`, and characters of paths or drives on some systems."""
+"""Unsafe parts of a name: empty parts, `.`, `..`, a leading `/`, and characters that some systems treat specially."""
 
 
 class ArchiveError(Exception):

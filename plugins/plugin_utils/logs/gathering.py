@@ -60,7 +60,7 @@ class GatherResult:
     versions: t.Mapping[str, str]
     """Printed versions of the services' programs, by service."""
     sizes: t.Mapping[str, tuple[int, int]]
-    """Size of each file and number of bytes copied from it, by member."""
+    """Size of each file, and the number of bytes that were copied from it, by member."""
     problems: tuple[str, ...]
 
 

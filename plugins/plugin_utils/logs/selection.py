@@ -31,7 +31,7 @@ class SelectedFile:
     member: str
     """Name in the archive, below the node's folder."""
     tail: int
-    """Maximum number of bytes, counted from the end; the file may have grown since."""
+    """Maximum number of bytes to copy from the end of the file, which may have grown since it was observed."""
     expected: int
     """Observed size in bytes."""
     seen: bool
@@ -138,7 +138,7 @@ def _too_old(file: LogFile, survey: Survey, requested: catalogue.RequestedLogs) 
 def _newest(
     files: t.Sequence[LogFile], limit: int, names: set[str], left_out: list[SkippedFile]
 ) -> t.Iterator[SelectedFile]:
-    """Return the newest files of one source up to the limit; the beginning of the last one may be cut off."""
+    """Return the newest files of one source up to the limit; the beginning of the last file may be cut off."""
     left = limit
     for number, file in enumerate(sorted(files, key=_age)):
         if left <= 0 or number >= _MOST:

@@ -40,10 +40,10 @@ class EventLog:
 
     channel: str
     size: int
-    """Size of its file in bytes."""
+    """Size of the log's file in bytes."""
     records: int
     oldest: int
-    """Number of the oldest record."""
+    """Number of the oldest record in the log."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -56,7 +56,7 @@ class ServiceState:
     start: str
     """Start type, such as Automatic, Manual or Disabled."""
     program: str
-    """Windows path of its program; empty if unknown."""
+    """Windows path of the service's program; empty if unknown."""
     log_files: tuple[str, ...]
     """Log files that the service's command line or its NSSM settings name."""
 

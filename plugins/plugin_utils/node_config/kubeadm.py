@@ -19,17 +19,18 @@ from ..wire.messages import Call, Input, Json, Observation
 DISCOVERY = f"{node_paths.PROGRAM_DATA}\\discovery.conf"
 """A kubeconfig without credentials, from which kubeadm reads the address of the cluster."""
 _DISCOVERY_PATH = "/ProgramData/winkube/discovery.conf"
-"""The path of DISCOVERY without the drive, for kubeadm, which would refuse `C:` as the scheme of a URL
+"""The path of DISCOVERY without the drive, because kubeadm would take `C:` for the scheme of a URL and refuse it
 (cmd/kubeadm/app/apis/kubeadm/validation, ValidateDiscoveryKubeConfigPath)."""
 _PRIVATE_FOLDERS = (node_paths.KUBERNETES, node_paths.KUBELET_PKI)
-"""Folders in which kubeadm and the kubelet keep the token and the node's key. Older images do not restrict them."""
+"""Folders in which kubeadm and the kubelet keep the token and the node's key. In older images, access to them is
+not restricted."""
 _KEY = f"{node_paths.KUBELET_PKI}\\kubelet-client.key.tmp"
 """A key for which a kubelet requested a certificate but received none. The kubelet would use this key again and find
-the former request, which was made with another run's token (kubernetes/kubernetes,
+its previous request, which was made with the token of an earlier run (kubernetes/kubernetes,
 pkg/kubelet/certificate/bootstrap: LoadClientCert)."""
 _CA = f"{node_paths.KUBERNETES}\\pki\\ca.crt"
 LEFTOVERS = (node_paths.JOIN_CONFIGURATION, node_paths.BOOTSTRAP_KUBELET_CONF)
-"""Files with the token. They stay if a machine goes down while kubeadm runs; the role node_join then removes them."""
+"""Files with the token. If a machine goes down while kubeadm runs, they stay until the role node_join removes them."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -49,7 +50,7 @@ class Join:
     """The control plane endpoint as `host:port`."""
     token: str
     ca_cert_hashes: tuple[str, ...]
-    """Hashes of public keys of the cluster's CA, as `sha256:…`."""
+    """Hashes of the public keys of the cluster's CAs, as `sha256:…`."""
     discovery_file: bool = False
     """Whether kubeadm finds the cluster with the file DISCOVERY instead of the ConfigMap cluster-info at `api_server`.
     kubeadm then continues with the endpoint in that file or ConfigMap (cmd/kubeadm/app/discovery)."""

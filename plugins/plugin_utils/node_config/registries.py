@@ -31,9 +31,9 @@ BUILDKIT_CONFIG = "C:\\ProgramData\\buildkitd\\buildkitd.toml"
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _PEM = "-----BEGIN CERTIFICATE-----"
 _ANY = "https://_default"
-"""The server of `_default` if the user sets none: it stands for each registry's own server."""
+"""The server of `_default` if the user sets none. It means that each registry is served by its own server."""
 _HIDDEN = AsItIs("another value")
-"""Printed instead of a value that may be secret."""
+"""The text that is printed instead of a value that may be secret."""
 _NO_QUOTES = "expected no quotes and no control characters"
 _HUB = "https://index.docker.io/v1/"
 

@@ -20,7 +20,7 @@ from .services import recovery
 from .variables import Variables
 
 STOPS = ("flanneld", "kube-proxy", "kubelet", "cri-dockerd", "docker")
-"""Services to stop before dockerd.exe is replaced, dependent services first."""
+"""Services to stop before dockerd.exe is replaced. Services come before the services that they depend on."""
 _EVENT_SOURCE = "HKLM:\\SYSTEM\\CurrentControlSet\\Services\\EventLog\\Application\\docker"
 
 
@@ -29,7 +29,7 @@ class Engine:
     """A build of Docker's engine, and where it is downloaded from."""
 
     kind: str
-    """`moby` is Docker's own build, `docker` is the build of Mirantis."""
+    """`moby` for Docker's own build, `docker` for the build of Mirantis."""
     version: str
     url: str
     sha256: str

@@ -59,7 +59,7 @@ class JoinedNode:
     flannel_dir: str
     nssm_dir: str
     network_changes: bool
-    """Whether the node still has a former network, which must be removed first."""
+    """Whether the node still has its previous network, which must be removed first."""
     had_services: bool
     """Whether flannel and kube-proxy were services at the last run."""
 

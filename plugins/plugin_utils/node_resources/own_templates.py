@@ -28,8 +28,8 @@ ROLES = pathlib.Path(__file__).parents[3] / "roles"
 CLUSTER_VARIABLE = "winkube.node.cluster_variable"
 ROLE_DECISION = "winkube.node.role_decision"
 CLUSTER_GROUPS = ("kube_control_plane", "kube-master", "master-ubuntu", "k8s_cluster", "k8s-cluster")
-"""Groups of kubespray (old and new names) and kubernetes-for-windows. The control plane comes first, because its hosts
-have all variables of the cluster."""
+"""Inventory groups of kubespray (old and new names) and of kubernetes-for-windows. The control plane comes first,
+because its hosts have all variables of the cluster."""
 _EXPRESSION = re.compile(r"\s*\{\{-?((?:(?!\{\{|\}\}|\{%).)*?)-?\}\}\s*", re.DOTALL)
 """A template that is one expression."""
 _FILTERS = frozenset({"default", "first", "length", "list", "lower"})

@@ -190,7 +190,7 @@ class BuiltContainerImage(InStore):
 
 
 def _noted(seen: Results) -> str:
-    """Return the digest of the pushed image's sources; empty if the image was not pushed or not observed."""
+    """Return the recorded source digest of the pushed image; empty if no push is recorded, or no record was read."""
     result = seen.get("pushed")
     value = result.first if result is not None and result.ok else None
     return str(value.get("value") or "") if isinstance(value, t.Mapping) else ""

@@ -16,8 +16,8 @@ from ..wire.messages import Call, Results
 
 _PROPERTIES = {"paths": "ExclusionPath", "processes": "ExclusionProcess", "extensions": "ExclusionExtension"}
 _OFF = "0x800106ba"
-"""The error code that means that Defender's service does not run, because of a policy or another product. Then no
-exclusion is needed."""
+"""The error code that Defender returns if its service is turned off by a policy or by another antivirus
+product. No exclusion is needed then."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -24,7 +24,7 @@ from ..wire.messages import Call, Input, Json, Results
 _SERVICES = "HKLM:\\SYSTEM\\CurrentControlSet\\Services\\"
 _START = {0: "boot", 1: "system", 2: "auto", 3: "demand", 4: "disabled"}
 _NEEDS_RESTART = frozenset({"command_line", "environment", "account"})
-"""Properties that take effect only when the service starts."""
+"""Properties whose changes take effect only at the next start of the service."""
 _RUNS = frozenset({"Running", "StartPending", "ContinuePending", "PausePending", "Paused"})
 
 
@@ -90,7 +90,7 @@ class Service(Resource):
     state: t.Literal["running", "stopped", "absent"] | None = dataclasses.field(
         default=None,
         metadata={
-            "help": "Whether the service runs, is stopped, or does not exist. If omitted, the service is neither"
+            "help": "The state of the service; `absent` deletes the service. If omitted, the service is neither"
             " started nor stopped."
         },
     )

@@ -18,7 +18,7 @@ KEY = r"HKLM:\SYSTEM\CurrentControlSet\Services\W32Time\Parameters"
 _TYPES = {"manual": "NTP", "domain": "NT5DS", "all": "AllSync"}
 _FLAGS = {"manual": "MANUAL", "domain": "DOMHIER", "all": "MANUAL,DOMHIER"}
 _CLIENT = "0x8"
-"""The flag of a time server that selects client mode."""
+"""The flag that selects client mode for a time server."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

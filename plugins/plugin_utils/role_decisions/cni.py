@@ -101,7 +101,7 @@ def _is_docker(host: Variables) -> bool:
 def _applying_host(host: Variables, *, docker: bool) -> str:
     """Return the host that changes the cluster for all hosts with Docker, or for all hosts without Docker.
 
-    A host does not get the name of a host of the other group: it only needs to know that it is not the one itself.
+    The result is empty for a host that is not in this group, because it only needs to know that it is not the one.
     """
     if _is_docker(host) is not docker:
         return ""

@@ -20,9 +20,9 @@ from . import node_prepare
 
 _SHORTEST_TTL = 1800
 _SECONDS_PER_GROUP = 300
-"""Seconds in which one group of nodes joins. A group has as many nodes as Ansible has forks."""
+"""Seconds in which one group of nodes joins. A group has as many nodes as there are forks of Ansible."""
 _LABELS = "node-labels"
-"""The kubelet's flag that sets labels of its node."""
+"""The kubelet's flag that sets the labels of its node."""
 _CHANGES = (
     *("node_prepare_converged", "node_join_guard", "node_join_tokens", "node_join_result", "node_join_converged"),
     *("cni_daemon_sets_bound", "cni_accounts_applied", "cni_applied", "cni_labelled", "cni_flannel_removed"),

@@ -12,7 +12,7 @@ from ..node_resources.downloads import ResourceMapping
 from ..node_resources.variables import Variables
 
 _ALL_TAGS = ("all", "role::kubernetes-for-windows")
-"""Tags of a run that select every task of the playbooks that prepare and join nodes."""
+"""Tags of a run, each of which selects all tasks of the playbooks that prepare and join nodes."""
 
 
 def selected_roles(roles: t.Sequence[str], run_tags: t.Container[str]) -> list[str]:

@@ -38,7 +38,7 @@ def direct_hosts(exceptions: str | t.Sequence[str], bundle_urls: t.Sequence[str]
 
 
 def check_problem(result: t.Mapping[str, t.Any]) -> str:
-    """Return why a check could not find out what to install; empty if it could, even if it failed for some patches.
+    """Return why a check does not know what to install; empty if it found missing patches, even if it also failed.
 
     Args:
         result: result of patch_install in check mode.
