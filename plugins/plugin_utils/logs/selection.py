@@ -145,7 +145,7 @@ def _newest(
             full = f"newer files fill the limit of {limit // 2**20} MB"
             left_out.append(SkippedFile(path=file.path, why=full if left <= 0 else f"there are {_MOST} newer files"))
             continue
-        # If only the name of a service's log file is known, leave half of the limit for other files.
+        # If only the name of a service's log file is known, leave half of the limit for the source's other files.
         space = left if file.size >= 0 else max(1, left // 2)
         expected = space if file.size < 0 else min(file.size, space)
         yield SelectedFile(

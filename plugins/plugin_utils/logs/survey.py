@@ -79,7 +79,7 @@ class Survey:
     """What could not be observed, and why."""
 
     def service(self, name: str) -> ServiceState | None:
-        """Return the service of this name (case is ignored), or None."""
+        """Return the service with this name (case is ignored), or None."""
         return next((service for service in self.services if service.name.casefold() == name.casefold()), None)
 
 

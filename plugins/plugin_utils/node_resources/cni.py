@@ -164,13 +164,13 @@ def noted(network: PodNetwork) -> ResourceMapping:
     Returns:
         A resource of type File.
     """
-    # Record that flannel and kube-proxy are services, so that a later run with another runtime can remove them.
+    # Record that flannel and kube-proxy are services, so that a later run with a different runtime can remove them.
     note: dict[str, t.Any] = {**identity(network), **({"services": True} if network.has_services else {})}
     return {"type": "File", "name": node_paths.NETWORK_RECORD, "content": as_line(note)}
 
 
 def described(network: PodNetwork) -> dict[str, t.Any]:
-    """Return what other tasks need to know about a network: name, configuration, identity and record.
+    """Return what the role's tasks need to know about a network: name, configuration, identity and record.
 
     Args:
         network: the pod network.

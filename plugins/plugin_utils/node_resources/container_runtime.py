@@ -37,7 +37,7 @@ def of_host(variables: Variables) -> list[ResourceMapping]:
         # NodeRuntime comes first, because it refuses to switch the runtime of a joined node.
         {"type": "NodeRuntime", "name": chosen},
         # Disable the other runtime, which may be part of the machine's image, or left over from before a reset.
-        # Docker's engine is not disabled, because it may serve another purpose, such as building container images.
+        # Docker's engine is not disabled, because it may have a different purpose, such as building container images.
         {"type": "Service", "name": other, "if_exists": True, "state": "stopped", "start_mode": "disabled"},
         # Restrict access to the folders of programs that run as SYSTEM, and to the folders of their settings, before
         # any file is written there.

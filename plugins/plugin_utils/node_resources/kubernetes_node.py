@@ -58,7 +58,7 @@ class KubernetesSettings(KubeletVariables):
 
     @property
     def log_runner(self) -> str:
-        """The program that writes the output of another program to log files."""
+        """Path of the program that runs a service's program and writes its output to log files."""
         return f"{self.install_dir}\\kube-log-runner.exe"
 
     @property

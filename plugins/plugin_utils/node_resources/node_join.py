@@ -109,7 +109,7 @@ def resources(node: JoinedNode) -> list[ResourceMapping]:
         The resources, in the order in which they are applied.
 
     Raises:
-        ValueError: the pod CIDR is not a network, or too small.
+        ValueError: the pod CIDR is not a network, or too small for a Windows node.
     """
     network, has_pods = node.network, bool(node.pod_cidr)
     return [
@@ -235,8 +235,8 @@ def _merged(under: t.Mapping[str, t.Any], over: t.Mapping[str, t.Any]) -> dict[s
 def leftovers() -> list[ResourceMapping]:
     """Return the resources that remove files with the bootstrap token.
 
-    kubeadm's batch always removes these files, unless the machine goes down during the batch. The kubelet may then join
-    without another batch, and the files would stay.
+    The batch that runs kubeadm always removes these files, unless the machine goes down during the batch. The kubelet
+    may then join without a second batch, and the files would stay.
     """
     paths = (node_paths.JOIN_CONFIGURATION, node_paths.BOOTSTRAP_KUBELET_CONF)
     return [{"type": "File", "name": path, "state": "absent"} for path in paths]

@@ -88,7 +88,7 @@ class Directory(Resource):
         return dataclasses.replace(strictest, shallow=deepest) if len(alike) == 1 else None
 
     def builds_on(self, earlier: Resource) -> bool:
-        """Wait only for other folders, because they may contain this one."""
+        """Wait only for folders, because an earlier folder may contain this one."""
         return isinstance(earlier, Directory)
 
     @property
@@ -164,7 +164,7 @@ class Directory(Resource):
     def _make(self, acl: str) -> tuple[Call, ...]:
         if self._owned:
             # The module creates its own folder when it starts a batch, so that folder may already exist. The next run
-            # moves aside what other users have put there in the meantime.
+            # moves aside what users other than administrators have put there in the meantime.
             own = self.path.casefold() == node_paths.PROGRAM_DATA.casefold()
             return (make_closed(self.name, acl, existing="set" if own else "empty"),)
         return make_directory(self.name), set_acl(self.name, acl)
@@ -219,11 +219,11 @@ def closed(
 
     Args:
         folders: Windows paths.
-        users: rights of all other users.
+        users: rights of all users other than SYSTEM and administrators.
         content: which content is not trusted, see `move_aside`.
         only_below: restrict access only to folders below this one. All other folders may be shared, so they are only
             created.
-        properties: further properties of the restricted folders.
+        properties: further properties of the folders to which access is restricted.
     """
     guard = {"acl": ADMINISTRATORS_ONLY if users == "none" else READABLE, "guard_parents": True, "move_aside": content}
     resources: list[dict[str, t.Any]] = []

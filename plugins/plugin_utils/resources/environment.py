@@ -32,8 +32,8 @@ class Environment(Resource):
     path_entries: tuple[str, ...] = dataclasses.field(
         default=(),
         metadata={
-            "help": "Folders that the variable must list. Missing folders are appended, and all other entries stay."
-            " Case and trailing backslashes are ignored."
+            "help": "Folders in the list that the variable contains. Missing folders are appended, and all "
+            "other entries stay. Case and trailing backslashes are ignored."
         },
     )
     state: t.Literal["present", "absent"] = dataclasses.field(
