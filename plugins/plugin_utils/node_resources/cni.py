@@ -170,7 +170,7 @@ def noted(network: PodNetwork) -> ResourceMapping:
 
 
 def described(network: PodNetwork) -> dict[str, t.Any]:
-    """Return what the role's tasks need to know about a network: name, configuration, identity and record.
+    """Return what tasks need to know about a network: name, configuration, identity and record.
 
     Args:
         network: the pod network.

@@ -146,7 +146,7 @@ class Artifact(Resource):
         return self.no_log or self._asks
 
     def joined(self, other: t.Self) -> t.Self | None:
-        """Merge the artifacts of two roles that need the same file; None if their checksums contradict each other."""
+        """Merge the artifacts of two roles that need the same file; None if they differ in path, origin or checksum."""
         if self.path.casefold() != other.path.casefold() or self.custom != other.custom:
             return None
         pins = {pin for pin in (self.sha256, other.sha256) if pin}
