@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Find and remove proxies with credentials in places that all users of a machine can read (no I/O).
 
-An image may be used by others than the users of the machine from which it was built.
+An image may be used by people who are not users of the machine from which it was built.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ class PasswordFinding:
     """A place that contains a password."""
 
     place: str
-    """Description for messages, without the value."""
+    """Description of the place for messages, without the value that was found there."""
     removal: Call
     """The call that removes the password; its batch must be kept out of all output."""
 
 
 def calls(docker_configuration: str = DOCKER_CONFIGURATION) -> tuple[Call, ...]:
-    """Return the calls that read these places. Their results may contain passwords."""
+    """Return the calls that read all places. Their results may contain passwords."""
     values: list[Json] = [{"path": ENVIRONMENT}, {"path": managed_marks.KEY}]
     values += [{"path": _service_key(name), "name": "Environment"} for name in _SERVICES]
     docker: dict[str, Json] = {"paths": [docker_configuration], "content": True}
@@ -75,7 +75,7 @@ def _machine(entry: t.Mapping[str, t.Any]) -> t.Iterator[PasswordFinding]:
 
 
 def _notes_kept(entry: t.Mapping[str, t.Any]) -> t.Iterator[PasswordFinding]:
-    """Yield the findings in the collection's marks, which may contain former values of settings."""
+    """Yield the findings in the collection's marks, which may contain earlier values of settings."""
     for number, (name, value) in enumerate((entry.get("values") or {}).items()):
         if _is_secret("", value.get("value")):
             yield PasswordFinding(

@@ -38,9 +38,9 @@ class JoinState:
     cni: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
     """Content of NETWORK_RECORD: `plugin`, `backend`, `network`; empty if the file does not exist."""
     unresolved: str = ""
-    """Why the name of the control plane endpoint cannot be resolved; empty if it can be resolved or was not checked."""
+    """Why the name of the control plane endpoint cannot be resolved; empty if it can be, or if this was not checked."""
     uplink_at_risk: bool = False
-    """Whether an adapter has a static address that the first CNI network may remove (hns/guard)."""
+    """Whether an adapter has a static address that may be lost when the first CNI network is created (hns/guard)."""
 
 
 def calls(name: str = "") -> tuple[Call, ...]:
@@ -115,7 +115,7 @@ def problems(
     node_name: str = "",
     next_name: str = "",
 ) -> t.Iterator[str]:
-    """Return why the run must not continue with this machine.
+    """Return the reasons why the run must not continue with this machine.
 
     Args:
         state: the reported state.
@@ -123,12 +123,13 @@ def problems(
         skew_limit: maximum clock difference in seconds; 0 to skip this check.
         refuse_joined: whether to refuse a node of a cluster.
         require_prepared: whether to refuse a machine without a kubelet.
-        node_name: the machine's future node name; empty if it is the present computer name.
+        node_name: the machine's future node name; empty if it is the current computer name.
         next_name: the machine's computer name at the join, if this run renames it first; otherwise empty.
     """
     computer_name = next_name or state.computer_name
     own = computer_name[:NETBIOS].lower()
-    # kubeadm starts the kubelet's service, which uses the computer's own name; its certificate has only that name.
+    # kubeadm starts the kubelet's service, which uses the computer's own name, and whose certificate contains only that
+    # name.
     if node_name and own and not state.joined and node_name[:NETBIOS].lower() != own:
         yield (
             f"its computer name is {computer_name}, so its kubelet would join as {own}, not as {node_name}; "

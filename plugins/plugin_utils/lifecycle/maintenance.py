@@ -22,7 +22,7 @@ class Stage(enum.Enum):
     WAITING = "waiting"
     """The node's turn has not come."""
     BEGUN = "begun"
-    """The node is being drained, or worked on."""
+    """The node is being drained or worked on."""
     WORKED = "worked"
     """The work is done; the node may not be ready yet."""
     READY = "ready"
@@ -42,7 +42,7 @@ _NEXT = {
     Stage.DONE: {Stage.FAILED},
     Stage.FAILED: {Stage.FAILED},
 }
-"""The stages that may follow each stage. A host can fail twice: when it is selected, and in a rescue section."""
+"""The stages that may follow each stage. A host can fail twice: at its selection, and in a rescue section."""
 
 
 def begin(host: str, node: str, cluster_node: Record, owner: str) -> dict[str, t.Any]:
@@ -68,7 +68,8 @@ def advance(record: Record, stage: str, now: float, **values: t.Any) -> dict[str
     Args:
         record: the record so far.
         stage: value of the Stage that the node has reached.
-        now: seconds since the epoch; recorded as `started` at stage begun, and as `finished` at the end of the turn.
+        now: seconds since the epoch; recorded as `started` at stage begun, and as `finished` at the end of the node's
+            turn.
         values: other fields to set.
 
     Raises:
@@ -100,7 +101,7 @@ class RolloutHosts(t.NamedTuple):
 
 
 def select(records: t.Sequence[Record], play_hosts: t.Container[str]) -> RolloutHosts:
-    """Return which hosts of a rollout are worked on.
+    """Return which hosts a rollout works on.
 
     Nodes that an earlier run left cordoned come first, so that no more nodes are out of service than `serial` allows.
 

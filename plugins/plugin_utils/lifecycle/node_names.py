@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Check the node names that machines report.
 
-A machine without a name in the inventory, such as one that started from an image, joins with its computer name. A
+A machine without a name in the inventory, such as one that was created from an image, joins under its computer name. A
 compromised machine can report any name, so that name must not belong to another node.
 """
 

@@ -28,17 +28,17 @@ _LOGS = (
     "C:\\Windows\\System32\\Sysprep\\Panther\\setupact.log",
 )
 _AGENTS = ("RdAgent", "WindowsAzureGuestAgent")
-"""Services of the Azure agent: if sysprep runs before they start, machines from the image never report to Azure."""
+"""Services of the Azure agent. If sysprep runs before they start, machines from the image never report to Azure."""
 _WSMAN_SERVICE = "winrm/config/service"
 CLOUDBASE = "cloudbase-init"
-"""The service of cloudbase-init, which has an answer file of its own: with it, the first boot of the image runs
+"""The service of cloudbase-init, which brings its own answer file. With that file, the first boot of the image runs
 cloudbase-init with cloudbase-init-unattend.conf: https://cloudbase-init.readthedocs.io/en/latest/tutorial.html
-(Sysprepping). The playbook keeps the service disabled while the image is built, because it would treat the builder's
-own start as a first boot."""
+(Sysprepping). The playbook keeps the service disabled while the image is built, because the service would treat a start
+of the build machine as the first boot."""
 _CLOUDBASE_NOTE = {"path": managed_marks.KEY, "name": f"Service {CLOUDBASE}"}
 _LOGINS = f"{registries.DOCKER_CONFIG}\\config.json"
 _HEADER = re.compile(r"^[ \t]*\[[^\]\n]*\bheader[\"']?[ \t]*\]|^[^#\n]*\bheader[\"']?[ \t]*=", re.MULTILINE)
-"""A table of headers in a hosts.toml, which contain credentials (containerd docs/hosts.md)."""
+"""A table of HTTP headers in a hosts.toml. Such headers contain credentials (containerd docs/hosts.md)."""
 _CLOUDBASE_FILES = tuple(
     f"{folder}\\Cloudbase Solutions\\Cloudbase-Init\\conf\\Unattend.xml"
     for folder in ("C:\\Program Files", "C:\\Program Files (x86)")
@@ -152,7 +152,7 @@ def _restore_start_mode(start_mode: str) -> t.Iterator[Call]:
 
 
 def _wait_for_agents() -> tuple[Call, ...]:
-    """Return the calls that wait until the installed cloud agents run: running sysprep while they start breaks them."""
+    """Return the calls that wait until the installed cloud agents run; sysprep breaks agents that are starting."""
     return tuple(
         call
         for name in _AGENTS
@@ -230,7 +230,7 @@ def log_calls() -> tuple[Call, ...]:
 
 
 def reason(seen: Observation, lines: int = 12) -> str:
-    """Return the end of sysprep's error log, or of its activity log."""
+    """Return the end of sysprep's error log or, if that log is empty, the end of its activity log."""
     for file in seen["logs"].output:
         text = (file.get("content") or "").strip()
         if text:

@@ -24,14 +24,14 @@ import zlib
 from ...module_utils.redaction.texts import Redaction
 
 _IN_MEMORY = 4 * 1024 * 1024
-"""Bytes of one file that are kept in memory before a temporary file is used."""
+"""Bytes of one file that are kept in memory; a larger file is written to a temporary file."""
 _COPY = 1024 * 1024
 _LATEST = 2**33 - 1
 """The latest time that tar can store in plain octal digits."""
 
 
 _UNSAFE_NAME = re.compile(r"(?:^|/)\.{0,2}(?:/|\Z)|[\\:\x00-\x1f\x7f]")
-"""Unsafe parts of a name: empty parts, `.`, `..`, a leading `/`, and characters of paths or drives on some systems."""
+"""Unsafe parts of a name: empty parts, `.`, `..`, a leading `/`, and characters that some systems treat specially."""
 
 
 class ArchiveError(Exception):
@@ -66,10 +66,10 @@ def write(
         target: file to which the tar.gz is written.
         folder: the top folder in the archive.
         members: names in the target by names in the source; all other members are left out.
-        documents: gets the content and returns further files by name: text, or plain data to write as JSON.
+        documents: function that gets the content and returns further files by name: text, or data to write as JSON.
         redaction: redacts secrets in text and data. Event logs (.evtx) are not changed.
-        limit: maximum size of the decompressed source in bytes; gzip can expand a thousandfold.
-        temporary: folder for temporary files; None: the system's.
+        limit: maximum size of the decompressed source in bytes; gzip data can expand a thousandfold.
+        temporary: folder for temporary files; if None, the system's folder is used.
 
     Raises:
         ArchiveError: the source is damaged or too large, or a name is not safe to unpack.
@@ -106,7 +106,7 @@ def _report_damage() -> t.Iterator[None]:
 
 
 def document_text(document: t.Any) -> str:
-    """Return a document as text: a text unchanged, anything else as JSON."""
+    """Return a document as text: text stays unchanged, and all other data becomes JSON."""
     return document if isinstance(document, str) else json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -128,7 +128,7 @@ class _Bounded(io.RawIOBase):
 
 def _read(source: t.BinaryIO, limit: int) -> t.Iterator[tuple[tarfile.TarInfo, t.IO[bytes]]]:
     """Yield the files of an archive."""
-    # tarfile's own decompression may expand one read a thousandfold.
+    # With tarfile's own decompression, one read may expand to a thousand times its size.
     with gzip.GzipFile(fileobj=source) as plain:
         bounded = t.cast("t.IO[bytes]", _Bounded(plain, limit))
         with tarfile.open(fileobj=bounded, mode="r|") as archive:

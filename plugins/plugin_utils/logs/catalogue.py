@@ -23,11 +23,11 @@ _PATH = re.compile(r"[A-Za-z]:\\[^<>\"|/\r\n]+")
 _MEGABYTE = 1024 * 1024
 
 EVENT_LOGS, COMMANDS, FACTS, HNS = "event-logs", "commands", "facts", "hns"
-"""Sources that are not files."""
+"""Names of the sources that are not files."""
 NAMESPACES = ("kube-system", "kube-flannel", "kube-proxy", "calico-system", "tigera-operator")
 """Namespaces of network plugins and of Kubernetes itself."""
 MORE_FILES = "more-files"
-"""Name of the source for the user's own paths."""
+"""Name of the source that contains the user's own paths."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -57,7 +57,7 @@ class NodeService:
     version: str
     """Argument that makes the service's program print its version; empty if there is no such argument."""
     log: str
-    """Source that should contain the service's log; empty if there is no such source."""
+    """Name of the source that should contain the service's log; empty if there is none."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -76,7 +76,7 @@ class Sources:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return all sources that a user may choose."""
+        """Return all sources that a user can choose."""
         return (*self.files, EVENT_LOGS, COMMANDS, FACTS, HNS)
 
     def forbids(self, path: str) -> str | None:

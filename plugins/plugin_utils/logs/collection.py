@@ -75,7 +75,7 @@ class CollectionOutcome:
         return result
 
     def plan(self) -> dict[str, t.Any]:
-        """Return what would be collected, and what would not."""
+        """Return what would be collected, and what would be left out."""
         if self.selection is None:
             return {}
         return {
@@ -281,7 +281,7 @@ def file_name(node: str) -> str:
 
 
 def not_running(survey: logs_survey.Survey) -> list[str]:
-    """Return the services that do not run and are not disabled; start types other than Automatic are appended."""
+    """Return the services that do not run and are not disabled; a start type other than Automatic follows the name."""
     ours = {service.name.casefold() for service in catalogue.sources().services}
     return [
         service.name if service.start == "Automatic" else f"{service.name} ({service.start.lower()})"

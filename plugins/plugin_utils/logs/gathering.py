@@ -3,8 +3,8 @@
 """The batch that gathers logs on the node: copies, exports, and one archive of them all (no I/O).
 
 On the node every file gets a short name, because paths of pod logs are long and may contain any character; the
-controller maps the names back. The work folder is in the folder of the batches' results, to which only SYSTEM and
-Administrators have access.
+controller maps the names back. The work folder is in the folder that contains the results of batches, to which only
+SYSTEM and Administrators have access.
 """
 
 from __future__ import annotations
@@ -60,12 +60,12 @@ class GatherResult:
     versions: t.Mapping[str, str]
     """Printed versions of the services' programs, by service."""
     sizes: t.Mapping[str, tuple[int, int]]
-    """Size of each file and number of bytes copied from it, by member."""
+    """Size of each file, and the number of bytes that were copied from it, by member."""
     problems: tuple[str, ...]
 
 
 def calls(selection: Selection, survey: Survey, work_folder: WorkFolder) -> tuple[Call, ...]:
-    """Return the calls of the batch, which first removes what earlier runs left."""
+    """Return the calls of the batch, which first removes what earlier runs left behind."""
     copies: list[Json] = [
         {"path": file.path, "destination": f"{work_folder.content}\\{_file(number)}", "tail": file.tail}
         for number, file in enumerate(selection.files)

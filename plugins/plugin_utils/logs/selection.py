@@ -31,7 +31,7 @@ class SelectedFile:
     member: str
     """Name in the archive, below the node's folder."""
     tail: int
-    """Maximum number of bytes, counted from the end; the file may have grown since."""
+    """Maximum number of bytes to copy from the end of the file, which may have grown since it was observed."""
     expected: int
     """Observed size in bytes."""
     seen: bool
@@ -138,14 +138,14 @@ def _too_old(file: LogFile, survey: Survey, requested: catalogue.RequestedLogs) 
 def _newest(
     files: t.Sequence[LogFile], limit: int, names: set[str], left_out: list[SkippedFile]
 ) -> t.Iterator[SelectedFile]:
-    """Return the newest files of one source up to the limit; the beginning of the last one may be cut off."""
+    """Return the newest files of one source up to the limit; the beginning of the last file may be cut off."""
     left = limit
     for number, file in enumerate(sorted(files, key=_age)):
         if left <= 0 or number >= _MOST:
             full = f"newer files fill the limit of {limit // 2**20} MB"
             left_out.append(SkippedFile(path=file.path, why=full if left <= 0 else f"there are {_MOST} newer files"))
             continue
-        # If only the name of a service's log file is known, leave half of the limit for other files.
+        # If only the name of a service's log file is known, leave half of the limit for the source's other files.
         space = left if file.size >= 0 else max(1, left // 2)
         expected = space if file.size < 0 else min(file.size, space)
         yield SelectedFile(
@@ -167,13 +167,13 @@ def _age(file: LogFile) -> float:
 
 
 def _member(path: str) -> str:
-    """Return a name for archives, such as `C/var/log/kubelet/kubelet.log`, with characters that all systems accept."""
+    """Return the file's name in the archive, such as `C/var/log/kubelet/kubelet.log`, which all systems accept."""
     parts = path.replace(":", "").split("\\")
     return "/".join(_UNSAFE.sub("_", part) for part in parts if part not in ("", ".", ".."))
 
 
 def _unused(name: str, names: set[str]) -> str:
-    """Return the name, with a number if another path already has it."""
+    """Return the name, with a number if a different path already has this name."""
     unused, number = name, 2
     while unused.casefold() in names:
         unused, number = f"{name}.{number}", number + 1
@@ -193,7 +193,7 @@ def _export(log: EventLog, requested: catalogue.RequestedLogs) -> Export:
         conditions.append(f"EventRecordID > {max(0, log.oldest + log.records - 1 - kept)}")
     return Export(
         channel=log.channel,
-        # Windows names the files the same way, with %4 for the slash.
+        # Windows names the files of event logs the same way, with %4 instead of the slash.
         member=f"event-logs/{_UNSAFE.sub('_', log.channel.replace('/', '@'))}.evtx",
         query=f"*[System[{' and '.join(conditions)}]]",
         expected=min(log.size, requested.limit),

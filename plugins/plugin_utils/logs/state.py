@@ -17,7 +17,7 @@ _COMMANDS, _FACTS, _HNS = Scope("commands."), Scope("facts."), Scope("hns.")
 _TIMEOUT = 60.0
 """Time limit of each program and cmdlet in seconds; a hang is reported as a problem."""
 _OUTPUT = 256 * 1024
-"""Maximum number of characters of each program's output; the end is kept."""
+"""Maximum number of characters that are kept of each program's output, counted from its end."""
 _UNKNOWN = ("CommandNotFoundException",)
 
 

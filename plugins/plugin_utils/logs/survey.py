@@ -40,10 +40,10 @@ class EventLog:
 
     channel: str
     size: int
-    """Size of its file in bytes."""
+    """Size of the log's file in bytes."""
     records: int
     oldest: int
-    """Number of the oldest record."""
+    """Number of the oldest record in the log."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -56,7 +56,7 @@ class ServiceState:
     start: str
     """Start type, such as Automatic, Manual or Disabled."""
     program: str
-    """Windows path of its program; empty if unknown."""
+    """Windows path of the service's program; empty if unknown."""
     log_files: tuple[str, ...]
     """Log files that the service's command line or its NSSM settings name."""
 
@@ -79,7 +79,7 @@ class Survey:
     """What could not be observed, and why."""
 
     def service(self, name: str) -> ServiceState | None:
-        """Return the service with a name, ignoring case, or None."""
+        """Return the service with this name (case is ignored), or None."""
         return next((service for service in self.services if service.name.casefold() == name.casefold()), None)
 
 

@@ -15,7 +15,7 @@ class ContainerdConfig:
     """Settings of containerd. Settings that are not listed here keep their defaults."""
 
     sandbox_image: str
-    """Reference of the pause image. It is always set, because containerd 1.6 to 2.2 use older images by default."""
+    """Reference of the pause image. It is always set, because the defaults of containerd 1.6 to 2.2 are outdated."""
     cni_bin_dir: str
     cni_conf_dir: str
     registry_config_dir: str
@@ -23,7 +23,7 @@ class ContainerdConfig:
     root: str
     state: str
     discard_unpacked_layers: bool = True
-    """Delete compressed layers after they are unpacked, which saves gigabytes in the image of a machine."""
+    """Whether to delete compressed layers once they are unpacked, which makes machine images gigabytes smaller."""
 
 
 def render(version: str, settings: ContainerdConfig) -> str:

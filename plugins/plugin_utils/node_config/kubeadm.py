@@ -19,17 +19,18 @@ from ..wire.messages import Call, Input, Json, Observation
 DISCOVERY = f"{node_paths.PROGRAM_DATA}\\discovery.conf"
 """A kubeconfig without credentials, from which kubeadm reads the address of the cluster."""
 _DISCOVERY_PATH = "/ProgramData/winkube/discovery.conf"
-"""The path of DISCOVERY without the drive, for kubeadm, which would refuse `C:` as the scheme of a URL
+"""The path of DISCOVERY without the drive, because kubeadm would take `C:` for the scheme of a URL and refuse it
 (cmd/kubeadm/app/apis/kubeadm/validation, ValidateDiscoveryKubeConfigPath)."""
 _PRIVATE_FOLDERS = (node_paths.KUBERNETES, node_paths.KUBELET_PKI)
-"""Folders in which kubeadm and the kubelet keep the token and the node's key. Older images do not restrict them."""
+"""Folders in which kubeadm and the kubelet keep the token and the node's key. In older images, access to them is
+not restricted."""
 _KEY = f"{node_paths.KUBELET_PKI}\\kubelet-client.key.tmp"
 """A key for which a kubelet requested a certificate but received none. The kubelet would use this key again and find
-the former request, which was made with another run's token (kubernetes/kubernetes,
+its previous request, which was made with the token of an earlier run (kubernetes/kubernetes,
 pkg/kubelet/certificate/bootstrap: LoadClientCert)."""
 _CA = f"{node_paths.KUBERNETES}\\pki\\ca.crt"
 LEFTOVERS = (node_paths.JOIN_CONFIGURATION, node_paths.BOOTSTRAP_KUBELET_CONF)
-"""Files with the token. They stay if a machine goes down while kubeadm runs; the role node_join then removes them."""
+"""Files with the token. If a machine goes down while kubeadm runs, they stay until the role node_join removes them."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -49,7 +50,7 @@ class Join:
     """The control plane endpoint as `host:port`."""
     token: str
     ca_cert_hashes: tuple[str, ...]
-    """Hashes of public keys of the cluster's CA, as `sha256:…`."""
+    """Hashes of the public keys of the cluster's CAs, as `sha256:…`."""
     discovery_file: bool = False
     """Whether kubeadm finds the cluster with the file DISCOVERY instead of the ConfigMap cluster-info at `api_server`.
     kubeadm then continues with the endpoint in that file or ConfigMap (cmd/kubeadm/app/discovery)."""
@@ -78,7 +79,7 @@ def join_configuration(kubernetes_version: str, join: Join) -> str:
             if api == "v1beta3"
             else [{"name": name, "value": value} for name, value in join.kubelet_extra_args.items()]
         )
-    # Always write the taints: without the list, kubeadm would choose them, which for a worker means no taints.
+    # Always write the taints: without the list, kubeadm would choose them itself, and give a worker none.
     registration["taints"] = [dict(taint) for taint in join.taints]
     if join.ignore_preflight_errors:
         registration["ignorePreflightErrors"] = list(join.ignore_preflight_errors)
@@ -123,8 +124,9 @@ def join_calls(
         kubeadm: Windows path of kubeadm.exe.
         timeout: time limit of kubeadm in seconds.
         discovery: content of the file DISCOVERY; empty if kubeadm does not need the file.
-        again: whether an earlier join used the same token. The kubelet then keeps its key and finds its own request.
-            A second key with the same token would look like an attack, and neither key would get a certificate.
+        again: whether an earlier join used the same token. The kubelet then keeps its key and finds its own certificate
+            request. A second key with the same token would look like an attack, and neither key would get a
+            certificate.
     """
     leftovers: dict[str, Json] = {"paths": [node_paths.BOOTSTRAP_KUBELET_CONF, _CA, *([] if again else [_KEY])]}
     return (
@@ -176,10 +178,10 @@ def join_calls(
 
 
 def _end_former() -> tuple[Call, ...]:
-    """Return the calls that end a running kubeadm, and the kubelet that it started and that waits for a certificate.
+    """Return the calls that end a running kubeadm, and a kubelet that it started and that has no certificate yet.
 
     The kubelet must end because kubeadm refuses to start while a kubelet uses its port. The last call waits until the
-    former batch has removed its configuration file, because the new batch writes to the same path.
+    previous batch has removed its configuration file, because the new batch writes to the same path.
     """
     processes: dict[str, Json] = {"Name": "kubeadm", "ErrorAction": "SilentlyContinue"}
     running = Input(calls=("former",), parameter="Id", property="Id")

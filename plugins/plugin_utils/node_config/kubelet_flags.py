@@ -3,8 +3,8 @@
 """The flags that a version of the kubelet accepts (data/kubelet_flags.json).
 
 A kubelet does not start with an unknown flag, and the file to which kubeadm writes flags stays when the kubelet is
-updated: `kubeadm join` of 1.34 writes `--pod-infra-container-image`, which the kubelet of 1.35 no longer has
-(kubernetes/kubernetes#133779).
+updated. For example, `kubeadm join` of 1.34 writes `--pod-infra-container-image`, which the kubelet of 1.35 no longer
+has (kubernetes/kubernetes#133779).
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _accepts(minor: str, name: str) -> bool:
     span = data["some"].get(name)
     measured = sorted(data["measured"], key=_number)
     if span is None:
-        # Accept unknown flags for a kubelet that is newer than all recorded versions: they may be new.
+        # A kubelet that is newer than all recorded versions may have new flags, so accept unknown ones.
         return _number(minor) > _number(measured[-1])
     if minor in measured:
         return within(minor, span)

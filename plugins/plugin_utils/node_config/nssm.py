@@ -5,7 +5,7 @@
 cri-dockerd.exe and flanneld.exe do not implement the protocol of Windows services (Mirantis/cri-dockerd main.go and
 cmd/server.go; flannel-io/flannel main.go). Microsoft's guide uses nssm for flanneld (learn.microsoft.com: Kubernetes
 components as Windows services). nssm reads its settings from the service's registry key (nssm's README.txt and
-nssm.cc/usage), so no command line is needed to set them, and changes are detected.
+nssm.cc/usage), so they are set without running nssm, and differences are detected.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ def parameters(
         "Application": ("ExpandString", application),
         "AppDirectory": ("ExpandString", folder),
         "AppParameters": ("ExpandString", _arguments(arguments)),
-        # Without this value, nssm 2.24 may fail to start services since Windows 10 Creators Update (nssm.cc/download).
+        # Since Windows 10 Creators Update, nssm 2.24 may fail to start a service that lacks this value
+        # (nssm.cc/download).
         "AppNoConsole": ("DWord", 1),
         # Use two files, because nssm has hung while it rotated one shared file.
         "AppStderr": ("ExpandString", f"{log_dir}\\{service}.log"),

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Files of containerd, Docker and BuildKit with settings of registries: mirrors, authorities, credentials (no I/O).
+"""containerd's, Docker's and BuildKit's files for registries: mirrors, certificate authorities, credentials (no I/O).
 
 Sources: containerd docs/hosts.md (hosts.toml; on Windows, the folder for HOST:5000 is HOST_5000_);
 moby registry/config_windows.go (certs.d in ProgramData; folder names omit the colon);
@@ -31,9 +31,9 @@ BUILDKIT_CONFIG = "C:\\ProgramData\\buildkitd\\buildkitd.toml"
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _PEM = "-----BEGIN CERTIFICATE-----"
 _ANY = "https://_default"
-"""The server of `_default` if the user sets none: it stands for each registry's own server."""
+"""The server of `_default` if the user sets none. It means that each registry is served by its own server."""
 _HIDDEN = AsItIs("another value")
-"""Printed instead of a value that may be secret."""
+"""The text that is printed instead of a value that may be secret."""
 _NO_QUOTES = "expected no quotes and no control characters"
 _HUB = "https://index.docker.io/v1/"
 
@@ -42,7 +42,7 @@ Files = list[dict[str, t.Any]]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RegistryServer:
-    """A server: a registry, or a mirror of one."""
+    """The server of a registry, or of one of its mirrors."""
 
     url: str
     ca: tuple[str, ...] = ()
@@ -214,7 +214,8 @@ def unlisted_for_docker(registries: t.Sequence[RegistryConfig]) -> Files:
 def forgotten(registries: t.Sequence[RegistryConfig], config_dir: str = DOCKER_CONFIG) -> Files:
     """Return the resource that removes Docker's config.json if no registry has credentials.
 
-    The file is removed only from the collection's own folder, because other folders may belong to other software.
+    The file is removed only from the collection's own folder, because files in other folders may belong to other
+    software.
     """
     if _auths(registries) or config_dir.rstrip("\\").casefold() != DOCKER_CONFIG.casefold():
         return []
@@ -242,7 +243,7 @@ def _auths(registries: t.Sequence[RegistryConfig]) -> dict[str, dict[str, str]]:
 
 
 def docker_settings(registries: t.Sequence[RegistryConfig]) -> dict[str, list[str]]:
-    """Return the keys of daemon.json for registries, if not empty: `registry-mirrors` and `insecure-registries`."""
+    """Return daemon.json's keys for registries, `registry-mirrors` and `insecure-registries`, unless they are empty."""
     mirrors = [mirror.url for registry in registries for mirror in registry.mirrors if registry.host == "docker.io"]
     insecure = [
         registry.host
@@ -270,7 +271,7 @@ def _registry(host: str, given: RegistrySettings) -> RegistryConfig:
     return RegistryConfig(
         host=host,
         server=_server(where, "server", url, given),
-        # By default, mirrors do not receive pushes. They may resolve tags, because the user lists them as trusted.
+        # By default, mirrors do not receive pushes. They may resolve tags, because a user who lists a mirror trusts it.
         mirrors=tuple(
             dataclasses.replace(mirror, capabilities=mirror.capabilities or ("pull", "resolve")) for mirror in mirrors
         ),

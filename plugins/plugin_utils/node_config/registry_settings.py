@@ -18,7 +18,7 @@ _HOST = re.compile(r"_default|[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::[0-9]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ServerSettings:
-    """The settings of a server: a registry, or a mirror of one."""
+    """The settings of a server, which is that of a registry or of one of its mirrors."""
 
     ca: tuple[str, ...] = ()
     username: str | None = dataclasses.field(default=None, metadata=SECRET)

@@ -145,7 +145,7 @@ def cni_conf(network: PodNetwork) -> dict[str, t.Any]:
 
 
 def identity(network: PodNetwork) -> dict[str, str]:
-    """Return the identity of a node's network. If the identity changes, the former network must be removed.
+    """Return the identity of a node's network. If the identity changes, the previous network must be removed.
 
     Args:
         network: the pod network.
@@ -164,13 +164,13 @@ def noted(network: PodNetwork) -> ResourceMapping:
     Returns:
         A resource of type File.
     """
-    # Record that flannel and kube-proxy are services, so that a later run with another runtime can remove them.
+    # Record that flannel and kube-proxy are services, so that a later run with a different runtime can remove them.
     note: dict[str, t.Any] = {**identity(network), **({"services": True} if network.has_services else {})}
     return {"type": "File", "name": node_paths.NETWORK_RECORD, "content": as_line(note)}
 
 
 def described(network: PodNetwork) -> dict[str, t.Any]:
-    """Return what other tasks need to know about a network: name, configuration, identity and record.
+    """Return what tasks need to know about a network: name, configuration, identity and record.
 
     Args:
         network: the pod network.
@@ -194,7 +194,7 @@ def as_line(value: t.Mapping[str, t.Any]) -> str:
 
 
 def _folders(settings: CniSettings) -> list[ResourceMapping]:
-    """Return the folders of the programs and of the network's state, restricted before any file is written there."""
+    """Return the folders of programs and of network state; access is restricted before files are written there."""
     network = settings.network
     programs = [settings.bin_dir, settings.conf_dir, *([settings.flannel_dir] if network.is_flannel else [])]
     state = ["C:\\run\\flannel", node_paths.CNI_STATE, *(["C:\\etc\\kube-flannel"] if network.is_docker else [])]

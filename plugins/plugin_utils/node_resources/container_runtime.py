@@ -36,10 +36,11 @@ def of_host(variables: Variables) -> list[ResourceMapping]:
     return [
         # NodeRuntime comes first, because it refuses to switch the runtime of a joined node.
         {"type": "NodeRuntime", "name": chosen},
-        # Disable the other runtime, which may be part of the machine's image, or left after a reset. Docker's engine is
-        # not disabled, because it may serve another purpose, such as building container images.
+        # Disable the other runtime, which may be part of the machine's image, or left over from before a reset.
+        # Docker's engine is not disabled, because it may have a different purpose, such as building container images.
         {"type": "Service", "name": other, "if_exists": True, "state": "stopped", "start_mode": "disabled"},
-        # Restrict the folders of programs that run as SYSTEM, and of their settings, before any file is written there.
+        # Restrict access to the folders of programs that run as SYSTEM, and to the folders of their settings, before
+        # any file is written there.
         *closed([*programs, *cni], users="read", disturbs=True),
         *log_folders(*logs, only_below="C:\\var\\log"),
         *own,

@@ -154,7 +154,7 @@ def exclusions(paths: t.Sequence[str], processes: t.Sequence[str], *, enabled: b
         enabled: whether exclusions are enabled.
 
     Returns:
-        A resource of type DefenderExclusion, or an empty list.
+        A list with one resource of type DefenderExclusion, or an empty list.
     """
     if not enabled:
         return []

@@ -20,23 +20,23 @@ from .services import recovery
 from .variables import Variables
 
 STOPS = ("flanneld", "kube-proxy", "kubelet", "cri-dockerd", "docker")
-"""Services to stop before dockerd.exe is replaced, dependent services first."""
+"""Services to stop before dockerd.exe is replaced. Services come before the services that they depend on."""
 _EVENT_SOURCE = "HKLM:\\SYSTEM\\CurrentControlSet\\Services\\EventLog\\Application\\docker"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Engine:
-    """A build of Docker's engine, and where it is downloaded."""
+    """A build of Docker's engine, and where it is downloaded from."""
 
     kind: str
-    """`moby` is Docker's own build, `docker` is the build of Mirantis."""
+    """`moby` for Docker's own build, `docker` for the build of Mirantis."""
     version: str
     url: str
     sha256: str
 
     @classmethod
     def of(cls, variables: Variables, prefix: str) -> Engine:
-        """Read the variables of the build that `container_runtime` names.
+        """Read the variables of the build that `container_runtime` selects.
 
         Args:
             variables: the host's variables.
@@ -126,7 +126,7 @@ def daemon_configuration(settings: DockerSettings) -> dict[str, t.Any]:
         settings: the role's variables.
 
     Returns:
-        The content. The keys of `container_runtime_docker_daemon` override ours.
+        The content. The keys of `container_runtime_docker_daemon` override the collection's keys.
 
     Raises:
         ResourceError: Docker does not support a registry setting.
@@ -146,8 +146,8 @@ def daemon_configuration(settings: DockerSettings) -> dict[str, t.Any]:
 def cri_dockerd_arguments(settings: DockerSettings) -> list[str]:
     """Return cri-dockerd's command line.
 
-    The CNI folders are arguments, because cri-dockerd has other defaults (Mirantis/cri-dockerd
-    cmd/cri/options/options.go).
+    The CNI folders are passed as arguments, because cri-dockerd's defaults differ from the collection's
+    (Mirantis/cri-dockerd cmd/cri/options/options.go).
 
     Args:
         settings: the role's variables.

@@ -50,7 +50,7 @@ class Proxy(ServiceProxyVariables):
         return cls(http_proxy="", https_proxy=url)._with_exceptions(variables, prefix)
 
     def _with_exceptions(self, variables: Variables, prefix: str) -> Proxy:
-        """Return the proxy with its exceptions, which are read only if there is a proxy, because that is expensive."""
+        """Return the proxy with its exceptions. Reading them takes long, so they are read only if a proxy is set."""
         if not self.is_set:
             return self
         exceptions = variables.value(f"{prefix}_no_proxy")
@@ -116,7 +116,7 @@ def unpacked(artifact: ResourceMapping, name: str, *, members: t.Sequence[str], 
         artifact: the Artifact resource.
         name: name of the resource, which is the folder unless `properties` has a `destination`.
         members: members of the archive to unpack.
-        properties: other properties of the resource.
+        properties: further properties of the resource.
 
     Returns:
         The resource.

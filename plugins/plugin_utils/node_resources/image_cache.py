@@ -102,10 +102,10 @@ def artifacts(settings: ArtifactCacheSettings, installed: t.Sequence[str]) -> li
 
     Args:
         settings: the role's variables.
-        installed: files in the cache that other roles install. These files are never pruned.
+        installed: files in the cache that roles other than image_cache install. These files are never pruned.
 
     Returns:
-        Artifact resources, and an ArtifactCache resource if all other versions must be removed.
+        Artifact resources, and an ArtifactCache resource if versions that are no longer needed must be removed.
 
     Raises:
         ArtifactError: a version is not acceptable.

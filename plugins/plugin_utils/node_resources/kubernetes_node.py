@@ -58,7 +58,7 @@ class KubernetesSettings(KubeletVariables):
 
     @property
     def log_runner(self) -> str:
-        """The program that writes the output of another program to log files."""
+        """Path of the program that runs a service's program and writes its output to log files."""
         return f"{self.install_dir}\\kube-log-runner.exe"
 
     @property
@@ -95,8 +95,8 @@ def resources(settings: KubernetesSettings) -> list[ResourceMapping]:
             members=[f"kubernetes/node/bin/{program}" for program in programs],
             strip_components=3,
             check=programs,
-            # With Docker, kube-proxy is also a service whose program comes from this archive. Dependent services come
-            # first.
+            # With Docker, kube-proxy is also a service whose program comes from this archive. Services come before the
+            # services that they depend on.
             stops=["flanneld", "kube-proxy", "kubelet"] if settings.is_docker else ["kubelet"],
         ),
         {"type": "Environment", "name": "PATH", "path_entries": [settings.install_dir]},
@@ -119,7 +119,7 @@ def kubelet_configuration(settings: KubernetesSettings) -> dict[str, t.Any]:
         settings: the role's variables.
 
     Returns:
-        A KubeletConfiguration. The user's settings override ours.
+        A KubeletConfiguration. The user's settings override the collection's.
     """
     return {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
@@ -179,11 +179,11 @@ def to_yaml(configuration: t.Mapping[str, t.Any]) -> str:
 def _folders(settings: KubernetesSettings) -> list[ResourceMapping]:
     r"""Return the folders of the programs that run as SYSTEM, of their settings, and of the node's key.
 
-    These folders are restricted before any file is written there. The exception is C:\var\lib\kubelet\pods, which
-    contains the volumes of pods: containers that run as ContainerUser write to volumes with the rights that Users have
-    there (kubernetes/kubernetes#75049). That folder keeps the access list that Windows gives to folders in C:\. A live
-    node is drained (`disturbs`) before untrusted content, such as a kubelet.exe that a user owns, is moved out of the
-    restricted folders.
+    Access to these folders is restricted before any file is written there. The exception is C:\var\lib\kubelet\pods,
+    which contains the volumes of pods: containers that run as ContainerUser write to volumes with the rights of the
+    group Users (kubernetes/kubernetes#75049). That folder keeps the access list that Windows gives to folders in C:\. A
+    live node is drained (`disturbs`) before untrusted content, such as a kubelet.exe that a user owns, is moved out of
+    the restricted folders.
     """
     logs = [ntpath.dirname(settings.kubelet_log_file)] if settings.kubelet_log_file else []
     return [

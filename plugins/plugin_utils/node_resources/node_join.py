@@ -35,7 +35,7 @@ _KUBE_PROXY_LOG = "C:\\var\\log\\kube-proxy\\kube-proxy.log"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class JoinedNode:
-    """A registered node."""
+    """A node that is registered in the cluster."""
 
     name: str
     pod_cidr: str
@@ -59,7 +59,7 @@ class JoinedNode:
     flannel_dir: str
     nssm_dir: str
     network_changes: bool
-    """Whether the node still has a former network, which must be removed first."""
+    """Whether the node still has its previous network, which must be removed first."""
     had_services: bool
     """Whether flannel and kube-proxy were services at the last run."""
 
@@ -109,7 +109,7 @@ def resources(node: JoinedNode) -> list[ResourceMapping]:
         The resources, in the order in which they are applied.
 
     Raises:
-        ValueError: the pod CIDR is not a network, or too small.
+        ValueError: the pod CIDR is not a network, or too small for a Windows node.
     """
     network, has_pods = node.network, bool(node.pod_cidr)
     return [
@@ -153,7 +153,7 @@ def kube_proxy_configuration(node: JoinedNode) -> dict[str, t.Any]:
         node: the node.
 
     Returns:
-        A KubeProxyConfiguration. The user's settings override ours key by key.
+        A KubeProxyConfiguration. The user's settings override the collection's key by key.
     """
     network = node.network
     kubeconfig = _KUBE_PROXY_KUBECONFIG if network.has_services else f"{node.kube_proxy_dir}\\access\\kubeconfig.conf"
@@ -235,15 +235,15 @@ def _merged(under: t.Mapping[str, t.Any], over: t.Mapping[str, t.Any]) -> dict[s
 def leftovers() -> list[ResourceMapping]:
     """Return the resources that remove files with the bootstrap token.
 
-    kubeadm's batch always removes these files, unless the machine goes down during the batch. The kubelet may then join
-    without another batch, and the files would stay.
+    The batch that runs kubeadm always removes these files, unless the machine goes down during the batch. The kubelet
+    may then join without a second batch, and the files would stay.
     """
     paths = (node_paths.JOIN_CONFIGURATION, node_paths.BOOTSTRAP_KUBELET_CONF)
     return [{"type": "File", "name": path, "state": "absent"} for path in paths]
 
 
 def _former_services() -> list[ResourceMapping]:
-    """Return the removal of services from when the node used Docker. With containerd, DaemonSets replace them."""
+    """Return the resources that remove the services of a Docker node. With containerd, DaemonSets replace them."""
     return [
         *({"type": "Service", "name": name, "state": "absent"} for name in ("kube-proxy", "flanneld")),
         *({"type": "File", "name": path, "state": "absent"} for path in (_FLANNEL_KUBECONFIG, _KUBE_PROXY_KUBECONFIG)),
@@ -316,7 +316,8 @@ def _service_files(node: JoinedNode) -> list[ResourceMapping]:
 def _flannel_service(node: JoinedNode) -> ResourceMapping:
     """Return flanneld's service.
 
-    A new configuration or token restarts flanneld, detached, because the restart may interrupt the connection.
+    After a change of the configuration or token, a detached process restarts flanneld, because the restart may
+    interrupt the connection.
     """
     read = (
         json.dumps(net_conf(node.network), sort_keys=True),

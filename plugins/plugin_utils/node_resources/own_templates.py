@@ -4,8 +4,9 @@
 
 Ansible compiles each template again in each worker, and prepares all variables of the host for each template. For the
 two hundred short templates in the roles' defaults, that took 60 % of the CPU time of plan.yml per node. This module
-compiles the simple templates before Ansible forks. Ansible still evaluates all others: templates of users, templates
-that use other plugins, and templates whose evaluation fails here, so that users see Ansible's own error messages.
+compiles the simple templates before Ansible forks. Ansible still evaluates all other templates: those of users, those
+that use plugins unknown to this module, and those whose evaluation fails here, so that users see Ansible's own error
+messages.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ ROLES = pathlib.Path(__file__).parents[3] / "roles"
 CLUSTER_VARIABLE = "winkube.node.cluster_variable"
 ROLE_DECISION = "winkube.node.role_decision"
 CLUSTER_GROUPS = ("kube_control_plane", "kube-master", "master-ubuntu", "k8s_cluster", "k8s-cluster")
-"""Groups of kubespray (old and new names) and kubernetes-for-windows. The control plane comes first, because its hosts
-have all variables of the cluster."""
+"""Inventory groups of kubespray (old and new names) and of kubernetes-for-windows. The control plane comes first,
+because its hosts have all variables of the cluster."""
 _EXPRESSION = re.compile(r"\s*\{\{-?((?:(?!\{\{|\}\}|\{%).)*?)-?\}\}\s*", re.DOTALL)
 """A template that is one expression."""
 _FILTERS = frozenset({"default", "first", "length", "list", "lower"})
@@ -37,7 +38,7 @@ _TESTS = frozenset({"defined", "none", "in"})
 
 
 class _Undefined(jinja2.ChainableUndefined, jinja2.StrictUndefined):
-    """An undefined value as in Ansible: its attributes are undefined too, and only using them is an error."""
+    """An undefined value as in Ansible: its attributes are also undefined, and it is an error only to use them."""
 
 
 class _Expression(t.NamedTuple):
@@ -89,7 +90,7 @@ class OwnTemplates:
         try:
             return self._evaluated(value)
         except Exception:
-            # Let Ansible evaluate the template again, because Ansible reports an error in its own words.
+            # Let Ansible evaluate the template again, so that users see Ansible's own error message.
             return self._template(value)
 
     def _evaluated(self, value: t.Any) -> t.Any:

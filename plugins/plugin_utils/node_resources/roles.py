@@ -39,7 +39,7 @@ def _image_cache(variables: Variables) -> list[ResourceMapping]:
 
 
 def _installed(variables: Variables) -> list[str]:
-    """Return the files in the cache that other roles install. The play may not contain all of these roles."""
+    """Return the cached files that roles other than image_cache install, even if the play lacks those roles."""
     paths: list[str] = []
     for role in (container_runtime.ROLE, cni.ROLE, kubernetes_node.ROLE):
         if variables.optional(f"{role}_artifact_cache"):

@@ -26,7 +26,8 @@ def log_folders(*folders: str, only_below: str = "") -> list[dict[str, t.Any]]:
 
     Args:
         folders: Windows paths.
-        only_below: restrict only the folders below this one. Other programs may share folders elsewhere.
+        only_below: restrict access only to folders below this one. Folders elsewhere may belong to other programs as
+            well.
 
     Returns:
         Directory resources.

@@ -146,7 +146,7 @@ class Variables:
 
         `hostvars` has the variables of the inventory, facts and registered results, but not those of roles and plays.
         When Ansible first reads a variable of a host, it collects all variables of that host, which takes about a
-        millisecond. Callers therefore read no more hosts than necessary.
+        millisecond. Callers therefore read the variables of no more hosts than necessary.
 
         Args:
             host: name of the host in the inventory.

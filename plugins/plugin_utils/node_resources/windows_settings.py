@@ -30,7 +30,7 @@ class WindowsSettings(SystemVariables):
             prefix: prefix of the role's variables.
 
         Returns:
-            The settings. The proxy's exceptions are read only if there is a proxy, because that is expensive.
+            The settings. Reading the proxy's exceptions takes long, so they are read only if a proxy is set.
         """
         proxy = variables.fields(Proxy, prefix, no_proxy="")
         if proxy.is_set:
@@ -50,8 +50,8 @@ def resources(settings: WindowsSettings) -> list[ResourceMapping]:
     cache = [settings.artifact_cache] if settings.artifact_cache else []
     certificates = enumerate(settings.trusted_certificates, start=1)
     return [
-        # All users may create folders and files in ProgramData, so these folders are restricted before any file is
-        # written there.
+        # All users may create folders and files in ProgramData, so access to these folders is restricted before any
+        # file is written there.
         *closed([node_paths.PROGRAM_DATA], shallow=True),
         *closed(cache, content="writable"),
         *(
@@ -70,7 +70,8 @@ def resources(settings: WindowsSettings) -> list[ResourceMapping]:
         },
         *_page_file(settings),
         *(registry_fixes.resources(windows_versions.SUPPORTED_NAMES) if settings.registry_fixes else []),
-        # The computer name comes last, directly before the features of the next role, so that both share one reboot.
+        # The computer name comes last, directly before the features of the next role, so that both changes take effect
+        # with one reboot.
         *([{"type": "ComputerName", "name": settings.hostname}] if settings.hostname else []),
     ]
 

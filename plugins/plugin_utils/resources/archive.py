@@ -36,12 +36,17 @@ class Archive(Resource):
     """
 
     type: t.ClassVar[str] = "Archive"
-    name: str = dataclasses.field(metadata={"help": "The destination folder; with `destination`, a label of your own."})
+    name: str = dataclasses.field(
+        metadata={"help": "The destination folder or, if `destination` is set, a label of your own."}
+    )
     destination: str | None = dataclasses.field(
         default=None, metadata={"help": "The folder to unpack into; needed only if several archives share a folder."}
     )
     path: str = dataclasses.field(
-        metadata={"help": "The archive on the node (.zip, .tar.gz, .tgz or .tar), or a single .exe as the only member."}
+        metadata={
+            "help": "Path of the archive on the node (.zip, .tar.gz, .tgz or .tar), or of a single program (.exe),"
+            " which is then the only member."
+        }
     )
     sha256: str | None = dataclasses.field(
         default=None, metadata={"help": "The archive's SHA-256, needed if `path` does not change with the version."}
@@ -54,7 +59,7 @@ class Archive(Resource):
         },
     )
     renames: t.Mapping[str, str] = dataclasses.field(
-        default_factory=dict, metadata={"help": "New file names of members, by the member's name in the archive."}
+        default_factory=dict, metadata={"help": "New names for members, by their names in the archive."}
     )
     strip_components: int = dataclasses.field(
         default=0, metadata={"help": "Number of leading folders to drop from the names in the archive."}
@@ -69,15 +74,15 @@ class Archive(Resource):
     stops: tuple[str, ...] = dataclasses.field(
         default=(),
         metadata={
-            "help": "Services that run these files. They are stopped while the files are replaced; those that ran are"
-            " started again. List a service before the services that it depends on."
+            "help": "Services that run these files. They are stopped while the files are replaced; those that were"
+            " running are started again afterwards. List a service before the services that it depends on."
         },
     )
     allowed_signers: tuple[str, ...] = dataclasses.field(
         default=(),
         metadata={
-            "help": "Accepted signers of the programs among `members`, by subject or thumbprint. No program is put in"
-            " place until each one has a valid signature of one of these signers."
+            "help": "Signers, by subject or thumbprint, that are accepted for the programs among `members`. The"
+            " programs are put in place only if each one has a valid signature of one of these signers."
         },
     )
     timeout: int = dataclasses.field(default=1800, metadata={"help": "Time limit for unpacking, in seconds."})
@@ -123,7 +128,7 @@ class Archive(Resource):
 
     @property
     def record(self) -> str:
-        """Folder with the record of what was unpacked."""
+        """The folder that contains the record of what was unpacked."""
         label = "" if self.destination is None else "-" + re.sub(r"[^A-Za-z0-9._-]+", "_", self.name)
         return f"{self.folder}\\.winkube-archive{label}"
 
@@ -144,7 +149,7 @@ class Archive(Resource):
         return f"{self.folder}\\{file.replace('/', chr(92))}"
 
     def _records(self) -> dict[str, str]:
-        """Return the file of the record that stores the hash of each file, by the path of the hashed file."""
+        """Return, by the path of each hashed file, the file of the record that stores its hash."""
         recorded = {self.path: f"{self.record}\\archive.sha256"}
         for index, file in enumerate(self.check):
             recorded[self._path_of(file)] = f"{self.record}\\file-{index}.sha256"
@@ -173,7 +178,7 @@ class Archive(Resource):
 
     @property
     def _replaces(self) -> list[str]:
-        """Return the paths of the files or folders that are replaced; an existing one is renamed first."""
+        """Return the paths of the files and folders to replace. Those that exist are renamed first."""
         return [self.folder] if self.exclusive else [self._path_of(self._target(member)) for member in self.members]
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
@@ -236,7 +241,7 @@ class Archive(Resource):
         if staged:
             yield remove_path(self._staging, "discard")
         yield make_directory(target, "make")
-        # Members that are listed were checked when the resource was loaded.
+        # Listed members were already checked when the resource was loaded.
         yield from () if self.members else archive_members.calls(self.path)
         if direct:
             yield from self._stop(had_record)
@@ -298,7 +303,8 @@ class Archive(Resource):
     def _write_record(self) -> t.Iterator[Call]:
         """Yield the calls that write the record. The node computes the hashes."""
         for index, (path, record) in enumerate(self._records().items()):
-            # Put the file's name into the id: if the archive lacks a file of `check`, the error shows which one.
+            # If the archive lacks a file that `check` lists, the error shows this id, so the id contains the file's
+            # name.
             hash_id = f"hash-{index}-{re.sub(r'[^A-Za-z0-9.-]+', '_', _parts(path)[-1])}"
             yield query(
                 hash_id,

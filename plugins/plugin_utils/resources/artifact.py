@@ -28,9 +28,10 @@ class Artifact(Resource):
     r"""Downloads a file with curl.exe. The file is verified before use, and deleted if its checksum is wrong.
 
     The next run resumes an interrupted download. With `checksum_url`, the checksum file is stored next to the file
-    (`PATH.checksum`), so that later runs verify it without the network; `path` should contain the version. With `kind`,
-    a manifest (`PATH.manifest.json`) describes the file. If there is no checksum, the hash in the manifest is used. A
-    file that cannot be verified yet is stored as `PATH.unverified` until it is verified or replaced.
+    (`PATH.checksum`), so that later runs can verify the downloaded file without the network; `path` should then contain
+    the version. With `kind`, a manifest (`PATH.manifest.json`) describes the file. If there is no checksum, the hash in
+    the manifest is used. A file that cannot be verified yet is stored as `PATH.unverified` until it is verified or
+    replaced.
     """
 
     type: t.ClassVar[str] = "Artifact"
@@ -62,7 +63,8 @@ class Artifact(Resource):
     custom: bool = dataclasses.field(
         default=False,
         metadata={
-            "help": "Whether the file is your own. It is downloaded again when its ETag or size at the source changes."
+            "help": "Whether the file is one of your own, which may change at the same URL. It is downloaded "
+            "again when its ETag or size at the source changes."
         },
     )
     sha256: str | None = dataclasses.field(default=None, metadata={"help": "The file's SHA-256, in hexadecimal."})
@@ -74,15 +76,21 @@ class Artifact(Resource):
         default=None, metadata={"help": "The file's name in the checksum file; default: the name in the last URL."}
     )
     checksum_algorithm: t.Literal["SHA256", "SHA512"] = dataclasses.field(
-        default="SHA256", metadata={"help": "The algorithm of the checksum file."}
+        default="SHA256", metadata={"help": "The hash algorithm of the checksum file."}
     )
     allowed_signers: tuple[str, ...] = dataclasses.field(
         default=(),
-        metadata={"help": "Accepted signers of the file's programs. The `Archive` that unpacks the file checks them."},
+        metadata={
+            "help": "Signers that are accepted for the programs in the file. The `Archive` that unpacks the file checks"
+            " the signatures."
+        },
     )
     allow_unverified: bool = dataclasses.field(
         default=False,
-        metadata={"help": "Accept the file without a checksum. Without `kind`, an existing file is not checked again."},
+        metadata={
+            "help": "Whether the file is accepted without a checksum. If `kind` is not set, an existing file is not"
+            " checked again."
+        },
     )
     proxy: str | None = dataclasses.field(default=None, metadata={"help": "The proxy's URL.", "secret": True})
     no_proxy: tuple[str, ...] = dataclasses.field(
@@ -93,7 +101,7 @@ class Artifact(Resource):
     )
     ignore_revocation: bool = dataclasses.field(
         default=False,
-        metadata={"help": "Whether to continue if the certificate's revocation status cannot be checked."},
+        metadata={"help": "Whether to continue if it cannot be checked whether the server's certificate was revoked."},
     )
     limit_rate: str | None = dataclasses.field(
         default=None, metadata={"help": "Maximum bytes per second, such as `500K` or `2M`."}
@@ -104,7 +112,7 @@ class Artifact(Resource):
     )
 
     def builds_on(self, earlier: Resource) -> bool:
-        """Wait for the file's folder, for trusted certificates, and for the clock, on which their validity depends."""
+        """Wait for the file's folder, for trusted certificates, and for the clock, which decides on their validity."""
         if isinstance(earlier, Directory):
             return self.path.replace("/", "\\").casefold().startswith(f"{earlier.path.casefold()}\\")
         return earlier.type in ("ArtifactCache", "CertificateImport", "W32Time")
@@ -138,7 +146,7 @@ class Artifact(Resource):
         return self.no_log or self._asks
 
     def joined(self, other: t.Self) -> t.Self | None:
-        """Merge the artifacts of two roles that need the same file, unless their checksums contradict each other."""
+        """Merge the artifacts of two roles that need the same file; None if they differ in path, origin or checksum."""
         if self.path.casefold() != other.path.casefold() or self.custom != other.custom:
             return None
         pins = {pin for pin in (self.sha256, other.sha256) if pin}
@@ -157,7 +165,7 @@ class Artifact(Resource):
 
     @property
     def _summed(self) -> bool:
-        """Whether the publisher's checksum file verifies the file."""
+        """Whether the file is verified with the publisher's checksum file."""
         return not (self.sha256 or self.sha512) and any(source.checksum_url for source in self._sources)
 
     @property
@@ -166,7 +174,7 @@ class Artifact(Resource):
 
     @property
     def _asks(self) -> bool:
-        """Whether each run asks the source if the file there has changed."""
+        """Whether each run asks the source whether the file there has changed."""
         return self.custom and not self._verified
 
     @property
@@ -306,7 +314,7 @@ class Artifact(Resource):
     def _plan_unverified(
         self, seen: Results, file: t.Mapping[str, t.Any], offer: curl.RemoteFile, fetch: tuple[Call, ...]
     ) -> Change | None:
-        """Return the change of a file that has no checksum except the hash in its manifest."""
+        """Return the change for a file whose only checksum is the hash in its manifest."""
         if not self.kind:
             return None
         noted = self._noted(seen)
@@ -367,7 +375,7 @@ class Artifact(Resource):
         )
 
     def _write_checksum(self) -> t.Iterator[Call]:
-        # Store a known checksum, such as one from a bundle's index, because later runs may have only the stored file.
+        # Store a known checksum, such as one from a bundle's index, because later runs may have no other checksum.
         known = self.sha512 or (self.sha256 if self.upstream_checksum and self.checksum_algorithm == "SHA256" else None)
         if known:
             checksum: dict[str, Json] = {"path": self.kept_checksum, "content": f"{known}\n"}

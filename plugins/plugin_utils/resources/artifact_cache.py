@@ -29,7 +29,8 @@ class ArtifactCache(Resource):
     name: str = dataclasses.field(metadata={"help": "The cache folder."})
     keep: tuple[str, ...] = dataclasses.field(
         metadata={
-            "help": "Files in the cache. The versions that contain them are kept; all other versions are removed."
+            "help": "Paths of files in the cache. Versions that contain one of these files are kept; all other "
+            "versions are removed."
         }
     )
 
@@ -43,7 +44,7 @@ class ArtifactCache(Resource):
         return self.name.rstrip("\\/")
 
     def joined(self, other: t.Self) -> t.Self:
-        """Merge two lists: a file that one of them needs is kept."""
+        """Merge two lists: a file is kept if it is in either list."""
         return dataclasses.replace(self, keep=tuple(dict.fromkeys((*self.keep, *other.keep))))
 
     def observe(self) -> tuple[Call, ...]:

@@ -63,7 +63,10 @@ class BuiltContainerImage(InStore):
     )
     buildctl: str = dataclasses.field(
         default="C:\\Program Files\\buildkit\\buildctl.exe",
-        metadata={"help": "Path of BuildKit's client, which builds for containerd. For Docker, `docker` builds."},
+        metadata={
+            "help": "Path of BuildKit's client, which builds images for containerd. Images for Docker are"
+            " built with `docker`."
+        },
     )
 
     def __post_init__(self) -> None:
@@ -135,7 +138,7 @@ class BuiltContainerImage(InStore):
     def _built(self, note: str) -> t.Iterator[Call]:
         """Yield the calls that build the image."""
         if note:
-            # Remove the record before the build, or the next run would not repeat a push that fails.
+            # Remove the record before the build. Otherwise, the next run would not repeat a failed push.
             yield remove_value("forget", PUSHED, self._note)
         folder = f"{FOLDER}\\{hashlib.sha256(self.name.encode()).hexdigest()[:24]}"
         file = {"path": f"{folder}\\Dockerfile", "content": self.dockerfile}
@@ -187,7 +190,7 @@ class BuiltContainerImage(InStore):
 
 
 def _noted(seen: Results) -> str:
-    """Return the digest of the pushed image's sources; empty if the image was not pushed or not observed."""
+    """Return the recorded source digest of the pushed image; empty if no push is recorded, or no record was read."""
     result = seen.get("pushed")
     value = result.first if result is not None and result.ok else None
     return str(value.get("value") or "") if isinstance(value, t.Mapping) else ""

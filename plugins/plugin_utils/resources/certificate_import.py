@@ -29,7 +29,7 @@ _STORES = "HKLM:\\SOFTWARE\\Microsoft\\SystemCertificates"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CertificateImport(Resource):
-    r"""Imports certificates into a store of the machine, which curl.exe, WinHTTP and Go programs use.
+    r"""Imports certificates into one of the machine's stores, which curl.exe, WinHTTP and Go programs use.
 
     Other certificates in the store are not touched.
     """

@@ -30,7 +30,7 @@ from ..wire.messages import Call, CallResult, Results
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class InStore(Resource):
-    """Properties that all resources of a runtime's image store share."""
+    """Properties that all resources in a runtime's image store have in common."""
 
     runtime: t.Literal["containerd", "docker"] = dataclasses.field(
         default="containerd",
@@ -39,7 +39,8 @@ class InStore(Resource):
     hosts_dir: str | None = dataclasses.field(
         default=None,
         metadata={
-            "help": "Folder with a `hosts.toml` for each registry, which ctr reads for its own requests to registries."
+            "help": "Folder with a `hosts.toml` for each registry. ctr reads these files for its own requests "
+            "to registries."
         },
     )
     environment: t.Mapping[str, str] = dataclasses.field(
@@ -126,8 +127,8 @@ class ContainerImage(InStore):
     digest: str | None = dataclasses.field(
         default=None,
         metadata={
-            "help": "The digest that the tag must refer to (`sha256:…`). If it refers to another, the image is pulled"
-            " again."
+            "help": "The digest (`sha256:…`) that the tag must refer to. If the tag refers to a different digest, the"
+            " image is pulled again."
         },
     )
     aliases: tuple[str, ...] = dataclasses.field(default=(), metadata={"help": "Additional references to the image."})
@@ -143,11 +144,15 @@ class ContainerImage(InStore):
     )
     archives: tuple[ImageArchive, ...] = dataclasses.field(
         default=(),
-        metadata={"help": "Archives to download and import. The first one for the node's version of Windows is used."},
+        metadata={
+            "help": "Archives to download and import. The first one that fits the node's version of Windows is used."
+        },
     )
     size: int | None = dataclasses.field(
         default=None,
-        metadata={"help": "Number of bytes to download, if known. Otherwise the registry is asked before the pull."},
+        metadata={
+            "help": "Number of bytes to download, if known. If omitted, the registry is asked for it before the pull."
+        },
     )
     likely_size: int | None = dataclasses.field(
         default=None,
@@ -176,14 +181,14 @@ class ContainerImage(InStore):
             raise ResourceError("pinned", True, "expected false", "Only containerd supports pinned images.")
 
     def joined(self, other: t.Self) -> t.Self | None:
-        """Merge aliases and pins, which may differ between two lists that name the same image."""
+        """Merge the aliases and pins of two lists that contain the same image."""
         aliases = tuple(dict.fromkeys((*self.aliases, *other.aliases)))
         pinned = self.pinned or other.pinned
         mine, others = (dataclasses.replace(one, pinned=pinned, aliases=aliases) for one in (self, other))
         return mine if mine == others else None
 
     def observe(self) -> tuple[Call, ...]:
-        """Return the calls that list the store. They are the same for all images, so the engine sends them once."""
+        """Return the calls that list the store. They are the same for all images, so they are sent only once."""
         return self.store.list_calls()
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
@@ -266,8 +271,8 @@ class ContainerImage(InStore):
             return None
         gone = list(present)
         for identity in dict.fromkeys(images[reference].identity for reference in present):
-            # With the last tag, also remove the names that contain digests, and CRI's names, which are ids. Otherwise
-            # the store would keep the content.
+            # When the last tag is removed, also remove the names that contain digests, and CRI's names, which are ids.
+            # Otherwise the store would keep the content.
             others = [name for name in names_of(identity, images) if name not in present]
             if not any(_is_tag(name) for name in others):
                 gone += [name for name in others if self.runtime == "containerd"]

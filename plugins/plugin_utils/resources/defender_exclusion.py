@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Exclusions from scans of Microsoft Defender."""
+"""Exclusions from Microsoft Defender's scans."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from ..wire.messages import Call, Results
 
 _PROPERTIES = {"paths": "ExclusionPath", "processes": "ExclusionProcess", "extensions": "ExclusionExtension"}
 _OFF = "0x800106ba"
-"""The error code that means that Defender's service does not run, because of a policy or another product. Then no
-exclusion is needed."""
+"""The error code that Defender returns if its service is turned off by a policy or by another antivirus
+product. No exclusion is needed then."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DefenderExclusion(Resource):
-    """Exclusions of Microsoft Defender. On a node without Defender, this resource does nothing."""
+    """Exclusions from Microsoft Defender's scans. On a node without Defender, this resource does nothing."""
 
     type: t.ClassVar[str] = "DefenderExclusion"
     name: str = dataclasses.field(metadata={"help": "A label of your own."})
     paths: tuple[str, ...] = dataclasses.field(default=(), metadata={"help": "Files and folders that are not scanned."})
     processes: tuple[str, ...] = dataclasses.field(
-        default=(), metadata={"help": "Programs. The files that they open are not scanned."}
+        default=(), metadata={"help": "Programs. Files that these programs open are not scanned."}
     )
     extensions: tuple[str, ...] = dataclasses.field(
         default=(), metadata={"help": "File name extensions. Files with these extensions are not scanned."}

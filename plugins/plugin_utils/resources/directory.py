@@ -36,27 +36,32 @@ class Directory(Resource):
     guard_parents: bool = dataclasses.field(
         default=False,
         metadata={
-            "help": "Whether to protect the parent folders, so that only administrators can rename or replace them. A "
-            "parent that other users own or may delete gets Administrators as owner and the access list that Windows "
-            "gives to folders in C:\\. Missing parents are created with the same owner and list. Only with `acl`."
+            "help": "Whether to protect the parent folders, so that only administrators can rename or replace "
+            "them. A parent folder that other users own or can delete gets Administrators as owner and the "
+            "access list that Windows gives to folders in C:\\. Missing parent folders are created with the "
+            "same owner and access list. Requires `acl`."
         },
     )
     move_aside: untrusted_files.Which = dataclasses.field(
         default="nothing",
         metadata={
             "help": "Which content is not trusted: `foreign` means files and folders that users other than "
-            "administrators own, `writable` also those that such users can write. Untrusted content is moved into a "
-            "subfolder `.untrusted-TIME`, with a warning. Only with `acl`."
+            "administrators own; `writable` also includes those that such users can write to. Untrusted content "
+            "is moved into a subfolder `.untrusted-TIME`, with a warning. Requires `acl`."
         },
     )
     shallow: bool = dataclasses.field(
-        default=False, metadata={"help": "Whether `move_aside` checks only the folder's direct content."}
+        default=False,
+        metadata={
+            "help": "Whether `move_aside` checks only the folder's direct content, and not the content of its"
+            " subfolders."
+        },
     )
     open_folders: tuple[str, ...] = dataclasses.field(
         default=(),
         metadata={
-            "help": "Names of subfolders that stay open to all users. They are created before the folder is "
-            "restricted, with the access list that Windows gives to folders in C:\\. Only with `acl`."
+            "help": "Names of subfolders that stay open to all users. They are created before access to the "
+            "folder is restricted, with the access list that Windows gives to folders in C:\\. Requires `acl`."
         },
     )
     state: t.Literal["present", "absent"] = dataclasses.field(
@@ -73,7 +78,7 @@ class Directory(Resource):
                 raise ResourceError(option, getattr(self, option), expected)
 
     def joined(self, other: t.Self) -> t.Self | None:
-        """Merge the folders of several roles, whose access lists must not contradict each other."""
+        """Merge what several roles set for the same folder. Their access lists must not contradict each other."""
         for one, more in ((self, other), (other, self)):
             if one == type(self)(name=one.name) and more.state == "present":
                 return more
@@ -83,7 +88,7 @@ class Directory(Resource):
         return dataclasses.replace(strictest, shallow=deepest) if len(alike) == 1 else None
 
     def builds_on(self, earlier: Resource) -> bool:
-        """Wait only for other folders, because they may contain this one."""
+        """Wait only for folders, because an earlier folder may contain this one."""
         return isinstance(earlier, Directory)
 
     @property
@@ -134,7 +139,7 @@ class Directory(Resource):
     def _close(
         self, acl: str, observed: t.Mapping[str, t.Any], above: t.Sequence[Call], seen: Results
     ) -> Change | None:
-        """Plan the changes of an existing folder: owner and access list first, then untrusted content."""
+        """Plan the changes to an existing folder: owner and access list first, then untrusted content."""
         before: dict[str, t.Any] = {}
         after: dict[str, t.Any] = {}
         calls = [*above]
@@ -159,13 +164,13 @@ class Directory(Resource):
     def _make(self, acl: str) -> tuple[Call, ...]:
         if self._owned:
             # The module creates its own folder when it starts a batch, so that folder may already exist. The next run
-            # moves aside what other users have put there in the meantime.
+            # moves aside what users other than administrators have put there in the meantime.
             own = self.path.casefold() == node_paths.PROGRAM_DATA.casefold()
             return (make_closed(self.name, acl, existing="set" if own else "empty"),)
         return make_directory(self.name), set_acl(self.name, acl)
 
     def _parents(self, seen: Results) -> t.Iterator[Call]:
-        """Yield the calls that restrict the parent folders which other users could replace, the outermost first."""
+        """Yield the calls that restrict access to parent folders that other users could replace, outermost first."""
         if not self.guard_parents:
             return
         for number, path in enumerate(ancestors(self.name)):
@@ -209,14 +214,16 @@ def closed(
 ) -> list[dict[str, t.Any]]:
     r"""Return the resources of folders in which only SYSTEM and administrators can write.
 
-    Root folders of drives, Windows' own folders, and folders in C:\Windows and C:\Program Files are not restricted.
+    Access stays unchanged for root folders of drives, Windows' own folders, and folders in C:\Windows and C:\Program
+    Files.
 
     Args:
         folders: Windows paths.
-        users: rights of all other users.
+        users: rights of all users other than SYSTEM and administrators.
         content: which content is not trusted, see `move_aside`.
-        only_below: restrict only the folders below this one. Other folders may be shared, so they are only created.
-        properties: further properties of the restricted folders.
+        only_below: restrict access only to folders below this one. All other folders may be shared, so they are only
+            created.
+        properties: further properties of the folders to which access is restricted.
     """
     guard = {"acl": ADMINISTRATORS_ONLY if users == "none" else READABLE, "guard_parents": True, "move_aside": content}
     resources: list[dict[str, t.Any]] = []

@@ -32,8 +32,8 @@ class Environment(Resource):
     path_entries: tuple[str, ...] = dataclasses.field(
         default=(),
         metadata={
-            "help": "Folders that the variable lists. Missing ones are appended, and other entries stay."
-            " Upper and lower case and a trailing backslash make no difference."
+            "help": "Folders in the list that the variable contains. Missing folders are appended, and all "
+            "other entries stay. Case and trailing backslashes are ignored."
         },
     )
     state: t.Literal["present", "absent"] = dataclasses.field(
@@ -63,7 +63,7 @@ class Environment(Resource):
                 raise ResourceError("path_entries", entry, 'expected one folder per entry, without ; and "')
 
     def joined(self, other: Environment) -> Environment | None:
-        """Merge entries of lists such as PATH, because separate plans of several roles would overwrite each other."""
+        """Merge the entries that roles add to lists such as PATH; separate plans would overwrite each other."""
         if not (self.path_entries and other.path_entries) or (self.state, self.windows) != (other.state, other.windows):
             return super().joined(other)
         entries = tuple(dict.fromkeys([*self.path_entries, *other.path_entries]))

@@ -88,7 +88,7 @@ class File(Resource):
         return text.encode("utf-8")
 
     def observe(self) -> tuple[Call, ...]:
-        """Return the call that reads the file. The content is read only for --diff; hashes are compared."""
+        """Return the call that reads the file's hash, to detect a difference, and its content only for --diff."""
         show = self.content is not None and not self.no_log and not self.create_only
         parameters: dict[str, Json] = {"paths": [self.name], "hash": True}
         parameters |= {"content": True} if show else {}
@@ -128,7 +128,7 @@ class File(Resource):
         old, new = observed.get("content"), self._shown(data)
         hashes = {"sha256": str(observed.get("sha256") or "").lower()}, {"sha256": hashlib.sha256(data).hexdigest()}
         if "content" not in new or old is None or old == new["content"]:
-            return hashes  # The difference is not visible in the text, such as a byte order mark.
+            return hashes  # The difference, such as a byte-order mark, is not visible in the text.
         return {"content": old}, new
 
     def _write(self, data: bytes) -> Call:

@@ -63,7 +63,7 @@ class FirewallRule(Resource):
         default=(), metadata={"help": "Addresses of remote computers: addresses, subnets, ranges or `LocalSubnet`."}
     )
     program: str = dataclasses.field(
-        default="", metadata={"help": "Path of an executable. The rule then applies only to its traffic."}
+        default="", metadata={"help": "Path of a program. The rule then applies only to the traffic of this program."}
     )
     profile: tuple[t.Literal["Any", "Domain", "Private", "Public"], ...] = dataclasses.field(
         default=("Any",), metadata={"help": "The network profiles to which the rule applies."}
@@ -129,7 +129,7 @@ class FirewallRule(Resource):
             observed |= only(self, seen, "program")
         before = {key: _seen(key, observed.get(_PARAMETERS[key]), desired[key]) for key in desired}
         changed = {key: value for key, value in desired.items() if before[key] != value}
-        if "group" in changed:  # Set-NetFirewallRule cannot change a group: its -Group selects rules.
+        if "group" in changed:  # Set-NetFirewallRule cannot change a rule's group: its parameter -Group selects rules.
             return update(self, before, desired, [delete, self._write("New-NetFirewallRule", desired)])
         if "local_ports" in changed or "remote_ports" in changed or "protocol" in changed:
             # Set-NetFirewallRule accepts ports only together with a protocol.

@@ -27,7 +27,7 @@ _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9])?")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class HostsFile(Resource):
-    """Host names that the machine resolves without DNS: a block of lines in the hosts file. Other lines stay."""
+    """Host names that the machine resolves without DNS: a block of lines in the hosts file. All other lines stay."""
 
     type: t.ClassVar[str] = "HostsFile"
     name: str = dataclasses.field(default="machine", metadata={"help": "A label of your own."})
@@ -55,15 +55,15 @@ class HostsFile(Resource):
         before = _entries(match[0] if match else "")
         if before == self.entries:
             return None
-        # Refuse files that would be damaged when they are written back: longer text would be truncated, and characters
-        # of other encodings would be replaced.
+        # Refuse files that would be damaged when they are written back: text beyond READ bytes would be
+        # truncated, and characters that are not UTF-8 would be replaced.
         if int(observed.get("size") or 0) > READ:
             raise ResourceError(
                 PATH, AsItIs(f"{observed['size']} bytes"), f"expected a hosts file of at most {READ} bytes"
             )
         if "\N{REPLACEMENT CHARACTER}" in text:
             raise ResourceError(PATH, AsItIs("another encoding"), "expected a hosts file in ASCII or UTF-8")
-        # Put the block at the beginning, because Windows uses the first line that has a name.
+        # Put the block at the beginning, because Windows uses the first line that contains the requested name.
         content = (self._block() + _BLOCK.sub("", text)).replace("\n", "\r\n")
         call = action("write", "@write-file", {"path": PATH, "content": content})
         return update(self, {"entries": before}, {"entries": dict(self.entries)}, [call])

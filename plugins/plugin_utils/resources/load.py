@@ -86,7 +86,7 @@ def _check_windows(versions: tuple[str, ...], where: str) -> None:
 
 
 # Fill the caches at import, because Ansible's main process imports this module before it forks workers, which then
-# share them.
+# share the caches.
 for _type in TYPES.values():
     properties(_type)
     property_types(_type)

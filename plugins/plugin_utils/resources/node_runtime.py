@@ -30,8 +30,9 @@ _SETTING = re.compile(r"^\s*containerRuntimeEndpoint:\s*[\"']?([^\s\"'#]+)", re.
 class NodeRuntime(Resource):
     """The container runtime of the node's kubelet. This resource changes nothing; it refuses to switch a joined node.
 
-    Pods, container images and the network belong to a runtime and do not move to another one. A switch would remove
-    them at once, without a drain. A machine that has not joined a cluster, or that was reset, may switch.
+    Pods, container images and the network belong to one runtime and cannot be moved to the other. A switch would remove
+    them at once, without a drain. The runtime of a machine that has not joined a cluster, or that was reset, can be
+    switched.
     """
 
     type: t.ClassVar[str] = "NodeRuntime"
@@ -54,10 +55,10 @@ class NodeRuntime(Resource):
         )
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
-        """Return no change, or refuse another runtime.
+        """Return no change, or refuse a runtime other than the node's.
 
         Raises:
-            ResourceError: the node has joined with another runtime.
+            ResourceError: the node joined with a different runtime.
         """
         if not only(self, seen, "joined").get("exists"):
             return None

@@ -111,7 +111,7 @@ class PageFile(Resource):
 def _set(
     call_id: str, source: str, properties: t.Mapping[str, Json], where: t.Mapping[str, Json] | None = None
 ) -> Call:
-    """Return the call that changes properties of objects from an earlier call."""
+    """Return the call that changes properties of objects that an earlier call returned."""
     return action(
         call_id, "Set-CimInstance", {"Property": dict(properties)}, input=Input(calls=(source,), where=where or {})
     )

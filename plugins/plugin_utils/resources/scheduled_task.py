@@ -187,7 +187,8 @@ class ScheduledTask(Resource):
     def _register(self) -> t.Iterator[Call]:
         """Yield the calls that register the task.
 
-        Triggers and settings are set after the registration, because a call accepts one kind of object as its input.
+        Triggers and settings are set after the registration, because a call accepts only one kind of object as its
+        input.
         """
         program: dict[str, Json] = {"Execute": self.execute}
         program |= {"Argument": self.arguments} if self.arguments else {}
@@ -250,7 +251,7 @@ def _minutes(text: str) -> float | None:
 
 
 def _triggers(task: t.Mapping[str, t.Any]) -> list[str]:
-    """Return the triggers as `Trigger.text` does.
+    """Return the triggers in the notation of `Trigger.text`.
 
     A trigger without a time or days has no entry in the lists of times and days, so entries are assigned in order.
     """

@@ -24,7 +24,7 @@ from ..wire.messages import Call, Input, Json, Results
 _SERVICES = "HKLM:\\SYSTEM\\CurrentControlSet\\Services\\"
 _START = {0: "boot", 1: "system", 2: "auto", 3: "demand", 4: "disabled"}
 _NEEDS_RESTART = frozenset({"command_line", "environment", "account"})
-"""Properties that take effect only when the service starts."""
+"""Properties whose changes take effect only at the next start of the service."""
 _RUNS = frozenset({"Running", "StartPending", "ContinuePending", "PausePending", "Paused"})
 
 
@@ -90,7 +90,8 @@ class Service(Resource):
     state: t.Literal["running", "stopped", "absent"] | None = dataclasses.field(
         default=None,
         metadata={
-            "help": "Whether the service runs, or exists. If omitted, the service is neither started nor stopped."
+            "help": "The state of the service; `absent` deletes the service. If omitted, the service is neither"
+            " started nor stopped."
         },
     )
     if_exists: bool = dataclasses.field(
@@ -99,8 +100,8 @@ class Service(Resource):
     cuts_connection: bool = dataclasses.field(
         default=False,
         metadata={
-            "help": "Whether the start of the service may interrupt the connection, so that it is started detached."
-            " flanneld, for example, turns the network adapter into a virtual switch."
+            "help": "Whether the start of the service may interrupt the connection to the node. If so, a detached"
+            " process starts the service. flanneld, for example, turns the network adapter into a virtual switch."
         },
     )
     remember_start_mode: bool = dataclasses.field(
@@ -278,7 +279,7 @@ class Service(Resource):
         if verb == "create":
             options = ["type=", "own", "error=", "normal", *options]
         if options:
-            # Retry error 1072: a deleted service of this name exists until all handles to it are closed.
+            # Retry error 1072: a deleted service continues to exist until all handles to it are closed.
             retries = 5 if verb == "create" else 0
             arguments = (verb, self.name, *options)
             yield action(verb, "sc.exe", arguments=arguments, retries=retries, delay=2, secret=self.no_log)
@@ -340,7 +341,7 @@ def _shown(word: str) -> str:
 
 
 def running(calls: tuple[str, ...]) -> Input:
-    """Return an input with the names of services that earlier Get-Service calls found running."""
+    """Return an input for a later call: the names of services that earlier Get-Service calls found running."""
     return Input(calls=calls, where={"Status": "Running"}, parameter="Name", property="Name")
 
 

@@ -21,7 +21,8 @@ class TimeZone(Resource):
     type: t.ClassVar[str] = "TimeZone"
     name: str = dataclasses.field(
         metadata={
-            "help": "The time zone's id on Windows (`UTC`, `W. Europe Standard Time`); with `id`, a label of your own."
+            "help": "The time zone's id on Windows (`UTC`, `W. Europe Standard Time`); if `id` is set, a label "
+            "of your own."
         }
     )
     id: str | None = dataclasses.field(default=None, metadata={"help": "The time zone's id, if `name` is a label."})

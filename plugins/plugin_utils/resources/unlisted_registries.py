@@ -17,16 +17,16 @@ from ..wire.calls import action, query
 from ..wire.messages import Call, Input, Json, Results
 
 NOTES = "HKLM:\\SOFTWARE\\winkube\\registries"
-"""Registry key that records, in a value for each folder, the registries that the last run listed."""
+"""Windows registry key that records the registries which the last run listed: one value for each folder."""
 _NAME = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class UnlistedRegistries(Resource):
-    """Removes the folders of registries that an earlier run listed and this one does not.
+    """Removes the folders of registries that were listed in an earlier run but are not listed now.
 
-    Other folders stay. This resource comes before the files of the listed registries, so that each folder is recorded
-    before it is written.
+    All other folders stay. This resource comes before the files of the listed registries, so that each folder is
+    recorded before it is written.
     """
 
     type: t.ClassVar[str] = "UnlistedRegistries"

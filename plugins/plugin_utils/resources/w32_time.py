@@ -18,7 +18,7 @@ KEY = r"HKLM:\SYSTEM\CurrentControlSet\Services\W32Time\Parameters"
 _TYPES = {"manual": "NTP", "domain": "NT5DS", "all": "AllSync"}
 _FLAGS = {"manual": "MANUAL", "domain": "DOMHIER", "all": "MANUAL,DOMHIER"}
 _CLIENT = "0x8"
-"""The flag of a time server that selects client mode."""
+"""The flag that selects client mode for a time server."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -30,7 +30,8 @@ class W32Time(Resource):
     peers: tuple[str, ...] = dataclasses.field(
         default=(),
         metadata={
-            "help": "Time servers. Flags may follow after a comma (`host,0x9`). The default is `0x8` (client mode)."
+            "help": "Time servers. Flags may follow after a comma (`host,0x9`). The default flag is `0x8` "
+            "(client mode)."
         },
     )
     sync_type: t.Literal["manual", "domain", "all"] = dataclasses.field(

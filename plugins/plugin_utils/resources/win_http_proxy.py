@@ -120,7 +120,7 @@ def patterns(entry: str) -> list[str]:
 
 
 def parse_proxy(text: str) -> tuple[str | None, list[str]]:
-    """Return proxy and bypass list from `netsh winhttp show proxy`: two lines with a colon, in every language."""
+    """Return proxy and bypass list from `netsh winhttp show proxy`: in any language, two lines with a colon each."""
     values = [line.split(" : ", 1)[1].strip() for line in text.splitlines() if " : " in line]
     if not values:
         return None, []

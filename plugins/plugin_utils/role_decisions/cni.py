@@ -15,7 +15,7 @@ Pod: t.TypeAlias = t.Mapping[str, str]
 
 
 def first_host(hosts: t.Iterable[str], runtime: t.Callable[[str], str], *, docker: bool) -> str:
-    """Return the first host that runs Docker, or the first host that does not; empty if there is no such host.
+    """Return the first host with Docker or, if `docker` is false, the first one without it; empty if there is none.
 
     Args:
         hosts: hosts in the play's order.
@@ -35,7 +35,7 @@ def runtime_label(runtime: str) -> str:
 
 
 def network_differs(recorded: t.Mapping[str, t.Any], expected: t.Mapping[str, t.Any]) -> bool:
-    """Return whether the node has a pod network other than the expected one, which must be removed first.
+    """Return whether the node has an unexpected pod network, which must be removed first.
 
     Args:
         recorded: the network in the node's record; empty if there is no record.
@@ -47,7 +47,7 @@ def network_differs(recorded: t.Mapping[str, t.Any], expected: t.Mapping[str, t.
 
 
 def revisions(applied: t.Iterable[t.Mapping[str, t.Any]], label: str) -> list[str]:
-    """Return the revisions of the DaemonSets, which are a label of the pods that the DaemonSets create.
+    """Return the revisions of the DaemonSets. Each DaemonSet labels the pods that it creates with its revision.
 
     Args:
         applied: objects as the cluster returned them.
@@ -99,9 +99,9 @@ def _is_docker(host: Variables) -> bool:
 
 
 def _applying_host(host: Variables, *, docker: bool) -> str:
-    """Return the host that changes the cluster for all hosts with Docker (or without it).
+    """Return the host that changes the cluster for all hosts with Docker, or for all hosts without Docker.
 
-    For a host of the other kind, the result is empty: such a host only needs to know that it is not the one.
+    The result is empty for a host that is not in this group, because it only needs to know that it is not the one.
     """
     if _is_docker(host) is not docker:
         return ""
@@ -117,7 +117,7 @@ def _tokens(host: Variables) -> dict[str, str]:
     """Return the tokens of the service accounts, which one host read for all hosts.
 
     That host may have failed since, or may not be part of a later play, so all hosts are searched. Tokens that this run
-    created come first, because tokens that were read before that may be incomplete.
+    created come first, because tokens that were read earlier may be incomplete.
     """
     hosts = host.part("groups", "all")
     for result in ("cni_accounts_made", "cni_accounts"):

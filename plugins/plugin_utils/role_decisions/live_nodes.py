@@ -11,7 +11,7 @@ from ..node_resources.variables import Variables
 
 
 def is_live(*, joined: bool, known: bool | None) -> bool:
-    """Return whether a machine is a node of the cluster that may run pods.
+    """Return whether a machine is a node of the cluster and may therefore run pods.
 
     Args:
         joined: whether the machine reports that it has joined.
@@ -21,7 +21,7 @@ def is_live(*, joined: bool, known: bool | None) -> bool:
 
 
 def version_problem(host: str, node: str, kubelet: str, expected: str) -> str:
-    """Return why the run must not continue with a live node whose kubelet has another minor version; empty if it may.
+    """Return why the run refuses the minor version of a live node's kubelet; empty if it accepts the version.
 
     Args:
         host: name of the host.

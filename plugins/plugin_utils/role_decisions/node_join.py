@@ -20,9 +20,9 @@ from . import node_prepare
 
 _SHORTEST_TTL = 1800
 _SECONDS_PER_GROUP = 300
-"""Seconds in which one group of nodes joins. A group has as many nodes as Ansible has forks."""
+"""Seconds in which one group of nodes joins. A group has as many nodes as there are forks of Ansible."""
 _LABELS = "node-labels"
-"""The kubelet's flag that sets labels of its node."""
+"""The kubelet's flag that sets the labels of its node."""
 _CHANGES = (
     *("node_prepare_converged", "node_join_guard", "node_join_tokens", "node_join_result", "node_join_converged"),
     *("cni_daemon_sets_bound", "cni_accounts_applied", "cni_applied", "cni_labelled", "cni_flannel_removed"),
@@ -34,7 +34,7 @@ _CHANGES = (
 def purposes(
     *, read_only: bool, drains: bool, approves: bool, rejoins: bool, has_docker: bool, has_containerd: bool
 ) -> list[str]:
-    """Return the purposes for which the run uses the cluster, with the names that winkube.node.cluster_info accepts.
+    """Return the purposes for which the run uses the cluster, by the names that winkube.node.cluster_info accepts.
 
     Args:
         read_only: whether the run makes no changes in the cluster (plan.yml).
@@ -58,7 +58,7 @@ def purposes(
 
 
 def token_ttl(nodes: int, forks: int) -> int:
-    """Return the lifetime of bootstrap tokens in seconds: half an hour, or longer if many groups of nodes join in turn.
+    """Return the lifetime of bootstrap tokens in seconds: half an hour, or longer if nodes join in many groups.
 
     Args:
         nodes: number of nodes that may join.
@@ -103,7 +103,7 @@ def kubelet_arguments(
 
 
 def discovery(server: str, *, ca_certificate: str) -> str:
-    """Return the kubeconfig with which kubeadm finds a cluster at an endpoint that differs from the cluster's own.
+    """Return the kubeconfig that lets kubeadm find a cluster at an endpoint which the cluster does not publish.
 
     Args:
         server: `host:port` of the API server.
@@ -137,7 +137,7 @@ def all_stay_ready(
     """Return whether waiting for nodes is unnecessary: all were Ready at the beginning, and no host was changed.
 
     Args:
-        hosts_untouched: for each host of the play, whether the run has not changed it. False for a failed host,
+        hosts_untouched: for each host of the play, whether the run has left it unchanged. False for a failed host,
             because its changes are unknown.
         awaited: nodes that must be Ready.
         nodes: the cluster's nodes at the beginning of the run.
@@ -233,7 +233,8 @@ def _kubelet_arguments(host: Variables) -> dict[str, t.Any]:
 def _discovery(host: Variables) -> str:
     """Return the kubeconfig with which kubeadm finds the cluster; empty if kubeadm does not need one.
 
-    kubeadm uses the endpoint in the ConfigMap cluster-info. It uses another endpoint only if a file contains it.
+    kubeadm uses the endpoint in the ConfigMap cluster-info. It uses a different endpoint only if the discovery file
+    contains it.
     """
     if host.value("node_join_endpoint") == host.part("node_join_cluster", "api_server"):
         return ""

@@ -25,11 +25,11 @@ def node_name(given: str, computer_name: str) -> str:
 def is_proven(
     *, self_named: bool, approved: bool, node_addresses: t.Collection[str], host_addresses: t.Collection[str]
 ) -> bool:
-    """Return whether this run may use the administrator's kubeconfig to change the node of this name.
+    """Return whether this run may use the administrator's kubeconfig to change the node with this name.
 
     Args:
         self_named: whether the name comes from the machine alone, and not from the inventory.
-        approved: whether this run approved the certificate of the node of this name.
+        approved: whether this run approved the certificate of the node with this name.
         node_addresses: addresses that the node's kubelet reports.
         host_addresses: addresses of the host in the inventory.
     """
@@ -42,7 +42,7 @@ def name_problem(reported: str, name: str, os: str) -> str:
     Args:
         reported: the problem with a name that only the machine reports; empty if there is none.
         name: name of the node.
-        os: operating system of the cluster's node of this name; empty if there is no such node.
+        os: operating system of the node that has this name in the cluster; empty if there is no such node.
     """
     if reported or os in ("", "windows"):
         return reported

@@ -12,7 +12,7 @@ from ..node_resources.downloads import ResourceMapping
 from ..node_resources.variables import Variables
 
 _ALL_TAGS = ("all", "role::kubernetes-for-windows")
-"""Tags of a run that select every task of the playbooks that prepare and join nodes."""
+"""Tags of a run, each of which selects all tasks of the playbooks that prepare and join nodes."""
 
 
 def selected_roles(roles: t.Sequence[str], run_tags: t.Container[str]) -> list[str]:
@@ -48,7 +48,7 @@ def next_computer_name(
     Args:
         hostname: the name that role windows_settings sets.
         roles: the roles that this run applies.
-        prepare_tags: tags under which the playbooks prepare nodes with all roles.
+        prepare_tags: tags with which the playbooks run all roles that prepare nodes.
         run_tags: tags of the run.
         skip_tags: tags that the run skips.
     """
@@ -71,7 +71,7 @@ def resources(
 
 
 def with_join(prepared: t.Iterable[ResourceMapping], joined: t.Iterable[ResourceMapping]) -> list[ResourceMapping]:
-    """Return the resources of a joined node. The kubelet's service of the join replaces that of the preparation.
+    """Return the resources of a joined node. The kubelet's service in `joined` replaces the one in `prepared`.
 
     Args:
         prepared: resources of a node before it joins.

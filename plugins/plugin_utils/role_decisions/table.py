@@ -46,7 +46,7 @@ def decide(name: str, host: Variables) -> t.Any:
         host: the host's variables.
 
     Raises:
-        ValueError: no role decides a variable of this name.
+        ValueError: no role decides a variable with this name.
     """
     if name not in DECISIONS:
         raise ValueError(f"variable: expected the name of a decided variable, such as {min(DECISIONS)}, got {name!r}")

@@ -18,7 +18,7 @@ def patches(public: str | t.Sequence[t.Any], private: t.Sequence[t.Any], bundled
 
     Args:
         public: KB numbers or mappings. A text (`-e windows_patches_public=KB1,KB2`) is split at commas.
-        private: patches with files.
+        private: patches that come as files.
         bundled: locations of the bundle's files by SHA-256.
     """
     if isinstance(public, str):
@@ -38,7 +38,7 @@ def direct_hosts(exceptions: str | t.Sequence[str], bundle_urls: t.Sequence[str]
 
 
 def check_problem(result: t.Mapping[str, t.Any]) -> str:
-    """Return why a check could not find out what to install; empty if it could, even if it failed for some patches.
+    """Return why a check does not know what to install; empty if it succeeded, or failed after it found a patch.
 
     Args:
         result: result of patch_install in check mode.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The variables that users set, with one dataclass per role: their types, accepted values, and which are secret.
+"""The variables that users set, one dataclass per role: types, accepted values, and which variables are secret.
 
 These dataclasses are the only source of these facts. Preflight and `node_resources` use them to check and convert
 values, and `docs/generate_argument_specs.py` writes their types into the roles' argument specifications, which contain

@@ -14,7 +14,7 @@ from .shared import DownloadVariables, ServiceProxyVariables
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CniFolderVariables:
-    """The variables of the CNI plugins' folders, which containerd and Docker need."""
+    """The variables for the folders of the CNI plugins, which containerd and Docker need."""
 
     cni_bin_dir: str
     cni_conf_dir: str

@@ -28,7 +28,7 @@ class CachedArtifactVariables:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ImageStoreVariables:
-    """The variables of the store of container images, and of the programs that use this store."""
+    """The variables that describe the store of container images and the programs that use it."""
 
     runtime: t.Literal["containerd", "docker"]
     ctr: str

@@ -58,5 +58,5 @@ def by_name() -> t.Mapping[str, Variable]:
 
 
 # Fill the caches at import, because Ansible's main process imports this module before it forks workers, which then
-# share them.
+# share the caches.
 by_name()

@@ -12,7 +12,7 @@ from ..specification.describe import SECRET
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DownloadVariables:
-    """The variables of the sources of a role's artifacts."""
+    """The variables that define where a role's artifacts come from."""
 
     artifact_cache: str
     artifact_mirror: str = dataclasses.field(metadata=SECRET)
@@ -21,7 +21,7 @@ class DownloadVariables:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ServiceProxyVariables:
-    """The variables of the proxy for a role's services and downloads."""
+    """The variables that define the proxy for a role's services and downloads."""
 
     http_proxy: str = dataclasses.field(metadata=SECRET)
     https_proxy: str = dataclasses.field(metadata=SECRET)

@@ -22,7 +22,7 @@ class PageFileSettings:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SystemVariables:
-    """The variables of settings of Windows Server itself."""
+    """The variables that configure Windows Server itself."""
 
     hostname: str
     time_zone: str
