@@ -66,7 +66,7 @@ class ApprovalApi(NodeApi):
         return True
 
     def ensure_bindings(self) -> bool:
-        """Create the role bindings that let tokens of the run's group join nodes.
+        """Create the role bindings that let nodes join with tokens of the run's group.
 
         Returns:
             Whether anything changed.
@@ -103,7 +103,7 @@ class ApprovalApi(NodeApi):
         return all(allowed(self._cluster, attributes) for attributes in needed)
 
     def approves_by_itself(self) -> bool:
-        """Return whether the cluster itself approves the requests of tokens of the run's group.
+        """Return whether the cluster itself approves requests made with tokens of the run's group.
 
         kube-controller-manager sends the same access review before it approves (csrapproving). The result
         is False if this account may not send that request.

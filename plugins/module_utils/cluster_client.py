@@ -181,13 +181,13 @@ class Cluster:
             why = "expected JSON, got another format"
         if why:
             text = f"the response to {method} {_join(path)} cannot be used: {why}"
-            # The server did not send this status. It says that a retry would not help.
+            # The server did not send this status; it only marks that a retry would not help.
             raise ApiError(f"the API server {self.server}: {text}", 400, brief=text)
         return t.cast("Object", parsed)
 
 
 def _discover_nothing(client: object, cache_file: object) -> None:
-    """Replace the client's discovery, which would query the server and write a file into the temporary folder."""
+    """Do nothing in place of the client's discovery, which would query the server and write a temporary file."""
 
 
 def _cause(error: HTTPError) -> str:

@@ -13,7 +13,7 @@ from .cordon import read_cordon
 
 FLANNEL = "kube-flannel-cfg"
 FLANNEL_NAMESPACES = ("kube-flannel", "kube-system")
-"""Namespaces in which old and new manifests of flannel and kubespray create the ConfigMap."""
+"""Namespaces in which old and new manifests of flannel and kubespray create flannel's ConfigMap."""
 RUNTIME_LABEL = "winkube.node/container-runtime"
 REVISION_LABEL = "winkube.node/revision"
 NETWORK_PODS = (("kube-flannel", "app=flannel-windows"), ("kube-system", "k8s-app=kube-proxy-windows"))

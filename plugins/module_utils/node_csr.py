@@ -30,7 +30,7 @@ USERNAME = "system:bootstrap:"
 """The prefix of a token's id in the user name (kubernetes.io: Authenticating with Bootstrap Tokens)."""
 _USAGES = (
     frozenset({"client auth", "digital signature"}),
-    # Only kubelets with RSA keys request "key encipherment".
+    # Only kubelets with RSA keys request the usage "key encipherment".
     frozenset({"client auth", "digital signature", "key encipherment"}),
 )
 

@@ -18,7 +18,7 @@ description:
   - If requests with two different keys are for the same node, neither is approved.
   - Deletes the token of each node that has registered with its certificate. The task ends when all nodes have
     registered, when another client has deleted the tokens, or after O(timeout).
-  - Nodes wait for the approval while they join, so run it at the same time, with C(async).
+  - Nodes wait for the approval while they join, so run this module at the same time, with C(async).
   - Runs on the controller or a control plane host, never on a Windows node.
   - The account of O(kubeconfig) needs the permissions in C(docs/rbac.yaml) of this collection.
 options:

@@ -81,7 +81,7 @@ def _check_speed(limit_rate: object, parallel: object) -> None:
 
 
 def _own_url(url: str, kind: str, versions: int) -> str:
-    """Return the URL that a user gave for a kind, or an empty string.
+    """Return the URL that the user gave for a kind, or an empty string.
 
     Raises:
         ArtifactError: the URL does not name a file, or it is the same for several versions.

@@ -116,7 +116,7 @@ class Builder:
     # --- Existing files.
 
     def _kept(self) -> dict[str, IndexEntry]:
-        """Return the entries that an earlier run signed and whose files are unchanged; the rest is downloaded again."""
+        """Return the entries that an earlier run signed and whose files are unchanged; others are downloaded again."""
         try:
             entries = signing.read(self._directory, self._key, settle=not self._options.check_mode)
         except BundleError as problem:
@@ -288,7 +288,7 @@ class Builder:
     ) -> Fetched:
         blobs: dict[str, pathlib.Path] = {}
         for part in (part for one in manifests for part in one.parts):
-            # Put the archive's path into the temporary file's name, because two threads may download the same blob.
+            # The temporary file's name contains the archive's path, because two threads may download the same blob.
             blobs[part.digest] = self._part(f"{path}/{part.digest}")
             registry.blob(name, part, blobs[part.digest])
         target = self._part(path)

@@ -168,7 +168,7 @@ def _artifact(artifact: Artifact) -> BundleFile:
 
 
 def _sums(artifact: Artifact, own: str, candidates: t.Sequence[tuple[str, str | None, Site | None]]) -> ChecksumFile:
-    """Return the checksum file, which comes from the same sources as its file."""
+    """Return the checksum file, which comes from the same sources as the file that it verifies."""
     url, sums = candidates[0][0], candidates[0][1]
     # If the publisher's checksum file is unknown, assume that it has the same suffix as at the first source.
     upstream = (

@@ -183,7 +183,7 @@ class Fetcher:
         Args:
             source: where to download it.
             target: the unfinished download.
-            tag: the ETag of an earlier attempt, if any; another ETag means another file.
+            tag: the ETag of an earlier attempt, if any; a different ETag means that the file has changed.
         """
         have = target.stat().st_size if target.exists() else 0
         headers = {"Range": f"bytes={have}-"} if have else {}

@@ -161,8 +161,8 @@ def supported_entries(entries: t.Sequence[Descriptor], windows: str) -> list[Des
     """Return the entries of an index that containerd accepts on a Windows Server, the best match first.
 
     All of them are needed: `ctr images import` reads every entry that its platform matches, and fails if one is not in
-    the archive (containerd/containerd#12908, #11344); other entries may be missing (containerd/containerd#9554). So the
-    index and its digest stay unchanged.
+    the archive (containerd/containerd#12908, #11344); entries of other platforms may be missing
+    (containerd/containerd#9554). So the index and its digest can stay unchanged.
     """
 
     def order(entry: Descriptor) -> tuple[bool, list[int]]:

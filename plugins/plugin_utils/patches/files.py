@@ -39,7 +39,7 @@ class FileRules:
 
     test_signing: bool = True
     allowed_signers: tuple[str, ...] = ()
-    """Subjects of the signers' certificates or their thumbprints, never a mixture."""
+    """Subjects of the signers' certificates, or their thumbprints, but never a mixture."""
     route: curl.DownloadRoute = dataclasses.field(default_factory=curl.DownloadRoute)
     timeout: float = 7200.0
     """Time limit of one installer and of one download, in seconds."""
@@ -66,7 +66,7 @@ def file_calls(
         node: the state of the node.
         rules: what the user allows.
         present: the result of `@read-file` for the paths of the patch's files.
-        pushed: number of uploaded pieces of each file from the controller, by the file's path.
+        pushed: number of uploaded pieces by path, for files from the controller.
         prefix: prefix of the calls' ids.
     """
     calls: list[Call] = []

@@ -63,7 +63,7 @@ class PatchObservation:
     files: CallResult
     """The files at the paths of the patches' files, as `@read-file` reports them."""
     pieces: t.Mapping[str, int]
-    """Sizes in bytes of the uploaded pieces of files from the controller, by path."""
+    """Sizes in bytes of the pieces uploaded from the controller, by path."""
     free: int | None = None
     """Free bytes on the system disk; None if unknown."""
     settled: bool = True
@@ -71,7 +71,10 @@ class PatchObservation:
 
 
 def folder(patch: Patch) -> str:
-    """Return the path of a patch's own folder, because DISM takes every other .msu in a folder for a checkpoint."""
+    """Return the path of a patch's folder.
+
+    No two patches share a folder, because DISM takes every other .msu in a folder for a checkpoint.
+    """
     return f"{CACHE}\\{patch.file.sha256[:16]}" if patch.file else CACHE
 
 
@@ -128,8 +131,8 @@ def _ask(call_id: str, command: str, parameters: t.Mapping[str, Json], select: t
 def settle_calls(seconds: float) -> tuple[Call, ...]:
     """Return the calls that wait until the update stack is idle; each wait is bounded, and the next one runs anyway.
 
-    After a reboot TiWorker finishes the work. Only TrustedInstaller runs before TiWorker starts, and for minutes
-    after it has ended.
+    After a reboot TiWorker finishes the work. Before TiWorker starts, and for minutes after it has ended, only
+    TrustedInstaller runs.
     """
     delay = max(0.1, min(5.0, seconds / 40))
     short = max(1, int(seconds / 5 / delay))

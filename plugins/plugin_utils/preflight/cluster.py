@@ -78,7 +78,7 @@ def warnings(cluster: t.Mapping[str, t.Any], bound: t.Collection[str] = ()) -> l
 
 
 def proxy_warnings(proxy: str, given: t.Collection[str], kubeconfig: str) -> list[str]:
-    """Return a warning if the proxy exceptions lack the cluster's networks, because nothing defines them.
+    """Return a warning if nothing defines the cluster's networks, so that the proxy exceptions lack them.
 
     Args:
         proxy: the node's proxy, or an empty string.

@@ -15,7 +15,7 @@ ROLE = "sysprep"
 def problems(
     variables: t.Container[str], values: t.Mapping[str, t.Any], known_roles: t.Sequence[Role]
 ) -> list[Problem]:
-    """Return proxies whose password the image would contain.
+    """Return the proxies whose passwords would end up in the image.
 
     Args:
         variables: names of all variables of a host; they include the role's own variables if the play makes an image.

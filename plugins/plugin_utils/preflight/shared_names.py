@@ -44,7 +44,7 @@ class SharedNames:
     ours: tuple[str, ...]
     """Variables that users may set."""
     others: frozenset[str]
-    """All other words in our files, and kubespray's variables that resemble ours: these are not misspelt."""
+    """Names that are not misspelt: all other words in our files, and kubespray's variables that resemble ours."""
 
 
 @functools.cache

@@ -53,7 +53,7 @@ NO_VERSION = Problem(
     "Without kube_version the version is read from the cluster, for which kubeconfig must be set. Only site.yml, "
     "join_nodes.yml and plan.yml use it.",
 )
-"""The problem that no Kubernetes version is set, and that there is no cluster from which to read it."""
+"""The problem if no Kubernetes version is set and there is no cluster from which to read one."""
 
 
 def misspelt_value(name: str, value: object) -> AsItIs:
@@ -268,7 +268,7 @@ def kubeconfig_problems(path: str, *, joins: bool, missing: bool, role: str = "n
 
 
 def rollout_problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return problems with the number of nodes that are maintained at a time, and of those that may fail.
+    """Return problems with the limits of a rollout: how many nodes are maintained at a time, and how many may fail.
 
     Ansible treats 0 and negative numbers as all nodes at once, and ends with a traceback for anything but a number.
 

@@ -134,7 +134,7 @@ def table(all_rows: t.Sequence[Row], width: int = 170) -> list[str]:
 
     Args:
         all_rows: the rows of all hosts.
-        width: maximum line width; the last column is shortened to no less than 60 characters.
+        width: maximum line width; the last column is shortened, but keeps at least 60 characters.
     """
     return text_table([HEAD, *all_rows], width=width, widest=_WIDEST)
 

@@ -35,7 +35,7 @@ _RATE, _STRANGERS = 100.0, 20.0
 _FULL = 0.01
 """Seconds until the next connection is accepted if no descriptor is left."""
 _ACCEPTED = 256
-"""Number of connections that are accepted before those that wait are checked."""
+"""Number of new connections to accept before the waiting ones are checked again."""
 
 
 @dataclasses.dataclass(eq=False)
@@ -137,7 +137,7 @@ class RequestListener:
         self._advance(connection)
 
     def _evict(self) -> None:
-        """Of the address with the most connections, close the connection that has waited longest."""
+        """Find the address with the most connections, and close the one that has waited longest."""
         if self._waiting:
             most = max(self._waiting, key=lambda address: len(self._waiting[address]))
             self._close(next(iter(self._waiting[most])))

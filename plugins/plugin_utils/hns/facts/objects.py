@@ -140,10 +140,10 @@ def cmdlet(call_id: str) -> str:
 
 
 def listing_calls(prefix: str, timeout: float, kinds: t.Sequence[str] = tuple(LISTINGS)) -> tuple[Call, ...]:
-    """Return one listing for each kind; if one exceeds its time limit, the rest is skipped.
+    """Return one listing for each kind; if one exceeds its time limit, the remaining ones are skipped.
 
     Args:
-        prefix: prefix of the calls' ids; the rest of each id is the kind.
+        prefix: prefix of the calls' ids; the kind follows.
         timeout: time limit of each listing in seconds.
         kinds: the kinds; all by default.
     """
