@@ -99,7 +99,7 @@ def changed_subjects(existing: t.Mapping[str, t.Any], expected: t.Mapping[str, t
         expected: the expected binding, one of `bindings`.
 
     Raises:
-        ValueError: the binding refers to another role, which cannot be changed.
+        ValueError: the binding refers to a different role. A binding's role cannot be changed.
     """
     role, other = expected["roleRef"]["name"], (existing.get("roleRef") or {}).get("name")
     if role != other:

@@ -117,7 +117,7 @@ def configure(options: Options) -> t.Any:
 
 
 def headers(options: Options) -> dict[str, str]:
-    """Return the headers of every request: those that impersonate (kubernetes.io: User impersonation)."""
+    """Return the headers that every request needs for impersonation (kubernetes.io: User impersonation)."""
     user, groups = str(options.get("impersonate_user") or ""), options.get("impersonate_groups") or ()
     user_header: dict[str, str] = {"Impersonate-User": user} if user else {}
     return {**user_header, **{RepeatedHeader("Impersonate-Group"): group for group in groups}}
@@ -197,7 +197,7 @@ def _is_url(text: str, schemes: t.Collection[str]) -> bool:
 
 
 def _load(options: Options, configuration: t.Any) -> None:
-    """Let a kubeconfig, or the pod's service account, set the configuration."""
+    """Fill the configuration from a kubeconfig or from the pod's service account."""
     import yaml
     from kubernetes import config
 

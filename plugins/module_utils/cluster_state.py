@@ -17,7 +17,7 @@ FLANNEL_NAMESPACES = ("kube-flannel", "kube-system")
 RUNTIME_LABEL = "winkube.node/container-runtime"
 REVISION_LABEL = "winkube.node/revision"
 NETWORK_PODS = (("kube-flannel", "app=flannel-windows"), ("kube-system", "k8s-app=kube-proxy-windows"))
-"""Namespaces and labels of the pods of the role cni's DaemonSets."""
+"""Namespaces and labels of the pods that belong to the DaemonSets of the role cni."""
 
 
 def describe_node(node: t.Mapping[str, t.Any], pods: t.Mapping[str, list[dict[str, str]]]) -> dict[str, t.Any]:

@@ -23,8 +23,8 @@ options:
     description:
       - Whether the CA in the ConfigMap C(kube-public/cluster-info), which nodes will trust, must be one that
         O(kubeconfig) or O(ca_cert) trusts. Anyone who can write this ConfigMap could replace the CA.
-      - Disable this check only if the API server is reached through a proxy that has a certificate of another CA. If
-        neither O(kubeconfig) nor O(ca_cert) contains a CA, nothing is compared.
+      - Disable this check only if the API server is reached through a proxy whose certificate comes from a different
+        CA. If neither O(kubeconfig) nor O(ca_cert) contains a CA, nothing is compared.
     type: bool
     default: true
   purposes:
@@ -158,7 +158,7 @@ nodes:
           module.
       type: str
     addresses:
-      description: All addresses and names that the node's kubelet reported.
+      description: All addresses and names of the node that its kubelet reported.
       type: list
       elements: str
     internal_ip:

@@ -37,7 +37,7 @@ options:
     type: bool
     default: false
   grace_period:
-    description: Seconds that pods get to stop. The default is each pod's own grace period.
+    description: How many seconds each pod gets to stop. The default is the pod's own grace period.
     type: int
   timeout:
     description: Time limit for all nodes together, in seconds. V(0) means no limit.

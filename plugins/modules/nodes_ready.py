@@ -114,7 +114,7 @@ FIRST_ANSWER_SECONDS = 15.0
 
 
 def describe(node: t.Mapping[str, t.Any] | None, boot_id: str = "") -> dict[str, t.Any]:
-    """Return the state of a node, which may not exist.
+    """Return the state of a node, even if the node does not exist.
 
     Args:
         node: the node as the API returns it.

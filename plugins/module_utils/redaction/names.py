@@ -22,8 +22,8 @@ _SECRET_WORDS = re.compile(
     r"|(?<![a-z])(?:db|user|admin|root|my|proxy)?pass(?![a-z])"
 )
 _LIKE_SECRET_WORDS = re.compile(r"pass|secret|token|key|credential", re.IGNORECASE)
-# These names describe a secret but do not contain it: --token-file, tokenTTL, secretName, token-ca-cert-hash. Files in
-# klog's header look like names, too: token_manager.go:121].
+# These names describe a secret but do not contain it: --token-file, tokenTTL, secretName, token-ca-cert-hash. File
+# names in klog's header also look like names: token_manager.go:121].
 _HARMLESS = re.compile(
     r"(?i)[\w.-]*(?:files?|paths?|dir|folder|names?|namespaces?|ttl|hash|urls?|types?|versions?|seconds|count"
     r"|expir\w*|requests?|reviews?|controller|mode|provider|helpers?|plugins?|enabled|webhook|kind|\.go)"

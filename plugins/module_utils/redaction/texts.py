@@ -176,7 +176,7 @@ class Redaction:
 
         Args:
             value: the value.
-            whole: whether all members of a mapping are secret, not only those that are named like a value.
+            whole: whether all members of a mapping are secret, or only those that are named like a value.
         """
         if isinstance(value, str):
             return BLANK if value else value
@@ -208,7 +208,7 @@ _NOTHING_KNOWN = Redaction()
 
 
 def redact_value(text: str) -> str:
-    """Return a value of a user for a message: without users and queries of URLs and without any other secret.
+    """Return a user's value for a message: without the users and queries of its URLs, and without any other secret.
 
     >>> redact_value("see https://me:x@example.org/a?b=c, password=x")
     'see https://***@example.org/a?*** password=***'

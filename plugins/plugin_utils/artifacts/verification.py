@@ -68,7 +68,7 @@ def why_not(sha256: str, checksum_urls: t.Iterable[str], *, custom: bool) -> str
 
 
 def of_roles(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> list[Unverified]:
-    """Return the unverified artifacts of roles. The texts name no host, so that hosts can share them in a report.
+    """Return the unverified artifacts of roles. No text names a host, so that a report can merge those of many hosts.
 
     Args:
         values: the roles' variables that are set.

@@ -173,7 +173,7 @@ class Builder:
         if file.sums is None:
             pairs += ((source, None) for source in file.sources)
         else:
-            # The sources of the checksum file are in the order of the file's sources.
+            # The sources of the checksum file have the same order as the sources of the file.
             pairs += zip(file.sources, file.sums.sources, strict=True)
         return pairs
 
@@ -362,7 +362,7 @@ class Builder:
             self.made.signed = True
 
     def _replaced(self, entry: IndexEntry) -> bool:
-        """Return whether other archives of the same image replace this archive, because the image's tag has moved."""
+        """Return whether newer archives of the same image replace this one, because the image's tag has moved."""
         if entry.kind != "container-image":
             return False
         others = [other for other in self.made.entries.values() if (other.kind, other.name) == (entry.kind, entry.name)]

@@ -48,7 +48,7 @@ class BundleFile:
 
     @property
     def source(self) -> str:
-        """Return the file's origin as text without secrets."""
+        """Return the file's origin as a text that contains no secrets."""
         return self.local or (bare(self.sources[-1].url) if self.sources else "")
 
 
@@ -74,7 +74,7 @@ class BundleContent:
     """Container images by reference."""
 
     def joined(self, other: BundleContent) -> BundleContent:
-        """Return this content together with another one.
+        """Return the union of this content and a second one.
 
         Raises:
             BundleError: the two contents contradict each other.

@@ -39,7 +39,7 @@ _PROGRESS_INTERVAL = 10.0
 """Seconds between two progress lines of a download."""
 _RETRYABLE = frozenset({408, 425, 429, 500, 502, 503, 504})
 _BACKOFF = 1.0
-"""The pauses between attempts: none, then 2, 4, 8 … times this many seconds (urllib3.util.Retry)."""
+"""The pauses between attempts are 0, then 2, 4, 8, … times this many seconds (urllib3.util.Retry)."""
 _LONGEST_PAUSE = 120.0
 """Longest pause in seconds, also for servers that ask for a longer one."""
 _SMALL = 4 * 1024 * 1024
@@ -125,7 +125,7 @@ class Fetcher:
         self._sleep, self._clock = sleep, clock
         self._authorities = _Authorities()
         self.bytes = 0
-        """Downloaded bytes of bodies; approximate, because threads count at the same time."""
+        """Number of downloaded bytes (bodies only); approximate, because several threads add to it at once."""
 
     def document(self, source: FetchSource, limit: int = _SMALL) -> tuple[bytes, c.Mapping[str, str]]:
         """Download a small document, and return it with the headers of the response.
@@ -174,7 +174,7 @@ class Fetcher:
             self._with_retries(lambda: self._more(source, target, tag))
             return self._checked(source, target, checksum)
         except OSError as error:
-            # The source is not to blame, for example for a full disk.
+            # The source is not to blame, for example if the disk is full.
             raise BundleError(f"{target.parent}: {error.strerror or error}") from error
 
     def _more(self, source: FetchSource, target: pathlib.Path, tag: list[str]) -> None:

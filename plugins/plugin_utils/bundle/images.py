@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Container images in a bundle: which index entries match a Windows build, and what archives contain (no I/O).
+"""Container images in a bundle: which entries of an index match a Windows build, and what an archive contains (no I/O).
 
 Formats: github.com/opencontainers/image-spec (image-layout.md, image-index.md).
 """

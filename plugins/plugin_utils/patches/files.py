@@ -153,8 +153,8 @@ def _signature(patch: Patch, node: NodePatches, rules: FileRules) -> t.Iterator[
     )
     yield check
     if not may_test and not rules.allowed_signers:
-        # No certificate means that this kind of file cannot be signed, or that the file is not a package: the installer
-        # reports the latter.
+        # If there is no certificate, this kind of file cannot be signed, or the file is not a package, which the
+        # installer reports.
         unsigned: dict[str, Json] = {"Status": list(_NOT_TRUSTED), "SignerCertificate": MISSING}
         yield dataclasses.replace(check, id="unsigned", until=unsigned, unless=("signature",))
     if not may_test or node.test_signing:

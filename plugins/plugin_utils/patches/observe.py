@@ -96,7 +96,7 @@ def calls(patches: t.Sequence[Patch]) -> tuple[Call, ...]:
         for file in patch.files:
             paths += [path(patch, file), f"{path(patch, file)}.part"]
     left: dict[str, Json] = {"LiteralPath": FOLDER, "Filter": f"{BATCH_KEY}*", "Force": True}
-    # Without SilentlyContinue, a single unknown name would hide the other results.
+    # Without SilentlyContinue, a single unknown name would hide the results for all known names.
     shells: dict[str, Json] = {"Name": ["powershell", "pwsh"], "ErrorAction": "SilentlyContinue"}
     asked = [
         node_header.call(),
@@ -169,7 +169,8 @@ def enable_calls(services: t.Sequence[str]) -> tuple[Call, ...]:
         parameters: dict[str, Json] = {"Name": name, "StartupType": "Manual"}
         enabling.append(set_value(f"enable.{name}.mark", MARKER, name, "String", "Disabled"))
         enable = action(f"enable.{name}", "Set-Service", parameters)
-        # Change only services that were recorded; if a service stays disabled, the installer reports it.
+        # Change only services that were recorded. If a service therefore stays disabled, the installer reports an
+        # error.
         enabling.append(dataclasses.replace(enable, needs=(f"enable.{name}.mark",)))
     return tuple(dataclasses.replace(call, on_error="continue") for call in enabling)
 

@@ -240,7 +240,7 @@ def _by_hotfix(patch: Patch, node: NodePatches) -> PatchState | None:
         return None
     if patch.build is None:
         return PatchState(status="installed", why=f"Get-HotFix lists {patch.kb}")
-    # The hotfix is listed, but the node has another build: the patch is staged, or was removed.
+    # The hotfix is listed, but the node runs a different build: the patch is only staged, or it was removed.
     if node.stack_pending:
         return PatchState(status="needs_reboot", why=f"{patch.kb} is listed, but the node still has {node.os_build}")
     return None

@@ -60,7 +60,7 @@ def wait_calls(key: str, pid: int, timeout: float) -> tuple[Call, ...]:
     job = f"{FOLDER}\\{key}\\j*"
     calls: list[Call] = []
     if pid:
-        # After a reboot another process may have that id.
+        # After a reboot a different process may have that id.
         alive = query(
             UPDATE.id("alive"), "Get-Process", {"Id": pid}, select=(), until={"ProcessName": ["powershell", "pwsh"]}
         )
@@ -125,7 +125,7 @@ def _attempt(patch: Patch, result: t.Mapping[str, t.Any], boots: int) -> Attempt
         outcome = "reboot" if result.get("reboot_required") else "done"
         return Attempt(outcome=outcome, why=f"Windows Update installed {title}", boots=boots)
     if mine:
-        # If another update's download failed or a reboot was pending, Windows Update installs none of the updates.
+        # If the download of one update failed, or a reboot was pending, Windows Update installs none of the updates.
         return Attempt(
             outcome="temporary", why=f"Windows Update did not install {title}: {_message(result)}", boots=boots
         )

@@ -202,7 +202,7 @@ def endpoint(node: HostVariables, cluster_endpoint: str) -> list[Problem]:
 
 
 def split_endpoint(text: str) -> tuple[str, int | None]:
-    """Return host and port of `HOST:PORT`; the port is None if the text has another form."""
+    """Return host and port of `HOST:PORT`; the port is None if the text does not have this form."""
     host, colon, port = text.strip().rpartition(":")
     bracketed = host.startswith("[") and host.endswith("]")
     if not colon or not host or "/" in host or (":" in host and not bracketed):

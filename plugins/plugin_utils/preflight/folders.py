@@ -25,7 +25,8 @@ def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
     """Return the paths that cannot be used.
 
     Args:
-        values: templated values of all roles' options. Other checks handle empty values and values of other types.
+        values: templated values of all roles' options. Empty values, and values that are not text, are left to other
+        checks.
     """
     return [
         Problem(name, value, _EXPECTED)

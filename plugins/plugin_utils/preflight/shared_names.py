@@ -85,5 +85,5 @@ def misspelt(variables: t.Mapping[str, object]) -> tuple[list[checks.Problem], l
 
 
 def _nearest(name: str) -> str | None:
-    """Return the shared variable that a name resembles most, or None."""
+    """Return the shared variable that a name resembles most, or None if it resembles none of them."""
     return next(iter(difflib.get_close_matches(name, shared_names().ours, n=1, cutoff=_WARNED)), None)

@@ -70,7 +70,7 @@ def without_consequences(problems: t.Sequence[Problem]) -> list[Problem]:
 
 
 def _place(problem: Problem) -> str:
-    """Return the variable and the part of its value to which a problem refers, without `(from …)`."""
+    """Return which variable, and which part of its value, a problem refers to, without `(from …)`."""
     return re.sub(r" [(][^)]*[)]", "", problem.variable, count=1)
 
 
@@ -87,6 +87,6 @@ def _is_part(place: str, item: str) -> bool:
 def _errors(variable: Variable, value: t.Any) -> list[ResourceError]:
     """Return what is wrong with a value.
 
-    Ansible's own types, such as vaulted text, are rare. So they are converted only if the unchanged value has errors.
+    Ansible's own types, such as vaulted text, are rare. So values are converted only if they have errors as they are.
     """
     return variable.errors(value) and variable.errors(plain(value))

@@ -151,7 +151,7 @@ def _removals(plan: CleanupPlan, options: BatchOptions) -> list[Call]:
                 for item in objects
             ]
         elif kind == "networks":
-            # The first attempt may fail because of references that HNS drops shortly afterwards.
+            # The first attempt may fail because of references that HNS drops a little later.
             calls += _remove(kind, f"{kind}-again", where, len(objects), options)
     return calls
 

@@ -178,7 +178,7 @@ def _may_run(owners: Ownership, endpoint: HnsEndpoint) -> bool:
 
 
 def _routes(facts: HnsFacts, networks: t.Sequence[HnsNetwork]) -> tuple[AdapterRoute, ...]:
-    """Return the routes to pods on other nodes (flannel's host-gw): routes into the pod subnets via another node.
+    """Return the routes to pods on other nodes (flannel's host-gw): routes into the pod subnets via a different node.
 
     The default route is never among them, because it is not inside a pod subnet.
     """

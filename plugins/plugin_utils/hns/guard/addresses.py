@@ -5,7 +5,7 @@
 The first external network turns the adapter into a virtual switch and may reset it to DHCP (microsoft/SDN#498), which
 makes the node unreachable. A pod or service creates the network some time after the node has joined. So a detached
 batch stays on the node, waits for the switch, and restores lost settings. The batch waits for a switch on any
-adapter and then compares all adapters, because the other adapters may never get a switch.
+adapter and then compares all adapters, because it is possible that only one adapter ever gets a switch.
 """
 
 from __future__ import annotations
