@@ -48,7 +48,7 @@ class DrainOptions(t.NamedTuple):
     force: bool = False
     delete_emptydir_data: bool = False
     grace_period: int | None = None
-    """Seconds that each pod gets to stop; None means its own grace period."""
+    """Seconds that each pod gets to stop; None means the pod's own grace period."""
     dry: bool = False
     """Report what would be done, and change nothing."""
     retry: float = 2.0

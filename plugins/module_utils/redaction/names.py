@@ -115,7 +115,7 @@ def without_named(text: str) -> str:
 def _lower(text: str) -> str:
     lower = text.lower()
     if len(lower) != len(text):
-        # The lower case of some letters is longer; none of them is in a secret word.
+        # Some letters become longer in lower case, but no secret word contains one of them.
         lower = "".join(letter.lower() if letter.isascii() else letter for letter in text)
     return lower
 

@@ -39,7 +39,7 @@ class ArtifactError(ResourceError):
 
 
 class UnknownKindError(ArtifactError):
-    """A kind is neither in the catalogue nor given with a URL."""
+    """A kind that is not in the catalogue was given without a URL."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -48,7 +48,7 @@ class BundleFile:
 
     @property
     def source(self) -> str:
-        """Return the file's origin as a text that contains no secrets."""
+        """Return the file's origin as text that contains no secrets."""
         return self.local or (bare(self.sources[-1].url) if self.sources else "")
 
 

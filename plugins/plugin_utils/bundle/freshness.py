@@ -24,7 +24,7 @@ _OLDER = (
 
 
 def state_file() -> pathlib.Path:
-    """Return the file that records the bundles which this controller has used (XDG Base Directory Specification)."""
+    """Return the file that records which bundles this controller has used (XDG Base Directory Specification)."""
     base = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
     return pathlib.Path(base).expanduser() / "winkube" / "bundles.json"
 

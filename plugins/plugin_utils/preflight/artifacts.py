@@ -59,7 +59,7 @@ def warnings(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> list[st
 def refused(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> list[Problem]:
     """Return the unverified downloads that `artifact_verify: strict` refuses.
 
-    The signed index of a bundle verifies its files. Files outside the bundle are refused once the bundle is known.
+    The signed index of a bundle verifies the bundle's files. All other downloads are refused once the bundle is known.
 
     Args:
         values: as in `warnings`.

@@ -111,7 +111,7 @@ def version_skew(node: HostVariables, server: str) -> list[Problem]:
 
 
 def networks(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return pod and service networks that differ from the cluster's; networks that it does not report are skipped."""
+    """Return pod and service networks that differ from those that the cluster reports; skip those that it omits."""
     different = []
     for variable, given, key in (
         ("cni_pods_subnet (from kube_pods_subnet)", node.pods, "pod_subnet"),

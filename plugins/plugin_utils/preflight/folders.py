@@ -26,7 +26,7 @@ def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
 
     Args:
         values: templated values of all roles' options. Empty values, and values that are not text, are left to other
-        checks.
+            checks.
     """
     return [
         Problem(name, value, _EXPECTED)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Check a host's variables before it is made into a machine image, which takes hours (no I/O)."""
+"""Check a host's variables before a machine image is made from the host, which takes hours (no I/O)."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def _network(text: str) -> _Network:
 
     Raises:
         ValueError: the text is malformed or has no prefix length. Without one, Python would read an address as a
-        network that consists of this single address.
+            network that consists of this single address.
     """
     if "/" not in text:
         raise ValueError(text)

@@ -87,6 +87,7 @@ def _is_part(place: str, item: str) -> bool:
 def _errors(variable: Variable, value: t.Any) -> list[ResourceError]:
     """Return what is wrong with a value.
 
-    Ansible's own types, such as vaulted text, are rare. So values are converted only if they have errors as they are.
+    Ansible's own types, such as vaulted text, are rare. So a value is converted only if it has errors in its original
+    form.
     """
     return variable.errors(value) and variable.errors(plain(value))

@@ -30,7 +30,7 @@ OTHERS = ("default", "moby", "buildkit")
 _TIMEOUT = 60.0
 _OTHER = Scope("ctr-of:")
 _OUTPUT = 16_000_000
-"""Maximum length of a listing in characters, large enough that none is truncated."""
+"""Maximum length of a listing in characters; large enough that no listing is truncated."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
