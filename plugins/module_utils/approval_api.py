@@ -66,13 +66,13 @@ class ApprovalApi(NodeApi):
         return True
 
     def ensure_bindings(self) -> bool:
-        """Create the role bindings that let tokens of the run's group join nodes.
+        """Create the role bindings that let nodes join with tokens of the run's group.
 
         Returns:
             Whether anything changed.
 
         Raises:
-            ValueError: a binding of the same name refers to another role.
+            ValueError: a binding of the same name refers to a different role.
         """
         role = (f"{_RBAC}/namespaces", bootstrap_tokens.NAMESPACE, "roles", "kube-proxy")
         kube_proxy = self._cluster.lookup(*role, form=ANYTHING) is not None
@@ -87,7 +87,7 @@ class ApprovalApi(NodeApi):
             try:
                 self._cluster.ask("POST", *place, body=expected)
             except ApiError as error:
-                if error.status != 409:  # another run has created it in the meantime
+                if error.status != 409:  # a different run has created it in the meantime
                     raise
             return True
         subjects = bootstrap_tokens.changed_subjects(existing, expected)
@@ -103,10 +103,10 @@ class ApprovalApi(NodeApi):
         return all(allowed(self._cluster, attributes) for attributes in needed)
 
     def approves_by_itself(self) -> bool:
-        """Return whether the cluster itself approves the requests of tokens of the run's group.
+        """Return whether the cluster itself approves requests made with tokens of the run's group.
 
-        kube-controller-manager sends the same access review before it approves (csrapproving). The result
-        is False if this account may not send that request.
+        kube-controller-manager sends the same access review before it approves (csrapproving). The result is False if
+        this account is not allowed to send that request.
         """
         groups = ["system:bootstrappers", bootstrap_tokens.GROUP, "system:authenticated"]
         requests = {"verb": "create", "group": _CERTIFICATES, "resource": "certificatesigningrequests"}

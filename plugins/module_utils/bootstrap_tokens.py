@@ -15,7 +15,7 @@ NAMESPACE = "kube-system"
 GROUP = "system:bootstrappers:winkube:node-token"
 """The group of tokens whose certificate requests the run approves; nothing else in the cluster approves them."""
 AUTO_APPROVED_GROUP = "system:bootstrappers:kubeadm:default-node-token"
-"""kubeadm's own group: it may do all that a join needs, and the cluster approves any node name for it."""
+"""kubeadm's own group: it has all the permissions for a join, and the cluster approves any node name for it."""
 _ALPHABET = string.ascii_lowercase + string.digits
 _RBAC = "rbac.authorization.k8s.io"
 CLUSTER_ROLES = {"winkube:node-bootstrapper": "system:node-bootstrapper", "winkube:get-nodes": "kubeadm:get-nodes"}
@@ -99,7 +99,7 @@ def changed_subjects(existing: t.Mapping[str, t.Any], expected: t.Mapping[str, t
         expected: the expected binding, one of `bindings`.
 
     Raises:
-        ValueError: the binding refers to another role, which cannot be changed.
+        ValueError: the binding refers to a different role. A binding's role cannot be changed.
     """
     role, other = expected["roleRef"]["name"], (existing.get("roleRef") or {}).get("name")
     if role != other:

@@ -35,7 +35,7 @@ class RequiredAccess(t.NamedTuple):
     namespace: str = ""
     group: str = ""
     name: str = ""
-    """The name of the only object that is needed. A role may be limited to it, except for the verb `create`."""
+    """The name, if only one object is needed. A role may be limited to that object, except for the verb `create`."""
 
 
 _NAMESPACE = RequiredAccess("run flannel on Windows nodes", APPLY, "namespaces", name="kube-flannel")
@@ -133,7 +133,7 @@ NEEDS: t.Mapping[str, tuple[RequiredAccess, ...]] = {
         RequiredAccess("recognize the pods of DaemonSets", ("get",), "daemonsets", group="apps"),
     ),
 }
-"""Permissions by purpose. Those that the role cni needs follow from the templates of that role."""
+"""Permissions by purpose. Those for the role cni follow from that role's templates."""
 
 
 def require_access(module: AnsibleModule, cluster: Cluster, purposes: t.Iterable[str]) -> None:

@@ -33,7 +33,7 @@ AUTH_OPTIONS: t.Mapping[str, t.Any] = AUTH_ARG_SPEC
 """The argument spec of the options."""
 _FILES = ("ca_cert", "client_cert", "client_key")
 _HOST_SUFFICES = (("username", "password"), ("api_key",), ("client_cert", "client_key"))
-"""Options that authenticate without a kubeconfig if `host` is set, too."""
+"""Options that authenticate without a kubeconfig if `host` is also set."""
 _PROXY_SCHEMES = ("http", "https", "socks4", "socks4a", "socks5", "socks5h")
 _CONFIGURATION_NAMES = {option: name for name, option in AUTH_ARG_MAP.items()}
 _TAKEN_AS_THEY_ARE = ("host", "ca_cert", "client_cert", "client_key", "validate_certs", "proxy", "no_proxy")
@@ -117,7 +117,7 @@ def configure(options: Options) -> t.Any:
 
 
 def headers(options: Options) -> dict[str, str]:
-    """Return the headers of every request: those that impersonate (kubernetes.io: User impersonation)."""
+    """Return the headers that every request needs for impersonation (kubernetes.io: User impersonation)."""
     user, groups = str(options.get("impersonate_user") or ""), options.get("impersonate_groups") or ()
     user_header: dict[str, str] = {"Impersonate-User": user} if user else {}
     return {**user_header, **{RepeatedHeader("Impersonate-Group"): group for group in groups}}
@@ -142,7 +142,8 @@ def hidden_values(values: t.Iterable[str], params: Options, options: Options) ->
     """Return the values that Ansible should replace in the module's output.
 
     kubernetes.core's spec has `no_log` for `kubeconfig`. So Ansible would replace the path of the kubeconfig in all
-    messages. Of a kubeconfig that is a mapping, it would replace every value, such as `v1` in the cluster's version.
+    messages. If the kubeconfig is a mapping, Ansible would replace every value in it, such as `v1` in the cluster's
+    version.
 
     Args:
         values: the values that Ansible would replace (`AnsibleModule.no_log_values`).
@@ -196,7 +197,7 @@ def _is_url(text: str, schemes: t.Collection[str]) -> bool:
 
 
 def _load(options: Options, configuration: t.Any) -> None:
-    """Let a kubeconfig, or the pod's service account, set the configuration."""
+    """Fill the configuration from a kubeconfig or from the pod's service account."""
     import yaml
     from kubernetes import config
 

@@ -56,7 +56,7 @@ def cluster_arguments(*, of_nodes: bool = False, **own: t.Any) -> dict[str, t.An
 class Cluster:
     """A client of the cluster that a module's options describe.
 
-    Paths are given in parts. The first is used as it is (`api/v1/nodes`); the others, such as names, are quoted.
+    Paths are given in parts. The first is used as it is (`api/v1/nodes`); all later parts, such as names, are quoted.
     """
 
     def __init__(self, module: AnsibleModule) -> None:
@@ -98,7 +98,7 @@ class Cluster:
             The response.
 
         Raises:
-            ApiError: the server refused, could not be reached, or sent a response of another form.
+            ApiError: the server refused, could not be reached, or sent a response that does not have the expected form.
         """
         content_type = _PATCH if method == "PATCH" else "application/json"
         try:
@@ -181,13 +181,13 @@ class Cluster:
             why = "expected JSON, got another format"
         if why:
             text = f"the response to {method} {_join(path)} cannot be used: {why}"
-            # The server did not send this status. It says that a retry would not help.
+            # The server did not send this status; it only marks that a retry would not help.
             raise ApiError(f"the API server {self.server}: {text}", 400, brief=text)
         return t.cast("Object", parsed)
 
 
 def _discover_nothing(client: object, cache_file: object) -> None:
-    """Replace the client's discovery, which would query the server and write a file into the temporary folder."""
+    """Do nothing in place of the client's discovery, which would query the server and write a temporary file."""
 
 
 def _cause(error: HTTPError) -> str:

@@ -13,11 +13,11 @@ from .cordon import read_cordon
 
 FLANNEL = "kube-flannel-cfg"
 FLANNEL_NAMESPACES = ("kube-flannel", "kube-system")
-"""Namespaces in which old and new manifests of flannel and kubespray create the ConfigMap."""
+"""Namespaces in which old and new manifests of flannel and kubespray create flannel's ConfigMap."""
 RUNTIME_LABEL = "winkube.node/container-runtime"
 REVISION_LABEL = "winkube.node/revision"
 NETWORK_PODS = (("kube-flannel", "app=flannel-windows"), ("kube-system", "k8s-app=kube-proxy-windows"))
-"""Namespaces and labels of the pods of the role cni's DaemonSets."""
+"""Namespaces and labels of the pods that belong to the DaemonSets of the role cni."""
 
 
 def describe_node(node: t.Mapping[str, t.Any], pods: t.Mapping[str, list[dict[str, str]]]) -> dict[str, t.Any]:

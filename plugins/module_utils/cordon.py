@@ -19,7 +19,7 @@ class CordonMark(t.NamedTuple):
     """The content of the annotation."""
 
     by: str
-    """The owner: the name of the playbook. A playbook never lifts the cordon of another owner."""
+    """The owner: the name of the playbook. A playbook lifts only its own cordons."""
     on: str
     """The machine on which the playbook ran."""
     since: str
@@ -45,7 +45,7 @@ class Cordon(t.NamedTuple):
 
 
 def read_cordon(node: t.Mapping[str, t.Any]) -> Cordon:
-    """Return whether a node is cordoned. An annotation that cannot be parsed counts as that of another owner."""
+    """Return whether a node is cordoned. An annotation that cannot be parsed counts as that of a different owner."""
     text = (node["metadata"].get("annotations") or {}).get(ANNOTATION)
     unschedulable = bool((node.get("spec") or {}).get("unschedulable"))
     if text is None:
@@ -77,6 +77,7 @@ def uncordon_patch(node: t.Mapping[str, t.Any], owner: str) -> dict[str, t.Any] 
 
 
 def _patch(node: t.Mapping[str, t.Any], annotation: str | None, unschedulable: bool | None) -> dict[str, t.Any]:
-    # The patch names the resource version that was read, so that it does not lift a newer cordon of another owner.
+    # The patch names the resource version that was read, so that it cannot lift a cordon that a different owner has
+    # made since.
     metadata = {"resourceVersion": node["metadata"]["resourceVersion"], "annotations": {ANNOTATION: annotation}}
     return {"metadata": metadata, "spec": {"unschedulable": unschedulable}}

@@ -16,7 +16,7 @@ from .cordon import Cordon, CordonMark, cordon_patch, read_cordon
 from .pods import Pod, SortedPods, container_ids, covering, host_process_sets, is_being_deleted, pod_name, sort_pods
 
 CONFLICTS = 5
-"""How often a node is read again after a conflict with another change."""
+"""How many times a node is read again because it changed in the meantime."""
 
 
 class Api(t.Protocol):
@@ -48,7 +48,7 @@ class DrainOptions(t.NamedTuple):
     force: bool = False
     delete_emptydir_data: bool = False
     grace_period: int | None = None
-    """Seconds that each pod gets to stop; None: the pod's own grace period."""
+    """Seconds that each pod gets to stop; None means the pod's own grace period."""
     dry: bool = False
     """Report what would be done, and change nothing."""
     retry: float = 2.0
@@ -135,7 +135,7 @@ class NodeDrain:
             boot_id=((node.get("status") or {}).get("nodeInfo") or {}).get("bootID") or "",
             host_process={name: container_ids(members) for name, members in sets.items()},
         )
-        # This comes before the cordon, so that a node that cannot be drained is not changed.
+        # Check this before the cordon, so that a node that cannot be drained stays unchanged.
         if self._sort(pods).refused:
             return
         if self._options.dry:

@@ -3,7 +3,7 @@
 """Decide which certificate signing requests of joining kubelets may be approved (no I/O).
 
 Requests are mappings as the API returns them. Each bootstrap token is made for one node and may be used only for that
-node's certificate, so its holder can become that node and no other.
+node's certificate, so its holder can become only that node.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ USERNAME = "system:bootstrap:"
 """The prefix of a token's id in the user name (kubernetes.io: Authenticating with Bootstrap Tokens)."""
 _USAGES = (
     frozenset({"client auth", "digital signature"}),
-    # Only kubelets with RSA keys request "key encipherment".
+    # Only kubelets with RSA keys request the usage "key encipherment".
     frozenset({"client auth", "digital signature", "key encipherment"}),
 )
 
@@ -52,7 +52,7 @@ class Subject(t.NamedTuple):
     """The content of a request."""
 
     key: bytes
-    """Public key (DER) of a request for the expected name, to tell keys apart; empty for other requests."""
+    """Public key (DER), to tell keys apart; empty if the request is not for the expected name."""
     problems: tuple[str, ...]
     """How the request differs from that of a kubelet with the expected name; empty if there is no difference."""
 

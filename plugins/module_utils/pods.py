@@ -130,7 +130,7 @@ def container_ids(pods: t.Iterable[Pod]) -> list[str]:
 
 
 def host_process_missing(pods: t.Iterable[Pod], before: t.Mapping[str, t.Collection[str]]) -> list[str]:
-    """Return what is not ready yet in the HostProcess DaemonSets of a node.
+    """Return what is not yet ready in a node's HostProcess DaemonSets.
 
     Args:
         pods: all pods of the node.
@@ -166,7 +166,7 @@ def _waits_for(pod: Pod) -> str:
 
 
 def _is_host_process(pod: Pod) -> bool:
-    """Return whether a pod or one of its containers is HostProcess; either all containers of a pod are, or none."""
+    """Return whether a pod or one of its containers is HostProcess; a pod never mixes both kinds of containers."""
     levels = [pod["spec"], *(pod["spec"].get("containers") or ())]
     options = (((level.get("securityContext") or {}).get("windowsOptions") or {}) for level in levels)
     return any(option.get("hostProcess") for option in options)

@@ -32,10 +32,11 @@ options:
     default: []
   auto_approved:
     description:
-      - Whether the tokens belong to kubeadm's own group C(system:bootstrappers:kubeadm:default-node-token) instead. The
-        cluster then immediately approves every certificate that is requested with such a token, for any node name.
-      - Anyone who reads such a token can become any node of the cluster. Use it only if certificates cannot be approved
-        individually.
+      - Whether the tokens belong to kubeadm's own group C(system:bootstrappers:kubeadm:default-node-token) instead of
+        the module's group. The cluster then immediately approves every certificate that is requested with such a token,
+        for any node name.
+      - Anyone who reads such a token can become any node of the cluster. Use this option only if certificates cannot be
+        approved individually.
     type: bool
     default: false
   token_ids:

@@ -23,14 +23,14 @@ options:
     description:
       - Whether the CA in the ConfigMap C(kube-public/cluster-info), which nodes will trust, must be one that
         O(kubeconfig) or O(ca_cert) trusts. Anyone who can write this ConfigMap could replace the CA.
-      - Disable it only if the API server is reached through a proxy that has a certificate of another CA. If neither
-        O(kubeconfig) nor O(ca_cert) contains a CA, nothing is compared.
+      - Disable this check only if the API server is reached through a proxy whose certificate comes from a different
+        CA. If neither O(kubeconfig) nor O(ca_cert) contains a CA, nothing is compared.
     type: bool
     default: true
   purposes:
     description:
-      - What the run is going to do in the cluster. The module checks whether the account has all permissions for it,
-        and fails with a list of those that it lacks.
+      - What the run is going to do in the cluster. The module checks whether the account has all necessary permissions,
+        and fails with a list of the missing ones.
       - V(read) is what this module reads. V(join) creates and deletes bootstrap tokens and labels nodes. V(approve)
         approves the certificates of the nodes that join. V(rejoin) deletes nodes whose machines join again. V(flannel)
         applies flannel's and kube-proxy's DaemonSets. V(services) creates the service accounts for nodes with Docker,
@@ -81,7 +81,7 @@ kubernetes_version:
   returned: always
   sample: v1.37.1
 node_version:
-  description: Version of Kubernetes for nodes of the cluster, which is the API server's without the vendor's suffix.
+  description: Kubernetes version for the cluster's nodes, which is the API server's version without a vendor's suffix.
   type: str
   returned: always
   sample: 1.37.1
@@ -120,7 +120,7 @@ cluster_dns:
 unbound_daemon_sets:
   description:
     - DaemonSets that select no operating system, neither by node selector nor by affinity. If they are for Linux, their
-      pods would be scheduled on Windows nodes, too, and never start there.
+      pods would also be scheduled on Windows nodes and never start there.
   type: list
   elements: dict
   returned: always
@@ -154,10 +154,11 @@ nodes:
     cordon_owner:
       description:
         - The owner for whom M(winkube.node.nodes_drain) cordoned the node
-          (O(winkube.node.nodes_drain#module:owner)). Empty if the node is not cordoned, or was cordoned in another way.
+          (O(winkube.node.nodes_drain#module:owner)). Empty if the node is not cordoned, or was not cordoned by that
+          module.
       type: str
     addresses:
-      description: All addresses and names that the node's kubelet reported.
+      description: All addresses and names of the node that its kubelet reported.
       type: list
       elements: str
     internal_ip:

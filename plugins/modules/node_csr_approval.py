@@ -15,10 +15,10 @@ description:
   - A request is approved if it was made with the token of a node that is not Ready, for the signer
     C(kubernetes.io/kube-apiserver-client-kubelet), with the usages of a kubelet, the common name C(system:node:) and
     that node's name, the organization C(system:nodes) only, and without subject alternative names.
-  - If requests with two different keys are for the same node, neither is approved.
+  - If there are requests with different keys for the same node, none of them is approved.
   - Deletes the token of each node that has registered with its certificate. The task ends when all nodes have
-    registered, when another client has deleted the tokens, or after O(timeout).
-  - Nodes wait for the approval while they join, so run it at the same time, with C(async).
+    registered, when somebody else has deleted the tokens, or after O(timeout).
+  - Nodes wait for the approval while they join, so run this module at the same time, with C(async).
   - Runs on the controller or a control plane host, never on a Windows node.
   - The account of O(kubeconfig) needs the permissions in C(docs/rbac.yaml) of this collection.
 options:
@@ -27,7 +27,7 @@ options:
     type: dict
     required: true
   timeout:
-    description: Seconds after which no more requests are approved.
+    description: Time limit in seconds, after which no more requests are approved.
     type: int
     default: 1800
 extends_documentation_fragment:

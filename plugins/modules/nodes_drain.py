@@ -14,11 +14,11 @@ description:
     until the pods are gone. An eviction that a budget refuses is retried until O(timeout).
   - It works like C(kubectl drain --ignore-daemonsets). Pods of DaemonSets and static pods stay. A pod without a
     controller or with an C(emptyDir) volume is evicted only if O(force) or O(delete_emptydir_data) allow it. Otherwise
-    the drain is refused. The node is not cordoned, and nothing is evicted.
+    the drain is refused, so the node is not cordoned and nothing is evicted.
   - A node that the module cordons gets the annotation C(winkube.node/cordoned) with the owner, the machine on which the
-    task ran, and the time. M(winkube.node.nodes_uncordon) removes only such cordons. A node that was cordoned before is
+    task ran, and the time. M(winkube.node.nodes_uncordon) lifts only such cordons. A node that was already cordoned is
     not annotated.
-  - Pods of a node that is not Ready are evicted too, but the task does not wait for them, because the node's kubelet
+  - Pods of a node that is not Ready are also evicted, but the task does not wait for them, because the node's kubelet
     does not stop them.
   - One task drains many nodes at the same time. It runs on the controller or a control plane host, never on a Windows
     node.
@@ -37,7 +37,7 @@ options:
     type: bool
     default: false
   grace_period:
-    description: Seconds that pods get to stop. The default is each pod's own grace period.
+    description: How many seconds each pod gets to stop. The default is the pod's own grace period.
     type: int
   timeout:
     description: Time limit for all nodes together, in seconds. V(0) means no limit.
@@ -45,8 +45,8 @@ options:
     default: 600
   check_access:
     description:
-      - Whether to check first that the account may cordon nodes and evict pods. If it may not, the module fails with a
-        list of the missing permissions.
+      - Whether to check first that the account is allowed to cordon nodes and evict pods. If it is not, the module
+        fails with a list of the missing permissions.
     type: bool
     default: false
 extends_documentation_fragment:

@@ -16,24 +16,25 @@ description:
 options:
   condition:
     description:
-      - V(registered) waits until the cluster has a Node object, and with O(pod_cidr=true) until it has a pod CIDR.
+      - V(registered) waits until the cluster has a Node object, and with O(pod_cidr=true) until the node has a pod
+        CIDR.
       - V(ready) also waits for the condition Ready.
     type: str
     choices: [registered, ready]
     default: ready
   pod_cidr:
-    description: Whether to wait until the cluster has assigned a pod CIDR, too.
+    description: Whether to also wait until the cluster has assigned a pod CIDR.
     type: bool
     default: false
   host_process:
     description:
-      - Whether to wait until the pods of the node's HostProcess DaemonSets (its network, kube-proxy) are ready, too.
+      - Whether to also wait until the pods of the node's HostProcess DaemonSets (its network and kube-proxy) are ready.
     type: bool
     default: false
   before:
     description:
-      - State before the reboot of each node that was rebooted, as RV(winkube.node.nodes_drain#module:nodes) returned it
-        (C(boot_id), C(host_process)). For some seconds after a reboot the cluster still shows the former state. With
+      - State of each rebooted node from before its reboot, as RV(winkube.node.nodes_drain#module:nodes) returned it
+        (C(boot_id), C(host_process)). For some seconds after a reboot the cluster still shows that earlier state. With
         this option the module waits until the kubelet has reported since the reboot.
     type: dict
     default: {}
@@ -113,7 +114,7 @@ FIRST_ANSWER_SECONDS = 15.0
 
 
 def describe(node: t.Mapping[str, t.Any] | None, boot_id: str = "") -> dict[str, t.Any]:
-    """Return the state of a node, which may not exist.
+    """Return the state of a node, even if the node does not exist.
 
     Args:
         node: the node as the API returns it.
@@ -176,7 +177,8 @@ def wait(module: AnsibleModule, api: NodeApi) -> dict[str, t.Any]:
         try:
             nodes = describe_nodes(params, api)
         except ApiError as error:
-            # An API server may be unavailable for a while, as in an upgrade. If it has never answered, give up earlier.
+            # An API server may be unavailable for a while, as during its upgrade. If it has never answered, give up
+            # sooner.
             limit = end if nodes else min(end, begin + FIRST_ANSWER_SECONDS)
             if not error.is_temporary or time.monotonic() >= limit:
                 module.fail_json(msg=str(error), nodes=nodes, waiting=params["nodes"])

@@ -11,7 +11,7 @@ short_description: Uncordon nodes that were cordoned for the same owner
 version_added: "0.1.0"
 description:
   - Uncordons nodes that M(winkube.node.nodes_drain) cordoned for O(owner), and removes the annotation.
-  - Nodes that were cordoned for another owner, or in another way, stay cordoned.
+  - Nodes that were cordoned for a different owner, or not by that module, stay cordoned.
   - The account needs permission to change nodes.
 options:
   owner:
@@ -19,7 +19,7 @@ options:
     type: str
     required: true
   timeout:
-    description: Time limit for retries in seconds, if the API server cannot be reached or a node changes meanwhile.
+    description: How long to retry, in seconds, if the API server cannot be reached or a node changes in the meantime.
     type: int
     default: 60
 extends_documentation_fragment:
@@ -57,7 +57,7 @@ nodes:
       description: Whether the node is cordoned now.
       type: bool
     msg:
-      description: Why the node could not be uncordoned, or who else cordoned it.
+      description: Why the node could not be uncordoned, or who cordoned it instead of O(owner).
       type: str
     failed:
       description: Whether uncordoning failed.

@@ -10,8 +10,8 @@ module: service_account_tokens
 short_description: Read long-lived tokens of service accounts
 version_added: "0.1.0"
 description:
-  - Reads the tokens that the cluster writes into Secrets of type C(kubernetes.io/service-account-token). Programs
-    outside of pods use them, such as kube-proxy as a Windows service.
+  - Reads the tokens that the cluster writes into Secrets of type C(kubernetes.io/service-account-token). They are for
+    programs that do not run in pods, such as kube-proxy as a Windows service.
   - The tokens are returned in RV(tokens); use C(no_log) on the task.
   - Runs on the controller or a control plane host, never on a Windows node.
   - The account needs permission to read the Secrets.

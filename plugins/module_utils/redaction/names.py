@@ -12,7 +12,7 @@ from . import BLANK
 VALUE_NAMES = frozenset(
     {"value", "val", "values", "data", "stringdata", "content", "text", "plaintext", "raw", "string", "current"}
 )
-"""Keys of the secret itself, in lower case: `{"secret": {"value": …}}`; other keys describe it (secretName)."""
+"""Keys that hold the secret itself, in lower case: `{"secret": {"value": …}}`; other keys describe it (secretName)."""
 
 # These words match names in lower case.
 _SECRET_WORDS = re.compile(
@@ -22,8 +22,8 @@ _SECRET_WORDS = re.compile(
     r"|(?<![a-z])(?:db|user|admin|root|my|proxy)?pass(?![a-z])"
 )
 _LIKE_SECRET_WORDS = re.compile(r"pass|secret|token|key|credential", re.IGNORECASE)
-# These names describe a secret but do not contain it: --token-file, tokenTTL, secretName, token-ca-cert-hash. Files in
-# klog's header look like names, too: token_manager.go:121].
+# These names describe a secret but do not contain it: --token-file, tokenTTL, secretName, token-ca-cert-hash. File
+# names in klog's header also look like names: token_manager.go:121].
 _HARMLESS = re.compile(
     r"(?i)[\w.-]*(?:files?|paths?|dir|folder|names?|namespaces?|ttl|hash|urls?|types?|versions?|seconds|count"
     r"|expir\w*|requests?|reviews?|controller|mode|provider|helpers?|plugins?|enabled|webhook|kind|\.go)"
@@ -43,7 +43,7 @@ _PAIRED_BEFORE = re.compile(
     r"""\\{0,7}["']?(?:name|key)\\{0,7}["']?\s{0,16}:\s{0,16}\\{0,7}["'][\w.-]{0,40}\Z"""
 )
 _BEFORE = 900
-"""Maximum distance of a value before its name, in characters."""
+"""Maximum distance between a name and a value that comes before it, in characters."""
 _CLOSING = {
     '"': re.compile(r"""(?<!\\)(\\*)"|[\r\n]"""),
     # In shells, nothing is escaped inside single quotes.
@@ -115,7 +115,7 @@ def without_named(text: str) -> str:
 def _lower(text: str) -> str:
     lower = text.lower()
     if len(lower) != len(text):
-        # The lower case of some letters is longer; none of them is in a secret word.
+        # Some letters become longer in lower case, but no secret word contains one of them.
         lower = "".join(letter.lower() if letter.isascii() else letter for letter in text)
     return lower
 
@@ -197,7 +197,7 @@ def _indented(text: str, start: int, name: int) -> t.Sequence[_Span]:
 
 
 def _members(text: str, match: re.Match[str]) -> t.Sequence[_Span]:
-    """Return the secret values of an object under a secret name, `{"value": "x"}`; descriptions stay."""
+    """Return the secret values in an object under a secret name, `{"value": "x"}`, but not its descriptions."""
     spans: list[_Span] = []
     for member in _MEMBER.finditer(text, match.start(1), match.end(1)):
         if _OPENING.match(text, member.end()):

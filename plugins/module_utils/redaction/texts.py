@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Redact secrets in collected texts, and leave the rest unchanged.
+"""Redact secrets in collected texts, and leave all other text unchanged.
 
 In doubt, a word is redacted, because readers rarely need it. Forms of secrets: kubernetes.io (bootstrap
 tokens, `[a-z0-9]{6}.[a-z0-9]{16}`; client-key-data of kubeconfigs), RFC 7519 (JSON web tokens), RFC 7468 (PEM), RFC
@@ -135,7 +135,7 @@ class Redaction:
     """
 
     def __init__(self, known: t.Iterable[str] = ()) -> None:
-        # Short secrets would match parts of too many words.
+        # Short secrets would match parts of too many ordinary words.
         texts = {form for word in known if len(word) >= 6 for form in (word, urllib.parse.quote(word, safe=""))}
         longest_first = sorted(texts, key=len, reverse=True)
         self._known = re.compile("|".join(map(re.escape, longest_first))) if texts else None
@@ -176,7 +176,7 @@ class Redaction:
 
         Args:
             value: the value.
-            whole: whether all members of a mapping are secret, not only those that are named like a value.
+            whole: whether all members of a mapping are secret, or only those that are named like a value.
         """
         if isinstance(value, str):
             return BLANK if value else value
@@ -208,7 +208,7 @@ _NOTHING_KNOWN = Redaction()
 
 
 def redact_value(text: str) -> str:
-    """Return a value of a user for a message: without users and queries of URLs and without any other secret.
+    """Return a user's value for a message: without the users and queries of its URLs, and without any other secret.
 
     >>> redact_value("see https://me:x@example.org/a?b=c, password=x")
     'see https://***@example.org/a?*** password=***'

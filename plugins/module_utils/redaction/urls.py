@@ -10,7 +10,7 @@ from . import BLANK
 
 _NO_PORT = r"(?!\d{1,5}(?:[/?#,\s]|\Z))"
 _NO_DIGEST = r"(?!sha256:)"
-"""An image with a digest has an @, too: `pause@sha256:…`."""
+"""An image with a digest also has an @: `pause@sha256:…`."""
 _BUNDLE_TOKEN = re.compile(r"~[A-Za-z0-9_-]{32,}(?=/|$)")
 """First part of a path that contains a token, such as that of a served bundle."""
 _QUERY = re.compile(r"(?<=[\w/])\?\S+")

@@ -39,11 +39,11 @@ def resources_for_versions(
         lists: versions by kind; a version is text, or a mapping with `version` and optionally `url` and `sha256`.
         where: the name of the variable, for messages.
         cache_dir: Windows path of the node's cache folder.
-        prune: whether to remove all other versions.
+        prune: whether to remove all versions that are not in the lists.
         keep: paths of files in the cache that are never removed.
         urls: URLs by kind that replace the publisher's for versions without their own `url`; they contain `{version}`
             or `{underscores}` if they serve several versions.
-        options: other arguments of `locations.resource`.
+        options: further arguments of `locations.resource`.
 
     Returns:
         One resource for each version, in order and without duplicates, and one more for `prune`.
@@ -51,7 +51,7 @@ def resources_for_versions(
     Raises:
         ArtifactError: a value is not acceptable.
     """
-    # An error in one of these options concerns all versions, so check them before any version.
+    # An error in one of these options concerns all versions, so check the options before the versions.
     catalogue.kinds(options.get("kinds"))
     sites.parse(options.get("sites"), options.get("mirror") or "")
     locations.checked_folder(cache_dir, "cache_dir (artifact_cache)")
@@ -81,7 +81,7 @@ def _check_speed(limit_rate: object, parallel: object) -> None:
 
 
 def _own_url(url: str, kind: str, versions: int) -> str:
-    """Return the URL that a user gave for a kind, or an empty string.
+    """Return the URL that the user gave for a kind, or an empty string.
 
     Raises:
         ArtifactError: the URL does not name a file, or it is the same for several versions.

@@ -34,12 +34,12 @@ class ArtifactError(ResourceError):
     """A setting of artifacts is not acceptable."""
 
     def within(self, where: str) -> t.Self:
-        """Return the same error for an entry of a list."""
+        """Return the same error, with the place of the faulty entry in a list."""
         return type(self)(f"{where} ({self.where})", self.value, self.expected, self.hint)
 
 
 class UnknownKindError(ArtifactError):
-    """A kind is neither in the catalogue nor given with a URL."""
+    """A kind that is not in the catalogue was given without a URL."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -59,7 +59,7 @@ class Kind:
     members: tuple[str, ...] = ()
     """Members of the archive that a node needs, with the placeholders of `url`; empty: all members."""
     strip_components: int = 0
-    """Number of leading folders to strip from the names in the archive."""
+    """Number of leading folders to strip from the paths in the archive."""
     windows: tuple[str, ...] = tuple(SUPPORTED_NAMES)
     """Supported versions of Windows Server."""
     variables: str = ""
@@ -145,7 +145,7 @@ def find_kind(name: object, known: t.Mapping[str, Kind], *, has_url: bool = Fals
 
 
 def checked_version(version: object, where: str) -> str:
-    """Return a version without a leading `v`, checked to be a valid folder name.
+    """Return a version without a leading `v`, after checking that it is a valid folder name.
 
     Raises:
         ArtifactError: the value is not acceptable.

@@ -102,7 +102,7 @@ def is_own_url(url: str) -> bool:
 
 
 def custom_key(url: str) -> str:
-    """Return the name of the folder in the cache for a user's own URL.
+    """Return the name of the cache folder for the file at a user's own URL.
 
     It ignores the URL's signature, which may change while the file stays the same.
     """

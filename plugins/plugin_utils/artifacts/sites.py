@@ -35,7 +35,7 @@ class ArtifactSite:
     no_proxy: str | tuple[str, ...] | None = None
     """Hosts and domains for which the proxy is not used; a list becomes a comma-separated text."""
     overrides: bool = False
-    """Whether the site also has the files of users' own URLs, as a bundle does."""
+    """Whether the site also has the files that users gave by URL, as a bundle does."""
     ignore_revocation: bool = False
     """Whether to accept the site's certificate if its revocation cannot be checked, as with private authorities."""
     digests: t.Mapping[str, str] = dataclasses.field(default_factory=dict)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Find downloads that nothing verifies: they have no checksum, or their checksum comes over plain HTTP, too."""
+"""Find downloads that nothing verifies: they have no checksum, or their checksum also comes over plain HTTP."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def why_not(sha256: str, checksum_urls: t.Iterable[str], *, custom: bool) -> str
 
 
 def of_roles(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> list[Unverified]:
-    """Return the unverified artifacts of roles. The texts name no host, so that hosts can share them in a report.
+    """Return the unverified artifacts of roles. No text names a host, so that a report can merge those of many hosts.
 
     Args:
         values: the roles' variables that are set.

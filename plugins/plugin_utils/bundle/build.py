@@ -116,7 +116,7 @@ class Builder:
     # --- Existing files.
 
     def _kept(self) -> dict[str, IndexEntry]:
-        """Return the entries that an earlier run signed and whose files are unchanged; the rest is downloaded again."""
+        """Return the entries that an earlier run signed and whose files are unchanged; others are downloaded again."""
         try:
             entries = signing.read(self._directory, self._key, settle=not self._options.check_mode)
         except BundleError as problem:
@@ -173,7 +173,7 @@ class Builder:
         if file.sums is None:
             pairs += ((source, None) for source in file.sources)
         else:
-            # The sources of the checksum file are in the order of the file's sources.
+            # The sources of the checksum file have the same order as the sources of the file.
             pairs += zip(file.sources, file.sums.sources, strict=True)
         return pairs
 
@@ -288,7 +288,7 @@ class Builder:
     ) -> Fetched:
         blobs: dict[str, pathlib.Path] = {}
         for part in (part for one in manifests for part in one.parts):
-            # Put the archive's path into the temporary file's name, because two threads may download the same blob.
+            # The temporary file's name contains the archive's path, because two threads may download the same blob.
             blobs[part.digest] = self._part(f"{path}/{part.digest}")
             registry.blob(name, part, blobs[part.digest])
         target = self._part(path)
@@ -362,7 +362,7 @@ class Builder:
             self.made.signed = True
 
     def _replaced(self, entry: IndexEntry) -> bool:
-        """Return whether other archives of the same image replace this archive, because the image's tag has moved."""
+        """Return whether newer archives of the same image replace this one, because the image's tag has moved."""
         if entry.kind != "container-image":
             return False
         others = [other for other in self.made.entries.values() if (other.kind, other.name) == (entry.kind, entry.name)]

@@ -48,7 +48,7 @@ class BundleFile:
 
     @property
     def source(self) -> str:
-        """Return the file's origin as text without secrets."""
+        """Return the file's origin as text that contains no secrets."""
         return self.local or (bare(self.sources[-1].url) if self.sources else "")
 
 
@@ -74,7 +74,7 @@ class BundleContent:
     """Container images by reference."""
 
     def joined(self, other: BundleContent) -> BundleContent:
-        """Return this content together with another one.
+        """Return the union of this content and a second one.
 
         Raises:
             BundleError: the two contents contradict each other.
@@ -168,7 +168,7 @@ def _artifact(artifact: Artifact) -> BundleFile:
 
 
 def _sums(artifact: Artifact, own: str, candidates: t.Sequence[tuple[str, str | None, Site | None]]) -> ChecksumFile:
-    """Return the checksum file, which comes from the same sources as its file."""
+    """Return the checksum file, which comes from the same sources as the file that it verifies."""
     url, sums = candidates[0][0], candidates[0][1]
     # If the publisher's checksum file is unknown, assume that it has the same suffix as at the first source.
     upstream = (

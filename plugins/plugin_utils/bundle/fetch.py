@@ -39,7 +39,7 @@ _PROGRESS_INTERVAL = 10.0
 """Seconds between two progress lines of a download."""
 _RETRYABLE = frozenset({408, 425, 429, 500, 502, 503, 504})
 _BACKOFF = 1.0
-"""The pauses between attempts: none, then 2, 4, 8 … times this many seconds (urllib3.util.Retry)."""
+"""The pauses between attempts are 0, then 2, 4, 8, … times this many seconds (urllib3.util.Retry)."""
 _LONGEST_PAUSE = 120.0
 """Longest pause in seconds, also for servers that ask for a longer one."""
 _SMALL = 4 * 1024 * 1024
@@ -79,7 +79,7 @@ class FetchSource:
     """Certificate authorities in PEM, or the path of their file; empty: those of REQUESTS_CA_BUNDLE or the system."""
     verify: bool = True
     inside: frozenset[str] | None = None
-    """Hosts in private networks that may be contacted, for URLs from untrusted documents; None: all hosts."""
+    """For URLs from untrusted documents: the hosts in private networks that are allowed; None: all hosts."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -125,7 +125,7 @@ class Fetcher:
         self._sleep, self._clock = sleep, clock
         self._authorities = _Authorities()
         self.bytes = 0
-        """Downloaded bytes of bodies; approximate, because threads count at the same time."""
+        """Number of downloaded bytes (bodies only); approximate, because several threads add to it at once."""
 
     def document(self, source: FetchSource, limit: int = _SMALL) -> tuple[bytes, c.Mapping[str, str]]:
         """Download a small document, and return it with the headers of the response.
@@ -174,7 +174,7 @@ class Fetcher:
             self._with_retries(lambda: self._more(source, target, tag))
             return self._checked(source, target, checksum)
         except OSError as error:
-            # The source is not to blame, for example for a full disk.
+            # The source is not to blame, for example if the disk is full.
             raise BundleError(f"{target.parent}: {error.strerror or error}") from error
 
     def _more(self, source: FetchSource, target: pathlib.Path, tag: list[str]) -> None:
@@ -183,7 +183,7 @@ class Fetcher:
         Args:
             source: where to download it.
             target: the unfinished download.
-            tag: the ETag of an earlier attempt, if any; another ETag means another file.
+            tag: the ETag of an earlier attempt, if any; a different ETag means that the file has changed.
         """
         have = target.stat().st_size if target.exists() else 0
         headers = {"Range": f"bytes={have}-"} if have else {}

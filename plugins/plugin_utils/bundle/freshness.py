@@ -24,7 +24,7 @@ _OLDER = (
 
 
 def state_file() -> pathlib.Path:
-    """Return the file in which the controller records the bundles it has used (XDG Base Directory Specification)."""
+    """Return the file that records which bundles this controller has used (XDG Base Directory Specification)."""
     base = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
     return pathlib.Path(base).expanduser() / "winkube" / "bundles.json"
 
@@ -32,7 +32,7 @@ def state_file() -> pathlib.Path:
 def check(
     bundle: Bundle, public: str, *, max_age: int, allow_older: bool, state: pathlib.Path, now: datetime.datetime
 ) -> str:
-    """Refuse a bundle that is too old, or older than one that was used from the same folder. Record other bundles.
+    """Refuse a bundle that is too old, or older than one that was used from the same folder. Record accepted bundles.
 
     Args:
         bundle: a verified bundle.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Container images in a bundle: which index entries match a Windows build, and what archives contain (no I/O).
+"""Container images in a bundle: which entries of an index match a Windows build, and what an archive contains (no I/O).
 
 Formats: github.com/opencontainers/image-spec (image-layout.md, image-index.md).
 """
@@ -161,8 +161,8 @@ def supported_entries(entries: t.Sequence[Descriptor], windows: str) -> list[Des
     """Return the entries of an index that containerd accepts on a Windows Server, the best match first.
 
     All of them are needed: `ctr images import` reads every entry that its platform matches, and fails if one is not in
-    the archive (containerd/containerd#12908, #11344); other entries may be missing (containerd/containerd#9554). So the
-    index and its digest stay unchanged.
+    the archive (containerd/containerd#12908, #11344); entries of other platforms may be missing
+    (containerd/containerd#9554). So the index and its digest can stay unchanged.
     """
 
     def order(entry: Descriptor) -> tuple[bool, list[int]]:

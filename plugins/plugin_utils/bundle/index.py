@@ -22,13 +22,13 @@ from ..values.shown import shown
 INDEX = "index.json"
 SIGNATURE = "index.json.sig"
 WORK = ".work"
-"""Folder of unfinished files, from which nothing is served."""
+"""Folder of unfinished files; nothing in it is served."""
 FORMAT = 1
 _RESERVED = (INDEX, SIGNATURE, WORK)
 _LONGEST = 1024
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 _DEVICE = re.compile(r"con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9\u00b9\u00b2\u00b3]", re.IGNORECASE)
-"""Names of devices, with any extension: https://learn.microsoft.com/windows/win32/fileio/naming-a-file"""
+"""Device names are reserved, with any extension: https://learn.microsoft.com/windows/win32/fileio/naming-a-file"""
 
 
 class BundleError(Exception):

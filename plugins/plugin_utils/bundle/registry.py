@@ -164,7 +164,7 @@ class RegistryClient:
         return Descriptor(digest=digest, size=len(data), media_type=kind), described
 
     def _own_platform(self, ref: ImageReference, one: Manifest, name: str) -> Manifest:
-        """Return a manifest that is not in an index, with the platform that its configuration names."""
+        """Return a manifest that is not part of an index, with the platform that its configuration names."""
         data, dummy = self._first(ref, "blobs", one.config.digest, self._fetcher.document)
         if images.digest_of(data) != one.config.digest:
             raise BundleError(f"{name}: the configuration from the registry does not match its digest")

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decide whether a URL bypasses the proxy, belongs to another host, or points into a private network."""
+"""Find out whether a URL bypasses the proxy or points into a private network, and to which origin it belongs."""
 
 from __future__ import annotations
 

@@ -147,7 +147,7 @@ def _answer(process: subprocess.Popen[bytes], settings: bytes) -> dict[str, t.An
     with contextlib.suppress(BrokenPipeError), requests:
         requests.write(settings)
     with answers:
-        # Not select(), which supports no descriptor above 1023; a controller with many forks has more.
+        # Do not use select(), which supports no descriptor above 1023: a controller with many forks has higher ones.
         ready = select.poll()
         ready.register(answers, select.POLLIN)
         line = answers.readline() if ready.poll(_START * 1000) else b""
@@ -191,7 +191,7 @@ def bind_address(addresses: t.Iterable[str], own: bool) -> str:
 
     Args:
         addresses: the addresses at which nodes reach the controller.
-        own: whether the addresses belong to this machine; an address that a user gave may be a translated one (NAT).
+        own: whether the addresses belong to this machine. An address that a user gave may be a translated one (NAT).
     """
     different = set(addresses)
     if own and len(different) == 1:

@@ -35,7 +35,7 @@ def site(url: str, entries: t.Iterable[IndexEntry]) -> dict[str, t.Any]:
 
 
 def _revocation(url: str) -> dict[str, bool]:
-    """Return an option for HTTPS, because Windows requests revocation lists, which it cannot get without internet."""
+    """Return the option that HTTPS needs, because without internet access Windows cannot get revocation lists."""
     return {"ignore_revocation": True} if url.startswith("https:") else {}
 
 

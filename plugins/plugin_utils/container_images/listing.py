@@ -104,7 +104,7 @@ def base_images(names: t.Sequence[str]) -> Resources:
 
 
 def core_dns(versions: t.Sequence[t.Any], repository: str) -> list[str]:
-    """Return references of CoreDNS.
+    """Return the references of CoreDNS images.
 
     Args:
         versions: versions such as 1.12.1, with or without `v`.
@@ -204,7 +204,7 @@ def check(images: t.Sequence[ContainerImage]) -> None:
 
 
 def kept(images: t.Sequence[ContainerImage], more: t.Sequence[str] = ()) -> tuple[str, ...]:
-    """Return the names to keep: those of the list, their aliases, and other given names."""
+    """Return the names to keep: those in the list, their aliases, and further names that the user gave."""
     names = [name for image in images if image.state == "present" for name in (image.name, *image.aliases)]
     return tuple(dict.fromkeys([*names, *more]))
 

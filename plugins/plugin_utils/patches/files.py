@@ -39,7 +39,7 @@ class FileRules:
 
     test_signing: bool = True
     allowed_signers: tuple[str, ...] = ()
-    """Subjects of the signers' certificates or their thumbprints, never a mixture."""
+    """Subjects of the signers' certificates, or their thumbprints, but never a mixture."""
     route: curl.DownloadRoute = dataclasses.field(default_factory=curl.DownloadRoute)
     timeout: float = 7200.0
     """Time limit of one installer and of one download, in seconds."""
@@ -66,7 +66,7 @@ def file_calls(
         node: the state of the node.
         rules: what the user allows.
         present: the result of `@read-file` for the paths of the patch's files.
-        pushed: number of uploaded pieces of each file from the controller, by the file's path.
+        pushed: number of uploaded pieces by path, for files from the controller.
         prefix: prefix of the calls' ids.
     """
     calls: list[Call] = []
@@ -153,8 +153,8 @@ def _signature(patch: Patch, node: NodePatches, rules: FileRules) -> t.Iterator[
     )
     yield check
     if not may_test and not rules.allowed_signers:
-        # No certificate means that this kind of file cannot be signed, or that the file is not a package: the installer
-        # reports the latter.
+        # If there is no certificate, this kind of file cannot be signed, or the file is not a package, which the
+        # installer reports.
         unsigned: dict[str, Json] = {"Status": list(_NOT_TRUSTED), "SignerCertificate": MISSING}
         yield dataclasses.replace(check, id="unsigned", until=unsigned, unless=("signature",))
     if not may_test or node.test_signing:

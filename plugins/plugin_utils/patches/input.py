@@ -72,7 +72,7 @@ def _patch(where: str, given: t.Any, source: str, find: Find) -> Patch:
     if not isinstance(given, t.Mapping):
         raise ResourceError(where, given, "expected a KB number such as KB5046616, or a mapping with kb, file or url")
     if isinstance(given.get("arguments"), str):
-        # A text would be passed as a single argument, even if it contains several.
+        # A string would be passed as a single argument, even if it contained several.
         expected = "expected a list of arguments such as ['/q', '/norestart']"
         raise ResourceError(f"{where}.arguments", given["arguments"], expected)
     entry: PatchEntry = convert(given, PatchEntry, where)
@@ -102,7 +102,7 @@ def _patch(where: str, given: t.Any, source: str, find: Find) -> Patch:
 
 
 def _test_signed(entry: PatchEntry, file: PatchFile | None) -> bool | None:
-    """Return whether a file is signed for tests; None if only its signature shows that."""
+    """Return whether a file is test-signed; None if this is unknown until its signature is checked."""
     if entry.test_signed is None and file is not None and _FOR_TESTS in file.name.lower():
         return True
     return entry.test_signed
@@ -124,7 +124,7 @@ def _kb(where: str, value: t.Any) -> str:
 
 
 def _build(where: str, value: t.Any) -> Build:
-    # Without quotes YAML reads a number and drops trailing zeros, so 20348.2700 becomes another build.
+    # Without quotes YAML reads a number and drops trailing zeros, so 20348.2700 becomes a different build.
     if isinstance(value, float):
         raise ResourceError(where, value, 'expected text such as "20348.2700"', "Put the build in quotes.")
     match = re.fullmatch(r"(?:10\.0\.)?(\d{5})\.(\d{1,6})", str(value).strip(), re.ASCII)

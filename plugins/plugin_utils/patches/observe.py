@@ -63,7 +63,7 @@ class PatchObservation:
     files: CallResult
     """The files at the paths of the patches' files, as `@read-file` reports them."""
     pieces: t.Mapping[str, int]
-    """Sizes in bytes of the uploaded pieces of files from the controller, by path."""
+    """Sizes in bytes of the pieces uploaded from the controller, by path."""
     free: int | None = None
     """Free bytes on the system disk; None if unknown."""
     settled: bool = True
@@ -71,7 +71,10 @@ class PatchObservation:
 
 
 def folder(patch: Patch) -> str:
-    """Return the path of a patch's own folder, because DISM takes every other .msu in a folder for a checkpoint."""
+    """Return the path of a patch's folder.
+
+    No two patches share a folder, because DISM takes every other .msu in a folder for a checkpoint.
+    """
     return f"{CACHE}\\{patch.file.sha256[:16]}" if patch.file else CACHE
 
 
@@ -93,7 +96,7 @@ def calls(patches: t.Sequence[Patch]) -> tuple[Call, ...]:
         for file in patch.files:
             paths += [path(patch, file), f"{path(patch, file)}.part"]
     left: dict[str, Json] = {"LiteralPath": FOLDER, "Filter": f"{BATCH_KEY}*", "Force": True}
-    # Without SilentlyContinue, a single unknown name would hide the other results.
+    # Without SilentlyContinue, a single unknown name would hide the results for all known names.
     shells: dict[str, Json] = {"Name": ["powershell", "pwsh"], "ErrorAction": "SilentlyContinue"}
     asked = [
         node_header.call(),
@@ -128,8 +131,8 @@ def _ask(call_id: str, command: str, parameters: t.Mapping[str, Json], select: t
 def settle_calls(seconds: float) -> tuple[Call, ...]:
     """Return the calls that wait until the update stack is idle; each wait is bounded, and the next one runs anyway.
 
-    After a reboot TiWorker finishes the work. Only TrustedInstaller runs before TiWorker starts, and for minutes
-    after it has ended.
+    After a reboot TiWorker finishes the work. Before TiWorker starts, and for minutes after it has ended, only
+    TrustedInstaller runs.
     """
     delay = max(0.1, min(5.0, seconds / 40))
     short = max(1, int(seconds / 5 / delay))
@@ -166,7 +169,8 @@ def enable_calls(services: t.Sequence[str]) -> tuple[Call, ...]:
         parameters: dict[str, Json] = {"Name": name, "StartupType": "Manual"}
         enabling.append(set_value(f"enable.{name}.mark", MARKER, name, "String", "Disabled"))
         enable = action(f"enable.{name}", "Set-Service", parameters)
-        # Change only services that were recorded; if a service stays disabled, the installer reports it.
+        # Change only services that were recorded. If a service therefore stays disabled, the installer reports an
+        # error.
         enabling.append(dataclasses.replace(enable, needs=(f"enable.{name}.mark",)))
     return tuple(dataclasses.replace(call, on_error="continue") for call in enabling)
 

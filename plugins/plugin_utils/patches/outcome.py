@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Attempts to install a patch, and the final status that follows from them and the node's state (no I/O)."""
+"""Attempts to install a patch, and the final status that follows from the attempts and the node's state (no I/O)."""
 
 from __future__ import annotations
 
@@ -78,11 +78,11 @@ class PatchRecord:
         if last is None or last.outcome == "temporary":
             return True
         if last.outcome in ("not_applicable", "not_offered"):
-            # The result may depend on the updates that were staged at that time.
+            # The result may depend on the updates that were staged when the attempt was made.
             return last.boots < boots and len(self.attempts) == 1
         if last.outcome in ("done", "reboot"):
             # The patch is not listed: Windows rolled it back, or does not list this kind of patch. A second run of the
-            # installer shows which is the case, except for an .exe.
+            # installer shows which of the two is true, unless the installer is an .exe.
             is_program = self.patch.file is not None and self.patch.file.extension == ".exe"
             return not is_program and len(self.attempts) == 1 and (last.outcome == "done" or last.boots < boots)
         return False

@@ -70,7 +70,7 @@ class Patch:
     arguments: tuple[str, ...] = ()
     """Arguments of an `.exe`."""
     test_signed: bool | None = None
-    """Whether the file is test-signed; None if only its signature shows that."""
+    """Whether the file is test-signed; None if this is unknown until its signature is checked."""
     windows: tuple[str, ...] = ()
 
     @property
@@ -150,7 +150,7 @@ class NodePatches:
 
     @property
     def stack_pending(self) -> bool:
-        """Whether the update stack itself waits for a reboot, before which nothing must be installed."""
+        """Whether the update stack itself waits for a reboot; until then, nothing must be installed."""
         return "servicing" in self.header.pending_reboot or "update" in self.header.pending_reboot
 
     @property
@@ -200,7 +200,7 @@ def _listed(patch: Patch, node: NodePatches) -> PatchState:
 
 
 def _for_others(build: int) -> str:
-    """Return the advice to limit a list entry to nodes with the build's version of Windows."""
+    """Return the advice to limit a list entry to nodes whose version of Windows the build belongs to."""
     version = windows_versions.SUPPORTED.get(build)
     return f'; set windows: ["{version}"] in its entry, so that other nodes skip the patch' if version else ""
 
@@ -240,14 +240,14 @@ def _by_hotfix(patch: Patch, node: NodePatches) -> PatchState | None:
         return None
     if patch.build is None:
         return PatchState(status="installed", why=f"Get-HotFix lists {patch.kb}")
-    # The hotfix is listed, but the node has another build: the patch is staged, or was removed.
+    # The hotfix is listed, but the node runs a different build: the patch is only staged, or it was removed.
     if node.stack_pending:
         return PatchState(status="needs_reboot", why=f"{patch.kb} is listed, but the node still has {node.os_build}")
     return None
 
 
 def _by_log(patch: Patch, node: NodePatches) -> PatchState | None:
-    """Use the log only for updates that are listed nowhere else: other updates may have been removed since."""
+    """Trust the log only for updates that no cmdlet lists: any other logged update may have been removed since."""
     title = node.logged.get(patch.kb, "")
     if not title or not _UNLISTED.search(title):
         return None

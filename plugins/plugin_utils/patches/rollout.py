@@ -24,7 +24,7 @@ def node_entry(
 
     Args:
         notes: the notes of role node_maintenance (`node_maintenance_state`); `found` is the result of patch_install in
-            check mode, before the rollout. None if the host failed earlier.
+            check mode, before the rollout. None if the host failed before that check.
         result: the last result of patch_install; the result of the check if the host's turn never came.
         check_mode: whether the run only checked.
     """

@@ -26,9 +26,9 @@ from .patch import WELL, Patch, judge
 _STARTS = 3
 """Maximum number of attempts to start the Windows Update job, if connection failures prevent its start."""
 _LEAST_FREE = 16 * 2**20
-"""Minimum free space in bytes, which the node needs just to record the work."""
+"""Minimum free space in bytes: a node needs that much just to record the work."""
 _MAX_WAITS = 3
-"""Maximum number of times that the run waits for the work of earlier runs."""
+"""How many times the run waits, at most, for the work of earlier runs."""
 FIRST_POLL, POLL = 600, 900
 """How long the first poll and each later poll wait on the node for the end of an installation, in seconds. A cumulative
 update takes 15 to 30 minutes, and each poll is a remote command. A poll returns as soon as the installation ends."""
@@ -136,7 +136,7 @@ class PatchRun:
         return seen
 
     def _wait_for(self, left: Leftovers) -> None:
-        """Wait for work of an earlier run that lost its connection or controller."""
+        """Wait for the work of an earlier run whose connection or controller was lost."""
         self._session.report_progress(
             f"an earlier run is still working on this node; waiting for it ({', '.join((*left.batches, *left.jobs))})"
         )
@@ -170,7 +170,7 @@ class PatchRun:
     # --- Installing.
 
     def _attempt(self, todo: t.Sequence[PatchRecord], seen: PatchObservation) -> None:
-        """Install patches, public ones first, then files. Each gets an attempt, even if others fail."""
+        """Install patches, public ones first, then files. Each gets an attempt, even if an earlier one failed."""
         ready = [record for record in todo if not self._refused(record, seen)]
         public = [record for record in ready if record.patch.public]
         files = [record for record in ready if not record.patch.public]
@@ -292,7 +292,7 @@ class PatchRun:
     def _tidy(self, seen: PatchObservation) -> None:
         """Clean up after earlier runs: restore services, and remove the files of installed patches.
 
-        These calls may run twice, like those that prepare an installation, so they need no idempotency key.
+        Like the calls that prepare an installation, these may safely run twice, so they need no idempotency key.
         """
         calls = list(patches_observe.restore_calls(seen.node.to_restore))
         files = [record for record in self.records if not record.patch.public]

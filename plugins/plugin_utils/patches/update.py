@@ -24,7 +24,7 @@ UPDATE = Scope("wu.")
 JOB, ANSWER = UPDATE.id("job"), UPDATE.id("answer")
 """Ids of the calls that find the job, and that read its result."""
 WAITED, ENDED = UPDATE.id("waited"), UPDATE.id("ended")
-"""Ids of the call that waits for the job until a time limit, and of the call that fails if the job has not ended."""
+"""Ids of two calls: one waits for the job until a time limit, the other fails if the job has not ended by then."""
 SERVERS: t.Mapping[str, str] = {"default": "default", "wsus": "managed_server", "windows_update": "windows_update"}
 """Names of update servers in win_updates, by their names in this collection."""
 _DELAY = 1.0
@@ -44,7 +44,7 @@ def arguments(patches: t.Sequence[Patch], server: str) -> dict[str, t.Any]:
 
 
 def find_calls(key: str) -> tuple[Call, ...]:
-    """Return the calls that search a key's folder for the job, after a connection failure at its start."""
+    """Return the calls that look for a job in a key's folder, if the connection failed while the job was started."""
     parameters: dict[str, Json] = {"Path": f"{FOLDER}\\{key}\\j*", "Pattern": PID}
     return (query(JOB, "Select-String", parameters, select=("Line",), until={"LineNumber": 1}, retries=5),)
 
@@ -60,7 +60,7 @@ def wait_calls(key: str, pid: int, timeout: float) -> tuple[Call, ...]:
     job = f"{FOLDER}\\{key}\\j*"
     calls: list[Call] = []
     if pid:
-        # After a reboot another process may have that id.
+        # After a reboot a different process may have that id.
         alive = query(
             UPDATE.id("alive"), "Get-Process", {"Id": pid}, select=(), until={"ProcessName": ["powershell", "pwsh"]}
         )
@@ -125,7 +125,7 @@ def _attempt(patch: Patch, result: t.Mapping[str, t.Any], boots: int) -> Attempt
         outcome = "reboot" if result.get("reboot_required") else "done"
         return Attempt(outcome=outcome, why=f"Windows Update installed {title}", boots=boots)
     if mine:
-        # If another update's download failed or a reboot was pending, Windows Update installs none of the updates.
+        # If the download of one update failed, or a reboot was pending, Windows Update installs none of the updates.
         return Attempt(
             outcome="temporary", why=f"Windows Update did not install {title}: {_message(result)}", boots=boots
         )

@@ -46,7 +46,7 @@ def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
 
 
 def warnings(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> list[str]:
-    """Return a warning for each unverified download. Warnings name no host, so that hosts can share them in a report.
+    """Return a warning for each unverified download. It names no host, so that a report can merge those of many hosts.
 
     Args:
         values: as in `problems`; values without problems.
@@ -59,7 +59,7 @@ def warnings(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> list[st
 def refused(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> list[Problem]:
     """Return the unverified downloads that `artifact_verify: strict` refuses.
 
-    The signed index of a bundle verifies the bundle's files; other files are refused once the bundle is known.
+    The signed index of a bundle verifies the bundle's files. All other downloads are refused once the bundle is known.
 
     Args:
         values: as in `warnings`.
@@ -132,7 +132,7 @@ def _check_signers(given: object) -> None:
 
 
 def _folder_problems(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
-    """Check the cache folder once, because all roles share it."""
+    """Check the cache folder only once, because all roles share it."""
     for name, given in values.items():
         if name.endswith("_artifact_cache"):
             try:

@@ -78,7 +78,7 @@ def warnings(cluster: t.Mapping[str, t.Any], bound: t.Collection[str] = ()) -> l
 
 
 def proxy_warnings(proxy: str, given: t.Collection[str], kubeconfig: str) -> list[str]:
-    """Return a warning if the proxy exceptions lack the cluster's networks, because nothing defines them.
+    """Return a warning if nothing defines the cluster's networks, so that the proxy exceptions lack them.
 
     Args:
         proxy: the node's proxy, or an empty string.
@@ -111,7 +111,7 @@ def version_skew(node: HostVariables, server: str) -> list[Problem]:
 
 
 def networks(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return pod and service networks that differ from the cluster's; networks that it does not report are skipped."""
+    """Return pod and service networks that differ from those that the cluster reports; skip those that it omits."""
     different = []
     for variable, given, key in (
         ("cni_pods_subnet (from kube_pods_subnet)", node.pods, "pod_subnet"),
@@ -202,7 +202,7 @@ def endpoint(node: HostVariables, cluster_endpoint: str) -> list[Problem]:
 
 
 def split_endpoint(text: str) -> tuple[str, int | None]:
-    """Return host and port of `HOST:PORT`; the port is None if the text has another form."""
+    """Return host and port of `HOST:PORT`; the port is None if the text does not have this form."""
     host, colon, port = text.strip().rpartition(":")
     bracketed = host.startswith("[") and host.endswith("]")
     if not colon or not host or "/" in host or (":" in host and not bracketed):

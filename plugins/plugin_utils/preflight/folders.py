@@ -3,7 +3,7 @@
 r"""Check the paths of folders and files on nodes before any node is touched.
 
 One of these paths is on a command line of cmd.exe (the DaemonSet of kube-proxy makes a junction), others are in the
-machine's PATH. So characters with a meaning there are refused in all of them.
+machine's PATH. So all of these paths are refused if they contain characters that are special there.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
     """Return the paths that cannot be used.
 
     Args:
-        values: templated values of all roles' options. Other checks handle empty values and values of other types.
+        values: templated values of all roles' options. Empty values, and values that are not text, are left to other
+            checks.
     """
     return [
         Problem(name, value, _EXPECTED)

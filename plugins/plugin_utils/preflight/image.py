@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Check a host's variables before a machine image is made from it, which takes hours (no I/O)."""
+"""Check a host's variables before a machine image is made from the host, which takes hours (no I/O)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROLE = "sysprep"
 def problems(
     variables: t.Container[str], values: t.Mapping[str, t.Any], known_roles: t.Sequence[Role]
 ) -> list[Problem]:
-    """Return proxies whose password the image would contain.
+    """Return the proxies whose passwords would end up in the image.
 
     Args:
         variables: names of all variables of a host; they include the role's own variables if the play makes an image.

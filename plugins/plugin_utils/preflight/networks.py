@@ -64,8 +64,8 @@ def _network(text: str) -> _Network:
     """Return a network in CIDR notation.
 
     Raises:
-        ValueError: the text is malformed or has no prefix length. Python would read an address without a prefix length
-            as a network of one address.
+        ValueError: the text is malformed or has no prefix length. Without one, Python would read an address as a
+            network that consists of this single address.
     """
     if "/" not in text:
         raise ValueError(text)

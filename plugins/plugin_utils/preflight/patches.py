@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Check a host's variables about patches before any node is touched, and that files exist on the controller."""
+"""Check a host's variables about patches, and that their files exist on the controller, before any node is touched."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
 
 
 def _entries(values: t.Mapping[str, t.Any]) -> t.Iterator[tuple[str, t.Any]]:
-    """Return each entry with its place. The argument specification refuses values that are not lists."""
+    """Return each entry with its place in the list. The argument specification refuses values that are not lists."""
     for name in (_PUBLIC, _PRIVATE):
         entries = values.get(name) or []
         if isinstance(entries, str) and name == _PUBLIC:
@@ -61,7 +61,7 @@ def _entries(values: t.Mapping[str, t.Any]) -> t.Iterator[tuple[str, t.Any]]:
 
 
 def _elsewhere(entry: t.Any, source: str, anywhere: bool) -> t.Any:
-    """Return the entry with URLs in place of files that a later step finds, next to the playbook or in a bundle."""
+    """Replace, by URLs, the files that only a later step finds, next to the playbook or in a bundle."""
     if not isinstance(entry, t.Mapping):
         return entry
     changed = dict(entry)

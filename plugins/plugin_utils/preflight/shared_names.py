@@ -44,7 +44,7 @@ class SharedNames:
     ours: tuple[str, ...]
     """Variables that users may set."""
     others: frozenset[str]
-    """All other words in our files, and kubespray's variables that resemble ours: these are not misspelt."""
+    """Names that are not misspelt: all other words in our files, and kubespray's variables that resemble ours."""
 
 
 @functools.cache
@@ -85,5 +85,5 @@ def misspelt(variables: t.Mapping[str, object]) -> tuple[list[checks.Problem], l
 
 
 def _nearest(name: str) -> str | None:
-    """Return the shared variable that a name resembles most, or None."""
+    """Return the shared variable that a name resembles most, or None if it resembles none of them."""
     return next(iter(difflib.get_close_matches(name, shared_names().ours, n=1, cutoff=_WARNED)), None)

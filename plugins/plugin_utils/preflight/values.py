@@ -27,7 +27,7 @@ def problems(
         variables: all variables of a host, not templated.
         values: templated values of the options that are set.
         known_roles: the roles to check.
-        strict: whether to return unverified downloads, too, if there are no other problems.
+        strict: whether to also return unverified downloads, if there are no other problems.
     """
     refused = [*mistyped_variables(values, known_roles), *artifacts.problems(values)]
     if strict and not refused:
@@ -70,7 +70,7 @@ def without_consequences(problems: t.Sequence[Problem]) -> list[Problem]:
 
 
 def _place(problem: Problem) -> str:
-    """Return the variable and the part of its value to which a problem refers, without `(from …)`."""
+    """Return which variable, and which part of its value, a problem refers to, without `(from …)`."""
     return re.sub(r" [(][^)]*[)]", "", problem.variable, count=1)
 
 
@@ -87,6 +87,7 @@ def _is_part(place: str, item: str) -> bool:
 def _errors(variable: Variable, value: t.Any) -> list[ResourceError]:
     """Return what is wrong with a value.
 
-    Ansible's own types, such as vaulted text, are rare. So they are converted only if the unchanged value has errors.
+    Ansible's own types, such as vaulted text, are rare. So a value is converted only if it has errors in its original
+    form.
     """
     return variable.errors(value) and variable.errors(plain(value))

@@ -23,14 +23,14 @@ from ..values.versions import EXPECTED, Version, docker_problem, pair_problem
 
 ROLES = pathlib.Path(__file__).parents[3] / "roles"
 NETBIOS_LENGTH = 15
-"""Windows truncates NetBIOS names to this length; two nodes with the same beginning collide silently."""
+"""Windows truncates NetBIOS names to this length, so two names with the same beginning collide silently."""
 _PLAIN = re.compile(r"v?[\d.]{1,20}|true|false|yes|no", re.IGNORECASE)
 _HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
 _SERIAL = re.compile(r"[1-9]\d*|(?:[1-9]\d?|100)%")
 _SOURCE = re.compile(
     r"^\{\{\s*\(*(?:lookup\('winkube\.node\.cluster_variable', ')?((?!winkube_)\w+)(?:'|\s*\|\s*default)"
 )
-"""Finds the shared variable that a default reads first; not `winkube_*`, which roles set."""
+"""Finds the shared variable that a default reads first, but not `winkube_*` variables, which roles set."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,7 +53,7 @@ NO_VERSION = Problem(
     "Without kube_version the version is read from the cluster, for which kubeconfig must be set. Only site.yml, "
     "join_nodes.yml and plan.yml use it.",
 )
-"""The problem that no Kubernetes version is set, and that there is no cluster from which to read it."""
+"""The problem if no Kubernetes version is set and there is no cluster from which to read one."""
 
 
 def misspelt_value(name: str, value: object) -> AsItIs:
@@ -109,7 +109,7 @@ def roles() -> tuple[Role, ...]:
 
 
 def unknown_variables(variables: t.Mapping[str, object], known_roles: t.Sequence[Role]) -> list[Problem]:
-    """Return variables with a role's prefix that the role does not have. They are misspelt, or from another version.
+    """Return variables with a role's prefix that the role lacks: they are misspelt or belong to a different version.
 
     Args:
         variables: all variables of a host, not templated; values that may be secret are not printed.
@@ -130,7 +130,7 @@ def unknown_variables(variables: t.Mapping[str, object], known_roles: t.Sequence
 
 
 def version_problems(kubernetes: str, containerd: str) -> list[Problem]:
-    """Return problems with the versions of Kubernetes and containerd: malformed ones, or an unsupported combination."""
+    """Return problems with the versions of Kubernetes and containerd: malformed or incompatible versions."""
     parsed: list[Version] = []
     for variable, value in (
         ("kubernetes_node_version (from kube_version)", kubernetes),
@@ -268,7 +268,7 @@ def kubeconfig_problems(path: str, *, joins: bool, missing: bool, role: str = "n
 
 
 def rollout_problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return problems with the number of nodes that are maintained at a time, and of those that may fail.
+    """Return problems with the limits of a rollout: how many nodes are maintained at a time, and how many may fail.
 
     Ansible treats 0 and negative numbers as all nodes at once, and ends with a traceback for anything but a number.
 

@@ -19,7 +19,8 @@ def node_entry(
 
     Args:
         result: the result of node_state in check mode; None if the node was not compared.
-        before: results of earlier steps, in order. The message is that of the first step that failed or found problems.
+        before: results of earlier steps, in order. The entry's message comes from the first step that failed or found
+            problems.
     """
     if not result:
         return _not_compared(before)

@@ -21,12 +21,12 @@ _Row = tuple[str, ...]
 
 
 def table(nodes: t.Mapping[str, t.Mapping[str, t.Any]], width: int = 150, *, join_compared: bool = True) -> list[str]:
-    """Return the lines of a table: a row for each difference or group of differences, and for each node without any.
+    """Return a table's lines: a row per difference or group of differences, and one per node without differences.
 
     Args:
         nodes: entries of plan.json, by node.
         width: maximum line width; texts are shortened in the middle.
-        join_compared: whether the settings from the cluster were compared; if not, a last line mentions it.
+        join_compared: whether the settings from the cluster were compared; if not, the last line says so.
     """
     all_rows = [row for name, entry in nodes.items() for row in _rows(name, entry)]
     rows = [("NODE", "STATUS", "RESOURCE", "DISTURBS", "WHAT DIFFERS"), *all_rows]

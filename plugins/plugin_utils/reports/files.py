@@ -12,7 +12,7 @@ import typing as t
 
 
 def write_json(path: pathlib.Path, document: t.Mapping[str, t.Any]) -> None:
-    """Write a JSON document atomically, because monitoring may read it at any time."""
+    """Write a JSON document atomically, because a monitoring system may read it at any time."""
     write_text(path, json.dumps(document, indent=2) + "\n")
 
 

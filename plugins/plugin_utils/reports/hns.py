@@ -71,7 +71,7 @@ def rows(node: str, facts: t.Mapping[str, t.Any] | None, *, message: str = "", s
 
 
 def _reason(node: str, message: str) -> str:
-    """Return the failure without the words that the table already shows."""
+    """Return the reason for a failure, without the words that the table already shows."""
     text = " ".join(message.split())
     for known in ("Task failed: ", "Action failed: ", f"{node}: "):
         text = text.removeprefix(known)
@@ -79,7 +79,7 @@ def _reason(node: str, message: str) -> str:
 
 
 def _objects(node: str, facts: t.Mapping[str, t.Any]) -> list[Row]:
-    """Return a row for each endpoint, policy list and namespace; unused ones first."""
+    """Return a row for each endpoint, policy list and namespace, with unused objects first."""
     object_rows: list[Row] = [
         (node, "endpoint", _short(item["name"]), item["address"], item["network"], item["state"], _owner(item))
         for item in facts["endpoints"]
@@ -134,13 +134,13 @@ def table(all_rows: t.Sequence[Row], width: int = 170) -> list[str]:
 
     Args:
         all_rows: the rows of all hosts.
-        width: maximum line width; the last column is shortened to no less than 60 characters.
+        width: maximum line width; the last column is shortened, but keeps at least 60 characters.
     """
     return text_table([HEAD, *all_rows], width=width, widest=_WIDEST)
 
 
 _NAMES = 8
-"""Number of nodes that the last line names; the others are counted."""
+"""Maximum number of nodes that the last line names; any further nodes are only counted."""
 
 
 def totals(nodes: t.Mapping[str, t.Mapping[str, t.Any] | None]) -> str:

@@ -1,13 +1,13 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Problems of many hosts, each reported once with its hosts (no I/O)."""
+"""Problems of many hosts, each reported once with all hosts that have it (no I/O)."""
 
 from __future__ import annotations
 
 import typing as t
 
 _NAMED = 8
-"""Maximum number of hosts that are named; the others are counted."""
+"""Maximum number of hosts that are named; any further hosts are only counted."""
 
 
 def shared(problems: t.Mapping[str, t.Sequence[str]]) -> dict[str, list[str]]:

@@ -30,7 +30,7 @@ class Task:
 
     @property
     def count(self) -> int:
-        """Number of changed resources; 1 for a task that changed something but lists no resources."""
+        """Number of changed resources; 1 if the task changed something but lists no resources."""
         return len(self.changes) or int(self.changed)
 
 

@@ -48,7 +48,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         """Respond with a file or a part of it."""
         if self.headers.get("Content-Length") or self.headers.get("Transfer-Encoding"):
-            # The body of a request is not read, so the connection cannot be used for another request.
+            # The body of a request is not read, so the connection cannot be used for a second request.
             self.close_connection = True
         target = urllib.parse.urlsplit(self.path).path
         path = urllib.parse.unquote(target.removeprefix("/").partition("/")[2])

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The listener of a bundle server, where connections wait until their request is complete."""
+"""The listener of a bundle server, in which connections wait until their requests are complete."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ _AT_ONCE, _THREADS = 64, 1024
 _RATE, _STRANGERS = 100.0, 20.0
 """Maximum number of requests per second of a node, and of an address without a token."""
 _FULL = 0.01
-"""Seconds until the next connection is accepted if no descriptor is left."""
+"""If no descriptor is left: seconds until the next connection is accepted."""
 _ACCEPTED = 256
-"""Number of connections that are accepted before those that wait are checked."""
+"""Number of new connections to accept before the waiting ones are checked again."""
 
 
 @dataclasses.dataclass(eq=False)
@@ -137,7 +137,7 @@ class RequestListener:
         self._advance(connection)
 
     def _evict(self) -> None:
-        """Of the address with the most connections, close the connection that has waited longest."""
+        """Find the address with the most connections, and close the one that has waited longest."""
         if self._waiting:
             most = max(self._waiting, key=lambda address: len(self._waiting[address]))
             self._close(next(iter(self._waiting[most])))

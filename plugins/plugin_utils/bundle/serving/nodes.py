@@ -36,7 +36,7 @@ class Nodes:
             self._nodes.pop(one, None)
 
     def may_ask(self, client: str, rate: float, now: float) -> bool:
-        """Return whether a client may send another request: `rate` per second, or those of five seconds in a burst."""
+        """Return whether a client may send a request now: `rate` per second, or five times as many in a burst."""
         left, then = self._spent.get(client, (rate * _BURST, now))
         left = min(rate * _BURST, left + (now - then) * rate)
         if len(self._spent) > _CLIENTS:

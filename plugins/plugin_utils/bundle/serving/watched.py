@@ -17,7 +17,7 @@ def birth(pid: int) -> str:
 
 
 def lives(pid: int, born: str) -> bool:
-    """Return whether the process that started then still runs. A zombie does not count as running."""
+    """Return whether the process that started at the given time still runs. A zombie does not count as running."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

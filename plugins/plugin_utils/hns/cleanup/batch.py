@@ -51,7 +51,7 @@ class BatchOptions:
     port_pool_timeout: int = 60
     """Maximum number of seconds to wait until HNS releases reserved ports (the same as in AgentBaker)."""
     network_timeout: int = 60
-    """Maximum number of seconds to wait until a CNI recreates its network, which may remove a static address again."""
+    """Maximum seconds to wait until a CNI recreates its network. The new network may remove a static address again."""
     programs: Programs = dataclasses.field(default_factory=Programs)
     singly: bool = False
     """Whether to remove one object at a time."""
@@ -151,7 +151,7 @@ def _removals(plan: CleanupPlan, options: BatchOptions) -> list[Call]:
                 for item in objects
             ]
         elif kind == "networks":
-            # The first attempt may fail because of references that HNS drops shortly afterwards.
+            # The first attempt may fail because of references that HNS drops a little later.
             calls += _remove(kind, f"{kind}-again", where, len(objects), options)
     return calls
 
@@ -213,7 +213,7 @@ def _leftover_calls(plan: CleanupPlan) -> list[Call]:
 
 
 def _port_pools(plan: CleanupPlan, options: BatchOptions) -> Call:
-    """Return the call that waits until HNS releases the ports of removed networks; other networks keep their ports."""
+    """Return the call that waits until HNS releases the ports of removed networks; the kept networks retain theirs."""
     free: list[Json] = list(range(plan.port_pools)) if plan.networks_left else [0]
     return query(
         "port-pools", "@port-pools", until={"reserved": free}, retries=max(0, options.port_pool_timeout // 2), delay=2.0

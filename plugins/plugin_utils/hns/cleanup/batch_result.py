@@ -42,7 +42,7 @@ class BatchResult:
     hang: str = ""
     """The HNS call that exceeded its time limit."""
     aborted: bool = False
-    """Whether a cmdlet gave up at one object before it had tried the others."""
+    """Whether a cmdlet gave up at one object before it had tried all the others."""
     seconds: t.Mapping[str, float] = dataclasses.field(default_factory=dict)
     """Duration of the removal in seconds, by type of object."""
 
@@ -126,7 +126,7 @@ def _failures(plan: CleanupPlan, observation: Observation, left: t.Sequence[Remo
 
 
 def _reason(item: Removal, seen: t.Mapping[str, CallResult]) -> str:
-    """Return the error messages of the calls for an item's kind; they may be about other objects of that kind."""
+    """Return the errors of the calls for an item's kind; they may be about objects of that kind other than the item."""
     kind = KINDS.get(item.type, "files")
     errors: list[str] = []
     for name, result in seen.items():

@@ -84,7 +84,7 @@ class Cleanup:
                 return self.outcome
             done = self._remove(plan, self._options.batch)
             if done is not None and done.aborted and not done.hang:
-                # A cmdlet that gave up at one object has not tried the following ones.
+                # A cmdlet that gave up at one object has not tried the objects after it.
                 done = self._remove(_rest(plan, done), dataclasses.replace(self._options.batch, singly=True))
             if done is not None and not done.hang:
                 return self.outcome
@@ -163,7 +163,7 @@ class Cleanup:
         """Restart HNS; if that is not allowed or did not help, reboot the node.
 
         Raises:
-            NodeError: no further step is left or allowed.
+            NodeError: no step is left that the options allow.
         """
         waited = self._options.facts.hns_timeout
         self.outcome.step("wait", f"HNS did not respond to {call} within {waited:g} s")
@@ -234,7 +234,7 @@ class Cleanup:
 
 
 def _rest(plan: CleanupPlan, done: BatchResult) -> CleanupPlan:
-    """Return the plan with the objects that are left."""
+    """Return a plan for only the objects that are still left."""
     left = {item.id for item in done.left}
     return dataclasses.replace(
         plan,

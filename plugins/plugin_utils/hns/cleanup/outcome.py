@@ -48,7 +48,7 @@ class CleanupOutcome:
     rebooted: bool = False
     restarted: bool = False
     notify: t.Callable[[str], object] = silent
-    """Called with each step to show progress, because some steps take minutes."""
+    """Called at each step to show progress, because some steps take minutes."""
 
     def step(self, name: str, result: str) -> None:
         """Record one step."""
@@ -95,7 +95,7 @@ class CleanupOutcome:
             self.changes.append({"type": "Uplink", "name": name, "why": why, "action": "update", "seconds": 0.0})
 
     def intent(self, removes: bool) -> str:
-        """Return the task of the running batch as text; a batch without removals restarts HNS."""
+        """Return what the running batch does, as text for messages; a batch without removals restarts HNS."""
         if not removes:
             return "restart HNS"
         parts = [f"stop {', '.join(self.plan.stop)}" if self.plan.stop else "", self._counted(self.planned, "remove ")]

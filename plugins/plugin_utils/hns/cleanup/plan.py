@@ -23,7 +23,7 @@ DEFAULT_PROTECTED = ("nat",)
 
 
 class ScopeError(Exception):
-    """A request is not acceptable; the message names what would be accepted."""
+    """A request is not acceptable; the message says what would be accepted."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -34,9 +34,9 @@ class CleanupRequest:
     networks: tuple[str, ...] = ()
     """Names or ids of networks, for scope `networks`."""
     missing_ok: bool = False
-    """Whether networks in `networks` and `protected` may be missing on the node."""
+    """Whether to accept that the node lacks networks in `networks` and `protected`."""
     protected: tuple[str, ...] | None = None
-    """Names or ids of protected networks; None protects DEFAULT_PROTECTED and all networks that no CNI created."""
+    """Names or ids of protected networks; None: DEFAULT_PROTECTED and all networks that no CNI created."""
     keep_running_containers: bool = False
     stopped_containers: bool = False
     """Whether scope `stale` includes endpoints of stopped containers."""
@@ -146,7 +146,7 @@ def is_protected(network: HnsNetwork, request: CleanupRequest, facts: HnsFacts) 
 def without_network(request: CleanupRequest, facts: HnsFacts) -> tuple[HnsEndpoint, ...]:
     """Return the endpoints whose network no longer exists, except those of protected networks.
 
-    The removal of a network may leave such endpoints.
+    Removing a network may leave such endpoints behind.
     """
     known = {item.id for item in facts.last.objects.networks}
     protected = DEFAULT_PROTECTED if request.protected is None else request.protected
@@ -166,7 +166,7 @@ def items_of(
     owners: Ownership,
     why: str,
 ) -> tuple[Removal, ...]:
-    """Return the HNS objects that a cleanup removes as rows of its report, in the order of removal."""
+    """Return the rows of a cleanup's report: the HNS objects that it removes, in the order of removal."""
     removals = [Removal(type="HnsPolicyList", id=item.id, name=item.name or item.id, why=why) for item in policies]
     for item in endpoints:
         owner = owners.endpoints[item.id].owner

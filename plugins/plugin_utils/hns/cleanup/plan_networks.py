@@ -20,7 +20,7 @@ from ..facts.uplink import AdapterRoute
 from .plan import CleanupPlan, CleanupRequest, KeptObject, Removal, is_protected, items_of, without_network
 
 _DAEMONS = re.compile(r"flannel|kube-proxy|calico|azure-cn|antrea|ovn|cni|multus", re.IGNORECASE)
-"""Names of HostProcess pods that use networks without an endpoint; they must restart with the networks."""
+"""Names of HostProcess pods that use networks without having an endpoint; they must restart if networks are removed."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,7 +127,7 @@ def plan_networks(request: CleanupRequest, facts: HnsFacts) -> CleanupPlan:
 def _references(
     request: CleanupRequest, facts: HnsFacts, removed: set[str]
 ) -> tuple[tuple[PolicyList, ...], tuple[Namespace, ...]]:
-    """Return the objects to remove: they refer to removed endpoints or, in scope `all`, to no kept endpoint."""
+    """Return the objects to remove: those that refer to removed endpoints or, in scope `all`, to no kept endpoint."""
     objects = facts.last.objects
     stay = {item.id for item in objects.endpoints} - removed
     policies = tuple(
@@ -168,7 +168,7 @@ def is_overlay(facts: HnsFacts) -> bool:
 
 
 def _users(services: t.Iterable[InstalledService]) -> set[str]:
-    """Return the services that use networks; HNS itself and the runtimes keep running."""
+    """Return the services to stop because they use networks; HNS itself and the runtimes keep running."""
     own = {hns_services.HNS, "vmcompute", *hns_services.RUNTIMES}
     return {service.name for service in services} - own
 
@@ -178,7 +178,7 @@ def _may_run(owners: Ownership, endpoint: HnsEndpoint) -> bool:
 
 
 def _routes(facts: HnsFacts, networks: t.Sequence[HnsNetwork]) -> tuple[AdapterRoute, ...]:
-    """Return the routes to pods on other nodes (flannel's host-gw): routes into the pod subnets via another node.
+    """Return the routes to pods on other nodes (flannel's host-gw): routes into the pod subnets via a different node.
 
     The default route is never among them, because it is not inside a pod subnet.
     """

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Recognise HNS networks of CNIs, and the files that CNIs leave on a node (no I/O).
+"""Recognise the HNS networks that CNIs create, and the files that they leave on a node (no I/O).
 
 Names: flannel pkg/backend/{hostgw,vxlan}; microsoft/SDN Kubernetes/flannel; projectcalico
 node/windows-packaging; Azure/azure-container-networking cni/scripts; WMCO pkg/windows (OVNKubernetesHNSNetwork);
@@ -31,7 +31,7 @@ _NAMES = re.compile(
 )
 """Names of networks that CNIs create without naming them in a configuration file."""
 _NEVER = ("nat", "ics", "internal", "private")
-"""Types of networks that count as a CNI's only if the CNI's configuration names the network."""
+"""Network types that count as a CNI's only if its configuration names the network."""
 _AZURE_STATE = (
     "C:\\k\\azurecns\\azure-endpoints.json",
     *(
@@ -86,7 +86,7 @@ def calls(conf_dirs: t.Sequence[str] = CONF_DIRS) -> tuple[Call, ...]:
     folders = query(
         "cni-folders",
         "Get-ChildItem",
-        # Without a wildcard, which would list the content of subfolders.
+        # Use no wildcard, because a wildcard would also list the content of subfolders.
         {"LiteralPath": HOST_LOCAL, "Directory": True, "ErrorAction": "SilentlyContinue"},
         select=("FullName",),
     )
@@ -127,7 +127,7 @@ def _output(seen: t.Mapping[str, CallResult], call_id: str) -> list[t.Mapping[st
 
 
 def _configured(text: str) -> t.Iterator[tuple[str, set[str]]]:
-    """Yield the name and the plugin types of a CNI configuration; yield nothing for other files."""
+    """Yield the name and the plugin types of a CNI configuration; yield nothing if the file is not one."""
     try:
         document = json.loads(text)
     except ValueError:
@@ -146,7 +146,7 @@ def _configured(text: str) -> t.Iterator[tuple[str, set[str]]]:
 
 
 def state_of(cni: Cni, names: t.Collection[str], everything: bool) -> tuple[str, ...]:
-    """Return the state files of networks.
+    """Return the state files that belong to networks.
 
     Args:
         cni: the CNI files of the node.

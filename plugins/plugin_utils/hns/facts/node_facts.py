@@ -32,7 +32,7 @@ class FactsOptions:
     hns_timeout: float = 60.0
     """Time limit of one HNS listing, in seconds."""
     grace: float = 0.0
-    """Seconds between two observations of HNS and the runtime; with 0 there is only one observation."""
+    """Seconds between two observations of HNS and the runtime; 0 means a single observation."""
     conf_dirs: tuple[str, ...] = hns_cni.CONF_DIRS
     programs: Programs = dataclasses.field(default_factory=Programs)
     extra_files: tuple[str, ...] = ()

@@ -17,7 +17,7 @@ from ...wire.messages import Call
 from ...wire.scopes import Scope
 
 REMOVE = Scope("remove-")
-"""Scope of the calls that remove objects; the rest of each id begins with the kind."""
+"""Scope of the calls that remove objects; in each call's id, the kind follows."""
 EXTERNAL = ("l2bridge", "overlay", "transparent", "l2tunnel")
 """Types of networks that use the external adapter; creating or removing one interrupts the node's connections."""
 LISTINGS: t.Mapping[str, tuple[str, tuple[str, ...]]] = {
@@ -121,7 +121,7 @@ class HnsObjects:
         return tuple(item for item in self.networks if item.is_called(names))
 
     def in_namespace(self, namespace: Namespace) -> frozenset[str]:
-        """Return the ids of the endpoints that a namespace names, and of the endpoints that name the namespace."""
+        """Return the ids of the endpoints that a namespace lists, and of those that name the namespace."""
         return namespace.endpoints | self._by_namespace.get(namespace.id, set())
 
     @functools.cached_property
@@ -140,10 +140,10 @@ def cmdlet(call_id: str) -> str:
 
 
 def listing_calls(prefix: str, timeout: float, kinds: t.Sequence[str] = tuple(LISTINGS)) -> tuple[Call, ...]:
-    """Return one listing for each kind; if one exceeds its time limit, the rest is skipped.
+    """Return one listing for each kind; if one exceeds its time limit, the remaining ones are skipped.
 
     Args:
-        prefix: prefix of the calls' ids; the rest of each id is the kind.
+        prefix: prefix of the calls' ids; the kind follows.
         timeout: time limit of each listing in seconds.
         kinds: the kinds; all by default.
     """

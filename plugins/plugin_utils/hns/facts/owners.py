@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Find the owners of HNS objects, and unused objects (no I/O).
+"""Find out who owns each HNS object, and which objects are unused (no I/O).
 
 An object is stale only if it names its owners and none of them exists; an object without owners belongs to the host.
 An endpoint names its owner in `SharedContainers` (empty with Hyper-V isolation, projectcalico/calico#8913), in its
@@ -21,9 +21,9 @@ from .objects import HnsEndpoint, HnsObjects, Namespace, PolicyList
 from .runtime import Owner, Runtime
 
 _DOCKERS = ("nat", "transparent")
-"""Types of networks on which Docker creates endpoints without names (moby libnetwork/drivers/windows)."""
+"""Network types on which Docker creates unnamed endpoints (moby libnetwork/drivers/windows)."""
 _UNATTACHED = (1, 4)
-"""States of endpoints without a container: created (1), detached (4) (hcsshim internal/hns/hnsendpoint.go)."""
+"""States of endpoints without an attached container: created, detached (hcsshim internal/hns/hnsendpoint.go)."""
 State = t.Literal["in use", "stopped", "stale", "host", "remote", "unknown"]
 _NAMES = (
     re.compile(r"(?P<id>[0-9a-f]{64})_.+", re.IGNORECASE),
@@ -43,7 +43,7 @@ class OwnerEvidence:
     ids: tuple[str, ...] = ()
     """Ids of the containers and sandboxes that the object names."""
     note: str = ""
-    """Why the object is stale, if the reason is not a missing container."""
+    """Why the object is stale, if for a reason other than a missing container."""
 
 
 class Ownership:
@@ -86,7 +86,7 @@ class Ownership:
         return self._evidence(claims)
 
     def _lost_by_docker(self, endpoint: HnsEndpoint) -> bool:
-        """Return whether an endpoint is left over from a container that Docker stopped (moby/moby#47576).
+        """Return whether an endpoint was left behind by a container that Docker stopped (moby/moby#47576).
 
         Such an endpoint names no container. Neither does the endpoint of a container that is starting, so no endpoint
         counts as left over while a container starts.
@@ -102,7 +102,7 @@ class Ownership:
             return OwnerEvidence(state="host")
         owners = [owner for claim in claims if (owner := self._runtime.find(claim)) is not None]
         if owners:
-            # Prefer the name of a pod over that of a container, and running owners over stopped ones.
+            # Prefer pod names over container names, and running owners over stopped ones.
             best = min(owners, key=lambda owner: (not owner.running, owner.kind != "pod", not owner.name))
             # The kubelet removes a stopped sandbox's network itself; Docker may have lost track of an endpoint.
             stopped = all(owner.kind == "container" and not owner.running for owner in owners)
@@ -172,7 +172,7 @@ def _elsewhere(user: str | None) -> OwnerEvidence:
 
 
 def _strength(evidence: OwnerEvidence) -> tuple[int, str]:
-    """Return the sort key of an owner: one that certainly uses the object comes before one that may use it."""
+    """Return an owner's sort key, which puts owners that certainly use the object before those that may use it."""
     return ("in use", "unknown", "host", "remote", "stopped", "stale").index(evidence.state), evidence.owner
 
 

@@ -23,14 +23,14 @@ from ...wire.scopes import Scope
 
 _IDS = re.compile(r"^[0-9a-f]{12,64}$", re.MULTILINE)
 _NAMES = re.compile(r"^\S+$", re.MULTILINE)
-"""Pattern of namespace names, and of container ids of tools other than the kubelet, which may choose any id."""
+"""Pattern for namespace names and for container ids; tools other than the kubelet may choose any id."""
 K8S = "k8s.io"
 OTHERS = ("default", "moby", "buildkit")
-"""Containerd namespaces of other tools (ctr and nerdctl, dockerd, buildkitd), whose containers also use HNS."""
+"""Containerd namespaces of ctr and nerdctl, dockerd, and buildkitd, whose containers also use HNS."""
 _TIMEOUT = 60.0
 _OTHER = Scope("ctr-of:")
 _OUTPUT = 16_000_000
-"""Maximum length of a listing in characters, large enough that none is truncated."""
+"""Maximum length of a listing in characters; large enough that no listing is truncated."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -189,7 +189,7 @@ def _read_containerd(answers: t.Mapping[str, CallResult], owners: dict[str, Owne
 
 
 def _read_others(answers: t.Mapping[str, CallResult], owners: dict[str, Owner], problems: list[str]) -> None:
-    """Add the containers of containerd's other namespaces, whose endpoints must not count as stale."""
+    """Add the containers in namespaces other than k8s.io, because their endpoints must not count as stale."""
     asked = _OTHER.results(answers)
     for namespace, answer in asked.items():
         if _missing(answer) or answer.skipped:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The services of a node that use HNS networks, and their stop and start order (no I/O).
+"""The services of a node that use HNS networks, and the order in which they stop and start (no I/O).
 
 Sources of the orders: AgentBaker windowsnodereset.ps1 (kube-proxy, kubelet, csi-proxy stop first);
 kubernetes-for-windows, "Networking with kube-proxy and flanneld services" (docker, kubelet, kube-proxy, flanneld).
@@ -17,7 +17,7 @@ from ...wire.scopes import Scope
 
 RUNTIMES = ("docker", "containerd")
 START, STOP = Scope("start."), Scope("stop.")
-"""Scopes of the calls that start and stop services; the rest of each id is the service's name."""
+"""Scopes of the calls that start and stop services; in each call's id, the service's name follows."""
 RESTART_HNS = "restart-hns"
 """The call that restarts HNS."""
 _START = (
@@ -122,7 +122,7 @@ def stop_order(names: t.Iterable[str]) -> tuple[str, ...]:
 
 
 def stop_calls(names: t.Sequence[str]) -> tuple[Call, ...]:
-    """Return the calls that stop services; the batch ends if one does not stop."""
+    """Return the calls that stop services; the batch ends if a service does not stop."""
     return tuple(
         action(STOP.id(name), "Stop-Service", {"Name": name, "Force": True}, timeout=_SERVICE_TIMEOUT) for name in names
     )

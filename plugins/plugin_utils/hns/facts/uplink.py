@@ -163,7 +163,7 @@ def _routes(items: t.Sequence[t.Mapping[str, t.Any]]) -> tuple[AdapterRoute, ...
 
 
 def lost(saved: Uplink, adapters: AdapterFacts) -> bool:
-    """Return whether an adapter has lost some of its saved settings."""
+    """Return whether an adapter has lost any of its saved settings."""
     now = next((uplink for uplink in adapters.uplinks if uplink.mac == saved.mac), None)
     if now is None:
         return True
@@ -176,18 +176,18 @@ def lost(saved: Uplink, adapters: AdapterFacts) -> bool:
 
 
 def without_routes(uplink: Uplink, gone: t.Collection[tuple[str, str]]) -> Uplink:
-    """Return the settings without removed routes (destination, next hop)."""
+    """Return the settings without the routes that were removed, each given as destination and next hop."""
     kept = tuple(route for route in uplink.routes if route[:2] not in gone)
     return dataclasses.replace(uplink, routes=kept)
 
 
 def restore_calls(uplink: Uplink, prefix: str, *, seconds: int = 30) -> tuple[Call, ...]:
-    """Return the calls that compare an adapter with its former settings and restore them, even after failures.
+    """Return the calls that compare an adapter with its earlier settings and restore them, even after failures.
 
     Args:
-        uplink: the former settings.
+        uplink: the earlier settings.
         prefix: prefix of the calls' ids; the last call, `check`, succeeds if the adapter has its first static address.
-        seconds: time limit for the adapter to appear, in seconds.
+        seconds: how long to wait for the adapter to appear, in seconds.
     """
     on_interface = _on_interface(prefix)
 

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A guard for static addresses while a CNI creates its first network, at an unknown time (no I/O).
+"""A guard for static addresses until a CNI has created its first network, at an unknown time (no I/O).
 
 The first external network turns the adapter into a virtual switch and may reset it to DHCP (microsoft/SDN#498), which
 makes the node unreachable. A pod or service creates the network some time after the node has joined. So a detached
 batch stays on the node, waits for the switch, and restores lost settings. The batch waits for a switch on any
-adapter and then compares all adapters, because the other adapters may never get a switch.
+adapter and then compares all adapters, because it is possible that only one adapter ever gets a switch.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def calls(uplinks: t.Sequence[Uplink], key: str, *, network_timeout: int, settle
             comparisons.append(_pause("settle", settle))
         for number, one in enumerate(uplinks):
             comparisons += adapters.restore_calls(one, f"{turn}.{number}.")
-    # If a later guard has replaced the record, the adapters got other addresses: do not restore the old ones.
+    # If a later guard has replaced the record, the adapters have got new addresses: do not restore the old ones.
     comparisons = [dataclasses.replace(call, needs=(*call.needs, mine.id)) for call in comparisons]
     done = action(
         "note-done",
