@@ -15,7 +15,8 @@ options:
     type: float
     default: 60
   cni_conf_dirs:
-    description: Folders with CNI configurations. The networks that these configurations name count as created by a CNI.
+    description: Folders with CNI configurations. A network that one of these configurations names counts as created by
+      a CNI.
     type: list
     elements: str
     default:

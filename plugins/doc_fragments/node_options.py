@@ -32,7 +32,7 @@ options:
     default: false
   allowed_code_policies:
     description:
-      - Code policies of the node that are configured to allow the installed programs.
+      - Code policies of the node that you have configured to allow the installed programs.
       - >-
         If AppLocker (V(applocker)) or App Control for Business (V(wdac)) is enforced on the node and is not listed
         here, nothing is changed.
