@@ -46,7 +46,7 @@ class ControlServer:
 
     def __init__(self, fleet: Fleet, address: str = "127.0.0.1", port: int = 0) -> None:
         class Handler(BaseHTTPRequestHandler):
-            """Answers one request."""
+            """Responds to one request."""
 
             def do_GET(self) -> None:
                 """Respond with the status of all nodes."""

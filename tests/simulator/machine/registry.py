@@ -29,7 +29,7 @@ _ROOTS = {
 
 
 class RegistryDeniedError(PermissionError):
-    """ERROR_ACCESS_DENIED. `path` is the key that the caller may not write."""
+    """ERROR_ACCESS_DENIED. `path` is the key that the caller is not allowed to write."""
 
     def __init__(self, path: str) -> None:
         super().__init__(13, "Requested registry access is not allowed.")
@@ -122,7 +122,7 @@ class Registry:
         """Create a key and its parents. A volatile key is gone after a reboot. Returns whether it was created.
 
         Raises:
-            RegistryDeniedError: the caller may not write the key.
+            RegistryDeniedError: the caller is not allowed to write the key.
         """
         with self._lock:
             names = split(path)
@@ -164,7 +164,7 @@ class Registry:
 
         Raises:
             ValueError: the kind is unknown.
-            RegistryDeniedError: the caller may not write the key.
+            RegistryDeniedError: the caller is not allowed to write the key.
         """
         if kind not in KINDS:
             raise ValueError(f"unknown kind of registry value: {kind}")
@@ -180,7 +180,7 @@ class Registry:
         """Delete a value, and return whether it existed.
 
         Raises:
-            RegistryDeniedError: the caller may not write the key.
+            RegistryDeniedError: the caller is not allowed to write the key.
         """
         with self._lock:
             self._require_write(split(path))

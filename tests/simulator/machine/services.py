@@ -292,7 +292,7 @@ class Services:
         runtime.state = "Running"
 
     def _run(self, found: Resolved, program: ServiceProgram, service: Service) -> RunningService:
-        """Start a program. It ends before it reports to the service control manager if it may not read its files."""
+        """Start a program. Without the right to read its files, it ends before it reports to the control manager."""
         try:
             self.machine.files.require(found.path, check.EXECUTE)
         except PermissionError:

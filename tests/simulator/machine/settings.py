@@ -65,5 +65,5 @@ class Settings:
         return cls(options=options, **known)  # type: ignore[arg-type]
 
     def option(self, name: str, default: object = None) -> object:
-        """Return one of the other settings."""
+        """Return one of the settings in `options`."""
         return self.options.get(name, default)

@@ -102,7 +102,7 @@ class NodeServer:
             self._listen()
 
     def close_ports(self, *, forget_shells: bool = True) -> None:
-        """Stop listening and cut all connections. By default the node is off, so its shells end, too."""
+        """Stop listening and cut all connections. By default the node counts as off, so its shells also end."""
         with self._lock:
             self._powered = False
             self._cancel_link_timer()

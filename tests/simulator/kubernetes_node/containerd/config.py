@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""containerd's configuration, parsed like the program of that version does, with its warnings and errors.
+"""containerd's configuration, parsed as containerd of that version parses it, with its warnings and errors.
 
 The known keys are those that each version prints itself (contracts/containerd-default). Below tables with names that
 the user chooses (runtimes, registry mirrors), all keys are allowed. Messages are from runs of containerd 1.7.35 and

@@ -130,7 +130,7 @@ class Dockerd:
         return self.transfer(credentials, stop).pull(self.images, reference)
 
     def users(self) -> dict[str, str]:
-        """Return the images that containers use, as ids of images with the id of a container."""
+        """Return the ids of the images in use, each with the id of a container that uses it."""
         return {item.image_id: item.id for item in self._state.containers.values() if item.image_id}
 
     def containers(self) -> list[DockerContainer]:

@@ -72,7 +72,7 @@ def _key(version: str) -> tuple[int, ...]:
 
 
 def at_least(version: str, other: str) -> bool:
-    """Return whether a version of Docker is at least another version."""
+    """Return whether a version of Docker is the same as another version, or later."""
     return _key(version) >= _key(other)
 
 

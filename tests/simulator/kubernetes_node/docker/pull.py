@@ -5,8 +5,8 @@ r"""dockerd's pulls and pushes: the endpoints, and which entry of an image list 
 Mirrors apply only to Docker Hub. A registry in insecure-registries, or on this host, is accessed with unverified TLS,
 then with plain HTTP. `certs.d\HOST` (without the colon of a port) contains CAs:
 https://docs.docker.com/reference/cli/dockerd/, moby/moby registry/config.go and registry_windows.go.
-Entries: up to 28, daemon/internal/distribution/pull_v2_windows.go (any build that is not newer than the host's, with
-its own first); since 29 the rules of containerd (moby/moby#53397).
+Entries: up to version 28, daemon/internal/distribution/pull_v2_windows.go (any build that is not newer than the host's,
+with its own first); since 29 the rules of containerd (moby/moby#53397).
 """
 
 from __future__ import annotations

@@ -156,7 +156,7 @@ def populate(
 
 
 def add_network(machine: Machine, name: str, kind: str, subnet: str = "", gateway: str = "") -> Network:
-    """Create another network on a machine, as an operator would: `add_network(machine, "lab", "Transparent")`."""
+    """Create an additional network on a machine, as an operator would: `add_network(machine, "lab", "Transparent")`."""
     return hns_networks.place(machine, Network(new_id(), name, kind, subnet, gateway))
 
 

@@ -107,7 +107,7 @@ class Endpoint:
 
 @dataclass
 class PolicyList:
-    """A load balancer of kube-proxy: a virtual address and port for endpoints (which may not exist any more)."""
+    """A load balancer of kube-proxy: a virtual address and port for endpoints (which possibly no longer exist)."""
 
     id: str
     vip: str
@@ -154,7 +154,7 @@ class State:
         self._forget_fleeting()
 
     def rebooted(self, *, keep_endpoints: bool) -> None:
-        """Apply a reboot: compartments and containers are gone, and the rest is restored from the registry.
+        """Apply a reboot: compartments and containers are gone, and everything else is restored from the registry.
 
         According to moby/moby#47576, endpoints still exist after patching (`keep_endpoints`). According to Google's
         k8s-node-setup.psm1, they vanish.

@@ -88,7 +88,7 @@ def _remove_switch(machine: Machine, adapter: str) -> None:
 
 
 def _move(machine: Machine, state: NetworkState, before: Interface, after: Interface, *, keeps: bool) -> None:
-    """Move TCP/IP settings from one interface to another. One with DHCP requests an address and keeps nothing else."""
+    """Move TCP/IP settings from one interface to another. With DHCP it requests an address, and keeps nothing else."""
     after.addresses, after.dhcp = before.addresses, before.dhcp
     after.static_dns, after.lease_dns = before.static_dns, before.lease_dns
     before.addresses, before.static_dns, before.lease_dns = [], [], []

@@ -36,7 +36,7 @@ def number(minor: str) -> tuple[int, int]:
 
 
 def at_least(version: str, minor: str) -> bool:
-    """Return whether a version is at least a minor version."""
+    """Return whether a version is equal to or later than a minor version."""
     return number(minor_of(version)) >= number(minor)
 
 

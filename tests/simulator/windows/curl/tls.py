@@ -61,7 +61,7 @@ def secure(machine: Machine, stream: Stream, host: str, config: Config, version:
             context.load_verify_locations(cadata="\n".join(roots))
     connection = _handshake(stream.socket, context, host, stream.limits, version, manual)
     if not config.flag("insecure"):
-        # A certificate that is not valid yet has the same error as an expired one: CERT_E_EXPIRED for the chain.
+        # A certificate that is not valid yet causes the same error as an expired one: CERT_E_EXPIRED for the chain.
         if not clock.is_valid(_leaf(connection), machine.clock.now()):
             raise _unverified(True, version, manual)
         _check_name(connection, host, version)

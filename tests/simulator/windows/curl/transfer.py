@@ -290,7 +290,7 @@ class Transfer:
             os.utime(self._machine.files.real(output.path), (moment, moment))
 
 
-# For each option the default set of protocols. Real curl also follows FTP, which is not modelled.
+# The default set of protocols for each option. Real curl also follows FTP, which is not modelled.
 Protocols = Mapping[str, str]
 _GIVEN: Protocols = {"proto": "http,https,file"}
 _REDIRECTED: Protocols = {**_GIVEN, "proto-redir": "http,https"}

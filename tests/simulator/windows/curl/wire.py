@@ -31,7 +31,7 @@ class Limits:
     Args:
         stop: set when the process must end.
         max_time, connect_timeout: the values of --max-time and --connect-timeout.
-        speed_limit, speed_time: a transfer fails if it has less than `speed_limit` bytes per second for `speed_time`.
+        speed_limit, speed_time: a transfer fails if it stays below `speed_limit` bytes per second for `speed_time`.
         rate: the maximum number of bytes per second (--limit-rate).
     """
 

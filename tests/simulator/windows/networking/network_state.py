@@ -54,7 +54,7 @@ class Address:
 
 @dataclass
 class Route:
-    """A route of an interface. `persistent`: in the PersistentStore, so kept at a reboot, unlike DHCP's routes."""
+    """A route of an interface. `persistent`: whether it is in the PersistentStore and so survives a reboot."""
 
     alias: str
     destination: str
@@ -222,7 +222,7 @@ def next_index(state: NetworkState) -> int:
 
 
 def reachable(machine: Machine) -> bool:
-    """Return whether the node has its well-known address. An address counts during duplicate address detection, too."""
+    """Return whether the node has its well-known address. An address counts even during duplicate address detection."""
     return any(
         address.address == machine.address
         for item in state_of(machine).interfaces.values()

@@ -223,7 +223,7 @@ def uninstall_windows_feature(machine: Machine, bound: Bound) -> Iterable[object
 
 
 def _work(machine: Machine, bound: Bound) -> None:
-    """Wait for the duration of servicing. Ends with the process before anything has changed."""
+    """Wait as long as servicing takes. If the process ends during this time, nothing is changed."""
     bound.stop.wait(machine.settings.feature_seconds)
 
 

@@ -74,7 +74,7 @@ class Parser:
                     raise scanner.fail(
                         f"The token '{scanner.peek(2)}' is not a valid statement separator in this version."
                     )
-                # A second value directly after the first one is an error in PowerShell, too.
+                # A second value directly after the first one is also an error in PowerShell.
                 wrong = scanner.see(r"[\"'$\w]")
                 raise scanner.fail("Unexpected token", "UnexpectedToken" if wrong else "")
 

@@ -178,7 +178,7 @@ def is_function(name: str) -> bool:
     """Return whether a name is a built-in function of PowerShell.
 
     Raises:
-        NotModelled: the simulator does not know, which is the case for most of them.
+        NotModelled: the simulator does not know, which is the case for most functions.
     """
     if name.casefold() in _NOT_MODELLED:
         raise NotModelled(f"the function {name}")
