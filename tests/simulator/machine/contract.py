@@ -173,7 +173,7 @@ def _sets(
     recorded: Mapping[str, Any] | None,
     parameters: Mapping[str, Parameter],
 ) -> tuple[Mapping[str, Place], ...]:
-    """Return the parameter sets. Parameters that were added in later versions belong to all of them."""
+    """Return the parameter sets. Parameters that were added in later versions belong to all sets."""
     if recorded:
         known = {parameter.casefold() for entry in recorded["parameter_sets"] for parameter in entry}
         later = {parameter: Place() for parameter in parameters if parameter not in known}

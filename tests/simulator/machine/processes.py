@@ -17,7 +17,7 @@ from simulator.machine.windows_paths import normalise
 
 
 class StopSignal(threading.Event):
-    """An event that is also set when its parent is set, so that a process ends with the one that started it."""
+    """An event that is also set when its parent is set, so that a process ends with the process that started it."""
 
     def __init__(self, parent: threading.Event) -> None:
         super().__init__()

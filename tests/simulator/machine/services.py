@@ -200,7 +200,7 @@ class Services:
             self._end(name, runtime)
 
     def dependants(self, name: str) -> list[str]:
-        """Return the services that depend on one."""
+        """Return the services that depend on a service."""
         wanted = name.casefold()
         found: list[str] = []
         for other in self.names():

@@ -198,7 +198,7 @@ def _apply(config: Config, document: Table, path: str) -> int:
             )
     for old in ("grpc", "ttrpc") if version < newest else ():
         server = config.tables["plugins"].get(f"io.containerd.server.v1.{old}")
-        if server is not None:  # since version 4 the servers are plugins
+        if server is not None:  # from version 4 on, the servers are plugins
             server.update({key: value for key, value in document.get(old, {}).items() if key in server})
     for name, value in document.items():
         if name not in ("plugins", "version", "imports"):
@@ -228,7 +228,7 @@ def _migrate(config: Config, plugins: Table, version: int, newest: int) -> Table
 
 
 def _split_cri(config: Config, cri: Table) -> Table:
-    """Split the single table of CRI into the three tables that exist since 2.0."""
+    """Split the single table of CRI into the three tables of 2.0 and later."""
     known = config.tables["plugins"]
     names = ("io.containerd.cri.v1.images", "io.containerd.cri.v1.runtime", "io.containerd.grpc.v1.cri")
     images: Table = {}

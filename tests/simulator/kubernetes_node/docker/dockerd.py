@@ -102,7 +102,8 @@ class Dockerd:
         self._state = machine.part(DockerState)
         for item in self._state.containers.values():
             if item.state == "running" and not (item.process and item.process.alive):
-                # The container ended with the machine. If its endpoint still exists, it belongs to no container now.
+                # The container ended with the machine. If its endpoint still exists, it no longer belongs to any
+                # container.
                 item.state, item.exit_code, item.endpoint, item.process = "exited", 0x40010004, "", None
         self.images = DockerImages(machine, self.config.root)
         self._default_network()

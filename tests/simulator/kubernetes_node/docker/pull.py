@@ -6,7 +6,7 @@ Mirrors apply only to Docker Hub. A registry in insecure-registries, or on this 
 then with plain HTTP. `certs.d\HOST` (without the colon of a port) contains CAs:
 https://docs.docker.com/reference/cli/dockerd/, moby/moby registry/config.go and registry_windows.go.
 Entries: up to version 28, daemon/internal/distribution/pull_v2_windows.go (any build that is not newer than the host's,
-with its own first); since 29 the rules of containerd (moby/moby#53397).
+with its own first); from 29 on, the rules of containerd (moby/moby#53397).
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ def _of_privileges(token: Token, enabled: Iterable[str]) -> int:
 
 
 def may_own(token: Token, owner: str, enabled: Iterable[str] = ()) -> bool:
-    """Return whether a token may set an owner: itself, Administrators if it is a member, anyone by privilege.
+    """Return whether a token may set this owner: its own account, its group Administrators, or anyone by privilege.
 
     The error is ERROR_INVALID_OWNER (1307):
     https://learn.microsoft.com/windows/win32/secauthz/taking-object-ownership-in-c--

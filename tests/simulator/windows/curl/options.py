@@ -204,7 +204,7 @@ class CommandLine:
 
     def _switch(self, name: str, on: bool, spelled: str) -> None:
         if name == "compressed" and self.version < (8, 7):
-            # Windows' curl includes zlib since 8.7.
+            # Windows' curl has included zlib since 8.7.
             raise UsageError(f"option {spelled}: the installed libcurl version doesn't support this")
         if name in ("help", "version"):
             self.request = self.request or name

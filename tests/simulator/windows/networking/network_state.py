@@ -34,7 +34,7 @@ DETECTION = 1.0
 
 @dataclass
 class Address:
-    """An IPv4 address of an interface. `usable` is when duplicate address detection ends (monotonic seconds)."""
+    """An IPv4 address of an interface. `usable` is the time at which duplicate address detection ends (monotonic)."""
 
     address: str
     prefix: int
@@ -113,7 +113,8 @@ class Lease:
 class NetworkState:
     """All interfaces by alias, in display order, and all routes except those of addresses.
 
-    `owner` is the address of the machine that the settings belong to. A machine deployed from its disk has a new one.
+    `owner` is the address of the machine that the settings belong to. A machine deployed from its disk has a new
+    address.
     """
 
     owner: str = ""
@@ -205,7 +206,7 @@ def renew(machine: Machine, interface: Interface, usable: float | None = None) -
 
 
 def usable_from(machine: Machine) -> float:
-    """Return when an address that is added now becomes usable (monotonic seconds)."""
+    """Return the time at which an address that is added now becomes usable (monotonic seconds)."""
     return time.monotonic() + DETECTION * machine.settings.time_scale
 
 

@@ -36,7 +36,7 @@ _STORES = ("active", "persistent")
 
 @dataclass
 class Reservation:
-    """A port range, and when it is released (monotonic seconds; None while its owner uses it)."""
+    """A port range, and the time at which it is released (monotonic seconds; None while its owner uses it)."""
 
     first: int
     last: int

@@ -63,7 +63,7 @@ class ComponentStore:
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     def __deepcopy__(self, memo: dict[int, object]) -> ComponentStore:
-        """Return a copy for a machine deployed from this one's disk, with a new lock, since locks cannot be copied."""
+        """Return a copy for a machine deployed from this one's disk, with a new lock, as locks cannot be copied."""
         entries, downloaded = copy.deepcopy(self.entries, memo), set(self.downloaded)
         return ComponentStore(entries, downloaded, self.working, self.committing, self.filled)
 

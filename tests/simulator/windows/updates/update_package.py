@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Files of updates (.msu, .cab, .exe), which describe their contents, and detect every changed byte.
 
-Like the real ones they begin with `MSCF` (a cabinet), `MSWIM` (an .msu of newer builds) or `MZ`. The next line is
-`SIMULATED-UPDATE {…}` with the update, its signer and the hash of the rest of the file.
+Like the real ones they begin with `MSCF` (a cabinet), `MSWIM` (an .msu of newer builds) or `MZ`. A line
+`SIMULATED-UPDATE {…}` follows, with the update, its signer and the hash of the rest of the file.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Container = Literal["msu", "cab", "exe"]
 INSTALLER = "simulated-update-installer"
 _MARK = b"SIMULATED-UPDATE "
 _CABINET, _IMAGE = b"MSCF\0\0\0\0", b"MSWIM\0\0\0"
-# Since the cumulative updates of build 26100, .msu files are WIM images.
+# From the cumulative updates of build 26100 on, .msu files are WIM images.
 _FIRST_WITH_IMAGES = 26100
 
 

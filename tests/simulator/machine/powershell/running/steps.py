@@ -147,7 +147,7 @@ def prepare(run: Interpreter, node: Command) -> Step:
 
 
 def _take(run: Interpreter, step: Step, node: Node, pending: str) -> None:
-    """Add a value to a step. It may belong to the name before it."""
+    """Add a value to a step. The value may belong to the name before it."""
     if isinstance(node, Variable) and node.splat:
         if pending:
             step.named.append((pending, PRESENT))
