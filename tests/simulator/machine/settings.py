@@ -18,7 +18,7 @@ class Settings:
         windows: a key of `versions.VERSIONS`.
         user, password: the administrator's account.
         disk_gb: the size of drive C:.
-        memory_mb, processors: the hardware.
+        memory_mb, processors: the size of the memory and the number of processors.
         reboot_seconds: the duration of a reboot (real seconds).
         feature_seconds: the duration of the installation of a feature (real seconds).
         time_scale: real seconds per second of Windows' own delays (service recovery, scheduled shutdown).

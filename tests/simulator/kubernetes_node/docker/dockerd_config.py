@@ -37,7 +37,7 @@ class DaemonConfig:
         root: the data-root, a Windows path.
         hosts: the addresses to listen on.
         bridge: the network for containers; `none` if dockerd creates no network.
-        proxies: the configured ones of `http_proxy`, `https_proxy` and `no_proxy`.
+        proxies: the values of `http_proxy`, `https_proxy` and `no_proxy`, as far as they are configured.
         mirrors: mirrors of Docker Hub; other registries have none.
         insecure: hosts (with or without a port) or networks for which TLS is not verified and plain HTTP is allowed.
     """

@@ -48,7 +48,7 @@ class Scene:
         stale_policies: policy lists that contain only stale endpoints.
         mixed_policies: policy lists that contain live and stale endpoints.
         dangling_policies: policy lists whose endpoints do not exist any more.
-        orphans: namespaces without owner and endpoints.
+        orphans: namespaces with neither an owner nor endpoints.
     """
 
     networks: list[str] = field(default_factory=list)

@@ -90,7 +90,8 @@ class Endpoint:
         namespace: the network namespace that contains it.
         remote: whether it belongs to a pod on another node (kube-proxy creates these for load balancers).
         state: from CREATED to DETACHED.
-        shared: the value of SharedContainers, which lacks Hyper-V isolated containers (projectcalico/calico#8913).
+        shared: the value of SharedContainers, which omits containers with Hyper-V isolation
+            (projectcalico/calico#8913).
     """
 
     id: str
@@ -127,7 +128,7 @@ class Namespace:
     Args:
         containers: the ids of its containers, of which HNS shows 12 digits.
         default: whether it is the host's own namespace.
-        compartment: 0 if it has none (the leftovers after a reboot).
+        compartment: its network compartment; 0 if it has none, like the leftovers after a reboot.
     """
 
     id: str

@@ -88,7 +88,10 @@ def _remove_switch(machine: Machine, adapter: str) -> None:
 
 
 def _move(machine: Machine, state: NetworkState, before: Interface, after: Interface, *, keeps: bool) -> None:
-    """Move TCP/IP settings from one interface to another. With DHCP it requests an address, and keeps nothing else."""
+    """Move TCP/IP settings from one interface to another.
+
+    If the settings include DHCP, the interface requests an address, and keeps none of the other settings.
+    """
     after.addresses, after.dhcp = before.addresses, before.dhcp
     after.static_dns, after.lease_dns = before.static_dns, before.lease_dns
     before.addresses, before.static_dns, before.lease_dns = [], [], []

@@ -19,7 +19,7 @@ Stderr = Callable[[str], None]
 
 
 def nowhere(text: str) -> None:
-    """Discard a line. This is the standard error of a service, to which Windows assigns none."""
+    """Discard a line. Services use this, because Windows gives them no standard error."""
 
 
 def klog(severity: str, text: str) -> str:

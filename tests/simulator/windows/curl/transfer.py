@@ -297,9 +297,9 @@ _REDIRECTED: Protocols = {**_GIVEN, "proto-redir": "http,https"}
 
 
 def _split(url: str, config: Config, protocols: Protocols = _GIVEN) -> SplitResult:
-    """Parse a URL. One without a scheme is HTTP.
+    """Parse a URL. A URL without a scheme uses HTTP.
 
-    Both options must allow a redirect: lib/url.c (findprotocol).
+    For a redirect, both options must allow the protocol: lib/url.c (findprotocol).
 
     Raises:
         CurlError: exit code 1 or 3.
