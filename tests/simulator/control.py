@@ -20,7 +20,7 @@ from simulator.http_base import HttpServer
 
 
 def power(fleet: Fleet, request: Mapping[str, object]) -> dict[str, object]:
-    """Press a node's power button, and return when the action is complete."""
+    """Press a node's power button, and wait until the action is complete."""
     machine = fleet.machine(str(request.get("node")))
     actions: dict[str, Callable[[], None]] = {
         "start": machine.power_on,

@@ -176,7 +176,7 @@ class AccessLists:
 
     def __init__(self, is_folder: Callable[[str], bool]) -> None:
         self._is_folder = is_folder
-        # What differs from the inherited state: owners and lists that were set.
+        # The differences from the inherited state: owners and lists that were set.
         self._own: dict[str, Descriptor] = {}
         # Inherited entries of items that were moved. They are kept until a list above them is set.
         self._kept: dict[str, tuple[Ace, ...]] = {}

@@ -144,7 +144,7 @@ class Files:
         return self.real(path).read_bytes()
 
     def read_text(self, path: str) -> str:
-        """Return the contents of a text file in UTF-8, or in UTF-16 if it has that byte-order mark."""
+        """Return the contents of a text file in UTF-8, or in UTF-16 if it starts with the UTF-16 byte-order mark."""
         data = self.read_bytes(path)
         if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
             return data.decode("utf-16")

@@ -149,7 +149,7 @@ class Machine:
         return command_line.expand(text, self.environment())
 
     def power_on(self) -> None:
-        """Boot the machine if it is off, and return when it is up. A generalized machine runs Windows' setup first."""
+        """Boot the machine if it is off, and wait until it is up. A generalized machine runs Windows' setup first."""
         self.power.power_on()
 
     def _install(self) -> None:

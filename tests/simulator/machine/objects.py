@@ -273,7 +273,7 @@ class RunningService(Protocol):
         """The exit code; 0 while the process is running."""
 
     def stop(self) -> None:
-        """End the process, and return when it has ended."""
+        """End the process, and wait until it has ended."""
 
 
 class ServiceProgram(Protocol):

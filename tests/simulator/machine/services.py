@@ -172,7 +172,7 @@ class Services:
                 self._forget(name)
 
     def start(self, name: str, *, arguments: list[str] | None = None) -> None:
-        """Start a service after its dependencies, and return when it is running.
+        """Start a service after its dependencies, and wait until it is running.
 
         Raises:
             ServiceError: 5, 1060, 1056, 1058, 1075, 1068, 2, 193, 1053, or an error of its program.

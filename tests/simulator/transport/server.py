@@ -244,7 +244,7 @@ class _Listener:
         self._thread.start()
 
     def close(self) -> None:
-        """Close the port, and return when it is closed."""
+        """Close the port, and wait until it is closed."""
         self._wake.send(b"x")
         self._thread.join()
 

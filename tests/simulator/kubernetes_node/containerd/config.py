@@ -27,7 +27,7 @@ _NEVER_PRINTED = {"isolation", "runtime_engine", "runtime_root", "auth", "mirror
 
 
 class ConfigError(Exception):
-    """A configuration with which containerd does not start. The text is containerd's message."""
+    """A configuration that keeps containerd from starting. The text is containerd's message."""
 
 
 @dataclass

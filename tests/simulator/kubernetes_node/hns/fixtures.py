@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A machine as a node in use: programs and services, HNS networks, pods, and leftovers of vanished pods.
+"""A machine set up as a node in use: programs and services, HNS networks, pods, and leftovers of vanished pods.
 
 For tests: `populate(machine, "flannel-host-gw", running=3, stale=2)` takes milliseconds, and the link stays up. The
 networks are those that the CNI plugins create: see `networks`.

@@ -222,7 +222,7 @@ class Store:
                 endpoint.namespace = ""
 
     def leave_namespace(self, namespace_id: str) -> None:
-        """Remove a namespace as containerd does when its sandbox stops. A missing one is not an error."""
+        """Remove a namespace as containerd does when its sandbox stops. A missing namespace is not an error."""
         self._state.namespaces.pop(namespace_id.upper(), None)
 
 

@@ -6,7 +6,7 @@ The first external network creates a virtual switch on the physical adapter, and
 `vEthernet (Ethernet)`. Removing the last one removes the switch. Both times the link is down for `link_drop_seconds`,
 and a manually set address is lost, because the interface that gets TCP/IP uses DHCP (microsoft/SDN#498,
 ovn-kubernetes/ovn-kubernetes#2530). Reports mention versions 2004 and 20H2, while 1909 kept the address. The worst case
-is modelled for all. `uplink: {loses: []}` (or `[appear]`, `[vanish]`) in the fleet file sets a better behaviour.
+is modelled for all versions. `uplink: {loses: []}` (or `[appear]`, `[vanish]`) in the fleet file selects a better case.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ def at_least(version: str, minor: str) -> bool:
 
 
 def nearest(contract: str, version: str) -> str:
-    """Return the contract's minor version for a version: the same, or else the last one before it, or the first."""
+    """Return the contract's minor version for a version: the same one, else the last one before it, else the first."""
     known = sorted(load(contract)["versions"], key=number)
     wanted = number(minor_of(version))
     before = [minor for minor in known if number(minor) <= wanted]

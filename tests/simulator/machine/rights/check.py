@@ -57,7 +57,7 @@ def granted(descriptor: Descriptor, token: Token, enabled: Iterable[str] = ()) -
 
 
 def _of_owner(descriptor: Descriptor, token: Token) -> int:
-    """Return the rights that an owner has regardless of the list, unless it has an entry for OWNER RIGHTS."""
+    """Return the rights that an owner has regardless of the list, unless the list has an entry for OWNER RIGHTS."""
     if descriptor.owner is None or sid(descriptor.owner) not in token.sids:
         return 0
     if any(sid(ace.trustee) == OWNER_RIGHTS and "IO" not in ace.flags for ace in descriptor.entries or ()):

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """TLS as curl uses it with Schannel: trust in the machine's root store, host names, revocation.
 
-- A chain that does not end in a root of the machine's store: SEC_E_UNTRUSTED_ROOT.
+- A chain that does not end in a root of the machine's store causes SEC_E_UNTRUSTED_ROOT.
 - Schannel requests a revocation check of the chain. It fails for a certificate without a revocation list, or if the
   list cannot be downloaded (https://curl.se/docs/manpage.html: --ssl-no-revoke, --ssl-revoke-best-effort).
 - --cacert has had an effect with Schannel since 7.60 (https://curl.se/changes.html). curl then checks the chain itself

@@ -105,7 +105,7 @@ def _hresult(value: object) -> int:
 
 
 def take(machine: Machine, kind: str, kb: str, at: str = "") -> Fault | None:
-    """Return the first fault that affects this update now, after counting it, or None."""
+    """Count and return the first fault that affects this update now; return None if there is none."""
     waiting = faults_of(machine).waiting
     for fault in waiting:
         if fault.kind != kind or fault.kb not in ("*", kb) or (at and fault.at != at):

@@ -55,7 +55,7 @@ PRESENT = Present()
 
 
 def missing_argument(name: str, parameter: str) -> CmdletError:
-    """Return the error for a parameter without its value."""
+    """Return the error for a parameter whose value is missing."""
     message = f"Missing an argument for parameter '{parameter}'. Specify a parameter and try again."
     error = _error(name, "MissingArgument", message)
     error.approximate = True

@@ -264,7 +264,7 @@ class Evaluator:
         return EMPTY if found is None else found
 
     def read(self, target: object, name: str) -> object:
-        """Return a property, which may be one that a script defined."""
+        """Return a property, including one that a script defined."""
         found = members.read(target, name, strict=self._run.variables.strict >= 2)
         if isinstance(found, ScriptMember) and not found.method:
             output = self._run.calls.with_this(found.block, target, [])

@@ -79,7 +79,7 @@ def _plain(value: object) -> object:
 
 
 def _without_value(run: Interpreter, name: str, key: str) -> CmdletError | None:
-    """Return the error for a parameter without its value; None if the parameter does not exist."""
+    """Return the error for a parameter whose value is missing; None if the parameter does not exist."""
     description = commands.describe(run.session.machine, commands.ALIASES.get(name.casefold(), name))
     known = [] if description is None else list(description.parameters.values())
     own = [
