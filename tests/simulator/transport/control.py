@@ -54,7 +54,7 @@ class Control:
         }
 
     def set_fault(self, fault: Fault) -> Callable[[], None] | None:
-        """Set a fault. For one with request 0, return the function that makes it happen now."""
+        """Set a fault. For a fault with request 0, return the function that makes it happen now."""
         if fault.request > 0:
             self._faults.add(fault)
             return None

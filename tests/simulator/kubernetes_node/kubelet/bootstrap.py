@@ -184,7 +184,7 @@ def keep(machine: Machine, settings: KubeletSettings, certificate: str, key: ec.
 
 
 def _create(client: Client, document: dict[str, Any]) -> str:
-    """Create a request, and return its name. An existing one with this name has the same key, and is used."""
+    """Create a request, and return its name. An existing request with this name has the same key, and is reused."""
     name = str(document["metadata"]["name"])
     try:
         client.create(_CSRS, document)

@@ -27,7 +27,7 @@ def undeletable(files: Files, path: str) -> list[str]:
 
 
 def delete_others(files: Files, path: str, kept: Sequence[str]) -> None:
-    """Delete what can be deleted in a folder, which leaves it in the state after a failed recursive deletion."""
+    """Delete what can be deleted in a folder, which leaves the same state as a failed recursive deletion."""
     stay = [f"{place}\\".casefold() for place in kept]
     deepest_first = sorted((entry.path for entry in files.walk(path)), key=len, reverse=True)
     for place in deepest_first:

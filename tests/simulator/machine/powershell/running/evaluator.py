@@ -368,7 +368,7 @@ class Reference(PSObject):
 
 
 class _Referred(dict[str, object]):
-    """The properties of a reference. Its value is that of the variable."""
+    """The properties of a reference, whose value is that of the variable."""
 
     def __init__(self, interpreter: Interpreter, name: str) -> None:
         super().__init__(Value=interpreter.variables.get(name))
