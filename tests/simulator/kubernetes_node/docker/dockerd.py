@@ -4,7 +4,7 @@
 
 Starting a container creates an endpoint, and stopping it removes the endpoint (moby libnetwork/drivers/windows). If the
 machine goes down before that, the endpoint remains and occupies the container's address (moby/moby#47576). A container
-with the network `none` has no endpoint of dockerd; one with `container:ID` uses that container's endpoint.
+with the network `none` has no endpoint from dockerd; a container with `container:ID` uses that container's endpoint.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["NAT", "PIPE", "DockerContainer", "DockerError", "DockerState", "Dockerd", "connect"]
 
 NAT, SUBNET, GATEWAY = "nat", "172.20.0.0/20", "172.20.0.1"
-_STABLE = 20348  # from this build on, containers of an earlier build run on later versions
+_STABLE = 20348  # images of this build and of later ones also run on builds later than their own
 State = Literal["created", "running", "exited"]
 
 

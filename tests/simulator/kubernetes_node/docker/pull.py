@@ -49,7 +49,7 @@ class Pulled:
 
 
 def insecure(config: DaemonConfig, host: str) -> bool:
-    """Return whether a registry's TLS certificate is not verified."""
+    """Return whether the verification of a registry's TLS certificate is off."""
     bare = host.rpartition(":")[0] if ":" in host else host
     for entry in ("127.0.0.0/8", "localhost", *config.insecure):
         if entry in (host, bare):
@@ -77,7 +77,7 @@ def places(machine: Machine, config: DaemonConfig, host: str) -> list[Endpoint]:
 
 
 def choose(entries: list[dict[str, Any]], build: int, version: str) -> dict[str, Any] | None:
-    """Return the entry of an image list that a version of dockerd uses on a build of Windows, or None."""
+    """Return the image list's entry that a version of dockerd uses on a Windows build, or None."""
     if at_least(version, "29"):
         return oci.best(entries, build, exact=False)
     fitting = [

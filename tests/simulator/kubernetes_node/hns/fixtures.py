@@ -207,7 +207,7 @@ class _Builder:
         self.scene.stale.append(endpoint.id)
 
     def beginning(self) -> None:
-        """Create a starting pod: it has a lease, an HNS namespace and an endpoint, but is not listed by CRI."""
+        """Create a starting pod: it has a lease, an HNS namespace and an endpoint, but CRI does not list it yet."""
         identity = shims.new_id()
         self._shims.leases.add(identity)
         self.scene.creating.append(self._owned(identity).id)

@@ -83,7 +83,7 @@ def wait(machine: Machine, command: str, stop: threading.Event) -> None:
     """Wait until HNS responds to a cmdlet.
 
     Raises:
-        HnsError: the service ends in the meantime.
+        HnsError: the service ends before it responds.
         ProcessEndedError: the cmdlet's process must end.
     """
     hang = machine.part(Hang)
@@ -132,7 +132,7 @@ def service_may_stop(machine: Machine) -> bool:
 
 
 def service_stopped(machine: Machine) -> None:
-    """Let the calls that wait for the service fail, and end a hang that lasts until a restart."""
+    """Fail the calls that wait for the service, and end a hang that lasts until a restart."""
     hang = machine.part(Hang)
     kept = hang.until if hang.until == "reboot" else ""
     hang.over(broken=True)

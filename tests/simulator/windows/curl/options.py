@@ -157,7 +157,7 @@ class CommandLine:
             letters = ""
 
     def _find(self, name: str) -> tuple[Option, bool]:
-        """Return an option of this version, and whether it is on. `no-` switches it off; prefixes are accepted."""
+        """Return an option of this version, and whether it is on. `no-` switches it off; a prefix is enough."""
         known = {key: option for key, option in OPTIONS.items() if option.since <= self.version}
         positive = name.removeprefix("no-")
         if name in known:

@@ -48,7 +48,7 @@ class FeatureState:
 
 
 def state_of(machine: Machine) -> FeatureState:
-    """Return the state of the machine's features. The first call sets up that of a fresh server."""
+    """Return the state of the machine's features. The first call sets up the state of a fresh server."""
     state = machine.part(FeatureState)
     if state.installed is None:
         state.installed = {name for name, feature in catalogue(machine).items() if feature.installed}

@@ -85,7 +85,7 @@ def add(machine: Machine, path: str, client: Client, stop: threading.Event) -> O
     """Install the package in a file.
 
     Raises:
-        ProcessEndedError: `stop` is set in the meantime.
+        ProcessEndedError: `stop` is set before the installation ends.
     """
     found = read_package(machine, path)
     if isinstance(found, int):

@@ -90,7 +90,7 @@ class Update:
         return str(uuid.uuid5(uuid.NAMESPACE_URL, f"windows-update:{self.kb}:{self.builds}"))
 
     def replaces(self, other: Update) -> bool:
-        """Return whether it contains or supersedes another update."""
+        """Return whether this update contains or supersedes another update."""
         if other.kb in self.supersedes:
             return True
         same_builds = not self.builds or not other.builds or bool(set(self.builds) & set(other.builds))
