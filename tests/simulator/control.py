@@ -20,7 +20,7 @@ from simulator.http_base import HttpServer
 
 
 def power(fleet: Fleet, request: Mapping[str, object]) -> dict[str, object]:
-    """Press a node's power button, and return when the action is complete."""
+    """Press a node's power button, and wait until the action is complete."""
     machine = fleet.machine(str(request.get("node")))
     actions: dict[str, Callable[[], None]] = {
         "start": machine.power_on,
@@ -46,7 +46,7 @@ class ControlServer:
 
     def __init__(self, fleet: Fleet, address: str = "127.0.0.1", port: int = 0) -> None:
         class Handler(BaseHTTPRequestHandler):
-            """Answers one request."""
+            """Responds to one request."""
 
             def do_GET(self) -> None:
                 """Respond with the status of all nodes."""

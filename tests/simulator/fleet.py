@@ -173,7 +173,7 @@ class Fleet:
             from_node: the machine whose disk is copied; it must be off.
             name, address: the new machine's name and address in the fleet. Its computer name is that of the disk, or
                 random if the disk was generalized.
-            changes: other settings of the new machine (`user`, `password`, `disk_gb`, options …).
+            changes: further settings of the new machine (`user`, `password`, `disk_gb`, options …).
 
         Raises:
             ValueError: the other machine is running, or the name or address is taken.

@@ -51,7 +51,7 @@ class HttpServer(http.server.ThreadingHTTPServer):
         """Accept a connection.
 
         With TLS, the connection's own thread does the handshake at its first read, so that a silent client blocks no
-        others.
+        other client.
         """
         connection, peer = super().get_request()
         # A response may be several small writes, which Nagle's algorithm would delay.

@@ -13,7 +13,7 @@ from simulator.kubernetes_node.registry.real import RealRegistry, unavailable
 
 @pytest.fixture(scope="session")
 def real_registry() -> Iterator[RealRegistry]:
-    """Return a real registry, empty (`fill` it with what a test needs). Skips the test if no registry is installed."""
+    """Return a real registry, which is empty until a test calls `fill`. Skips the test if no registry is installed."""
     if reason := unavailable():
         pytest.skip(reason)
     with RealRegistry() as found:

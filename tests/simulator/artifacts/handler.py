@@ -129,7 +129,7 @@ class Handler(BaseHTTPRequestHandler):
         return parts.path.lstrip("/") if own or not parts.netloc else parts.netloc + parts.path
 
     def _refuse(self, fault: Fault) -> bool:
-        """Apply a fault that replaces the response, and return False if the file must be sent, perhaps damaged."""
+        """Apply a fault that replaces the response; return False if the file must still be sent, perhaps damaged."""
         headers: dict[str, str] = {}
         if fault.kind == "status":
             if fault.retry_after is not None:

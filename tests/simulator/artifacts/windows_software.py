@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Software for Windows servers other than Kubernetes: Windows Installer packages, OpenSSH, small tools.
+"""Software other than Kubernetes for Windows servers: Windows Installer packages, OpenSSH, small tools.
 
 The scripts here were written for the simulator. They change the same services and files as the publishers' scripts.
 Cloudbase-Init's folders and service: https://cloudbase-init.readthedocs.io/en/latest/tutorial.html. OpenSSH's archive:

@@ -31,7 +31,7 @@ class MemoryCluster:
     """One running cluster, which `stop` removes completely."""
 
     def __init__(self, options: ClusterOptions) -> None:
-        """Start the cluster, and return when it is ready, after less than a second."""
+        """Start the cluster, and wait until it is ready, which takes less than a second."""
         self.folder = Path(tempfile.mkdtemp(prefix="simulator-memory-cluster-"))
         self._authority = Authority("kubernetes")
         self._store = Store()

@@ -40,7 +40,7 @@ _TRUSTEES = frozenset(
 READ = 0x1
 """FILE_READ_DATA; for a folder, FILE_LIST_DIRECTORY."""
 TAKE = 0x10000 | 0x40000 | 0x80000
-"""DELETE (which renaming requires, too), WRITE_DAC and WRITE_OWNER."""
+"""DELETE (which renaming also requires), WRITE_DAC and WRITE_OWNER."""
 WRITE = 0x2 | 0x4 | 0x40 | TAKE
 """FILE_WRITE_DATA or FILE_ADD_FILE, FILE_APPEND_DATA or FILE_ADD_SUBDIRECTORY, FILE_DELETE_CHILD, and TAKE."""
 REPLACE_CHILD = 0x40 | TAKE
@@ -68,7 +68,7 @@ class Ace:
 
     @property
     def generic(self) -> bool:
-        """Whether the rights are generic ones, which map to different rights for each kind of object."""
+        """Whether these are generic rights, which map to different rights for each kind of object."""
         return any(self.rights[start : start + 2] in _GENERIC for start in range(0, len(self.rights), 2))
 
     def __str__(self) -> str:
@@ -176,7 +176,7 @@ class AccessLists:
 
     def __init__(self, is_folder: Callable[[str], bool]) -> None:
         self._is_folder = is_folder
-        # What differs from the inherited state: owners and lists that were set.
+        # The differences from the inherited state: owners and lists that were set.
         self._own: dict[str, Descriptor] = {}
         # Inherited entries of items that were moved. They are kept until a list above them is set.
         self._kept: dict[str, tuple[Ace, ...]] = {}
@@ -186,7 +186,7 @@ class AccessLists:
         self._of_children: dict[tuple[int, bool, str], tuple[Descriptor, tuple[Ace, ...]]] = {}
 
     def descriptor(self, path: str) -> Descriptor:
-        """Return owner and list, including inherited entries. Returns the same object until one of them changes."""
+        """Return owner and list, including inherited entries. It is the same object until one of them changes."""
         found = self._worked_out.get(path)
         if found is None:
             changes, folder = self._changes, self._is_folder(path)
@@ -205,7 +205,7 @@ class AccessLists:
         return Descriptor(owner, own.group or "SY", own.protected, entries)
 
     def _base(self, path: str) -> Descriptor | None:
-        """Return the descriptor that was set, or the one of Windows' own folders."""
+        """Return the descriptor that was set, or the default one for Windows' own folders."""
         own = self._own.get(path)
         return _windows_own(path) if own is None else own
 
@@ -246,7 +246,7 @@ class AccessLists:
         self._put(path, Descriptor(owner))
 
     def is_system_file(self, path: str) -> None:
-        """Record that a file belongs to Windows, so that only TrustedInstaller may change it."""
+        """Record that a file belongs to Windows, so that only TrustedInstaller is allowed to change it."""
         self._put(path, _SYSTEM_FILE)
 
     def _put(self, path: str, own: Descriptor) -> None:
@@ -286,7 +286,7 @@ class AccessLists:
             self._changed(destination)
 
     def copy_from(self, other: AccessLists) -> None:
-        """Copy the state of another object."""
+        """Copy the state of another `AccessLists` object."""
         self._own, self._kept = dict(other._own), dict(other._kept)
         self._worked_out, self._of_children = {}, {}
 

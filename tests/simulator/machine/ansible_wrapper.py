@@ -42,7 +42,7 @@ class Manifest:
         actions: the actions in order; each one wraps the following ones.
         input: the lines for the first action.
         temp_path: the folder for temporary files.
-        min_os, min_powershell: the versions that the module requires; empty if any will do.
+        min_os, min_powershell: the versions that the module requires; empty for any version.
     """
 
     scripts: Mapping[str, str]

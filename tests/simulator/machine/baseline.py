@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The contents of a fresh Windows Server: folders, included programs, registry, services.
 
-Registry paths are those of Microsoft's documentation of each component. Only those that roles read are here.
+Registry paths are those of Microsoft's documentation of each component. Only the values that roles read are here.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 """Parameter binding by contract: names, aliases, prefixes, types, allowed values, parameter sets, mandatory parameters.
 
 Error ids, categories and types are those of contracts/powershell-behaviour.json. Compiled cmdlets and functions word
-the error of a wrong value differently.
+the error for a wrong value differently.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _place(contract: Contract, given: dict[str, object], positional: Sequence[ob
 
 
 def _takes(parameter: Parameter, value: object) -> bool:
-    """Return whether a parameter accepts an unnamed argument. A parameter for script blocks accepts only these."""
+    """Return whether a parameter accepts an unnamed argument. One for script blocks accepts only script blocks."""
     wants_block = parameter.type.removesuffix("[]") == "ScriptBlock"
     first = value[0] if isinstance(value, list) and value else value
     if isinstance(first, ScriptBlock):

@@ -84,6 +84,6 @@ def program_and_rest(line: str, is_file: Callable[[str], bool]) -> tuple[str, st
 
 
 def expand(text: str, variables: Mapping[str, str]) -> str:
-    """Return a text with all `%NAME%` replaced. Unknown ones are left as they are."""
+    """Return a text with all `%NAME%` replaced. Unknown names are left as they are."""
     lower = {name.casefold(): value for name, value in variables.items()}
     return re.sub(r"%([^%]+)%", lambda match: lower.get(match[1].casefold(), match[0]), text)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a cmdlet accepts on a version of Windows: one description per command, from the contract files."""
+"""What each command accepts on a version of Windows, as the contract files describe it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ACTION_PREFERENCES = ("SilentlyContinue", "Stop", "Continue", "Inquire", "Ignore
 class Parameter:
     """A parameter: .NET type (short name, `[]` for an array), aliases, allowed values, and where it is allowed.
 
-    `enumeration`: `values` are names of an enumeration (numbers and prefixes are accepted, too), not a ValidateSet.
+    `enumeration`: `values` are names of an enumeration (which also accepts numbers and prefixes), not a ValidateSet.
     """
 
     name: str
@@ -173,7 +173,7 @@ def _sets(
     recorded: Mapping[str, Any] | None,
     parameters: Mapping[str, Parameter],
 ) -> tuple[Mapping[str, Place], ...]:
-    """Return the parameter sets. Parameters that were added in later versions belong to all of them."""
+    """Return the parameter sets. Parameters that were added in later versions belong to all sets."""
     if recorded:
         known = {parameter.casefold() for entry in recorded["parameter_sets"] for parameter in entry}
         later = {parameter: Place() for parameter in parameters if parameter not in known}

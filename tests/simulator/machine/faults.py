@@ -10,7 +10,7 @@
 {"kind": "service_crash", "name": NAME}     its process ends
 {"kind": "clock", "offset": SECONDS}                    its clock is ahead of the real time (negative: behind)
 {"kind": "slow_imports", "seconds": N, "modules": [NAME, ...]}   cold imports of PowerShell modules (module_imports.py)
-{"kind": "language", "value": "de-DE"}      its programs print in German, in the OEM code page (language.py)
+{"kind": "language", "value": "de-DE"}      its programs print German text in the OEM code page (language.py)
 """
 
 from __future__ import annotations

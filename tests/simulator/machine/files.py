@@ -144,7 +144,7 @@ class Files:
         return self.real(path).read_bytes()
 
     def read_text(self, path: str) -> str:
-        """Return the contents of a text file in UTF-8, or in UTF-16 if it has that byte-order mark."""
+        """Return the contents of a text file in UTF-8, or in UTF-16 if it starts with the UTF-16 byte-order mark."""
         data = self.read_bytes(path)
         if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
             return data.decode("utf-16")
@@ -167,7 +167,7 @@ class Files:
         self.written(path)
 
     def written(self, path: str) -> None:
-        """Report that a file was written and closed without this class."""
+        """Report that a file was written and closed by code outside of this class."""
         for listener in self.on_written:
             listener(normalise(path))
 
@@ -224,7 +224,7 @@ class Files:
             listener(path, destination)
 
     def replace(self, path: str, destination: str) -> None:
-        """Move a file to a path. A file that it replaces passes on its owner and list. Raises PermissionError.
+        """Move a file to a path. If it replaces a file, it gets that file's owner and list. Raises PermissionError.
 
         https://learn.microsoft.com/windows/win32/api/winbase/nf-winbase-replacefilew
         """
@@ -287,7 +287,7 @@ class Files:
         return str(self.descriptor(path))
 
     def set_sddl(self, path: str, sddl: str, enabled: Collection[str] = ()) -> None:
-        """Set the owner or access list that the SDDL contains on a file or folder.
+        """Set the owner or the access list of a file or folder to the one that the SDDL contains.
 
         Args:
             enabled: the privileges that the program has enabled.
@@ -303,7 +303,7 @@ class Files:
         self._access.set(self._key(path), sddl)
 
     def is_system_file(self, path: str) -> None:
-        """Record that a file belongs to Windows, so that only TrustedInstaller may change it."""
+        """Record that a file belongs to Windows, so that only TrustedInstaller is allowed to change it."""
         self._access.is_system_file(self._key(path))
 
     def require(self, path: str, rights: int) -> None:

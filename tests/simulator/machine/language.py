@@ -54,5 +54,5 @@ def code_page(machine: Machine) -> str:
 @functools.cache
 def _german() -> Mapping[str, str]:
     found: Mapping[str, str] = json.loads(Path(__file__).with_name("german.json").read_text(encoding="utf-8"))["texts"]
-    # Longer sentences come first, because some are parts of others.
+    # Longer sentences come first, because some contain shorter ones.
     return dict(sorted(found.items(), key=lambda pair: -len(pair[0])))

@@ -100,7 +100,7 @@ class Machine:
 
     @property
     def generalized(self) -> bool:
-        """Whether sysprep has generalized the machine and it was not started since."""
+        """Whether sysprep has generalized the machine, which has not been started since."""
         return self.registry.data(SETUP_STATE, "ImageState") == GENERALIZED
 
     def part(self, kind: Callable[[], Part]) -> Part:
@@ -128,7 +128,7 @@ class Machine:
         return {**plain, **{name: command_line.expand(value, plain) for name, value in variables.items()}}
 
     def user_environment(self, user: str) -> dict[str, str]:
-        """Return the environment of a user's processes."""
+        """Return the environment that a user's processes get."""
         short = user.rsplit("\\", 1)[-1]
         system = short.casefold() == "system"
         profile = "C:\\Windows\\system32\\config\\systemprofile" if system else f"C:\\Users\\{short}"
@@ -149,7 +149,7 @@ class Machine:
         return command_line.expand(text, self.environment())
 
     def power_on(self) -> None:
-        """Boot the machine if it is off, and return when it is up. A generalized one runs Windows' setup first."""
+        """Boot the machine if it is off, and wait until it is up. A generalized machine runs Windows' setup first."""
         self.power.power_on()
 
     def _install(self) -> None:

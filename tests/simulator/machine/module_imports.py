@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Cold imports of PowerShell modules: the first cmdlet of a module in a runspace waits until the module is imported.
 
-{"kind": "slow_imports", "seconds": 8, "modules": ["HostNetworkingService", "NetTCPIP"]}    "modules": "*": all of them
+{"kind": "slow_imports", "seconds": 8, "modules": ["HostNetworkingService", "NetTCPIP"]}    "modules": "*": all modules
 
 A module is imported once per runspace, and the import counts towards the cmdlet's time limit. If a runspace is
 abandoned at its time limit, the next one imports the module again.

@@ -45,7 +45,7 @@ class Network:
 
     @property
     def is_up(self) -> bool:
-        """Whether the machine is reachable, also for other servers on the node's network."""
+        """Whether clients, and other servers on the node's network, can reach the machine."""
         with self._lock:
             return self._powered and self._addressed and time.monotonic() >= self._down_until
 

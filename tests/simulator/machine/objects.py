@@ -137,7 +137,7 @@ class NotModelled(CmdletError):
 
 
 class ProcessEndedError(BaseException):
-    """The process that runs this code has ended (killed, or the machine went down): unwind without side effects.
+    """The process that runs this code was killed, or its machine went down: unwind without side effects.
 
     It is a BaseException, so that no `except Exception` keeps a dead process running.
     """
@@ -203,7 +203,7 @@ class Bound(Mapping[str, object]):
         return value if isinstance(value, int) else default
 
     def write_error(self, error: CmdletError) -> None:
-        """Write a non-terminating error. The cmdlet continues unless the error action is Stop."""
+        """Write a non-terminating error, after which the cmdlet continues unless the error action is Stop."""
         self.errors.append(error)
 
     def warn(self, text: str) -> None:
@@ -273,7 +273,7 @@ class RunningService(Protocol):
         """The exit code; 0 while the process is running."""
 
     def stop(self) -> None:
-        """End the process, and return when it has ended."""
+        """End the process, and wait until it has ended."""
 
 
 class ServiceProgram(Protocol):

@@ -97,7 +97,7 @@ class Power:
         return timer is not None
 
     def power_on(self) -> None:
-        """Boot if the machine is off, and return when it is up."""
+        """Boot if the machine is off, and wait until it is up."""
         with self._lock:
             if self.state == "on" or self._retired:
                 return
@@ -108,7 +108,7 @@ class Power:
             self.state = "on"
 
     def power_off(self) -> None:
-        """Power off immediately, and return when the machine is off."""
+        """Power off immediately, and wait until the machine is off."""
         with self._lock:
             self._timer = None
             if self.state == "off":
@@ -125,7 +125,7 @@ class Power:
             self.power_off()
 
     def reset(self) -> None:
-        """Power off and on immediately, and return when the machine is up."""
+        """Power off and on immediately, and wait until the machine is up."""
         self._reboot()
 
     def _reboot(self) -> None:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Processes. Everything on the machine runs in one, and stops when it ends."""
+"""Processes. Everything on the machine runs in a process, and stops when that process ends."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from simulator.machine.windows_paths import normalise
 
 
 class StopSignal(threading.Event):
-    """An event that is also set when its parent is set, so that a process ends with the one that started it."""
+    """An event that is also set when its parent is set, so that a process ends with the process that started it."""
 
     def __init__(self, parent: threading.Event) -> None:
         super().__init__()
@@ -65,7 +65,7 @@ class Process:
         """Wait.
 
         Raises:
-            ProcessEndedError: the process has to end in the meantime.
+            ProcessEndedError: the process has to end before the wait is over.
         """
         if self.stop.wait(max(0.0, seconds)):
             raise ProcessEndedError

@@ -29,7 +29,7 @@ _ROOTS = {
 
 
 class RegistryDeniedError(PermissionError):
-    """ERROR_ACCESS_DENIED. `path` is the key that the caller may not write."""
+    """ERROR_ACCESS_DENIED. `path` is the key that the caller is not allowed to write."""
 
     def __init__(self, path: str) -> None:
         super().__init__(13, "Requested registry access is not allowed.")
@@ -122,7 +122,7 @@ class Registry:
         """Create a key and its parents. A volatile key is gone after a reboot. Returns whether it was created.
 
         Raises:
-            RegistryDeniedError: the caller may not write the key.
+            RegistryDeniedError: the caller is not allowed to write the key.
         """
         with self._lock:
             names = split(path)
@@ -164,7 +164,7 @@ class Registry:
 
         Raises:
             ValueError: the kind is unknown.
-            RegistryDeniedError: the caller may not write the key.
+            RegistryDeniedError: the caller is not allowed to write the key.
         """
         if kind not in KINDS:
             raise ValueError(f"unknown kind of registry value: {kind}")
@@ -180,7 +180,7 @@ class Registry:
         """Delete a value, and return whether it existed.
 
         Raises:
-            RegistryDeniedError: the caller may not write the key.
+            RegistryDeniedError: the caller is not allowed to write the key.
         """
         with self._lock:
             self._require_write(split(path))
@@ -188,7 +188,7 @@ class Registry:
             return key is not None and key.values.pop(name.casefold(), None) is not None
 
     def _require_write(self, names: list[str]) -> None:
-        """Raise RegistryDeniedError unless the caller is SYSTEM, an administrator, or writes its own user's part.
+        """Raise RegistryDeniedError unless the caller is SYSTEM or an administrator, or writes its own user's part.
 
         https://learn.microsoft.com/windows/win32/sysinfo/registry-key-security-and-access-rights
         """

@@ -88,7 +88,7 @@ def is_administrator(machine: Machine, account: str) -> bool:
 
 
 def _needs(machine: Machine, names: object, service: str, seen: set[str]) -> bool:
-    """Return whether services depend on another one, directly or indirectly."""
+    """Return whether any of the named services depends on `service`, directly or indirectly."""
     for name in map(str, names if isinstance(names, list) else ()):
         if name.casefold() == service:
             return True

@@ -172,7 +172,7 @@ class Services:
                 self._forget(name)
 
     def start(self, name: str, *, arguments: list[str] | None = None) -> None:
-        """Start a service after its dependencies, and return when it is running.
+        """Start a service after its dependencies, and wait until it is running.
 
         Raises:
             ServiceError: 5, 1060, 1056, 1058, 1075, 1068, 2, 193, 1053, or an error of its program.
@@ -200,7 +200,7 @@ class Services:
             self._end(name, runtime)
 
     def dependants(self, name: str) -> list[str]:
-        """Return the services that depend on one."""
+        """Return the services that depend on a service."""
         wanted = name.casefold()
         found: list[str] = []
         for other in self.names():
@@ -292,7 +292,7 @@ class Services:
         runtime.state = "Running"
 
     def _run(self, found: Resolved, program: ServiceProgram, service: Service) -> RunningService:
-        """Start a program. It ends before it reports to the service control manager if it may not read its files."""
+        """Start a program. Without the right to read its files, it ends before it reports to the control manager."""
         try:
             self.machine.files.require(found.path, check.EXECUTE)
         except PermissionError:

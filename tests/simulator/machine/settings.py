@@ -18,7 +18,7 @@ class Settings:
         windows: a key of `versions.VERSIONS`.
         user, password: the administrator's account.
         disk_gb: the size of drive C:.
-        memory_mb, processors: the hardware.
+        memory_mb, processors: the size of the memory and the number of processors.
         reboot_seconds: the duration of a reboot (real seconds).
         feature_seconds: the duration of the installation of a feature (real seconds).
         time_scale: real seconds per second of Windows' own delays (service recovery, scheduled shutdown).
@@ -65,5 +65,5 @@ class Settings:
         return cls(options=options, **known)  # type: ignore[arg-type]
 
     def option(self, name: str, default: object = None) -> object:
-        """Return one of the other settings."""
+        """Return one of the settings in `options`."""
         return self.options.get(name, default)

@@ -46,7 +46,7 @@ def type_text(value: object) -> str:
 
 
 def member_text(value: object) -> str:
-    """Return the text of a property in the text of a PSCustomObject: the type for collections, nothing for objects.
+    """Return how a property appears in the text of a PSCustomObject: the type for collections, nothing for objects.
 
     PSObject.ToString with recurse: false; https://github.com/PowerShell/PowerShell/issues/6163
     """

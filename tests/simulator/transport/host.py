@@ -19,8 +19,9 @@ class Account:
 
     Args:
         password: the password in clear text, from which the NTLM hash is computed.
-        password_expired: Windows then refuses every logon (HTTP 401), even with the right password.
-        disabled: has the same effect.
+        password_expired: whether it has expired. Windows then refuses every logon (HTTP 401), even with the right
+            password.
+        disabled: whether the account is disabled, with the same effect.
     """
 
     password: str
@@ -33,7 +34,7 @@ class WinrmSettings:
     """The settings in winrm/config that control who may access the machine, and how.
 
     Args:
-        transports: those out of `HTTP` and `HTTPS` that have a working listener.
+        transports: `HTTP`, `HTTPS` or both: the transports with a working listener.
         basic, negotiate: the settings in winrm/config/service/auth.
         allow_unencrypted: the setting in winrm/config/service: whether unencrypted messages are accepted without TLS.
         certificate: the HTTPS listener's certificate and private key, in PEM; if empty, the fleet's certificate is

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""PSRP runspace pools over WSMan: psrpcore implements the protocol, this module runs the pipelines."""
+"""PSRP runspace pools over WSMan: psrpcore implements the protocol, and this module runs the pipelines."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ class NodeServer:
             self._listen()
 
     def close_ports(self, *, forget_shells: bool = True) -> None:
-        """Stop listening and cut all connections. By default the node is off, so its shells end, too."""
+        """Stop listening and cut all connections. By default the node counts as off, so its shells also end."""
         with self._lock:
             self._powered = False
             self._cancel_link_timer()
@@ -244,7 +244,7 @@ class _Listener:
         self._thread.start()
 
     def close(self) -> None:
-        """Close the port, and return when it is closed."""
+        """Close the port, and wait until it is closed."""
         self._wake.send(b"x")
         self._thread.join()
 

@@ -64,7 +64,7 @@ class Authority:
         Args:
             name: the subject.
             key: the public key, or a request that contains it.
-            usages: the usages out of `USAGES`.
+            usages: the usages, which are keys of `USAGES`.
             alternative: the subject alternative names.
             lifetime: the validity.
 

@@ -121,7 +121,7 @@ def wrong(field: str, value: object, detail: str) -> Cause:
 
 
 def unsupported(field: str, value: str, supported: Sequence[str]) -> Cause:
-    """Return the cause for a value that is not one of the supported ones."""
+    """Return the cause for an unsupported value."""
     listed = ", ".join(f'"{one}"' for one in supported)
     return Cause(field, "FieldValueNotSupported", f'Unsupported value: "{value}": supported values: {listed}')
 

@@ -19,7 +19,7 @@ from .resources import Object
 
 _DATA = Path(__file__).parent / "data"
 NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
-# kubeadm writes v1beta4 since 1.31 (kubernetes/kubernetes#124834).
+# kubeadm has written v1beta4 since 1.31 (kubernetes/kubernetes#124834).
 _V1BETA4_SINCE = 31
 
 

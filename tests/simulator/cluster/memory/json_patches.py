@@ -12,7 +12,7 @@ from jsonpatch import JsonPatchConflict, JsonPatchException, JsonPatchTestFailed
 
 from .errors import ApiError, bad_request
 
-# bool before int: in Python a boolean is a number, too.
+# bool before int: in Python a boolean is also a number.
 _GO_KINDS = {dict: "object", list: "array", str: "string", bool: "bool", int: "number", float: "number"}
 
 

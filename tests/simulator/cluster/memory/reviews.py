@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""API requests that store nothing: the user's identity, its rights, the user of a token."""
+"""API requests that store nothing: a user's identity, a user's rights, the user of a token."""
 
 from __future__ import annotations
 

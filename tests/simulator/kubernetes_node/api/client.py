@@ -277,7 +277,7 @@ def _context(access: Access) -> ssl.SSLContext:
         context.load_verify_locations(cadata=access.ca)
     if access.certificate:
         with tempfile.TemporaryDirectory() as folder:
-            # The ssl module reads only files. These exist for a moment, in a private folder.
+            # The ssl module reads only files, so these exist for a moment in a private folder.
             pair = Path(folder, "pair.pem")
             pair.touch(mode=0o600)
             pair.write_text(access.certificate + "\n" + access.key)

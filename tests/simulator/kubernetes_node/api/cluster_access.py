@@ -19,7 +19,7 @@ _KUBELET = r"C:\etc\kubernetes\kubelet.conf"
 
 
 def reach(machine: Machine, access: Access) -> Access:
-    """Return the access as it works on the node's network.
+    """Return the access with an address that works on the node's network.
 
     The address of a service works only after kube-proxy has created its load balancer in HNS. The backend of the API
     server's service is its advertised address, which is not routed here. The address that the kubelet uses replaces it.

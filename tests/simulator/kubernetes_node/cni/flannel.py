@@ -200,7 +200,7 @@ def _subnet(node: Mapping[str, Any]) -> ipaddress.IPv4Network:
 
 
 def _network(machine: Machine, backend: Backend, subnet: ipaddress.IPv4Network) -> None:
-    """Create the HNS network, or replace one with the same name and other settings."""
+    """Create the HNS network, or replace one with the same name but different settings."""
     store = hns.store(machine)
     known = store.network_named(backend.name)
     if known and (known.kind, known.subnet) == (backend.kind, str(subnet)):

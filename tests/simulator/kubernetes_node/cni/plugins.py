@@ -223,7 +223,7 @@ def _subnet(ipam: Mapping[str, Any]) -> str:
 
 
 def _allocate(machine: Machine, network: str, subnet: str, sandbox: str) -> str:
-    """Reserve an address in a file, like host-local. .1 is the gateway, .2 the endpoint of the bridge."""
+    """Reserve an address in a file, as host-local does. .1 is the gateway, .2 the endpoint of the bridge."""
     folder = f"{HOST_LOCAL}\\{network}"
     machine.files.make_directory(folder)
     taken = {entry.name for entry in machine.files.listing(folder)}

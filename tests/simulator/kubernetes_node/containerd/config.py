@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""containerd's configuration, parsed like the program of that version does, with its warnings and errors.
+"""containerd's configuration, parsed as containerd of that version parses it, with its warnings and errors.
 
 The known keys are those that each version prints itself (contracts/containerd-default). Below tables with names that
 the user chooses (runtimes, registry mirrors), all keys are allowed. Messages are from runs of containerd 1.7.35 and
@@ -27,7 +27,7 @@ _NEVER_PRINTED = {"isolation", "runtime_engine", "runtime_root", "auth", "mirror
 
 
 class ConfigError(Exception):
-    """A configuration with which containerd does not start. The text is containerd's message."""
+    """A configuration that keeps containerd from starting. The text is containerd's message."""
 
 
 @dataclass
@@ -198,7 +198,7 @@ def _apply(config: Config, document: Table, path: str) -> int:
             )
     for old in ("grpc", "ttrpc") if version < newest else ():
         server = config.tables["plugins"].get(f"io.containerd.server.v1.{old}")
-        if server is not None:  # since version 4 the servers are plugins
+        if server is not None:  # from version 4 on, the servers are plugins
             server.update({key: value for key, value in document.get(old, {}).items() if key in server})
     for name, value in document.items():
         if name not in ("plugins", "version", "imports"):
@@ -228,7 +228,7 @@ def _migrate(config: Config, plugins: Table, version: int, newest: int) -> Table
 
 
 def _split_cri(config: Config, cri: Table) -> Table:
-    """Split the single table of CRI into the three tables that exist since 2.0."""
+    """Split the single table of CRI into the three tables of 2.0 and later."""
     known = config.tables["plugins"]
     names = ("io.containerd.cri.v1.images", "io.containerd.cri.v1.runtime", "io.containerd.grpc.v1.cri")
     images: Table = {}

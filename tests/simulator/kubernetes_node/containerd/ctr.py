@@ -78,7 +78,7 @@ def _tasks(run: Run) -> str:
         found = [
             (item.id, item.process.id) for item in run.server.containers() if item.process is not None and item.alive
         ]
-        # A sandbox is a task, too, because of its pause container.
+        # A sandbox is also a task, because of its pause container.
         found += [(item.id, 4000 + 4 * place) for place, item in enumerate(run.server.sandboxes()) if item.ready]
     if run.line.on("quiet"):
         return "".join(f"{identity}\n" for identity, _ in found)

@@ -53,7 +53,7 @@ class Run:
 
     @property
     def transfers(self) -> bool:
-        """Whether containerd transfers images (since 2.0, without --local), rather than ctr."""
+        """Whether containerd, rather than ctr, transfers images (since 2.0, unless --local is given)."""
         return contracts.at_least(self.server.version, "2.0") and not self.line.on("local")
 
     def places(self, reference: oci.Reference, *, own: bool = False) -> list[Endpoint]:

@@ -13,7 +13,7 @@ from simulator.kubernetes_node.images.store import Image
 
 
 def image_view(server: Runtime, image: Image) -> dict[str, Any]:
-    """Return an image in the form of CRI: all names with one configuration, pinned if any of them is pinned."""
+    """Return an image in the form of CRI: all names of one configuration, pinned if any of them is pinned."""
     identity = server.image_id(image)
     same = [item for item in server.store.images() if server.image_id(item) == identity]
     names = [item.name for item in same]

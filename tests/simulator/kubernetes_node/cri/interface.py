@@ -3,7 +3,7 @@
 """CRI: the interface that kubelet, kubeadm and crictl use to access any container runtime over a pipe.
 
 containerd serves it on its own pipe (`containerd/runtime.py`). For Docker, cri-dockerd does (`docker/cri_dockerd.py`),
-because dockerd's own pipe does not support CRI. Since Kubernetes 1.24, the kubelet supports only CRI.
+because dockerd's own pipe does not support CRI. From Kubernetes 1.24 on, the kubelet supports only CRI.
 """
 
 from __future__ import annotations

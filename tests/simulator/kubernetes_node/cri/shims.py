@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Sandboxes and containers of one machine, and their processes. They outlive containerd, as its shims keep running."""
+"""Sandboxes and containers of one machine, and their processes. They outlive containerd, whose shims keep running."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Sandbox:
     attempt: int = 0
     netns: str = ""
     shim: Process | None = None
-    """The process that runs as long as the sandbox exists, so that its executable cannot be replaced."""
+    """The process that runs as long as the sandbox exists. Meanwhile, its executable cannot be replaced."""
 
 
 @dataclass

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""docker save and load, for archives with `manifest.json`, which since 25.0 are also an OCI layout.
+"""docker save and load, for archives with `manifest.json`, which from 25.0 on are also an OCI layout.
 
 In moby/moby image/tarexport/{load,save}.go, load reads only `manifest.json`, so it fails for an archive with only an
 OCI layout. A saved archive contains the uncompressed tar files of the layers.

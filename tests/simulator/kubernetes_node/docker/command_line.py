@@ -117,7 +117,8 @@ def parse(
     """Parse options and arguments like pflag.
 
     Args:
-        anywhere: whether options may follow arguments. Otherwise, the rest is returned unparsed.
+        anywhere: whether options may follow arguments. Otherwise, everything from the first argument on is returned
+            unparsed.
 
     Raises:
         UsageError: the command line is invalid.

@@ -75,7 +75,7 @@ class CriDockerd(Runtime):
         """Return the dockerd that it uses.
 
         Raises:
-            RuntimeFailure: dockerd does not run.
+            RuntimeFailure: dockerd is not running.
         """
         found = listeners.behind(self._machine, self.endpoint)
         if not isinstance(found, Dockerd):

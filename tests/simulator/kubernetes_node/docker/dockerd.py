@@ -4,7 +4,7 @@
 
 Starting a container creates an endpoint, and stopping it removes the endpoint (moby libnetwork/drivers/windows). If the
 machine goes down before that, the endpoint remains and occupies the container's address (moby/moby#47576). A container
-with the network `none` has no endpoint of dockerd; one with `container:ID` uses that container's endpoint.
+with the network `none` has no endpoint from dockerd; a container with `container:ID` uses that container's endpoint.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["NAT", "PIPE", "DockerContainer", "DockerError", "DockerState", "Dockerd", "connect"]
 
 NAT, SUBNET, GATEWAY = "nat", "172.20.0.0/20", "172.20.0.1"
-_STABLE = 20348  # from this build on, containers of an earlier build run on later versions
+_STABLE = 20348  # images of this build and of later ones also run on builds later than their own
 State = Literal["created", "running", "exited"]
 
 
@@ -102,7 +102,8 @@ class Dockerd:
         self._state = machine.part(DockerState)
         for item in self._state.containers.values():
             if item.state == "running" and not (item.process and item.process.alive):
-                # The container ended with the machine. If its endpoint still exists, it belongs to no container now.
+                # The container ended with the machine. If its endpoint still exists, it no longer belongs to any
+                # container.
                 item.state, item.exit_code, item.endpoint, item.process = "exited", 0x40010004, "", None
         self.images = DockerImages(machine, self.config.root)
         self._default_network()
@@ -130,7 +131,7 @@ class Dockerd:
         return self.transfer(credentials, stop).pull(self.images, reference)
 
     def users(self) -> dict[str, str]:
-        """Return the images that containers use, as ids of images with the id of a container."""
+        """Return the ids of the images in use, each with the id of a container that uses it."""
         return {item.image_id: item.id for item in self._state.containers.values() if item.image_id}
 
     def containers(self) -> list[DockerContainer]:

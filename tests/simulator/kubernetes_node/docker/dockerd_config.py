@@ -37,7 +37,7 @@ class DaemonConfig:
         root: the data-root, a Windows path.
         hosts: the addresses to listen on.
         bridge: the network for containers; `none` if dockerd creates no network.
-        proxies: the configured ones of `http_proxy`, `https_proxy` and `no_proxy`.
+        proxies: the values of `http_proxy`, `https_proxy` and `no_proxy`, as far as they are configured.
         mirrors: mirrors of Docker Hub; other registries have none.
         insecure: hosts (with or without a port) or networks for which TLS is not verified and plain HTTP is allowed.
     """
@@ -72,7 +72,7 @@ def _key(version: str) -> tuple[int, ...]:
 
 
 def at_least(version: str, other: str) -> bool:
-    """Return whether a version of Docker is at least another version."""
+    """Return whether a version of Docker is the same as another version, or later."""
     return _key(version) >= _key(other)
 
 
@@ -138,7 +138,7 @@ def _flat(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check(document: Mapping[str, Any], flags: Flags, version: str, path: str) -> None:
-    """Reject keys without a flag, and keys that are also given as a flag; then values of a wrong type."""
+    """Reject keys that correspond to no flag or are also given as a flag, and then values of a wrong type."""
     known = table(version)
     keys = {str(about.get("key", name)): name for name, about in known.items()}
     flat = _flat(document)

@@ -5,8 +5,8 @@ r"""dockerd's pulls and pushes: the endpoints, and which entry of an image list 
 Mirrors apply only to Docker Hub. A registry in insecure-registries, or on this host, is accessed with unverified TLS,
 then with plain HTTP. `certs.d\HOST` (without the colon of a port) contains CAs:
 https://docs.docker.com/reference/cli/dockerd/, moby/moby registry/config.go and registry_windows.go.
-Entries: up to 28, daemon/internal/distribution/pull_v2_windows.go (any build that is not newer than the host's, with
-its own first); since 29 the rules of containerd (moby/moby#53397).
+Entries: up to version 28, daemon/internal/distribution/pull_v2_windows.go (any build that is not newer than the host's,
+with its own first); from 29 on, the rules of containerd (moby/moby#53397).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Pulled:
 
 
 def insecure(config: DaemonConfig, host: str) -> bool:
-    """Return whether a registry's TLS certificate is not verified."""
+    """Return whether the verification of a registry's TLS certificate is off."""
     bare = host.rpartition(":")[0] if ":" in host else host
     for entry in ("127.0.0.0/8", "localhost", *config.insecure):
         if entry in (host, bare):
@@ -77,7 +77,7 @@ def places(machine: Machine, config: DaemonConfig, host: str) -> list[Endpoint]:
 
 
 def choose(entries: list[dict[str, Any]], build: int, version: str) -> dict[str, Any] | None:
-    """Return the entry of an image list that a version of dockerd uses on a build of Windows, or None."""
+    """Return the image list's entry that a version of dockerd uses on a Windows build, or None."""
     if at_least(version, "29"):
         return oci.best(entries, build, exact=False)
     fitting = [

@@ -39,7 +39,7 @@ def _failure(error: HnsError) -> CmdletError:
 
 
 def _guard(machine: Machine, bound: Bound) -> Store:
-    """Return the HNS store when HNS responds.
+    """Wait until HNS responds, and return its store.
 
     Raises:
         CmdletError: HNS is not installed or not running.

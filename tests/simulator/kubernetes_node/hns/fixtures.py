@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A machine as a node in use: programs and services, HNS networks, pods, and leftovers of vanished pods.
+"""A machine set up as a node in use: programs and services, HNS networks, pods, and leftovers of vanished pods.
 
 For tests: `populate(machine, "flannel-host-gw", running=3, stale=2)` takes milliseconds, and the link stays up. The
 networks are those that the CNI plugins create: see `networks`.
@@ -48,7 +48,7 @@ class Scene:
         stale_policies: policy lists that contain only stale endpoints.
         mixed_policies: policy lists that contain live and stale endpoints.
         dangling_policies: policy lists whose endpoints do not exist any more.
-        orphans: namespaces without owner and endpoints.
+        orphans: namespaces with neither an owner nor endpoints.
     """
 
     networks: list[str] = field(default_factory=list)
@@ -156,7 +156,7 @@ def populate(
 
 
 def add_network(machine: Machine, name: str, kind: str, subnet: str = "", gateway: str = "") -> Network:
-    """Create another network on a machine, as an operator would: `add_network(machine, "lab", "Transparent")`."""
+    """Create an additional network on a machine, as an operator would: `add_network(machine, "lab", "Transparent")`."""
     return hns_networks.place(machine, Network(new_id(), name, kind, subnet, gateway))
 
 
@@ -207,7 +207,7 @@ class _Builder:
         self.scene.stale.append(endpoint.id)
 
     def beginning(self) -> None:
-        """Create a starting pod: it has a lease, an HNS namespace and an endpoint, but is not listed by CRI."""
+        """Create a starting pod: it has a lease, an HNS namespace and an endpoint, but CRI does not list it yet."""
         identity = shims.new_id()
         self._shims.leases.add(identity)
         self.scene.creating.append(self._owned(identity).id)

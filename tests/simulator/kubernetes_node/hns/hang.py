@@ -3,7 +3,7 @@
 """A hanging HNS (moby/moby#40699: cmdlets never end, and Ctrl+C has no effect): POST /simulator/faults.
 
 {"kind": "hns_hang", "until": "restart"}    every call hangs until the service restarts
-{"kind": "hns_hang", "until": "reboot"}     only a reboot helps, and not a restart of the service
+{"kind": "hns_hang", "until": "reboot"}     only a reboot helps, not a restart of the service
 {"kind": "hns_hang", "until": "reboot", "stop_fails": true}   the service cannot stop (Siemens-Healthineers/K2s#1468)
 {"kind": "hns_hang", "calls": 1}            only the next call hangs until the service restarts
 {"kind": "hns_hang", …, "commands": ["Remove-HnsEndpoint"]}   only these cmdlets hang (wildcards allowed)
@@ -74,16 +74,16 @@ class Hang:
 
 
 def hangs(machine: Machine) -> bool:
-    """Return whether HNS responds to no call at all (and not only to single calls or cmdlets)."""
+    """Return whether every call hangs, rather than only single calls or cmdlets."""
     hang = machine.part(Hang)
     return bool(hang.until) and hang.calls is None and "*" in hang.commands
 
 
 def wait(machine: Machine, command: str, stop: threading.Event) -> None:
-    """Return when HNS responds to a cmdlet.
+    """Wait until HNS responds to a cmdlet.
 
     Raises:
-        HnsError: the service ends in the meantime.
+        HnsError: the service ends before it responds.
         ProcessEndedError: the cmdlet's process must end.
     """
     hang = machine.part(Hang)
@@ -132,7 +132,7 @@ def service_may_stop(machine: Machine) -> bool:
 
 
 def service_stopped(machine: Machine) -> None:
-    """Let the calls that wait for the service fail, and end a hang that lasts until a restart."""
+    """Fail the calls that wait for the service, and end a hang that lasts until a restart."""
     hang = machine.part(Hang)
     kept = hang.until if hang.until == "reboot" else ""
     hang.over(broken=True)

@@ -90,7 +90,8 @@ class Endpoint:
         namespace: the network namespace that contains it.
         remote: whether it belongs to a pod on another node (kube-proxy creates these for load balancers).
         state: from CREATED to DETACHED.
-        shared: the value of SharedContainers, which lacks Hyper-V isolated containers (projectcalico/calico#8913).
+        shared: the value of SharedContainers, which omits containers with Hyper-V isolation
+            (projectcalico/calico#8913).
     """
 
     id: str
@@ -107,7 +108,7 @@ class Endpoint:
 
 @dataclass
 class PolicyList:
-    """A load balancer of kube-proxy: a virtual address and port for endpoints (which may not exist any more)."""
+    """A load balancer of kube-proxy: a virtual address and port for endpoints (which possibly no longer exist)."""
 
     id: str
     vip: str
@@ -127,7 +128,7 @@ class Namespace:
     Args:
         containers: the ids of its containers, of which HNS shows 12 digits.
         default: whether it is the host's own namespace.
-        compartment: 0 if it has none (the leftovers after a reboot).
+        compartment: its network compartment; 0 if it has none, like the leftovers after a reboot.
     """
 
     id: str
@@ -154,7 +155,7 @@ class State:
         self._forget_fleeting()
 
     def rebooted(self, *, keep_endpoints: bool) -> None:
-        """Apply a reboot: compartments and containers are gone, and the rest is restored from the registry.
+        """Apply a reboot: compartments and containers are gone, and everything else is restored from the registry.
 
         According to moby/moby#47576, endpoints still exist after patching (`keep_endpoints`). According to Google's
         k8s-node-setup.psm1, they vanish.

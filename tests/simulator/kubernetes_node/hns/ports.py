@@ -3,7 +3,7 @@
 """HNS's port pools: ranges of 64 ephemeral ports that networks and load balancers without DSR reserve.
 
 A pool is released some time after the removal of its owner. AgentBaker (cleanupnetwork.ps1) waits 10 to 60 seconds
-before it creates a network again. `netsh interface ipv4 show excludedportrange` lists them (collectlogs.ps1 of
+before it creates a network again. `netsh interface ipv4 show excludedportrange` lists the pools (collectlogs.ps1 of
 microsoft/SDN counts how many ranges of 64 ports fit between them).
 """
 

@@ -88,7 +88,7 @@ class Store:
         return [item for item in self.endpoints() if item.container == container]
 
     def connected(self, endpoint: Endpoint) -> bool:
-        """Return whether an endpoint gets traffic. An older one with the same address, even a remote one, gets it all.
+        """Return whether an endpoint gets traffic. The oldest endpoint with its address, even a remote one, gets all.
 
         See microsoft/Windows-Containers#631.
         """
@@ -136,8 +136,8 @@ class Store:
     ) -> Endpoint:
         """Create an endpoint.
 
-        On Windows Server 2019, two endpoints may have the same address (kubernetes pkg/proxy/winkernel/hns.go); on
-        later versions they may not. All versions allow the address of a remote endpoint.
+        On Windows Server 2019, two endpoints can have the same address (kubernetes pkg/proxy/winkernel/hns.go); on
+        later versions they cannot. All versions allow the address of a remote endpoint.
 
         Raises:
             HnsError: HNS rejects the call.
@@ -222,7 +222,7 @@ class Store:
                 endpoint.namespace = ""
 
     def leave_namespace(self, namespace_id: str) -> None:
-        """Remove a namespace as containerd does when its sandbox stops. A missing one is not an error."""
+        """Remove a namespace as containerd does when its sandbox stops. A missing namespace is not an error."""
         self._state.namespaces.pop(namespace_id.upper(), None)
 
 

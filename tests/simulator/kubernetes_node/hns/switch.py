@@ -6,7 +6,7 @@ The first external network creates a virtual switch on the physical adapter, and
 `vEthernet (Ethernet)`. Removing the last one removes the switch. Both times the link is down for `link_drop_seconds`,
 and a manually set address is lost, because the interface that gets TCP/IP uses DHCP (microsoft/SDN#498,
 ovn-kubernetes/ovn-kubernetes#2530). Reports mention versions 2004 and 20H2, while 1909 kept the address. The worst case
-is modelled for all. `uplink: {loses: []}` (or `[appear]`, `[vanish]`) in the fleet file sets a better behaviour.
+is modelled for all versions. `uplink: {loses: []}` (or `[appear]`, `[vanish]`) in the fleet file selects a better case.
 """
 
 from __future__ import annotations
@@ -88,7 +88,10 @@ def _remove_switch(machine: Machine, adapter: str) -> None:
 
 
 def _move(machine: Machine, state: NetworkState, before: Interface, after: Interface, *, keeps: bool) -> None:
-    """Move TCP/IP settings from one interface to another. One with DHCP requests an address and keeps nothing else."""
+    """Move TCP/IP settings from one interface to another.
+
+    If the settings include DHCP, the interface requests an address, and keeps none of the other settings.
+    """
     after.addresses, after.dhcp = before.addresses, before.dhcp
     after.static_dns, after.lease_dns = before.static_dns, before.lease_dns
     before.addresses, before.static_dns, before.lease_dns = [], [], []

@@ -191,7 +191,7 @@ _TYPE = "System.Management.Automation.PSCustomObject"
 
 
 def _derived(identity: str, what: str) -> str:
-    """Return an id that is derived from another one and always the same."""
+    """Derive an id from another id, with the same result each time."""
     return str(uuid.UUID(bytes=hashlib.md5(f"{identity}/{what}".encode(), usedforsecurity=False).digest())).upper()
 
 

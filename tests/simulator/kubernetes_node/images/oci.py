@@ -120,7 +120,7 @@ def matches(platform: Mapping[str, Any], build: int, exact: bool) -> bool:
 def best(entries: list[dict[str, Any]], build: int, exact: bool) -> dict[str, Any] | None:
     """Return the entry of an index for a build.
 
-    That is the matching entry with the highest version. An entry with the same build has priority.
+    That is the matching entry with the highest version. An entry with exactly this build takes precedence.
     """
     fitting = [entry for entry in entries if matches(entry.get("platform", {}), build, exact)]
 

@@ -129,7 +129,7 @@ class RegistryClient:
             place: the registry.
             method: GET, HEAD, POST or PUT.
             path: the path after the repository's API root, with its query, an absolute path, or a whole URL.
-            last: whether there are no more hosts to try.
+            last: whether this is the last host to try.
             offset: the first byte of the body to request.
             body: the content to send.
             media_type: the media type of the body.

@@ -31,7 +31,7 @@ class Endpoint:
         mirror: whether to send the name of the original host as `?ns=`.
         override_path: whether the path of `url` replaces `/v2`.
         ca: Windows paths of certificates. If there are any, the machine's own roots are not trusted.
-        capabilities: the capabilities out of `pull`, `resolve` and `push`.
+        capabilities: the host's capabilities: any of `pull`, `resolve` and `push`.
         local: whether it is on this machine and has a port, so that HTTPS is also tried, without verification.
     """
 

@@ -46,7 +46,7 @@ class ImageStore:
 
     Args:
         files: the files of the machine.
-        root: containerd's root folder. Only its contents survive a restart, or are part of an image of the machine.
+        root: containerd's root folder. Nothing else survives a restart or becomes part of an image of the machine.
     """
 
     def __init__(self, files: Files, root: str) -> None:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""kubeadm's JoinConfiguration: parsing it by kubeadm's version, and combining it with flags."""
+"""kubeadm's JoinConfiguration: parsing it as kubeadm of a given version does, and combining it with flags."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def control_plane_problem(cluster: Mapping[str, Any], version: str) -> str:
     """Return why kubeadm cannot join a cluster with this ClusterConfiguration; empty if it can.
 
     It must support the API version of the configuration, and the control plane may be one minor version older than
-    kubeadm (constants.go: MinimumControlPlaneVersion). A newer one is accepted.
+    kubeadm (constants.go: MinimumControlPlaneVersion). A newer control plane is accepted.
     """
     api, kind = str(cluster.get("apiVersion")), str(cluster.get("kind"))
     if f"{api} {kind}" not in contracts.kinds(version):

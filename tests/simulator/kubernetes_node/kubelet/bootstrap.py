@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
 _KEY = "kubelet-client.key.tmp"
-"""A file in the certificates' folder with a key that has no certificate yet. The next start uses it for its request."""
+"""The file, in the certificates' folder, of a key without a certificate. The next start requests one for this key."""
 _CSRS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 
 
@@ -184,7 +184,7 @@ def keep(machine: Machine, settings: KubeletSettings, certificate: str, key: ec.
 
 
 def _create(client: Client, document: dict[str, Any]) -> str:
-    """Create a request, and return its name. An existing one with this name has the same key, and is used."""
+    """Create a request, and return its name. An existing request with this name has the same key, and is reused."""
     name = str(document["metadata"]["name"])
     try:
         client.create(_CSRS, document)

@@ -14,7 +14,7 @@ from simulator.kubernetes_node.kubelet.pod_volumes import field_of
 
 
 class ContainerConfigError(Exception):
-    """CreateContainerConfigError. The text is its message."""
+    """The state CreateContainerConfigError of a container. The text is its message."""
 
 
 def environment(client: Client, pod: Mapping[str, Any], container: Mapping[str, Any], node: Mapping[str, str],

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """kubelet.exe: its command line, its service, and the loop that maintains a node and its pods.
 
-As a service it needs --windows-service. Without it, it never reports to the service control manager, and its start
-fails (1053). Invalid flags or an invalid configuration also end it before it reports; a failed TLS bootstrap ends it
-afterwards.
+As a service, the kubelet needs --windows-service. Without this flag, it never reports to the service control manager,
+and its start fails (1053). Invalid flags or an invalid configuration also end it before it reports; a failed TLS
+bootstrap ends it afterwards.
 """
 
 from __future__ import annotations

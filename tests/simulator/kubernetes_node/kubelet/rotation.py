@@ -89,7 +89,7 @@ class Rotation:
         try:
             pem = bootstrap.signed(client, name)
         except BootstrapError:
-            self._asked = None  # denied: the next request uses another key
+            self._asked = None  # denied: the next request uses a new key
             return
         if pem is None:
             return

@@ -3,5 +3,5 @@
 """Common parts of a node's programs: command lines, configuration, versions and log files.
 
 Start with `contracts.py`, which reads the flags and fields that each version of a program accepts. `flags.py` parses
-the command lines of the Kubernetes programs, `cli.py` those of containerd's programs.
+the command lines of the Kubernetes programs, and `cli.py` those of containerd's programs.
 """

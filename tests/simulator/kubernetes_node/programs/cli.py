@@ -16,7 +16,7 @@ class UsageError(Exception):
 
     Args:
         text: the last line on standard error (`ctr: …`).
-        printed: the output on standard output before that.
+        printed: what it wrote to standard output before the error.
     """
 
     def __init__(self, text: str, printed: str = "") -> None:

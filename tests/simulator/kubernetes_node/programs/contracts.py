@@ -36,12 +36,12 @@ def number(minor: str) -> tuple[int, int]:
 
 
 def at_least(version: str, minor: str) -> bool:
-    """Return whether a version is at least a minor version."""
+    """Return whether a version is equal to or later than a minor version."""
     return number(minor_of(version)) >= number(minor)
 
 
 def nearest(contract: str, version: str) -> str:
-    """Return the contract's minor version for a version: the same, or else the last one before it, or the first."""
+    """Return the contract's minor version for a version: the same one, else the last one before it, else the first."""
     known = sorted(load(contract)["versions"], key=number)
     wanted = number(minor_of(version))
     before = [minor for minor in known if number(minor) <= wanted]

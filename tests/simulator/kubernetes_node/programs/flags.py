@@ -46,7 +46,7 @@ def parse(argv: Sequence[str], known: Mapping[str, Mapping[str, Any]]) -> tuple[
         known: the flags by name, with `type` and optionally `short`.
 
     Returns:
-        The flags, and the other arguments.
+        The flags, and the arguments that are not flags.
 
     Raises:
         FlagError: pflag rejects the command line.

@@ -19,7 +19,7 @@ Stderr = Callable[[str], None]
 
 
 def nowhere(text: str) -> None:
-    """Discard a line. This is the standard error of a service, to which Windows assigns none."""
+    """Discard a line. Services use this, because Windows gives them no standard error."""
 
 
 def klog(severity: str, text: str) -> str:
@@ -31,7 +31,7 @@ class LogFile:
     """A log file that is appended to. Without a path, lines are discarded.
 
     Args:
-        path: a Windows path. Its folder must exist, as for Go's os.OpenFile.
+        path: a Windows path. Its folder must exist, because Go's os.OpenFile does not create it.
 
     Raises:
         ServiceError: 1053, because a program without its log ends before it reports to the service control manager.

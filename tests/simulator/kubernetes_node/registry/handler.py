@@ -94,7 +94,7 @@ class Handler(BaseHTTPRequestHandler):
         return self.owner.faults.take(self.command, f"/{namespace}{parts.path}" if namespace else parts.path)
 
     def _refuse(self, fault: Fault) -> bool:
-        """Apply a fault that replaces the response, and return False if content must be sent, perhaps damaged."""
+        """Apply a fault that replaces the response; return False if content must still be sent, perhaps damaged."""
         if fault.kind == "silence":
             time.sleep(fault.seconds)
         elif fault.kind == "status":
@@ -169,7 +169,7 @@ class Handler(BaseHTTPRequestHandler):
         self._answer(201, {"Docker-Content-Digest": digest, "Location": parts.path})
 
     def _failing(self, name: str, wanted: str, namespace: str = "") -> bool:
-        """Send an error response if the name is set to fail, and return whether it is."""
+        """Send an error response if the name is configured to fail, and return whether one was sent."""
         status = self.owner.failures.get(f"{namespace or name.partition('/')[0]}/{name}:{wanted}")
         if status:
             self._fail(status, "UNAVAILABLE", "injected")

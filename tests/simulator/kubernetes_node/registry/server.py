@@ -52,7 +52,7 @@ class Registry:
         counter `NAME:TAG`.
         """
         self.faults = Faults()
-        """Faults by path: `/registry.k8s.io/v2/pause/manifests/3.10.2`, without the host for requests without `ns`."""
+        """Faults by path: `/registry.k8s.io/v2/pause/manifests/3.10.2`, without the host if a request has no `ns`."""
         self.failures: dict[str, int] = {}
         """Names (`host/path:tag`) with the HTTP status to return for them."""
         self._lock = threading.Lock()

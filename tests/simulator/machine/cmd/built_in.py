@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The built-in commands of cmd.exe, as far as they are needed.
+"""The built-in commands of cmd.exe, modelled as far as roles use them.
 
 https://learn.microsoft.com/windows-server/administration/windows-commands/windows-commands
 """
@@ -16,7 +16,7 @@ from simulator.machine.cmd.errors import ExitSignal
 from simulator.machine.objects import ProgramResult
 from simulator.machine.session import Session
 
-# Commands that exist and are not modelled.
+# Commands that exist but are not modelled.
 NOT_MODELLED = frozenset(
     [
         "assoc",
@@ -61,7 +61,7 @@ def name_and_rest(text: str) -> tuple[str, str]:
 
 
 def unmodelled(name: str, rest: str) -> str:
-    """Return the part of a command that is not modelled; empty if all of it is, or if it is no built-in command.
+    """Return the part of a command that is not modelled; empty if all of it is modelled, or it is not built in.
 
     Args:
         name, rest: the command's name and the text after it, as `name_and_rest` returns them.

@@ -64,7 +64,7 @@ class Shell:
         return self.steps(steps, output, self.stdin)
 
     def _show(self, steps: Sequence[Step], output: Output) -> None:
-        """Write the command that is about to run after the prompt, as cmd.exe does while echo is on."""
+        """Write the prompt and the command that is about to run, as cmd.exe does while echo is on."""
         node = steps[0].node
         if len(steps) > 1 or not isinstance(node, Simple):
             raise CmdNotModelledError("the echo of a command that contains others (begin the file with @echo off)")
@@ -157,7 +157,7 @@ class Shell:
         return self.session.machine.files.read_bytes(self.session.absolute(target))
 
     def _opened(self, item: Redirection, target: str) -> str:
-        """Open the file of a redirection, emptied unless it is appended to, and return an error message or nothing."""
+        """Open a redirection's file, and empty it unless it is appended to. Return an error message or nothing."""
         if target.startswith("&") or target.casefold() == "nul":
             return ""
         path, files = self.session.absolute(target), self.session.machine.files
@@ -207,7 +207,7 @@ class Shell:
             session.directory, session.environment = self._kept.pop()
 
     def end_batch(self) -> None:
-        """Restore what setlocal saved if endlocal is missing."""
+        """If endlocal is missing, restore what setlocal saved."""
         if self._kept:
             self.session.directory, self.session.environment = self._kept[0]
 

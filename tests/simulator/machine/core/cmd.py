@@ -16,7 +16,7 @@ from simulator.machine.objects import Invocation, Program, ProgramResult
 from simulator.machine.programs import BATCH_FILE
 from simulator.machine.session import Session
 
-# Since Windows 10 2004 the copyright notice contains no year.
+# From Windows 10 2004 on, the copyright notice contains no year.
 _WITHOUT_YEAR = 19041
 __all__ = ["PROGRAMS", "cmd", "run_line", "session_of"]
 

@@ -152,7 +152,7 @@ def exists(machine: Machine, bound: Bound, place: Place) -> bool:
 
 
 def environment(machine: Machine, bound: Bound) -> dict[str, str]:
-    """Return the environment of the call's process."""
+    """Return the environment of the process that makes the call."""
     session = session_of(bound)
     return session.environment if session else machine.environment()
 

@@ -96,7 +96,7 @@ def _move(machine: Machine, bound: Bound, path: str) -> None:
 
 
 def push_location(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Save the current folder and change to another."""
+    """Save the current folder, and change to another folder."""
     session = paths.session_of(bound)
     stack = machine.part(LocationStacks).folders.setdefault(session.process.id if session else 0, [])
     here = paths.directory(bound)

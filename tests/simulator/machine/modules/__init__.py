@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The Ansible modules for Windows that need only the machine, by name; other layers add theirs."""
+"""The Ansible modules for Windows that need only the machine, by name. Other layers add their own modules."""
 
 from __future__ import annotations
 

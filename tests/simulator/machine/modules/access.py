@@ -123,7 +123,7 @@ def acl(session: Session, arguments: Arguments) -> dict[str, Any]:
 
 
 def _added(own: list[Ace], rule: _Rule) -> list[Ace]:
-    """Return the explicit entries and a new one, merged into an entry with the same account, kind and flags if any."""
+    """Return the explicit entries and a new one, merged into the entry with the same account, kind and flags if any."""
     for place, ace in enumerate(own):
         if (ace.kind, sid(ace.trustee), ace.flags) == (rule.kind, rule.who, rule.flags):
             merged = _Rule(rule.kind, rule.who, ace.mask | rule.mask, rule.flags)

@@ -15,7 +15,7 @@ _UNKNOWN = "Some or all identity references could not be translated."
 
 
 def sid_of(session: Session, name: str) -> str:
-    """Return the security identifier of an account like Ansible.ModuleUtils.SID.
+    """Return the security identifier of an account, as Ansible.ModuleUtils.SID does.
 
     Raises:
         ArgumentError: the account does not exist.

@@ -78,7 +78,7 @@ def _to_dict(value: object) -> dict[str, Any]:
 
 
 def to_int(value: object, low: int = -(2**31), high: int = 2**31 - 1, kind: str = "an Int32") -> int:
-    """Convert a value as Int32.Parse does, or the Parse method of another type."""
+    """Convert a value as the Parse method of a .NET type such as Int32 does."""
     if isinstance(value, bool) or not re.fullmatch(r"\s*[+-]?\d+\s*", net_text(value)):
         raise ValueError("Input string was not in a correct format.")
     number = int(net_text(value))

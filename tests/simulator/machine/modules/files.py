@@ -72,7 +72,7 @@ def file(session: Session, arguments: Arguments) -> dict[str, Any]:
     try:
         return _file(session, path, state, change=not arguments.check_mode)
     except OSError as error:
-        # The error ends the module. Of .NET's messages only the one for a missing folder is known.
+        # The error ends the module. Of .NET's messages, only that for a missing folder is known.
         if isinstance(error, FileNotFoundError):
             raise _unhandled(f"Could not find a part of the path '{path}'.") from None
         raise ArgumentError(f"Failed to {state or 'make'} {path}: {error.strerror or error}") from None
@@ -86,7 +86,7 @@ def _unhandled(message: str) -> ArgumentError:
 
 
 def _legacy_path(session: Session, arguments: Arguments) -> str:
-    """Return an option of the type path as Get-AnsibleParam does, which rejects some with `Test-Path -IsValid`."""
+    """Return an option of the type path like Get-AnsibleParam, which rejects some paths with `Test-Path -IsValid`."""
     name = next((name for name in ("path", "dest", "name") if arguments.raw(name) is not None), None)
     if name is None:
         raise ArgumentError("Get-AnsibleParam: Missing required argument: path")

@@ -127,8 +127,8 @@ def _number(data: Any, kind: str) -> int:
     """Return a number as the registry stores it, which is unsigned.
 
     Raises:
-        ArgumentError: it has a remainder, or is too large.
-        ValueError: it is not a number, or is too small.
+        ArgumentError: it is not an integer, or exceeds the range of its registry type.
+        ValueError: it is not a number, or is below the range of its registry type.
     """
     if isinstance(data, float) and data % 1:
         raise ArgumentError(

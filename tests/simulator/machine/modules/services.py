@@ -50,7 +50,7 @@ def run(session: Session, arguments: Arguments) -> dict[str, Any]:
 
 
 def _find(machine: Machine, name: str) -> Service | None:
-    """Return a service by its name or display name, like Get-ServiceFromName."""
+    """Return a service by its name or display name, as Get-ServiceFromName does."""
     found = machine.services.get(name)
     if found is not None:
         return found
@@ -65,7 +65,7 @@ def _needs_service(arguments: Arguments) -> bool:
 
 
 def _cmdlet(machine: Machine, name: str, **values: object) -> None:
-    """Run a cmdlet like the module, which its first error ends.
+    """Run a cmdlet as the module does; its first error ends the module.
 
     Raises:
         ArgumentError: the cmdlet fails.

@@ -3,7 +3,7 @@
 """Objects in the form that PSRP transfers: CLIXML with type names, properties and ToString instead of formatted text.
 
 PowerShell serializes the output of a remote pipeline to a depth of 1: an object's properties are sent as values, and
-objects in properties as text. Lists and dictionaries do not count. Enumeration values are objects, too.
+objects in properties as text. Lists and dictionaries do not count as a level. Enumeration values also count as objects.
 https://github.com/PowerShell/PowerShell/blob/master/src/System.Management.Automation/engine/serialization.cs
 (WriteOneObject, HandleKnownContainerTypes, HandleComplexTypePSObject)
 """
@@ -61,7 +61,7 @@ _CONTROLLER = "System.ServiceProcess.ServiceController"
 
 
 def to_wire(value: object, depth: int = DEPTH) -> Any:
-    """Return an object that psrpcore serializes like PowerShell serializes the value.
+    """Return an object that psrpcore serializes as PowerShell serializes the value.
 
     Args:
         depth: the depth to which the properties of objects are serialized.

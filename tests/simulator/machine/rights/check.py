@@ -57,7 +57,7 @@ def granted(descriptor: Descriptor, token: Token, enabled: Iterable[str] = ()) -
 
 
 def _of_owner(descriptor: Descriptor, token: Token) -> int:
-    """Return the rights that an owner has regardless of the list, unless it has an entry for OWNER RIGHTS."""
+    """Return the rights that an owner has regardless of the list, unless the list has an entry for OWNER RIGHTS."""
     if descriptor.owner is None or sid(descriptor.owner) not in token.sids:
         return 0
     if any(sid(ace.trustee) == OWNER_RIGHTS and "IO" not in ace.flags for ace in descriptor.entries or ()):
@@ -77,7 +77,7 @@ def _of_privileges(token: Token, enabled: Iterable[str]) -> int:
 
 
 def may_own(token: Token, owner: str, enabled: Iterable[str] = ()) -> bool:
-    """Return whether a token may set an owner: itself, Administrators if it is a member, anyone by privilege.
+    """Return whether a token may set this owner: its own account, its group Administrators, or anyone by privilege.
 
     The error is ERROR_INVALID_OWNER (1307):
     https://learn.microsoft.com/windows/win32/secauthz/taking-object-ownership-in-c--

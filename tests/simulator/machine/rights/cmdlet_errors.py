@@ -57,7 +57,7 @@ def denied(command: str, error: AccessDeniedError, *, folder: bool) -> CmdletErr
 
 
 def key_denied(error: RegistryDeniedError) -> CmdletError:
-    """Return a cmdlet's error for a registry key that the user may not write."""
+    """Return a cmdlet's error for a registry key that the user is not allowed to write."""
     made = CmdletError("PermissionDenied", SECURITY, str(error), SECURITY)
     made.target = error.path
     return made

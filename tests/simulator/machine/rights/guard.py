@@ -108,7 +108,7 @@ class Guard:
 
         Raises:
             AccessDeniedError: a right is missing.
-            InvalidOwnerError: the acting user may not set this owner.
+            InvalidOwnerError: the acting user is not allowed to set this owner.
             ValueError: the SDDL is invalid.
         """
         token = self.token

@@ -101,7 +101,7 @@ def service_sid(name: str) -> str:
 def built_in(account: str) -> Token | None:
     """Return the token of a built-in account or of a service's account; None for a user's account.
 
-    The tokens of SYSTEM and of containers' accounts are complete. Others lack the local groups.
+    The tokens of SYSTEM and of containers' accounts are complete. Other tokens lack the local groups.
 
     Args:
         account: a name with or without its authority.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def undeletable(files: Files, path: str) -> list[str]:
-    """Return the items that the acting user may not delete: the file or folder itself, and everything in a folder."""
+    """Return which items the acting user has no right to delete: the file or folder itself, and everything in it."""
     guard = files.guard
     if guard.token is None:
         return []
@@ -27,7 +27,7 @@ def undeletable(files: Files, path: str) -> list[str]:
 
 
 def delete_others(files: Files, path: str, kept: Sequence[str]) -> None:
-    """Delete what may be deleted in a folder, which is the state that a failed recursive deletion leaves."""
+    """Delete what can be deleted in a folder, which leaves the same state as a failed recursive deletion."""
     stay = [f"{place}\\".casefold() for place in kept]
     deepest_first = sorted((entry.path for entry in files.walk(path)), key=len, reverse=True)
     for place in deepest_first:

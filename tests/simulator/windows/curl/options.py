@@ -157,7 +157,7 @@ class CommandLine:
             letters = ""
 
     def _find(self, name: str) -> tuple[Option, bool]:
-        """Return an option of this version, and whether it is on. `no-` switches it off; prefixes are accepted."""
+        """Return an option of this version, and whether it is on. `no-` switches it off; a prefix is enough."""
         known = {key: option for key, option in OPTIONS.items() if option.since <= self.version}
         positive = name.removeprefix("no-")
         if name in known:
@@ -204,7 +204,7 @@ class CommandLine:
 
     def _switch(self, name: str, on: bool, spelled: str) -> None:
         if name == "compressed" and self.version < (8, 7):
-            # Windows' curl includes zlib since 8.7.
+            # Windows' curl has included zlib since 8.7.
             raise UsageError(f"option {spelled}: the installed libcurl version doesn't support this")
         if name in ("help", "version"):
             self.request = self.request or name

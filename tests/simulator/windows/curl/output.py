@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The destination of a transfer: standard output, a file on the node, or none."""
+"""The destination of a transfer: standard output, a file on the node, or nowhere."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
 SHARED = "rw"
-"""What others may do with a file while curl writes it."""
+"""What other processes may do with a file while curl writes to it."""
 
 
 def path_of(config: Config, output: str | None, url: SplitResult, directory: str) -> str | None:
-    """Return the file that a transfer writes; None for standard output, empty for none.
+    """Return the file that a transfer writes; None for standard output, empty to discard the data.
 
     Raises:
         UsageError: no file name can be derived from the URL.

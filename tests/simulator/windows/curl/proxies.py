@@ -33,7 +33,7 @@ def choose(url: SplitResult, config: Config, run: Invocation, version: Version) 
     """Return the proxy for a URL, or None.
 
     Raises:
-        CurlError: the kind of the proxy is not modelled.
+        CurlError: this kind of proxy is not modelled.
     """
     given = config.values.get("proxy")
     # Windows' environment variables are case-insensitive, so http_proxy may be HTTP_PROXY there.
@@ -57,7 +57,7 @@ def _user(parts: SplitResult) -> str:
 
 
 def excepted(host: str, exceptions: str, version: Version) -> bool:
-    """Return whether a host is excluded from the proxy. CIDR blocks are supported since 7.86."""
+    """Return whether a host is excluded from the proxy. CIDR blocks have been supported since 7.86."""
     wanted = host.casefold().rstrip(".")
     for entry in exceptions.replace(",", " ").split():
         if entry == "*":

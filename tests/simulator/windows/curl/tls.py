@@ -2,14 +2,14 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """TLS as curl uses it with Schannel: trust in the machine's root store, host names, revocation.
 
-- A chain that does not end in a root of the machine's store: SEC_E_UNTRUSTED_ROOT.
+- A chain that does not end in a root of the machine's store causes SEC_E_UNTRUSTED_ROOT.
 - Schannel requests a revocation check of the chain. It fails for a certificate without a revocation list, or if the
   list cannot be downloaded (https://curl.se/docs/manpage.html: --ssl-no-revoke, --ssl-revoke-best-effort).
-- --cacert has an effect with Schannel since 7.60 (https://curl.se/changes.html). curl then checks the chain itself
+- --cacert has had an effect with Schannel since 7.60 (https://curl.se/changes.html). curl then checks the chain itself
   (lib/vtls/schannel_verify.c), with the errors of CertGetCertificateChain.
 - Exit codes, from curl's lib/vtls/schannel.c by version: 35 for any error of InitializeSecurityContext. An untrusted
-  root is 60 in 7.57 to 7.61, 77 up to 7.8x, and 60 since 8.0. A wrong name is 60 since 8.0. The names of CRYPT_E errors
-  were added after 7.83.1 (https://github.com/loda-lang/loda-cpp/issues/178).
+  root is 60 in 7.57 to 7.61, 77 up to 7.8x, and 60 from 8.0 on. A wrong name is 60 from 8.0 on. The names of CRYPT_E
+  errors were added after 7.83.1 (https://github.com/loda-lang/loda-cpp/issues/178).
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def secure(machine: Machine, stream: Stream, host: str, config: Config, version:
             context.load_verify_locations(cadata="\n".join(roots))
     connection = _handshake(stream.socket, context, host, stream.limits, version, manual)
     if not config.flag("insecure"):
-        # A certificate that is not valid yet has the same error as an expired one: CERT_E_EXPIRED for the chain.
+        # A certificate that is not valid yet causes the same error as an expired one: CERT_E_EXPIRED for the chain.
         if not clock.is_valid(_leaf(connection), machine.clock.now()):
             raise _unverified(True, version, manual)
         _check_name(connection, host, version)

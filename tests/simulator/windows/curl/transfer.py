@@ -290,16 +290,16 @@ class Transfer:
             os.utime(self._machine.files.real(output.path), (moment, moment))
 
 
-# For each option the default set of protocols. Real curl also follows FTP, which is not modelled.
+# The default set of protocols for each option. Real curl also follows FTP, which is not modelled.
 Protocols = Mapping[str, str]
 _GIVEN: Protocols = {"proto": "http,https,file"}
 _REDIRECTED: Protocols = {**_GIVEN, "proto-redir": "http,https"}
 
 
 def _split(url: str, config: Config, protocols: Protocols = _GIVEN) -> SplitResult:
-    """Parse a URL. One without a scheme is HTTP.
+    """Parse a URL. A URL without a scheme uses HTTP.
 
-    Both options must allow a redirect: lib/url.c (findprotocol).
+    For a redirect, both options must allow the protocol: lib/url.c (findprotocol).
 
     Raises:
         CurlError: exit code 1 or 3.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Sockets with curl's time limits (connection, total, minimum speed) that end with the process."""
+"""Sockets with curl's limits (connection time, total time, minimum speed), which close when the process ends."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Limits:
     Args:
         stop: set when the process must end.
         max_time, connect_timeout: the values of --max-time and --connect-timeout.
-        speed_limit, speed_time: a transfer fails if it has less than `speed_limit` bytes per second for `speed_time`.
+        speed_limit, speed_time: a transfer fails if it stays below `speed_limit` bytes per second for `speed_time`.
         rate: the maximum number of bytes per second (--limit-rate).
     """
 
@@ -94,7 +94,7 @@ class Limits:
 
 
 class Stream:
-    """A connection that is read in short intervals, so that limits apply while no data arrives."""
+    """A connection that is read at short intervals, so that limits also apply while no data arrives."""
 
     def __init__(self, connection: socket.socket, limits: Limits) -> None:
         self.socket = connection
@@ -139,7 +139,7 @@ def connect(machine: Machine, host: str, port: int, limits: Limits, *, proxy: bo
 
     Args:
         proxy: whether the host is a proxy, for which the error of an unknown name differs.
-        modern: whether to word errors like curl since 7.86, with the elapsed time.
+        modern: whether to word errors as curl 7.86 and later do, with the elapsed time.
 
     Raises:
         CurlError: 5, 6, 7 or 28.

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Ansible's modules for what this package simulates: features, the firewall, downloads, packages and updates.
 
-Those that need the machine only are in `simulator.machine.modules`.
+Modules that need only the machine are in `simulator.machine.modules`.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ _PROTOCOLS = {"tcp": "TCP", "udp": "UDP", "6": "TCP", "17": "UDP", "1": "ICMPv4"
 _PROFILES = {"domain": "Domain", "private": "Private", "public": "Public"}
 _INTERFACES = {"wireless": "Wireless", "lan": "Wired", "ras": "RemoteAccess", "any": "Any"}
 _EDGES = {"no": "Block", "yes": "Allow", "deferapp": "DeferToApp", "deferuser": "DeferToUser"}
-# Options that set a text or a list of texts of a rule: option, attribute, whether it is a list.
+# Options that set a rule's text or list of texts: the option, the attribute, and whether it is a list.
 _PLAIN = (
     ("description", "description", False),
     ("group", "group", False),
@@ -70,7 +70,7 @@ def _remove(rules: dict[str, Rule], found: list[Rule], name: str, group: str, *,
 
 
 def _change(rules: dict[str, Rule], found: list[Rule], wanted: dict[str, Any], *, check: bool) -> dict[str, Any]:
-    """Set the attributes that the task defines on the rules that differ."""
+    """Set the attributes that the task defines, on each rule that differs from them."""
     changed: list[str] = []
     same: list[str] = []
     for rule in found:

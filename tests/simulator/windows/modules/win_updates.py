@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """win_updates: the calls that its action plugin makes one after the other: `start`, `poll` …, `cancel`.
 
-With async it is a single `start` with `wait`. The module then waits and returns the older result (win_updates.ps1).
+With async it is a single `start` with `wait`. The module then waits, and returns its result in the older form
+(win_updates.ps1).
 """
 
 from __future__ import annotations

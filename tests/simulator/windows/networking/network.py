@@ -38,7 +38,7 @@ LOOPBACK = Interface("Loopback Pseudo-Interface 1", "", 1, "", [Address("127.0.0
 
 
 def interfaces(machine: Machine) -> list[Interface]:
-    """Return the interfaces with TCP/IP, starting with the external one and without the loopback."""
+    """Return all interfaces with TCP/IP except the loopback, the external one first."""
     bound = [item for item in state_of(machine).interfaces.values() if item.bound]
     return sorted(bound, key=lambda item: item.address != machine.address)
 
@@ -164,7 +164,7 @@ ROUTE_KEYS = (
 
 
 def get_route(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Get-NetRoute. The persistent store contains manually set routes, without those of addresses."""
+    """Simulate Get-NetRoute. The persistent store contains manually set routes except those of addresses."""
     persistent = bound.text("PolicyStore").casefold() == "persistentstore"
     known = state_of(machine).routes
     found: list[PSObject] = []

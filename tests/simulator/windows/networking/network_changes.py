@@ -99,7 +99,7 @@ def new_address(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def _leave_dhcp(machine: Machine, interface: Interface) -> None:
-    """Remove the settings from DHCP, or those that Windows set in its absence."""
+    """Remove the settings that DHCP provided, or that Windows chose without DHCP."""
     state = state_of(machine)
     interface.dhcp = False
     interface.addresses = [item for item in interface.addresses if item.origin == "Manual"]

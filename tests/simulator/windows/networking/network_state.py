@@ -34,7 +34,7 @@ DETECTION = 1.0
 
 @dataclass
 class Address:
-    """An IPv4 address of an interface. `usable` is when duplicate address detection ends (monotonic seconds)."""
+    """An IPv4 address of an interface. `usable` is the time at which duplicate address detection ends (monotonic)."""
 
     address: str
     prefix: int
@@ -54,7 +54,7 @@ class Address:
 
 @dataclass
 class Route:
-    """A route of an interface. `persistent`: in the PersistentStore, so kept at a reboot, unlike DHCP's routes."""
+    """A route of an interface. `persistent`: whether it is in the PersistentStore and so survives a reboot."""
 
     alias: str
     destination: str
@@ -113,7 +113,8 @@ class Lease:
 class NetworkState:
     """All interfaces by alias, in display order, and all routes except those of addresses.
 
-    `owner` is the address of the machine that the settings belong to. A machine deployed from its disk has a new one.
+    `owner` is the address of the machine that the settings belong to. A machine deployed from its disk has a new
+    address.
     """
 
     owner: str = ""
@@ -205,7 +206,7 @@ def renew(machine: Machine, interface: Interface, usable: float | None = None) -
 
 
 def usable_from(machine: Machine) -> float:
-    """Return when an address that is added now becomes usable (monotonic seconds)."""
+    """Return the time at which an address that is added now becomes usable (monotonic seconds)."""
     return time.monotonic() + DETECTION * machine.settings.time_scale
 
 
@@ -222,7 +223,7 @@ def next_index(state: NetworkState) -> int:
 
 
 def reachable(machine: Machine) -> bool:
-    """Return whether the node has its well-known address. An address counts during duplicate address detection, too."""
+    """Return whether the node has its well-known address. An address counts even during duplicate address detection."""
     return any(
         address.address == machine.address
         for item in state_of(machine).interfaces.values()

@@ -4,9 +4,10 @@
 
 https://learn.microsoft.com/windows-server/administration/windows-commands/netsh-interface: `show excludedportrange`.
 The default dynamic range is 49152 to 65535
-(https://learn.microsoft.com/troubleshoot/windows-server/networking/default-dynamic-port-range-tcpip-chang). Ports of
-http.sys are listed, too, including those of WinRM (kubernetes/kubernetes#117783 shows a node's list: 5985, 5986, 47001
-and HNS's pools). HNS reserves blocks of 64 ports: microsoft/SDN#399 counts the remaining ports in blocks of this size.
+(https://learn.microsoft.com/troubleshoot/windows-server/networking/default-dynamic-port-range-tcpip-chang). The list
+also contains the ports of http.sys, including those of WinRM (kubernetes/kubernetes#117783 shows a node's list: 5985,
+5986, 47001 and HNS's pools). HNS reserves blocks of 64 ports: microsoft/SDN#399 counts the remaining ports in blocks of
+this size.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _STORES = ("active", "persistent")
 
 @dataclass
 class Reservation:
-    """A port range, and when it is released (monotonic seconds; None while its owner uses it)."""
+    """A port range, and the time at which it is released (monotonic seconds; None while its owner uses it)."""
 
     first: int
     last: int

@@ -39,7 +39,7 @@ def read(machine: Machine) -> tuple[str, str]:
 
 
 def write(machine: Machine, proxy: str, bypass: str) -> None:
-    """Set the machine's WinHTTP proxy. An empty one sets direct access."""
+    """Set the machine's WinHTTP proxy. An empty proxy sets direct access."""
     head = struct.pack("<III", 0x28, 0, _NAMED if proxy else _DIRECT)
     texts = b"".join(struct.pack("<I", len(text.encode())) + text.encode() for text in (proxy, bypass if proxy else ""))
     machine.registry.set(_KEY, "WinHttpSettings", head + texts, "Binary")

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """A request like one of .NET Framework's HttpWebRequest: proxy of Internet Options, Schannel, redirects.
 
-Its default proxy is that of Internet Options, and not that of the environment:
+Its default proxy is that of Internet Options, not that of the environment:
 https://learn.microsoft.com/dotnet/api/system.net.webrequest.defaultwebproxy and
 https://learn.microsoft.com/troubleshoot/developer/browsers/connectivity-navigation/use-registry-keys-configure-proxy.
 It does not check revocation by default (ServicePointManager.CheckCertificateRevocationList).

@@ -101,7 +101,7 @@ def _alternative_names(extension: str) -> list[x509.GeneralName]:
     """Return the names in a text extension; none for an extended key usage.
 
     Raises:
-        NotModelled: the extension is another one.
+        NotModelled: the extension is neither of these two.
     """
     oid, _, text = extension.partition("={text}")
     if oid == "2.5.29.37":

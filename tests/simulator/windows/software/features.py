@@ -48,7 +48,7 @@ class FeatureState:
 
 
 def state_of(machine: Machine) -> FeatureState:
-    """Return the state of the machine's features. The first call sets up that of a fresh server."""
+    """Return the state of the machine's features. The first call sets up the state of a fresh server."""
     state = machine.part(FeatureState)
     if state.installed is None:
         state.installed = {name for name, feature in catalogue(machine).items() if feature.installed}
@@ -223,7 +223,7 @@ def uninstall_windows_feature(machine: Machine, bound: Bound) -> Iterable[object
 
 
 def _work(machine: Machine, bound: Bound) -> None:
-    """Wait for the duration of servicing. Ends with the process before anything has changed."""
+    """Wait as long as servicing takes. If the process ends during this time, nothing is changed."""
     bound.stop.wait(machine.settings.feature_seconds)
 
 

@@ -141,5 +141,5 @@ def _remove(machine: Machine, code: str) -> int:
 
 
 PROGRAMS: Mapping[str, Program] = {"msiexec.exe": msiexec}
-# Services of packages that are not modelled run without any effect.
+# An installed service whose program is not modelled runs without any effect.
 SERVICES: Mapping[str, ServiceProgram] = {"installed-service": IdleServiceProgram()}

@@ -85,7 +85,7 @@ def write(
     age: timedelta = timedelta(),
     event_id: int = 1,
 ) -> None:
-    """Write an event like a program. `age` is how long ago it happened."""
+    """Write an event, as a program does. `age` is how long ago it happened."""
     _append(machine.part(EventLogs), log, Event(0, machine.clock.now() - age, provider, event_id, level, message))
 
 
@@ -130,7 +130,7 @@ def exported(found: list[Event]) -> bytes:
 
 
 def select(found: list[Event], query: str, moment: datetime) -> list[Event]:
-    """Return the events that match a query such as `*[System[EventRecordID > 7]]` at a time.
+    """Return the events that match a query such as `*[System[EventRecordID > 7]]` at a given time.
 
     Raises:
         QueryError: the query is invalid or not modelled.

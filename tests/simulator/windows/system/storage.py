@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Disks, partitions and volumes: https://learn.microsoft.com/powershell/module/storage/
 
-Each drive of the machine is a partition of the first disk. The setting `unallocated_gb` is the space of that disk
-outside of partitions, as for an image of 30 GB on a larger disk.
+Each drive of the machine is a partition of the first disk. The setting `unallocated_gb` is the space on that disk
+outside of all partitions, for example because an image of 30 GB was written to a larger disk.
 """
 
 from __future__ import annotations

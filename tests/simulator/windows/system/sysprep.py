@@ -38,7 +38,7 @@ _FAILED = 1
 
 @dataclass
 class Sealed:
-    """Whether this disk was generalized and not booted since then, and the answer file that was used."""
+    """Whether this disk was generalized and has not been booted since, and the answer file that was used."""
 
     generalized: bool = False
     unattend: str = ""

@@ -86,7 +86,7 @@ def _select(machine: Machine, bound: Bound) -> list[Task]:
         keys = [f"{item.get('TaskPath')}{item.get('TaskName')}".casefold() for item in given]
         return [tasks[key] for key in keys if key in tasks]
     names, paths = bound.texts("TaskName"), bound.texts("TaskPath")
-    # Only a pattern may omit the last backslash of a path. A name may be a pattern, too.
+    # Only a pattern may omit the last backslash of a path. A name may also be a pattern.
     found = [
         task
         for task in tasks.values()

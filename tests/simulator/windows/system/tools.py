@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Small programs of Windows, as far as roles use them: powercfg.exe, icacls.exe, takeown.exe."""
+"""Small programs of Windows, modelled as far as roles use them: powercfg.exe, icacls.exe, takeown.exe."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def _entries(sddl: str) -> tuple[str, list[str]]:
 
 
 def _inheritance(sddl: str, letter: str) -> str:
-    """Return the list without inherited entries (r), or with explicit copies of them (d); e enables inheritance."""
+    """Return the access list without inherited entries (r), with explicit copies of them (d), or inheriting (e)."""
     head, entries = _entries(sddl)
     if letter == "e":
         return re.sub(r"D:P?(?:AI)?", "D:", head) + "".join(entries)

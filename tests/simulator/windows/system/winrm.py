@@ -188,7 +188,7 @@ def enable_remoting(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def _add(machine: Machine, transport: str = "", certificate: str = "") -> None:
-    """Write a listener to the registry, and first the default listeners if none are recorded."""
+    """Write a listener to the registry. If the registry has none yet, write the default listeners first."""
     for name in dict.fromkeys([*listeners(machine), *([transport] if transport else [])]):
         machine.registry.write(f"{KEY}\\Listener\\*+{name}", {"Port": _PORTS[name], "enabled": 1})
     if certificate:

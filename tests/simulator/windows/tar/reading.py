@@ -85,7 +85,7 @@ def selects(pattern: str, name: str, *, anchored: bool = True) -> bool:
     """Return whether a pattern selects an entry, like libarchive's archive_pathmatch.
 
     It matches the whole path or a folder above it. A leading `./` is ignored on both sides, and `*` also matches `/`.
-    An exclusion (not `anchored`) may also match from any folder on.
+    An exclusion (not `anchored`) can also match from any folder of the path on.
     """
     wanted, shown = _plain(pattern), _plain(name)
     parts = re.split(r"(\[[^\]]+\]|\*|\?)", wanted)

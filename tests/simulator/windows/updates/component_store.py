@@ -63,7 +63,7 @@ class ComponentStore:
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     def __deepcopy__(self, memo: dict[int, object]) -> ComponentStore:
-        """Return a copy for a machine deployed from this one's disk, with its own lock, which cannot be copied."""
+        """Return a copy for a machine deployed from this one's disk, with a new lock, as locks cannot be copied."""
         entries, downloaded = copy.deepcopy(self.entries, memo), set(self.downloaded)
         return ComponentStore(entries, downloaded, self.working, self.committing, self.filled)
 
@@ -210,7 +210,7 @@ def mark_pending(machine: Machine, client: Client) -> None:
 
 
 def configure_installer(machine: Machine, *, automatic: bool) -> None:
-    """Set whether TrustedInstaller starts at boot, which it does while something is pending, or on demand."""
+    """Let TrustedInstaller start at boot while something is pending, and otherwise on demand."""
     service = machine.services.get(TRUSTED_INSTALLER)
     if service is not None and service.start in (_AUTOMATIC, _DEMAND):
         machine.services.configure(TRUSTED_INSTALLER, Start=_AUTOMATIC if automatic else _DEMAND)

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
 UNKNOWN_FEATURE, PARENT_DISABLED = 0x800F080C, 0x800F080D
-# Names that are not features of Server Manager, with the feature that contains them: the hypervisor and the other
-# parts.
+# DISM's names for the two parts of Hyper-V, which Server Manager lacks, with the feature that contains them.
 _PARTS = {"microsoft-hyper-v-online": "hyper-v", "microsoft-hyper-v-offline": "hyper-v"}
 
 

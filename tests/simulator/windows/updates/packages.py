@@ -30,7 +30,8 @@ _RELEASE_TYPES = {"SecurityUpdate": 4, "Update": 6}
 _CBS = 0x800F
 _SUFFIXES = (".msu", ".cab")
 # "An .msu package is supported only when the target image is offline" (DISM's reference, and saltstack/salt#46580).
-# With checkpoints, DISM also accepts them for the running system. Its error code is not documented.
+# From the first build with checkpoints on, DISM also accepts them for the running system. The error code of earlier
+# builds is not documented.
 _FIRST_WITH_MSU = 26100
 MESSAGES = {
     update_install.FILE_NOT_FOUND: "The system cannot find the file specified.",
@@ -84,7 +85,7 @@ def add(machine: Machine, path: str, client: Client, stop: threading.Event) -> O
     """Install the package in a file.
 
     Raises:
-        ProcessEndedError: `stop` is set in the meantime.
+        ProcessEndedError: `stop` is set before the installation ends.
     """
     found = read_package(machine, path)
     if isinstance(found, int):

@@ -33,7 +33,7 @@ def on_boot(machine: Machine) -> None:
     """Complete or undo the updates of the previous session. TrustedInstaller starts with the services if needed."""
     ubr = machine.registry.data(CURRENT_VERSION, "UBR", machine.windows.ubr)
     if isinstance(ubr, int) and ubr != machine.windows.ubr:
-        # The disk was copied from another machine, which had other updates.
+        # The disk was copied from another machine, which had different updates.
         machine.windows = replace(machine.windows, ubr=ubr)
     machine.power.shutdown_delay = lambda: _before_shutdown(machine)
     store = component_store.store_of(machine)
@@ -73,7 +73,7 @@ def _go_on(machine: Machine, store: ComponentStore) -> bool:
 
 
 def _complete(machine: Machine, store: ComponentStore, entry: Entry) -> bool:
-    """Do this boot's part of a pending update, and return False if the machine goes down again before that."""
+    """Do this boot's part of a pending update, and return False if the machine goes down again before it is done."""
     kb = entry.update.kb
     if store.committing == kb:
         component_store.roll_back(machine, kb, "the power was cut while the boot completed it")

@@ -39,7 +39,8 @@ class Update:
         reboots: the number of reboots until it is installed: 0, 1 or 2.
         hot_fix: the article that Get-HotFix shows for it; empty if it is not shown.
         package: the name in the component store; empty if it is not in the store.
-        checkpoints: checkpoint updates (article, UBR) that must be installed before, or be in the folder of its file.
+        checkpoints: checkpoint updates (article, UBR) that must already be installed, or be in the same folder as its
+            file.
         seconds: the duration of the installation in Windows' time; None for the machine's setting.
         disk_mb: the free space that it needs, in MB.
         exit_code: the exit code of its .exe, if not 0 or 3010.
@@ -89,7 +90,7 @@ class Update:
         return str(uuid.uuid5(uuid.NAMESPACE_URL, f"windows-update:{self.kb}:{self.builds}"))
 
     def replaces(self, other: Update) -> bool:
-        """Return whether it contains or supersedes another update."""
+        """Return whether this update contains or supersedes another update."""
         if other.kb in self.supersedes:
             return True
         same_builds = not self.builds or not other.builds or bool(set(self.builds) & set(other.builds))
@@ -137,7 +138,7 @@ def installed_at_first(build: int) -> list[str]:
 
 
 def newest(updates: Iterable[Update]) -> list[Update]:
-    """Return the updates that no other of them supersedes."""
+    """Return the updates that none of the others supersedes."""
     every = list(updates)
     return [update for update in every if not any(other.replaces(update) for other in every)]
 

@@ -105,7 +105,7 @@ def _hresult(value: object) -> int:
 
 
 def take(machine: Machine, kind: str, kb: str, at: str = "") -> Fault | None:
-    """Return the first fault that affects this update now, after counting it, or None."""
+    """Count and return the first fault that affects this update now; return None if there is none."""
     waiting = faults_of(machine).waiting
     for fault in waiting:
         if fault.kind != kind or fault.kb not in ("*", kb) or (at and fault.at != at):
@@ -119,7 +119,7 @@ def take(machine: Machine, kind: str, kb: str, at: str = "") -> Fault | None:
 
 
 def strike(machine: Machine, fault: Fault) -> None:
-    """Cut the power or the link. The power goes off in a separate thread, because no caller must wait for it."""
+    """Cut the power or the link. The power goes off in a separate thread, so that no caller has to wait for it."""
     if fault.action == "link":
         machine.network.drop_link(fault.seconds)
         return

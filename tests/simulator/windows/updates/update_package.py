@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Files of updates (.msu, .cab, .exe), which describe their contents, and detect every changed byte.
 
-Like the real ones they begin with `MSCF` (a cabinet), `MSWIM` (an .msu of newer builds) or `MZ`. Then follows a line
-`SIMULATED-UPDATE {…}` with the update, its signer and the hash of the rest of the file.
+Like the real ones they begin with `MSCF` (a cabinet), `MSWIM` (an .msu of newer builds) or `MZ`. A line
+`SIMULATED-UPDATE {…}` follows, with the update, its signer and the hash of the rest of the file.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Container = Literal["msu", "cab", "exe"]
 INSTALLER = "simulated-update-installer"
 _MARK = b"SIMULATED-UPDATE "
 _CABINET, _IMAGE = b"MSCF\0\0\0\0", b"MSWIM\0\0\0"
-# Since the cumulative updates of build 26100, .msu files are WIM images.
+# From the cumulative updates of build 26100 on, .msu files are WIM images.
 _FIRST_WITH_IMAGES = 26100
 
 
@@ -87,7 +87,7 @@ def make(
     """Return the contents of a file.
 
     Args:
-        update: an update from the catalogue, or another one.
+        update: the update, which need not be in the catalogue.
         container: the type of file.
         signer: a key of SIGNERS; None for no signature. An update that is `test_signed` is signed by `test` by default.
         size: the size in bytes, if larger than the minimum.
@@ -124,7 +124,7 @@ def parse(data: bytes) -> Package:
         CorruptPackageError: the contents were changed.
     """
     head = next((mark for mark in (_CABINET, _IMAGE, b"MZ") if data.startswith(mark)), None)
-    # A truncated file begins like a package, too.
+    # A truncated file also begins like a package.
     start = data.find(_MARK, 0, executables.HEAD_SIZE)
     if head is None or start < 0:
         raise NotAPackageError("the file is not an update package")

@@ -101,7 +101,7 @@ def installer(machine: Machine, run: Invocation) -> ProgramResult:
         return ProgramResult(exit_code(update_install.NOT_APPLICABLE))
     if update.exit_code is not None:
         return ProgramResult(update.exit_code)
-    # Updates with a package go through the component store. The others only replace files.
+    # Updates with a package go through the component store. Updates without one only replace files.
     outcome = update_install.install(machine, update, "DISM" if update.package else "Installer", run.stop)
     if outcome.hresult != update_install.OK:
         return ProgramResult(exit_code(outcome.hresult))

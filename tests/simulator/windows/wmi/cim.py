@@ -66,7 +66,7 @@ def _find(machine: Machine, bound: Bound) -> list[PSObject]:
 
 
 def _only(item: PSObject, names: tuple[str, ...]) -> PSObject:
-    """Return the object with all other properties set to null, as -Property does."""
+    """Return the object with all unrequested properties set to null, as -Property does."""
     if not names or "*" in names:
         return item
     wanted = {name.casefold() for name in names}

@@ -30,7 +30,7 @@ class PageFile:
 
 @dataclass
 class InUse:
-    """The page files that are in use since the last boot."""
+    """The page files that have been in use since the last boot."""
 
     files: list[PageFile] = field(default_factory=lambda: [PageFile("C:\\pagefile.sys")])
 

@@ -59,7 +59,8 @@ class ControllerLoop:
             try:
                 controller.sync()
             except ApiError as error:
-                # As in a real cluster, there can be a conflict, or an object is still missing. Retry a little later.
+                # As in a real cluster, there can be a conflict, or an object can still be missing. Retry a little
+                # later.
                 _LOG.debug("%s: %s", type(controller).__name__, error)
                 self._seen[index] = -1
             except Exception:

@@ -35,7 +35,7 @@ class SigningController:
         """Create the controller.
 
         Args:
-            seconds: the validity of certificates whose request does not specify it.
+            seconds: the validity of certificates whose request specifies none.
         """
         self._seconds = seconds
         self._objects = objects

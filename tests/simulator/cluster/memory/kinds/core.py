@@ -95,7 +95,7 @@ def create_signing_request(context: Context, obj: Object) -> None:
 
 
 def validate_signing_request(obj: Object, old: Object | None) -> list[Cause]:
-    """Check signer, usages and the format of the request, and that nothing changes later."""
+    """Check signer, usages and format of a new request, and that an existing one is not changed."""
     spec, causes = obj["spec"], []
     if old is not None:
         return [] if spec == old["spec"] else [wrong("spec", "", "field is immutable")]

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The parameters of PowerShell's own cmdlets that are modelled. Scripts that use others are rejected."""
+"""The modelled parameters of PowerShell's own cmdlets. Scripts that use any other parameter are rejected."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ MODELLED: Mapping[str, frozenset[str]] = {
     command: frozenset(names.casefold().split()) for command, names in _MODELLED.items()
 }
 _COMMON = frozenset(name.casefold() for name in COMMON)
-# Parameters that have no effect if they are off.
+# Switches that have no effect if they are off.
 _OFF = frozenset(("confirm", "verbose", "debug", "force", "whatif"))
 
 

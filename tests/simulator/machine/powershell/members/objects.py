@@ -25,7 +25,7 @@ from simulator.machine.powershell.types.kinds import SwitchValue, TypedArray, Ty
 from simulator.machine.powershell.types.names import AUTOMATION
 from simulator.machine.powershell.types.plain_text import to_text
 
-# Properties that the .NET type has and the simulator does not model.
+# Properties that the .NET type has but the simulator does not model.
 UNMODELLED = {
     "System.IO.FileInfo": words("Directory LinkTarget UnixFileMode"),
     "System.IO.DirectoryInfo": words("LinkTarget UnixFileMode"),
@@ -157,7 +157,7 @@ def ps_object(value: object) -> object:
 
 
 def read(value: PSObject, name: str, *, strict: bool = False) -> object:
-    """Return an object's property. A missing one is None, or an error in strict mode."""
+    """Return an object's property. A missing property is None, or an error in strict mode."""
     lower = name.casefold()
     if isinstance(value, ErrorRecord) and lower in _RECORD:
         raise NotModelled(f"the property {name} of an error record")
@@ -218,7 +218,7 @@ def write(value: object, name: str, new: object) -> None:
 
 
 def _is_free(value: PSObject) -> bool:
-    """Return whether setting a property only changes the object, without other effects."""
+    """Return whether setting a property has no effect beyond changing the object."""
     return value.type_name.startswith(("System.Management.Automation.PS", "Microsoft.Management.Infrastructure"))
 
 

@@ -38,7 +38,7 @@ def member(type_name: str, kind: str, arguments: list[object]) -> PSObject:
         kind: `property` or `field`.
 
     Raises:
-        NotModelled: any other member.
+        NotModelled: the member is not modelled.
     """
     name = to_text(arguments[0]) if arguments else ""
     flags = arguments[1] if len(arguments) == 2 else None

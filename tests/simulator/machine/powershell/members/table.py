@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The members of a type: those that the simulator models, and the names of the others."""
+"""The members of a type: those that the simulator models, and the names of those that it does not."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Members:
     Args:
         methods: for each lower-case name the minimum and maximum number of arguments, and the function, which is called
             with the value and the arguments.
-        others: the lower-case names of methods and properties that exist in .NET and are not modelled; None if they are
+        others: the lower-case names of methods and properties that exist in .NET but are not modelled; None if they are
             not known.
     """
 

@@ -67,14 +67,14 @@ class Parser:
             found.append(self._blocks.statement(scanner))
             scanner.blanks()
             if scanner.peek() not in ("", *ends) and not scanner.see(r"[;\r\n]"):
-                # A block needs no separator after it. Anything else does.
+                # A block needs no separator after it. Every other statement does.
                 if scanner.text[: scanner.position].rstrip().endswith("}"):
                     continue
                 if scanner.looking_at("&&") or scanner.looking_at("||"):
                     raise scanner.fail(
                         f"The token '{scanner.peek(2)}' is not a valid statement separator in this version."
                     )
-                # A second value directly after the first one is an error in PowerShell, too.
+                # A second value directly after the first one is also an error in PowerShell.
                 wrong = scanner.see(r"[\"'$\w]")
                 raise scanner.fail("Unexpected token", "UnexpectedToken" if wrong else "")
 

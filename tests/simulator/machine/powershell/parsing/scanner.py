@@ -41,7 +41,7 @@ class Scanner:
     def fail(self, what: str, error_id: str = "") -> ParseError:
         """Return an error with the current position.
 
-        With an id, the text is invalid in PowerShell, too. Without one, it may be valid PowerShell that is not
+        With an id, the text is also invalid in PowerShell. Without one, it may be valid PowerShell that is not
         modelled.
         """
         line = self.text.count("\n", 0, self.position) + 1
@@ -91,7 +91,7 @@ class Scanner:
     def expect(self, text: str) -> None:
         """Consume a text, or raise ParseError."""
         if not self.take(text):
-            # A word where an expression must end is an error in PowerShell, too.
+            # A word where an expression must end is also an error in PowerShell.
             wrong = text == ")" and re.match(r"[A-Za-z$'\"]", self.peek() or " ")
             raise self.fail(f"Missing '{text}'", "UnexpectedToken" if wrong else "")
 

@@ -48,14 +48,14 @@ _KNOWN = frozenset(
 
 
 class Present:
-    """Represents the value of a named argument without a value: a switch, or a parameter whose value is missing."""
+    """Stands for the value of a named argument that has none: a switch, or a parameter whose value is missing."""
 
 
 PRESENT = Present()
 
 
 def missing_argument(name: str, parameter: str) -> CmdletError:
-    """Return the error for a parameter without its value."""
+    """Return the error for a parameter whose value is missing."""
     message = f"Missing an argument for parameter '{parameter}'. Specify a parameter and try again."
     error = _error(name, "MissingArgument", message)
     error.approximate = True
@@ -66,7 +66,7 @@ def missing_argument(name: str, parameter: str) -> CmdletError:
 class Arguments:
     """The arguments of a command: named values in order, and unnamed values.
 
-    `words` are the arguments as they were written, with names as `-Name`, for functions without such a parameter.
+    `words` are the arguments as they were written, with names as `-Name`, for functions that have no such parameter.
     """
 
     named: list[tuple[str, object]]
@@ -109,7 +109,7 @@ class Binding:
 
 
 def _flag(parameter: Parameter, name: str) -> bool:
-    """Return whether any [Parameter()] of a parameter has a flag that is not false."""
+    """Return whether a flag is on in any [Parameter()] of a parameter."""
     for attribute in parameter.attributes:
         if attribute.name == "parameter" and name in attribute.named:
             return attribute.flag(name)

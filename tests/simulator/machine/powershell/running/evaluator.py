@@ -264,7 +264,7 @@ class Evaluator:
         return EMPTY if found is None else found
 
     def read(self, target: object, name: str) -> object:
-        """Return a property, which may be one that a script defined."""
+        """Return a property, including one that a script defined."""
         found = members.read(target, name, strict=self._run.variables.strict >= 2)
         if isinstance(found, ScriptMember) and not found.method:
             output = self._run.calls.with_this(found.block, target, [])
@@ -368,7 +368,7 @@ class Reference(PSObject):
 
 
 class _Referred(dict[str, object]):
-    """The properties of a reference. Its value is that of the variable."""
+    """The properties of a reference, whose value is that of the variable."""
 
     def __init__(self, interpreter: Interpreter, name: str) -> None:
         super().__init__(Value=interpreter.variables.get(name))

@@ -47,7 +47,7 @@ class Stage(Protocol):
 
 
 class Redirected:
-    """A command with redirected streams. Everything that the command runs gets these streams, too."""
+    """A command with redirected streams. Everything that the command runs also gets these streams."""
 
     def __init__(self, run: Interpreter, stage: Stage, sinks: Sinks, close: Callable[[], None]) -> None:
         self._run = run

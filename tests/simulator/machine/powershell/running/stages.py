@@ -35,7 +35,7 @@ class TerminatingError(CmdletError):
 
 
 class ScriptBound(Bound):
-    """The parameters of a cmdlet that a script runs. Its messages are passed on immediately."""
+    """The parameters of a cmdlet that a script runs. The cmdlet's messages are passed on immediately."""
 
     stage: CmdletStage
 

@@ -79,7 +79,7 @@ def _plain(value: object) -> object:
 
 
 def _without_value(run: Interpreter, name: str, key: str) -> CmdletError | None:
-    """Return the error for a parameter without its value; None if the parameter does not exist."""
+    """Return the error for a parameter whose value is missing; None if the parameter does not exist."""
     description = commands.describe(run.session.machine, commands.ALIASES.get(name.casefold(), name))
     known = [] if description is None else list(description.parameters.values())
     own = [
@@ -147,7 +147,7 @@ def prepare(run: Interpreter, node: Command) -> Step:
 
 
 def _take(run: Interpreter, step: Step, node: Node, pending: str) -> None:
-    """Add a value to a step. It may belong to the name before it."""
+    """Add a value to a step. The value may belong to the name before it."""
     if isinstance(node, Variable) and node.splat:
         if pending:
             step.named.append((pending, PRESENT))
@@ -178,7 +178,7 @@ def is_function(name: str) -> bool:
     """Return whether a name is a built-in function of PowerShell.
 
     Raises:
-        NotModelled: the simulator does not know, which is the case for most of them.
+        NotModelled: the simulator does not know, which is the case for most functions.
     """
     if name.casefold() in _NOT_MODELLED:
         raise NotModelled(f"the function {name}")

@@ -23,7 +23,7 @@ VALIDATION = f"{AUTOMATION}ParameterBindingValidationException"
 def _invalid(name: str, kind: str, message: str) -> CmdletError:
     error_id = f"ParameterArgumentValidationError{kind}"
     error = CmdletError("InvalidData", f"{error_id},{name}" if name else error_id, message, VALIDATION)
-    # Error messages for a mandatory parameter are exactly PowerShell's, the others are not.
+    # Error messages for a mandatory parameter are exactly PowerShell's; all other messages are not.
     error.approximate = not kind
     return error
 

@@ -155,7 +155,7 @@ class StreamReader(PSObject):
 
 
 class HashAlgorithm(PSObject):
-    """A hash algorithm, for a whole content or block by block."""
+    """A hash algorithm, which is applied to a whole content or block by block."""
 
     def __init__(self, name: str) -> None:
         kind = "CryptoServiceProvider" if name in ("sha1", "md5") else "Managed"

@@ -347,7 +347,7 @@ PROPERTIES: Mapping[str, Callable[[Session], object]] = {
     "System.Console.outputencoding": lambda _: encoding("utf8"),
     "System.Console.inputencoding": lambda _: encoding("utf8"),
 }
-# Properties that scripts may set, which has no visible effect here.
+# Properties that scripts can set, without a visible effect here.
 ASSIGNABLE = (
     "System.Console.outputencoding",
     "System.Console.inputencoding",

@@ -84,7 +84,7 @@ def _flags(options: tuple[object, ...]) -> bool:
     """Return whether the options make a pattern case-insensitive.
 
     Raises:
-        NotModelled: there are other options.
+        NotModelled: any other option is set.
     """
     wanted = {name.strip().casefold() for option in options for name in to_text(option).split(",")}
     if wanted - {"ignorecase", "none"}:
