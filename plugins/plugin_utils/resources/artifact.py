@@ -28,10 +28,9 @@ class Artifact(Resource):
     r"""Downloads a file with curl.exe. The file is verified before use, and deleted if its checksum is wrong.
 
     The next run resumes an interrupted download. With `checksum_url`, the checksum file is stored next to the file
-    (`PATH.checksum`), so that later runs can verify the downloaded file without the network; `path` should then contain
-    the version. With `kind`, a manifest (`PATH.manifest.json`) describes the file. If there is no checksum, the hash in
-    the manifest is used. A file that cannot be verified yet is stored as `PATH.unverified` until it is verified or
-    replaced.
+    (`PATH.checksum`), so that later runs can verify the file without the network; `path` should then contain the
+    version. With `kind`, a manifest (`PATH.manifest.json`) describes the file. If there is no checksum, the hash in the
+    manifest is used. A file that cannot be verified yet is stored as `PATH.unverified` until it is.
     """
 
     type: t.ClassVar[str] = "Artifact"
@@ -80,17 +79,11 @@ class Artifact(Resource):
     )
     allowed_signers: tuple[str, ...] = dataclasses.field(
         default=(),
-        metadata={
-            "help": "Signers that are accepted for the programs in the file. The `Archive` that unpacks the file checks"
-            " the signatures."
-        },
+        metadata={"help": "Accepted signers of the file's programs. The `Archive` that unpacks the file checks them."},
     )
     allow_unverified: bool = dataclasses.field(
         default=False,
-        metadata={
-            "help": "Whether the file is accepted without a checksum. If `kind` is not set, an existing file is not"
-            " checked again."
-        },
+        metadata={"help": "Accept the file without a checksum. Without `kind`, an existing file is not checked again."},
     )
     proxy: str | None = dataclasses.field(default=None, metadata={"help": "The proxy's URL.", "secret": True})
     no_proxy: tuple[str, ...] = dataclasses.field(
