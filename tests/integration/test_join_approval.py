@@ -101,7 +101,7 @@ def test_a_member_that_says_it_has_not_joined_gets_no_token(site: Site, joined: 
     machine.files.delete(KUBELET_CONF)
     core.patch_node_status("two", {"status": {"conditions": conditions(True)}})
     run = join(site, "one,two").expect(2)
-    assert "the cluster already has a Ready node two" in run.messages("two")
+    assert "the cluster has two as a Ready node" in run.messages("two")
     assert run.recap["one"]["failed"] == 0
     assert len(requests(site)) == 2
     assert bootstrap_tokens(site) == {}

@@ -35,7 +35,7 @@ def healthz() -> Iterator[None]:
     """Answer for a kubelet where kubeadm asks for one, beside whoever else on this machine does so for his own."""
     if assets_folder() is None:
         pytest.skip("KUBEBUILDER_ASSETS is not the path of a folder with the programs of a control plane")
-    ours, others = Answerer.patient(), Answerer.patient()
+    ours, others = Answerer.start(), Answerer.start()
     assert ours is not None, "another program listens on 127.0.0.1:10248"
     assert others is not None
     yield
