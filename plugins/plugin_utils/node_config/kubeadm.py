@@ -128,53 +128,56 @@ def join_calls(
             request. A second key with the same token would look like an attack, and neither key would get a
             certificate.
     """
-    leftovers: dict[str, Json] = {"paths": [node_paths.BOOTSTRAP_KUBELET_CONF, _CA, *([] if again else [_KEY])]}
     return (
         query("joined", "@read-file", {"paths": [node_paths.KUBELET_CONF]}, select=("path", "exists"), on_error="stop"),
         Call(id="stop-if-joined", command="@stop-if", input=Input(calls=("joined",), where={"exists": True})),
         *_end_former(),
-        query("leftovers", "@read-file", leftovers, select=("path", "exists"), on_error="stop"),
-        action(
-            "clear",
-            "Remove-Item",
-            {"Force": True},
-            input=Input(calls=("leftovers",), where={"exists": True}, parameter="LiteralPath", property="path"),
-        ),
+        *_remove_leftovers(keep_key=again),
         # Create the kubelet's folder with Windows' default access list, because it contains the volumes of pods.
         make_closed(node_paths.KUBELET, SHARED, "kubelet-folder", existing="leave"),
         *(
             make_closed(folder, ADMINISTRATORS_ONLY, f"close-{number}")
             for number, folder in enumerate(_PRIVATE_FOLDERS)
         ),
-        action(
-            "configuration",
-            "@write-file",
-            {
-                "path": node_paths.JOIN_CONFIGURATION,
-                "content": configuration,
-                "sddl": ADMINISTRATORS_ONLY_FILE,
-            },
-            secret=True,
-            select=None,
-        ),
+        _write_configuration(configuration),
         *([_write_discovery(discovery)] if discovery else []),
         action(
             "join", kubeadm, arguments=("join", "--config", node_paths.JOIN_CONFIGURATION), timeout=timeout, long=True
         ),
-        action(
-            "remove-configuration",
-            "Remove-Item",
-            {
-                "LiteralPath": [node_paths.JOIN_CONFIGURATION, DISCOVERY]
-                if discovery
-                else node_paths.JOIN_CONFIGURATION,
-                "Force": True,
-                "ErrorAction": "SilentlyContinue",
-            },
-            always=True,
-            on_error="continue",
+        _remove_configuration(
+            [node_paths.JOIN_CONFIGURATION, DISCOVERY] if discovery else node_paths.JOIN_CONFIGURATION
         ),
     )
+
+
+def _remove_leftovers(*, keep_key: bool) -> tuple[Call, ...]:
+    """Return the calls that remove the files of an incomplete join.
+
+    Args:
+        keep_key: whether the key for which the kubelet requested a certificate stays.
+    """
+    paths: dict[str, Json] = {"paths": [node_paths.BOOTSTRAP_KUBELET_CONF, _CA, *([] if keep_key else [_KEY])]}
+    existing = Input(calls=("leftovers",), where={"exists": True}, parameter="LiteralPath", property="path")
+    return (
+        query("leftovers", "@read-file", paths, select=("path", "exists"), on_error="stop"),
+        action("clear", "Remove-Item", {"Force": True}, input=existing),
+    )
+
+
+def _write_configuration(content: str) -> Call:
+    """Return the call that writes the JoinConfiguration, which contains the token."""
+    parameters: dict[str, Json] = {
+        "path": node_paths.JOIN_CONFIGURATION,
+        "content": content,
+        "sddl": ADMINISTRATORS_ONLY_FILE,
+    }
+    return action("configuration", "@write-file", parameters, secret=True, select=None)
+
+
+def _remove_configuration(paths: Json) -> Call:
+    """Return the call that removes the files of the configuration, even if the join fails."""
+    parameters: dict[str, Json] = {"LiteralPath": paths, "Force": True, "ErrorAction": "SilentlyContinue"}
+    return action("remove-configuration", "Remove-Item", parameters, always=True, on_error="continue")
 
 
 def _end_former() -> tuple[Call, ...]:
