@@ -119,8 +119,15 @@ function Assert-Batch($Batch) {
     }
 }
 
+function Expand-Text([string]$Text) {
+    $bytes = [System.IO.MemoryStream]::new([Convert]::FromBase64String($Text))
+    $gzip = [System.IO.Compression.GZipStream]::new($bytes, [System.IO.Compression.CompressionMode]::Decompress)
+    return [System.IO.StreamReader]::new($gzip).ReadToEnd()
+}
+
 function Read-Batch($Text) {
     if ($Text -isnot [string]) { throw 'the argument batch has to be a string of JSON' }
+    if ($Text -clike 'H4sI*') { try { $Text = Expand-Text $Text } catch { throw 'the batch is no gzip data' } }
     $size = [System.Text.Encoding]::UTF8.GetByteCount($Text)
     if ($size -gt 1000000) { throw "a batch has to be below 1 MB, this one has $size bytes" }
     try { $batch = ConvertFrom-BatchJson $Text } catch { throw 'the batch is no JSON' }

@@ -4,8 +4,10 @@
 
 from __future__ import annotations
 
+import base64
 import copy
 import dataclasses
+import gzip
 import json
 import types
 import typing as t
@@ -117,9 +119,11 @@ class FakeAction:
         self, *, module_name: str, module_args: dict[str, t.Any], task_vars: dict[str, t.Any]
     ) -> dict[str, t.Any]:
         assert module_name == "winkube.node.invoke_calls"
-        assert isinstance(module_args["batch"], str)
+        batch = module_args["batch"]
+        if batch.startswith("H4sI"):
+            batch = gzip.decompress(base64.b64decode(batch)).decode()
         self._connection.detaching = bool(self._task.async_val)
-        _, output, error = self._connection.exec_command("run", in_data=module_args["batch"].encode())
+        _, output, error = self._connection.exec_command("run", in_data=batch.encode())
         try:
             result: dict[str, t.Any] = json.loads(output)
         except ValueError:

@@ -4,8 +4,11 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 import re
+import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
@@ -143,12 +146,27 @@ _INPUT_TYPES: Mapping[str, tuple[str, ...]] = {
 }
 
 
+def _expanded(text: str) -> str:
+    """Return the JSON of a batch, which may be compressed with gzip and encoded in base64.
+
+    Raises:
+        BatchError: the text begins like compressed data, but is not.
+    """
+    if not text.startswith("H4sI"):
+        return text
+    try:
+        return gzip.decompress(base64.b64decode(text, validate=True)).decode("utf-8")
+    except (ValueError, EOFError, OSError, zlib.error):
+        raise BatchError("the batch is no gzip data") from None
+
+
 def parse(text: str) -> Batch:
     """Parse a batch from a JSON document.
 
     Raises:
         BatchError: the document violates docs/wire.md.
     """
+    text = _expanded(text)
     if (size := len(text.encode(errors="surrogatepass"))) > LIMIT:
         raise BatchError(f"a batch has to be below 1 MB, this one has {size} bytes")
     try:

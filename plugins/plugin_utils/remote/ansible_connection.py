@@ -9,6 +9,7 @@ import typing as t
 
 from ansible import constants as C  # noqa: N812 - as Ansible's own plugins call it
 
+from ..wire.compression import compressed
 from .become_system import as_system
 from .orphaned_shells import OrphanedShells
 
@@ -161,7 +162,7 @@ class ModuleRunner:
             if system:
                 stack.enter_context(as_system(self._connection))
             result = self._action._execute_module(
-                module_name=MODULE, module_args={"batch": batch}, task_vars=dict(self._task_vars)
+                module_name=MODULE, module_args={"batch": compressed(batch)}, task_vars=dict(self._task_vars)
             )
         observation = result.get("observation")
         if isinstance(observation, dict) and not (collects and observation.get("state") == "finished"):

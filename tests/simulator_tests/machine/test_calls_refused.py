@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,16 @@ REFUSED = json.loads((Path(__file__).parents[2] / "wire_cases" / "refused.json")
 
 def test_a_batch_is_below_1_mb(session: Session) -> None:
     assert answer(session, '{"key": "' + "a" * 1_000_001 + '"}')["msg"].startswith("a batch has to be below 1 MB")
+
+
+def test_a_batch_may_be_compressed(session: Session) -> None:
+    def packed(batch: str) -> str:
+        return base64.b64encode(gzip.compress(batch.encode())).decode()
+
+    calls = {"calls": [{"id": "now", "command": "Get-Date"}]}
+    assert answer(session, packed(json.dumps(calls)))["observation"]["calls"]["now"]["ok"]
+    # The limit applies to the JSON.
+    assert answer(session, packed('{"key": "' + "a" * 1_000_001 + '"}'))["msg"].startswith("a batch has to be below")
 
 
 @pytest.mark.parametrize("more", [{"secret": True}, {"select": []}, {"select": ["Nope"]}, {"until": {"Nope": 1}}, {}])
