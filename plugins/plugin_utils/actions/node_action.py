@@ -66,7 +66,7 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
 
         Raises:
             NodeError: the work failed; becomes a failed result.
-            ResourceError: an option is not acceptable; becomes a failed result.
+            ResourceError: an option is invalid; becomes a failed result.
         """
         raise NotImplementedError
 

@@ -213,7 +213,7 @@ def load_options(options: t.Mapping[str, t.Any]) -> list[Resource]:
     """Return the resources of the module's options: registry files, removals, container images.
 
     Raises:
-        ResourceError: an option is not acceptable.
+        ResourceError: an option is invalid.
     """
     defaults = {name: options[name] for name in _PASSED if options[name] is not None}
     files: Resources

@@ -74,7 +74,7 @@ def read(given: t.Mapping[str, t.Any]) -> list[RegistryConfig]:
         given: as in `registry_settings.settings`.
 
     Raises:
-        ResourceError: an entry is not acceptable.
+        ResourceError: an entry is invalid.
     """
     return [_registry(host, settings) for host, settings in registry_settings.settings(given).items()]
 

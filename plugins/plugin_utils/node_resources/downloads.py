@@ -94,7 +94,7 @@ class Downloads(DownloadVariables):
             The resource.
 
         Raises:
-            ArtifactError: a value is not acceptable.
+            ArtifactError: a value is invalid.
         """
         return locations.resource(
             kind,

@@ -80,8 +80,8 @@ def resources(settings: KubernetesSettings) -> list[ResourceMapping]:
         The resources, in the order in which they are applied.
 
     Raises:
-        ArtifactError: a download is not acceptable.
-        ValueError: another variable is not acceptable.
+        ArtifactError: a download is invalid.
+        ValueError: another variable is invalid.
     """
     artifact = settings.downloads.artifact("kubernetes", settings.version, url=settings.url, sha256=settings.sha256)
     programs = ["kubeadm.exe", "kubectl.exe", "kubelet.exe", "kube-proxy.exe"]

@@ -51,7 +51,7 @@ def read_patches(entries: t.Sequence[t.Any], source: str, find: Find) -> tuple[P
         find: finds relative names if `source` is empty.
 
     Raises:
-        ResourceError: an entry is not acceptable; the message names the entry and what would be accepted.
+        ResourceError: an entry is invalid; the message names the entry and what would be accepted.
     """
     patches = [_patch(f"patches[{index}]", entry, source, find) for index, entry in enumerate(entries)]
     names: dict[str, int] = {}

@@ -24,7 +24,7 @@ _LISTS: t.Mapping[str, str] = {
 
 
 def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return the values that are not acceptable.
+    """Return the values that are invalid.
 
     Args:
         values: templated values of the roles' options that are set.
@@ -85,7 +85,7 @@ def cached(values: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
     """Return the resources of the artifacts that the role image_cache caches.
 
     Raises:
-        ArtifactError: a list is not acceptable.
+        ArtifactError: a list is invalid.
     """
     given = values.get("image_cache_artifact_sources") or {}
     sources = {**given, "mirror": values.get("image_cache_artifact_mirror") or ""}
@@ -125,7 +125,7 @@ def _check_signers(given: object) -> None:
     """Check the signers of all kinds.
 
     Raises:
-        ArtifactError: an entry is not acceptable, or a kind is unknown.
+        ArtifactError: an entry is invalid, or a kind is unknown.
     """
     for kind in given if isinstance(given, t.Mapping) else ("",):
         catalogue.signers(given, str(kind))

@@ -26,7 +26,7 @@ _DOCKER = ("docker", "moby")
 
 
 def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return the values that are not acceptable.
+    """Return the values that are invalid.
 
     Args:
         values: templated values of the roles' options that are set.

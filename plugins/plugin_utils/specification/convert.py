@@ -69,7 +69,7 @@ def to_dataclass(type_: type[t.Any], values: t.Mapping[t.Any, t.Any], where: str
         The dataclass.
 
     Raises:
-        ResourceError: a key is unknown or missing, or a value is not acceptable.
+        ResourceError: a key is unknown or missing, or a value is invalid.
     """
     hashable = t.cast("t.Hashable", type_)  # mypy does not recognise a type as hashable
     fields, hints = properties(hashable), property_types(hashable)

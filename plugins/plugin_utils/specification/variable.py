@@ -37,7 +37,7 @@ class Variable:
             The converted value.
 
         Raises:
-            ResourceError: the value is not acceptable; a secret value is not part of the message.
+            ResourceError: the value is invalid; a secret value is not part of the message.
         """
         if value is None:
             return self._empty()

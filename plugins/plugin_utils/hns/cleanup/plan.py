@@ -23,7 +23,7 @@ DEFAULT_PROTECTED = ("nat",)
 
 
 class ScopeError(Exception):
-    """A request is not acceptable; the message says what would be accepted."""
+    """A request is invalid; the message says what would be accepted."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
