@@ -234,7 +234,7 @@ def keys(certificates: bytes) -> set[bytes]:
 
 
 def check_ca(module: AnsibleModule, cluster: Cluster, certificates: bytes) -> None:
-    """Refuse a CA in cluster-info that neither the kubeconfig nor `ca_cert` trusts."""
+    """Reject a CA in cluster-info that neither the kubeconfig nor `ca_cert` trusts."""
     settings = cluster.configuration
     if not module.params["verify_ca"] or not settings.verify_ssl or not settings.ssl_ca_cert:
         return

@@ -150,7 +150,7 @@ def checked_version(version: object, where: str) -> str:
     Raises:
         ArtifactError: the value is invalid.
     """
-    # Numbers are refused, because YAML reads 1.10 without quotes as the number 1.1.
+    # Numbers are rejected, because YAML reads 1.10 without quotes as the number 1.1.
     text = version.strip() if isinstance(version, str) else ""
     bare = text[1:] if re.match(r"v\d", text) else text
     if not _VERSION.fullmatch(bare) or ".." in bare or bare == "custom":

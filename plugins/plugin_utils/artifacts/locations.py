@@ -134,7 +134,7 @@ def locate(
         url: replaces the catalogue's URL; such a file has no checksum file.
         sha256: expected SHA-256 of the file.
         kinds: `artifact_kinds`, see the module `catalogue`.
-        verify: `artifact_verify`; `strict` refuses unverified downloads.
+        verify: `artifact_verify`; `strict` rejects unverified downloads.
 
     Raises:
         ArtifactError: a value is invalid.

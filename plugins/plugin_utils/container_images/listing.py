@@ -188,7 +188,7 @@ def _digest(image: ContainerImage, stored: StoredImage | None) -> str | None:
 
 
 def check(images: t.Sequence[ContainerImage]) -> None:
-    """Refuse contradictory lists.
+    """Reject contradictory lists.
 
     Raises:
         ResourceError: one name would refer to two images.

@@ -47,7 +47,7 @@ class SizeProbe(abc.ABC):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SpaceRequirement:
-    """The disk space that a change needs on a volume. A plan that does not fit is refused before any change."""
+    """The disk space that a change needs on a volume. A plan that does not fit is rejected before any change."""
 
     path: str
     """Any Windows path on the volume."""

@@ -143,7 +143,7 @@ _MEANINGS = (
     ),
     (
         r"\b401\b|\b403\b|unauthorized|authentication required|no basic auth credentials|pull access denied|denied:",
-        "the registry refused the credentials; set username and password, or headers, in `registries`",
+        "the registry rejected the credentials; set username and password, or headers, in `registries`",
     ),
     (
         r"x509|certificate (has expired|signed by unknown)|tls:",

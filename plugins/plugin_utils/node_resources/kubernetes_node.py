@@ -63,7 +63,7 @@ class KubernetesSettings(KubeletVariables):
 
     @property
     def log_rotation(self) -> list[str]:
-        """The log runner's flags for rotation. Older versions get none, because they refuse these flags."""
+        """The log runner's flags for rotation. Older versions get none, because they reject these flags."""
         if self.kubelet_log_max_mb <= 0 or Version.parse(self.version) < _ROTATION:
             return []
         days = self.kubelet_log_max_days

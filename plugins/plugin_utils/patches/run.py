@@ -186,7 +186,7 @@ class PatchRun:
             self._install(public, files, enable, seen, pushed)
 
     def _refused(self, record: PatchRecord, seen: PatchObservation) -> bool:
-        """Return whether a patch is refused before the node is changed; a refusal counts as an attempt."""
+        """Return whether a patch is rejected before the node is changed; a rejection counts as an attempt."""
         why = patches_files.refusal(record.patch, seen.node, self._options.rules)
         if not why and seen.free is not None and seen.free < _LEAST_FREE:
             why = f"the disk is full: {seen.free / 2**20:.0f} MB are free"

@@ -57,9 +57,9 @@ def warnings(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> list[st
 
 
 def refused(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> list[Problem]:
-    """Return the unverified downloads that `artifact_verify: strict` refuses.
+    """Return the unverified downloads that `artifact_verify: strict` rejects.
 
-    The signed index of a bundle verifies the bundle's files. All other downloads are refused once the bundle is known.
+    The signed index of a bundle verifies the bundle's files. All other downloads are rejected once the bundle is known.
 
     Args:
         values: as in `warnings`.
@@ -156,7 +156,7 @@ def _own_problems(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
             yield _problem(error)
         version = f"{kind.variables}_version"
         only, dummy, accepted = kind.only.partition("=")
-        # An empty version is read from the cluster later, or refused by the check for compatible versions.
+        # An empty version is read from the cluster later, or rejected by the check for compatible versions.
         if values.get(version) not in (None, "") and (not only or str(values.get(only)) in accepted.split(",")):
             try:
                 catalogue.checked_version(values[version], version)

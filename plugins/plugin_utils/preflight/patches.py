@@ -50,7 +50,7 @@ def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
 
 
 def _entries(values: t.Mapping[str, t.Any]) -> t.Iterator[tuple[str, t.Any]]:
-    """Return each entry with its place in the list. The argument specification refuses values that are not lists."""
+    """Return each entry with its place in the list. The argument specification rejects values that are not lists."""
     for name in (_PUBLIC, _PRIVATE):
         entries = values.get(name) or []
         if isinstance(entries, str) and name == _PUBLIC:

@@ -103,7 +103,7 @@ class CleanupPlan:
 
 
 def check_request(request: CleanupRequest, facts: HnsFacts) -> tuple[str, ...]:
-    """Refuse an unacceptable request before anything is changed.
+    """Reject an invalid request before anything is changed.
 
     Returns:
         Warnings about protected networks that the node does not have; in scope `stale` this is not an error.
