@@ -71,14 +71,14 @@ class Renewer:
         """Read the listener and its certificate.
 
         Raises:
-            CertificateError: there is no HTTPS listener, or an authority issued the certificate.
+            CertificateError: there is no HTTPS listener, or a CA issued the certificate.
         """
         seen = self._node.observe(certificates.inspection_calls(), step="read the listener's certificate")
         listener = certificates.read_listener(seen.calls)
         if not listener.certificate.is_self_signed:
             issuer = listener.certificate.x509.issuer.rfc4514_string()
             raise CertificateError(
-                f"expected a self-signed certificate, got one issued by {issuer!r}: renew it with that authority"
+                f"expected a self-signed certificate, got one issued by {issuer!r}: renew it through that CA"
             )
         return listener
 

@@ -175,7 +175,7 @@ def free(calls: t.Mapping[str, CallResult], limit: int | None = None) -> dict[st
 def refusal(measurement: Measurement, *, reserve: int = RESERVE, begun: bool = False) -> str | None:
     """Return why the plan does not fit, with a table of what each change needs; None if it fits.
 
-    A change of unknown size counts as 0 bytes, and a volume whose free space could not be read is not judged.
+    A change of unknown size counts as 0 bytes, and a volume whose free space could not be read is not checked.
 
     Args:
         measurement: what was measured.

@@ -150,7 +150,7 @@ class Resource(abc.ABC):
         return self.no_log
 
     def _set(self, **values: t.Any) -> None:
-        """Normalise properties; only for `__post_init__`, because resources are frozen."""
+        """Normalize properties; only for `__post_init__`, because resources are frozen."""
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
@@ -199,7 +199,7 @@ class Resource(abc.ABC):
         return None
 
     def lacks(self, call_id: str, result: CallResult) -> str | None:  # noqa: ARG002  # for subclasses
-        """Return the Windows path of the file whose absence made a change fail; None if it failed for another reason.
+        """Return the Windows path of the file whose absence made a change fail; None if that was not the reason.
 
         Args:
             call_id: the call of the change that failed.

@@ -147,7 +147,7 @@ _MEANINGS = (
     ),
     (
         r"x509|certificate (has expired|signed by unknown)|tls:",
-        "the registry's certificate is not trusted; add a private authority to `ca` of the registry in `registries`",
+        "the registry's certificate is not trusted; add a private CA to `ca` of the registry in `registries`",
     ),
     (r"not enough space|no space left|disk is full", "the disk is full"),
     (r"unexpected (commit )?digest|layer verification failed", "the downloaded content does not match its digest"),

@@ -85,7 +85,7 @@ def _patch(where: str, given: t.Any, source: str, find: Find) -> Patch:
     build = _build(f"{where}.build", entry.build) if entry.build else None
     if file is not None and not (kb or build or entry.package):
         expected = "expected kb, build or package, or a KB number in the file's name"
-        raise ResourceError(where, file.name, expected, "Otherwise the patch cannot be recognised on a node.")
+        raise ResourceError(where, file.name, expected, "Otherwise the patch cannot be recognized on a node.")
     return Patch(
         name=entry.name or kb or (file.name if file else ""),
         kb=kb,

@@ -324,7 +324,7 @@ def _to_push(record: PatchRecord) -> bool:
 
 
 def _batch(calls: t.Sequence[Call]) -> Batch:
-    """Return a batch that a later run recognises as a patch batch, even if this run ends early."""
+    """Return a batch that a later run recognizes as a patch batch, even if this run ends early."""
     return Batch(calls=tuple(calls), key=f"{BATCH_KEY}{uuid.uuid4()}")
 
 

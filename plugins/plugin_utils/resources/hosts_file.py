@@ -62,7 +62,7 @@ class HostsFile(Resource):
                 PATH, AsItIs(f"{observed['size']} bytes"), f"expected a hosts file of at most {READ} bytes"
             )
         if "\N{REPLACEMENT CHARACTER}" in text:
-            raise ResourceError(PATH, AsItIs("another encoding"), "expected a hosts file in ASCII or UTF-8")
+            raise ResourceError(PATH, AsItIs("a different encoding"), "expected a hosts file in ASCII or UTF-8")
         # Put the block at the beginning, because Windows uses the first line that contains the requested name.
         content = (self._block() + _BLOCK.sub("", text)).replace("\n", "\r\n")
         call = action("write", "@write-file", {"path": PATH, "content": content})

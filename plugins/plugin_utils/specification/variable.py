@@ -91,7 +91,7 @@ def variables(type_: type[t.Any], prefix: str) -> t.Mapping[str, Variable]:
             of a variable that is not PREFIX_FIELD.
         prefix: prefix of the variables' names, which is the role's name.
     """
-    hashable = t.cast("t.Hashable", type_)  # mypy does not recognise a type as hashable
+    hashable = t.cast("t.Hashable", type_)  # mypy does not recognize a type as hashable
     hints = property_types(hashable)
     declared = {}
     for key, field in properties(hashable).items():

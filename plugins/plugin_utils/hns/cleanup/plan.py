@@ -173,7 +173,7 @@ def items_of(
         state = owners.endpoints[item.id].state
         reason = {
             "stale": f"{owner[:12]} does not exist",
-            "stopped": f"{owner} does not run",
+            "stopped": f"{owner} is not running",
             "in use": f"{why}; {owner} uses it",
         }.get(state, why)
         reason = owners.endpoints[item.id].note or reason
