@@ -140,7 +140,7 @@ class Renewer:
         self._remove([new])
         raise CertificateError(
             f"the controller would not trust the new certificate at {host}:{port}: {reason}; the listener has its "
-            "former certificate again. Add the name or address by which the node is reached to the option names"
+            "former certificate again. Add the name or address at which the controller reaches the node to the option `names`"
         )
 
     def _remove(self, unneeded: t.Sequence[Certificate]) -> tuple[str, ...]:

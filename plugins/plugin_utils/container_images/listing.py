@@ -199,7 +199,7 @@ def check(images: t.Sequence[ContainerImage]) -> None:
             continue
         for name in (image.name, *image.aliases):
             if owner.setdefault(name, image.name) != image.name:
-                hint = f"It is a name of {owner[name]} already."
+                hint = f"{owner[name]} already has this name."
                 raise ResourceError("images", name, "expected each name once", hint)
 
 

@@ -147,7 +147,7 @@ class Reboot:
         """
         deadline = self.clock() + self.timeout
         self.keys.append(str(uuid.uuid4()))
-        error = "no response since the order"
+        error = "no response since the reboot was requested"
         if ordered is False:
             ordered, error = self._order(message, deadline)
         self.sleep(_GOING_DOWN)
@@ -165,7 +165,7 @@ class Reboot:
             elif seen is not None and not ordered:
                 ordered, error = self._order(message, deadline)
             elif seen is not None:
-                error = "a reboot was ordered, but it has not shut down yet"
+                error = "a reboot was requested, but it has not shut down yet"
             self.sleep(_PAUSE)
         raise NotRebooted(f"expected the node to be back within {self.timeout:.0f} seconds; last seen: {error}")
 
@@ -180,11 +180,11 @@ class Reboot:
             self._reconnect(deadline)
             return False, str(lost) or type(lost).__name__
         if seen is None or seen.state in ("unknown", "running"):
-            return False, "it did not answer the order to reboot"
+            return False, "it did not respond to the request to reboot"
         if seen.state == "lost":
             # The session ended while the order was sent. A second order is harmless: it ends with 1115.
             self.keys.append(str(uuid.uuid4()))
-            return False, "the order to reboot was interrupted"
+            return False, "the request to reboot was interrupted"
         refused = [seen[name] for name in ("order", "again")]
         if not any(result.ok for result in refused):
             output = " ".join(f"{refused[-1].stderr} {refused[-1].stdout}".split())
