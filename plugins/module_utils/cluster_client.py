@@ -191,7 +191,7 @@ def _discover_nothing(client: object, cache_file: object) -> None:
 
 
 def _cause(error: HTTPError) -> str:
-    """Return why a request failed. If a proxy refused the request, return only the proxy's response."""
+    """Return why a request failed. If a proxy rejected the request, return only the proxy's response."""
     if isinstance(error, MaxRetryError) and isinstance(error.reason, ProxyError):
         return f"{error.reason.original_error}"
     return f"{type(error).__name__}: {error}"

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Drain several nodes at once: cordon, evict, wait. The caller does all I/O.
 
-kubernetes.core.k8s_drain is not used because it gives up at the first eviction that a PodDisruptionBudget refuses and
-does not name the budget (ansible-collections/kubernetes.core#797), evicts DaemonSets' pods that have an emptyDir volume
+kubernetes.core.k8s_drain is not used because it gives up at the first eviction that a PodDisruptionBudget does not
+allow and does not name the budget (ansible-collections/kubernetes.core#797), evicts DaemonSets' pods that have an emptyDir volume
 (#622), only warns when pods are left after its timeout, and does not record who cordoned the node.
 """
 
@@ -32,7 +32,7 @@ class Api(t.Protocol):
         """Return the pods that are bound to a node."""
 
     def evict(self, pod: Pod, grace_period: int | None) -> None:
-        """Ask the API to evict a pod; a disruption budget may refuse."""
+        """Ask the API to evict a pod; a disruption budget may not allow this."""
 
     def budgets(self, namespace: str) -> list[t.Mapping[str, t.Any]]:
         """Return the PodDisruptionBudgets of a namespace."""

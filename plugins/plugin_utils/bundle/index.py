@@ -59,7 +59,7 @@ class IndexEntry:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class IndexStamp:
-    """The version of an index. A controller that has used an index refuses all older ones."""
+    """The version of an index. A controller that has used an index rejects all older ones."""
 
     serial: int = 0
     """Grows with each signed index; 0: the index has no version."""

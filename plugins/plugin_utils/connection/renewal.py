@@ -139,8 +139,9 @@ class Renewer:
         update_pins(self._pins, remove=[new.x509])
         self._remove([new])
         raise CertificateError(
-            f"the controller would not trust the new certificate at {host}:{port}: {reason}; the listener has its "
-            "former certificate again. Add the name or address at which the controller reaches the node to the option `names`"
+            f"the controller would not trust the new certificate at {host}:{port}: {reason}; the listener uses "
+            "its former certificate again. Add the name or address at which the controller reaches the node to the "
+            "option `names`"
         )
 
     def _remove(self, unneeded: t.Sequence[Certificate]) -> tuple[str, ...]:

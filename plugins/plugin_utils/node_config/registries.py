@@ -123,7 +123,9 @@ def docker_files(registries: t.Sequence[RegistryConfig], config_dir: str = DOCKE
         where, server = f"registries.{registry.host}", registry.server
         if server.override_path or server.capabilities or any(_is_rich(mirror) for mirror in registry.mirrors):
             raise ResourceError(
-                where, _HIDDEN, "expected no capabilities, override_path or settings of mirrors with Docker"
+                where,
+                _HIDDEN,
+                "expected no capabilities, override_path or mirror settings, which Docker does not support",
             )
         if registry.mirrors and registry.host != "docker.io":
             hint = "Docker supports mirrors only for docker.io. Use the mirror's name in image references."

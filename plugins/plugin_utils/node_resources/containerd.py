@@ -44,7 +44,7 @@ def resources(settings: ContainerdSettings) -> list[ResourceMapping]:
 
     Raises:
         ResourceError: a registry is invalid.
-        ArtifactError: a download is invalid.
+        ArtifactError: the settings of a download are invalid.
         ValueError: another variable is invalid.
     """
     artifact = settings.downloads.artifact(

@@ -78,7 +78,7 @@ def resources(settings: DockerSettings) -> list[ResourceMapping]:
 
     Raises:
         ResourceError: a registry is invalid.
-        ArtifactError: a download is invalid.
+        ArtifactError: the settings of a download are invalid.
         ValueError: another variable is invalid.
     """
     return [

@@ -80,7 +80,7 @@ def resources(settings: KubernetesSettings) -> list[ResourceMapping]:
         The resources, in the order in which they are applied.
 
     Raises:
-        ArtifactError: a download is invalid.
+        ArtifactError: the settings of a download are invalid.
         ValueError: another variable is invalid.
     """
     artifact = settings.downloads.artifact("kubernetes", settings.version, url=settings.url, sha256=settings.sha256)

@@ -117,7 +117,7 @@ def _registry_problems(given: t.Any, docker: bool) -> t.Iterator[Problem]:
         try:
             parsed = registries.read({host: settings})
             if docker:
-                # Another check refuses mirrors, and its message contains a remedy.
+                # Another check rejects mirrors, and its message contains a remedy.
                 registries.docker_files([dataclasses.replace(one, mirrors=()) for one in parsed])
             else:
                 registries.containerd_files(parsed, CONTAINERD_REGISTRIES)

@@ -282,7 +282,7 @@ class Node:
                 observation.
 
         Raises:
-            NodeError: the node does not come back, or refuses to reboot.
+            NodeError: the node does not come back, or rejects the request to reboot.
             AnsibleConnectionFailure: the node could not be reached before the reboot.
         """
         if not (boot or self._runner.boot):

@@ -143,7 +143,7 @@ class Reboot:
                 if it is still up.
 
         Raises:
-            NotRebooted: the node refuses, or is not back in time.
+            NotRebooted: the node rejects the request, or is not back in time.
         """
         deadline = self.clock() + self.timeout
         self.keys.append(str(uuid.uuid4()))

@@ -55,7 +55,7 @@ class HostsFile(Resource):
         before = _entries(match[0] if match else "")
         if before == self.entries:
             return None
-        # Refuse files that would be damaged when they are written back: text beyond READ bytes would be
+        # Reject files that would be damaged when they are written back: text beyond READ bytes would be
         # truncated, and characters that are not UTF-8 would be replaced.
         if int(observed.get("size") or 0) > READ:
             raise ResourceError(

@@ -45,7 +45,7 @@ _CONSTRAINED = (
     "node a policy without script enforcement (option 11) while it is managed"
 )
 _REFUSED_SCRIPT = (
-    "PowerShell's execution policy refused a script: a group policy overrides the execution policy that "
+    "PowerShell's execution policy blocked a script: a group policy overrides the execution policy that "
     "Ansible sets. Set the group policy to RemoteSigned for these nodes"
 )
 _LANGUAGE = re.compile(r"supported only on core types in this language mode|ConstrainedLanguage", re.IGNORECASE)

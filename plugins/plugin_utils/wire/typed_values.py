@@ -72,7 +72,7 @@ def whole(value: object, where: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise bad(where, "a whole number", value)
     if not -_NUMBERS < value < _NUMBERS:
-        raise BadAnswer(f"{where}: expected a whole number of at most 64 bits")
+        raise BadAnswer(f"{where}: expected an integer of at most 64 bits")
     return value
 
 
