@@ -3,8 +3,8 @@
 """Drain several nodes at once: cordon, evict, wait. The caller does all I/O.
 
 kubernetes.core.k8s_drain is not used because it gives up at the first eviction that a PodDisruptionBudget does not
-allow and does not name the budget (ansible-collections/kubernetes.core#797), evicts DaemonSets' pods that have an emptyDir volume
-(#622), only warns when pods are left after its timeout, and does not record who cordoned the node.
+allow and does not name the budget (ansible-collections/kubernetes.core#797), evicts DaemonSets' pods that have an
+emptyDir volume (#622), only warns when pods are left after its timeout, and does not record who cordoned the node.
 """
 
 from __future__ import annotations
