@@ -277,7 +277,7 @@ class Node:
 
         Args:
             step: name of the step, for messages.
-            ordered: whether a batch has ordered the reboot (`reboot.order`); None: perhaps.
+            ordered: whether a batch has requested the reboot (`reboot.order`); None: perhaps.
             boot: the boot time in the last observation before that batch; empty: the boot time in the latest
                 observation.
 
