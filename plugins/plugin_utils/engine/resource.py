@@ -25,8 +25,9 @@ class SizeProbe(abc.ABC):
     """Asks how many bytes a change will write, before the first byte is written."""
 
     calls: tuple[Call, ...]
-    """The calls that ask for the size. Their ids are local to the resource, and they change nothing that matters. They
-    may contain secrets, because Ansible never shows their results; but `size` cannot read results of `secret` calls."""
+    """The calls that ask for the size, without changing the state of any resource. Their ids are local to the resource.
+    They may contain secrets, because Ansible never shows their results; but `size` cannot read results of `secret`
+    calls."""
     later: bool = False
     """Whether the answer may be available only after earlier changes of the plan: a container runtime that is not
     installed yet cannot ask a registry. Such a change is measured again just before it is made."""
