@@ -40,7 +40,7 @@ list, and the roles use the same module. A resource can also have `when`. If it 
         dependencies: [containerd]
 ```
 
-A mistyped type, property or value is refused before any node is touched. This page is generated from the types
+A mistyped type, property or value is rejected before any node is touched. This page is generated from the types
 (`docs/generate_resources.py`).
 """
 
@@ -69,7 +69,7 @@ def module_text() -> str:
     from ansible_collections.winkube.node.plugins.plugin_utils.resources import TYPES
 
     names = ", ".join(f"C({name})" for name in sorted(TYPES))
-    text = f'- "Types: {names}. An unknown property is refused, and the message lists the known ones."'
+    text = f'- "Types: {names}. An unknown property is rejected, and the message lists the known ones."'
 
     def item(match: re.Match[str]) -> str:
         first, more = match[1], f"{match[1]}  "

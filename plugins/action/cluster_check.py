@@ -47,6 +47,6 @@ class ActionModule(ControllerAction):
         if problems:
             host = variables.get("inventory_hostname")
             lines = "\n".join(f"- {problem}" for problem in problems)
-            message = f"{host}: no node was touched, because its variables do not fit the cluster:\n{lines}"
+            message = f"{host}: no node was touched, because its variables do not match the cluster:\n{lines}"
             result |= {"refused": True, "failed": options["fail"], "msg": message}
         return result

@@ -37,7 +37,10 @@ class ActionModule(NodeAction):
         state = join_state.read(seen, datetime.datetime.now(datetime.UTC))
         session.windows = state.windows
         if state.joined and api_server and state.server != api_server:
-            session.warn(f"its kubelet uses the API server at {state.server}, not {api_server}; a re-join changes that")
+            session.warn(
+                f"its kubelet uses the API server at {state.server}, not {api_server}; reset the machine and join it "
+                "again to change that"
+            )
         problems = list(
             join_state.problems(
                 state,

@@ -36,7 +36,7 @@ class ActionModule(ControllerAction):
             try:
                 files.write_text(path, page.page(nodes, written=written, since=options["since"]))
             except OSError as error:
-                expected = f"expected a folder that can be written to ({error})"
+                expected = f"expected a writable folder ({error})"
                 raise ResourceError("directory", options["directory"], expected) from error
         counts = {
             status: sum(1 for node in nodes if node["status"] == status)

@@ -36,7 +36,7 @@ class ActionModule(NodeAction):
         settings = settings_of_connection(self._connection)
         path = options["pins"] or settings.ca_file
         if not path:
-            expected = "expected the path of a file of certificates, or a connection that has one"
+            expected = "expected the path of a file with trusted certificates, or a connection that uses one"
             raise ResourceError("pins", path, expected)
         policy = RenewalPolicy(
             days=options["days"],

@@ -52,7 +52,7 @@ _raw:
       description: Whether downloads continue even if a server's certificate cannot be checked for revocation.
       type: bool
     verify:
-      description: V(warn), or V(strict) to refuse files that cannot be verified.
+      description: V(warn), or V(strict) to reject files that cannot be verified.
       type: str
     allowed_signers:
       description: Accepted signers of the programs.

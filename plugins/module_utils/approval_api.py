@@ -37,7 +37,7 @@ class ApprovalApi(NodeApi):
         return t.cast("list[Request]", self._cluster.items(_REQUESTS, form=SIGNING_REQUEST, query=query))
 
     def approve(self, request: Request) -> None:
-        """Approve a request; the server refuses if the request has changed since it was read."""
+        """Approve a request; the server rejects this if the request has changed since it was read."""
         now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
         body = approval(request, _MESSAGE, now)
         self._cluster.ask("PUT", _REQUESTS, request["metadata"]["name"], "approval", body=body)

@@ -75,13 +75,16 @@ NEEDS: t.Mapping[str, tuple[RequiredAccess, ...]] = {
             "subjectaccessreviews",
             group=AUTHORIZATION,
         ),
-        RequiredAccess("let bootstrap tokens join", APPLY, "clusterrolebindings", group=RBAC),
-        RequiredAccess("let bootstrap tokens join", APPLY, "rolebindings", "kube-system", RBAC),
+        RequiredAccess("let nodes join with bootstrap tokens", APPLY, "clusterrolebindings", group=RBAC),
+        RequiredAccess("let nodes join with bootstrap tokens", APPLY, "rolebindings", "kube-system", RBAC),
         *(
-            RequiredAccess("let bootstrap tokens join", ("bind",), "clusterroles", group=RBAC, name=name)
+            RequiredAccess("let nodes join with bootstrap tokens", ("bind",), "clusterroles", group=RBAC, name=name)
             for name in CLUSTER_ROLES.values()
         ),
-        *(RequiredAccess("let bootstrap tokens join", ("bind",), "roles", "kube-system", RBAC, name) for name in ROLES),
+        *(
+            RequiredAccess("let nodes join with bootstrap tokens", ("bind",), "roles", "kube-system", RBAC, name)
+            for name in ROLES
+        ),
     ),
     "rejoin": (RequiredAccess("delete the nodes of machines that join again", ("delete",), "nodes"),),
     "flannel": (

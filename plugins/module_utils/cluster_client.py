@@ -98,7 +98,7 @@ class Cluster:
             The response.
 
         Raises:
-            ApiError: the server refused, could not be reached, or sent a response that does not have the expected form.
+            ApiError: the server rejected the request, could not be reached, or sent an invalid response.
         """
         content_type = _PATCH if method == "PATCH" else "application/json"
         try:
@@ -178,7 +178,7 @@ class Cluster:
             parsed = json.loads(answer)
             why = problem(parsed, form)
         except (RecursionError, ValueError):
-            why = "expected JSON, got another format"
+            why = "expected JSON, got a different format"
         if why:
             text = f"the response to {method} {_join(path)} cannot be used: {why}"
             # The server did not send this status; it only marks that a retry would not help.
@@ -191,7 +191,7 @@ def _discover_nothing(client: object, cache_file: object) -> None:
 
 
 def _cause(error: HTTPError) -> str:
-    """Return why a request failed. If a proxy refused the request, return only the proxy's response."""
+    """Return why a request failed. If a proxy rejected the request, return only the proxy's response."""
     if isinstance(error, MaxRetryError) and isinstance(error.reason, ProxyError):
         return f"{error.reason.original_error}"
     return f"{type(error).__name__}: {error}"

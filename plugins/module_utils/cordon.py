@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Record who cordoned a node (no I/O).
 
-An annotation on the Node object tells a later run which cordons it may lift. Nodes are mappings, as the API returns
+An annotation on the Node object tells a later run which nodes it may uncordon. Nodes are mappings, as the API returns
 them.
 """
 
@@ -19,7 +19,7 @@ class CordonMark(t.NamedTuple):
     """The content of the annotation."""
 
     by: str
-    """The owner: the name of the playbook. A playbook lifts only its own cordons."""
+    """The owner: the name of the playbook. A playbook uncordons only nodes that it cordoned itself."""
     on: str
     """The machine on which the playbook ran."""
     since: str
@@ -61,7 +61,7 @@ def read_cordon(node: t.Mapping[str, t.Any]) -> Cordon:
 def cordon_patch(node: t.Mapping[str, t.Any], mark: CordonMark) -> dict[str, t.Any] | None:
     """Return the strategic merge patch that cordons a node with our annotation, or None if it is cordoned already.
 
-    An annotation on a schedulable node is replaced: `kubectl uncordon` has lifted that cordon.
+    An annotation on a schedulable node is replaced: `kubectl uncordon` has removed that cordon.
     """
     if read_cordon(node).unschedulable:
         return None
@@ -77,7 +77,7 @@ def uncordon_patch(node: t.Mapping[str, t.Any], owner: str) -> dict[str, t.Any] 
 
 
 def _patch(node: t.Mapping[str, t.Any], annotation: str | None, unschedulable: bool | None) -> dict[str, t.Any]:
-    # The patch names the resource version that was read, so that it cannot lift a cordon that a different owner has
+    # The patch names the resource version that was read, so that it cannot remove a cordon that a different owner has
     # made since.
     metadata = {"resourceVersion": node["metadata"]["resourceVersion"], "annotations": {ANNOTATION: annotation}}
     return {"metadata": metadata, "spec": {"unschedulable": unschedulable}}

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Drain several nodes at once: cordon, evict, wait. The caller does all I/O.
 
-kubernetes.core.k8s_drain is not used because it gives up at the first eviction that a PodDisruptionBudget refuses and
-does not name the budget (ansible-collections/kubernetes.core#797), evicts DaemonSets' pods that have an emptyDir volume
-(#622), only warns when pods are left after its timeout, and does not record who cordoned the node.
+kubernetes.core.k8s_drain is not used because it gives up at the first eviction that a PodDisruptionBudget does not
+allow and does not name the budget (ansible-collections/kubernetes.core#797), evicts DaemonSets' pods that have an
+emptyDir volume (#622), only warns when pods are left after its timeout, and does not record who cordoned the node.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Api(t.Protocol):
         """Return the pods that are bound to a node."""
 
     def evict(self, pod: Pod, grace_period: int | None) -> None:
-        """Ask the API to evict a pod; a disruption budget may refuse."""
+        """Ask the API to evict a pod; a disruption budget may not allow this."""
 
     def budgets(self, namespace: str) -> list[t.Mapping[str, t.Any]]:
         """Return the PodDisruptionBudgets of a namespace."""
@@ -52,7 +52,7 @@ class DrainOptions(t.NamedTuple):
     dry: bool = False
     """Report what would be done, and change nothing."""
     retry: float = 2.0
-    """Seconds until a refused eviction is tried again, unless the server asks for a longer time."""
+    """Seconds until a rejected eviction is tried again, unless the server asks for a longer time."""
 
 
 class NodeDrain:
@@ -108,18 +108,18 @@ class NodeDrain:
             self._last_error = str(error)
 
     def give_up(self, seconds: float) -> None:
-        """End the drain at its time limit, and report which pods are left."""
+        """End the drain at its time limit, and report which pods remain."""
         reasons = [f"pod {name}: {why}" for name, why in self._blocked.items()]
         stopping = sorted(pod_name(pod) for pod in self._left if is_being_deleted(pod))
         reasons += [f"pod {name}: it is still stopping" for name in stopping]
         reasons += [self._last_error] if self._last_error else []
-        self._end("timeout", f"not drained after {seconds:.0f} seconds: {'; '.join(reasons) or 'pods are left'}")
+        self._end("timeout", f"not drained after {seconds:.0f} seconds: {'; '.join(reasons) or 'pods remain'}")
 
     def _end(self, status: str, message: str = "") -> None:
         self.result.update(status=status, msg=f"{self.name}: {message}" if message else "")
 
     def _begin(self) -> None:
-        """Read the node, refuse the drain if pods must not be evicted, and cordon."""
+        """Read the node and cordon it, unless it has pods that must not be evicted."""
         node = self._api.node(self.name)
         if node is None:
             self._end("failed", "the cluster has no node of this name")
@@ -149,7 +149,7 @@ class NodeDrain:
         for attempt in range(CONFLICTS):
             patch = cordon_patch(node, self._options.mark)
             if patch is None:
-                # Another client has cordoned the node in the meantime, and will lift its cordon.
+                # Another client has cordoned the node in the meantime, and will uncordon it.
                 return
             try:
                 self._api.patch_node(self.name, patch)
@@ -277,7 +277,7 @@ def _cordoned_by(cordon: Cordon) -> str:
 
 
 def _reason(error: ApiError, budgets: t.Sequence[str]) -> str:
-    """Return why an eviction was refused, with the name of the budget."""
+    """Return why an eviction was rejected, with the name of the budget."""
     message = error.causes.get("DisruptionBudget")
     if message is None:
         return str(error)

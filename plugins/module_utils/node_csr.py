@@ -45,7 +45,7 @@ class RequestDecision(t.NamedTuple):
     decision: t.Literal["approve", "approved", "refuse"]
     """`approved`: it has been approved already."""
     reason: str = ""
-    """The reason for a refusal."""
+    """The reason why the request is not approved."""
 
 
 class Subject(t.NamedTuple):
@@ -87,7 +87,7 @@ def read(request: Request, node: str) -> Subject:
 
     kube-controller-manager's approver checks the same except for the name (kubernetes/kubernetes,
     pkg/apis/certificates/helpers.go: ValidateKubeletClientCSR). A kubelet's request has no extensions, so a request
-    with any extension, such as subject alternative names, is refused.
+    with any extension, such as subject alternative names, is not approved.
 
     Args:
         request: the request as the API returns it.

@@ -156,7 +156,7 @@ def _is_ready(pod: Pod) -> bool:
 
 
 def _waits_for(pod: Pod) -> str:
-    """Return why a container of a pod does not run, as the kubelet reported it."""
+    """Return why a container of a pod is not running, as the kubelet reported it."""
     status = pod.get("status") or {}
     for one in [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]:
         waiting = (one.get("state") or {}).get("waiting") or {}

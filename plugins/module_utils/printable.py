@@ -18,7 +18,7 @@ _REPLACEMENT = "\ufffd"
 
 
 def printable(text: str) -> str:
-    r"""Return a text in which all characters are printable, except for line ends and tabs.
+    r"""Return a text in which all characters are printable, except for line endings and tabs.
 
     >>> printable("boom \x1b[2J")
     'boom \\x1b[2J'

@@ -234,15 +234,15 @@ def keys(certificates: bytes) -> set[bytes]:
 
 
 def check_ca(module: AnsibleModule, cluster: Cluster, certificates: bytes) -> None:
-    """Refuse a CA in cluster-info that neither the kubeconfig nor `ca_cert` trusts."""
+    """Reject a CA in cluster-info that neither the kubeconfig nor `ca_cert` trusts."""
     settings = cluster.configuration
     if not module.params["verify_ca"] or not settings.verify_ssl or not settings.ssl_ca_cert:
         return
     if not keys(certificates) <= keys(Path(settings.ssl_ca_cert).read_bytes()):
         module.fail_json(
-            msg="the ConfigMap kube-public/cluster-info: expected the CA of the kubeconfig, got another one. Nodes "
+            msg="the ConfigMap kube-public/cluster-info: expected the CA of the kubeconfig, got a different one. Nodes "
             "would trust anyone who has its key. Find out who changed the ConfigMap. If the API server is only reached "
-            "through a proxy with a certificate of another CA, set node_join_verify_ca: false (verify_ca: false)"
+            "through a proxy with a certificate of a different CA, set node_join_verify_ca: false (verify_ca: false)"
         )
 
 

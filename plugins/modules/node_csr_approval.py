@@ -182,7 +182,7 @@ def wait(approver: Approver, timeout: float, clock: t.Callable[[], float], sleep
     """Poll until there is nothing to wait for, or the time is up.
 
     Raises:
-        ApiError: the cluster refused a request, or could not be reached when the time was up.
+        ApiError: the cluster rejected a request, or could not be reached when the time was up.
     """
     end = clock() + timeout
     while True:

@@ -11,13 +11,13 @@ short_description: Cordon and drain nodes of a cluster, and record the owner of 
 version_added: "0.1.0"
 description:
   - Cordons nodes and evicts their pods through the Eviction API, so that PodDisruptionBudgets are respected, and waits
-    until the pods are gone. An eviction that a budget refuses is retried until O(timeout).
+    until the pods are gone. An eviction that a budget does not allow is retried until O(timeout).
   - It works like C(kubectl drain --ignore-daemonsets). Pods of DaemonSets and static pods stay. A pod without a
     controller or with an C(emptyDir) volume is evicted only if O(force) or O(delete_emptydir_data) allow it. Otherwise
-    the drain is refused, so the node is not cordoned and nothing is evicted.
+    the node is neither cordoned nor drained.
   - A node that the module cordons gets the annotation C(winkube.node/cordoned) with the owner, the machine on which the
-    task ran, and the time. M(winkube.node.nodes_uncordon) lifts only such cordons. A node that was already cordoned is
-    not annotated.
+    task ran, and the time. M(winkube.node.nodes_uncordon) uncordons only such nodes. A node that was already cordoned
+    is not annotated.
   - Pods of a node that is not Ready are also evicted, but the task does not wait for them, because the node's kubelet
     does not stop them.
   - One task drains many nodes at the same time. It runs on the controller or a control plane host, never on a Windows

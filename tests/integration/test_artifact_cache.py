@@ -266,7 +266,7 @@ def test_a_certificate_that_is_not_trusted_or_has_expired_is_told(node: DirectNo
         for version, server in enumerate((first, second, third)):
             server.put("x/tool.tar.gz", archive("1"))
             urls.append({"version": str(version), "url": f"{server.url}/x/tool.tar.gz"})
-        # A private authority has no revocation lists.
+        # A private CA has no revocation lists.
         run = cache(node, {"tool": urls}, ignore_revocation=True)
     assert [entry.status for entry in run.table] == ["failed", "failed", "fetched"]
     for text, entry in zip(run.outcome.failures, urls, strict=False):

@@ -371,7 +371,7 @@ def test_a_run_that_is_killed_between_index_and_signature_goes_on(
         with pytest.raises(Killed):
             controller.make(resources[:2], parallel=1)
     # Other users have no access to it.
-    with pytest.raises(BundleError, match=r"by bundle_public_key in index\.json\.sig, got another one"):
+    with pytest.raises(BundleError, match=r"by bundle_public_key in index\.json\.sig, got a different one"):
         controller.verified()
     asked = controller.requests()
     made = controller.make(resources)

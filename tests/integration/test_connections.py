@@ -141,7 +141,7 @@ def test_a_new_certificate_that_the_controller_would_not_trust_is_taken_back(
     monkeypatch.setattr("simulator.windows.security.certificates._alternative_names", lambda _: [])
     result = renewals.run()
     assert result["failed"]
-    assert "the listener has its former certificate again" in result["msg"]
+    assert "the listener uses its former certificate again" in result["msg"]
     assert renewals.state() == before
 
 
@@ -154,7 +154,7 @@ def test_a_certificate_of_an_authority_is_left_to_it(renewals: Renewals) -> None
             property(lambda _: False),
         )
         result = renewals.run()
-    assert "renew it with that authority" in result["msg"]
+    assert "renew it through that CA" in result["msg"]
     assert renewals.state() == before
 
 

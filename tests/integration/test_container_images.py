@@ -136,7 +136,7 @@ def test_credentials_and_a_private_authority_are_files_that_others_cannot_read(
         refused = converge(
             other, ["r.example:5443/team/app:1"], registries={"r.example:5443": {**untrusted, "password": SECRET}}
         )
-    assert "private authority" in refused["msg"]
+    assert "private CA" in refused["msg"]
     assert SECRET not in str(refused)
     for folder in (r"C:\ProgramData\winkube", r"C:\Users", r"C:\Windows\Temp"):
         files = machine.files.walk(folder) if machine.files.is_directory(folder) else ()

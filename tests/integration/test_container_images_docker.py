@@ -111,7 +111,7 @@ def test_credentials_reach_docker_by_a_file(machines: Machines) -> None:
         fixtures.install(machine)
         given: dict[str, Any] = {"runtime": "docker", "docker": rf"{DOCKER}\docker.exe"}
         refused = converge(machine, [f"{host}/private:1"], retries=0, **given)
-        assert "the registry refused the credentials" in refused["msg"]
+        assert "the registry rejected the credentials" in refused["msg"]
         logins = {host: {"username": "node", "password": SECRET}}
         result = converge(machine, [f"{host}/private:1"], registries=logins, **given)
     assert statuses(result) == {f"{host}/private:1": "pulled"}, result.get("msg")

@@ -191,7 +191,7 @@ def test_a_ca_that_the_kubeconfig_does_not_trust_is_refused(cluster: Cluster, ad
     try:
         failed, found = run("cluster_info")
         assert failed
-        assert "kube-public/cluster-info: expected the CA of the kubeconfig, got another one" in found["msg"]
+        assert "kube-public/cluster-info: expected the CA of the kubeconfig, got a different one" in found["msg"]
         assert not run("cluster_info", verify_ca=False)[0]
     finally:
         admin.request("PATCH", path, {"data": {"kubeconfig": kept}}, MERGE)

@@ -30,7 +30,8 @@ def part_of(path: str) -> str:
 def tidied(machine: Machine, process: Process, part: str) -> Iterator[None]:
     """Delete a temporary file at the end of the `with` block, unless the process was killed.
 
-    Meanwhile, its writer holds a note with its path open. There are no notes before the first batch with a key.
+    Until then, a note contains the path of the temporary file, and its writer keeps the note open (see `sweep`). No
+    note is written before the first batch with a key, because that batch creates the folder of the notes.
     """
     note = _note_of(part)
     noted = note is not None and machine.files.is_directory(FOLDER)

@@ -90,7 +90,7 @@ def _condition(value: object) -> Condition:
 
 
 def matches(value: object, where: Mapping[str, Condition]) -> bool:
-    """Return whether an object meets all conditions. A list is compared as its members, joined with blanks."""
+    """Return whether an object meets all conditions. A list is compared as its members, joined with spaces."""
     return all(_met(read(value, path), condition) for path, condition in where.items())
 
 

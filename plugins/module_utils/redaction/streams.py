@@ -96,7 +96,7 @@ def _skip_line(source: t.BinaryIO, newline: bytes) -> bytes:
 
 
 def _after(data: bytes, newline: bytes, find: t.Callable[..., int]) -> int:
-    """Return where the line after the first or last line end begins; 0 if there is none."""
+    """Return where the line after the first or last line ending begins; 0 if there is none."""
     width, position = len(newline), find(newline)
     # In UTF-16, bytes of two adjacent characters may look like a line end.
     while position >= 0 and position % width:

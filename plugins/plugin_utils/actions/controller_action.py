@@ -66,5 +66,5 @@ def controller_file(action: ActionBase, name: str) -> str:
     try:
         return str(action._find_needle("files", name))
     except AnsibleError:
-        hint = "Set patch_source if the file is in another folder or on a mirror."
+        hint = "Set patch_source if the file is in a different folder or on a mirror."
         raise ResourceError("file", name, "expected the name of a file on the controller", hint) from None

@@ -66,7 +66,7 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
 
         Raises:
             NodeError: the work failed; becomes a failed result.
-            ResourceError: an option is not acceptable; becomes a failed result.
+            ResourceError: an option is invalid; becomes a failed result.
         """
         raise NotImplementedError
 
@@ -94,7 +94,7 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
             # Types and shapes have been checked already, but only the code that reads a property can check its value.
             show_details(traceback.format_exc(), node.name)
             problem = f"{type(error).__name__}: {error}"
-            text = f"{node.name}: an answer of the node cannot be used: {problem} (-vvv shows where)"
+            text = f"{node.name}: an answer from the node cannot be used: {problem} (-vvv shows where)"
             result.update(failed=True, msg=printable(text))
         return result
 

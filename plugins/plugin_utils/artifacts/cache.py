@@ -49,7 +49,7 @@ def resources_for_versions(
         One resource for each version, in order and without duplicates, and one more for `prune`.
 
     Raises:
-        ArtifactError: a value is not acceptable.
+        ArtifactError: a value is invalid.
     """
     # An error in one of these options concerns all versions, so check the options before the versions.
     catalogue.kinds(options.get("kinds"))

@@ -31,7 +31,7 @@ _FIELDS = frozenset({"version", "underscores"})
 
 
 class ArtifactError(ResourceError):
-    """A setting of artifacts is not acceptable."""
+    """A setting of artifacts is invalid."""
 
     def within(self, where: str) -> t.Self:
         """Return the same error, with the place of the faulty entry in a list."""
@@ -98,7 +98,7 @@ def kinds(added: object = None) -> t.Mapping[str, Kind]:
         added: `artifact_kinds`, a mapping of names to mappings with the keys of data/artifacts.json.
 
     Raises:
-        ArtifactError: the value is not acceptable.
+        ArtifactError: the value is invalid.
     """
     if not added:
         return catalogue()
@@ -148,9 +148,9 @@ def checked_version(version: object, where: str) -> str:
     """Return a version without a leading `v`, after checking that it is a valid folder name.
 
     Raises:
-        ArtifactError: the value is not acceptable.
+        ArtifactError: the value is invalid.
     """
-    # Numbers are refused, because YAML reads 1.10 without quotes as the number 1.1.
+    # Numbers are rejected, because YAML reads 1.10 without quotes as the number 1.1.
     text = version.strip() if isinstance(version, str) else ""
     bare = text[1:] if re.match(r"v\d", text) else text
     if not _VERSION.fullmatch(bare) or ".." in bare or bare == "custom":
@@ -162,7 +162,7 @@ def checked_sha256(sha256: object, where: str) -> str:
     """Return a pinned digest in lower case; empty if none is given.
 
     Raises:
-        ArtifactError: the value is not acceptable.
+        ArtifactError: the value is invalid.
     """
     text = str(sha256 or "").strip().removeprefix("sha256:")
     if text and not _SHA256.fullmatch(text):

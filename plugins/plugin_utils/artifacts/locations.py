@@ -134,10 +134,10 @@ def locate(
         url: replaces the catalogue's URL; such a file has no checksum file.
         sha256: expected SHA-256 of the file.
         kinds: `artifact_kinds`, see the module `catalogue`.
-        verify: `artifact_verify`; `strict` refuses unverified downloads.
+        verify: `artifact_verify`; `strict` rejects unverified downloads.
 
     Raises:
-        ArtifactError: a value is not acceptable.
+        ArtifactError: a value is invalid.
     """
     verification.check_mode(verify)
     entry = artifacts_catalogue.find_kind(kind, artifacts_catalogue.kinds(kinds), has_url=bool(url))
@@ -239,7 +239,7 @@ def resource(
         where: `mirror`, `sites`, `upstream`, `url`, `sha256`, `kinds` and `verify`, as in `locate`.
 
     Raises:
-        ArtifactError: a value is not acceptable.
+        ArtifactError: a value is invalid.
     """
     artifact = locate(kind, version, cache_dir=cache_dir, **where)
     described: dict[str, t.Any] = {

@@ -37,7 +37,7 @@ class ArtifactSite:
     overrides: bool = False
     """Whether the site also has the files that users gave by URL, as a bundle does."""
     ignore_revocation: bool = False
-    """Whether to accept the site's certificate if its revocation cannot be checked, as with private authorities."""
+    """Whether to accept the site's certificate if its revocation cannot be checked, as with private CAs."""
     digests: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     """Verified SHA-256 of the site's files by path below `url`; a bundle's signed index provides them."""
 

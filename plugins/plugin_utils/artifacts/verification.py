@@ -32,7 +32,7 @@ def check_mode(verify: object) -> None:
     """Check the value of `artifact_verify`.
 
     Raises:
-        ArtifactError: the value is not acceptable.
+        ArtifactError: the value is invalid.
     """
     if verify not in (WARN, STRICT):
         raise ArtifactError(VARIABLE, verify, f"expected {WARN} or {STRICT}")

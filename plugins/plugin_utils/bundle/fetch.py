@@ -321,7 +321,7 @@ class Fetcher:
 
 
 class _Authorities:
-    """Provides the certificates of authorities as files, because the library requests accepts only paths."""
+    """Provides CA certificates as files, because the library requests accepts only paths."""
 
     def __init__(self) -> None:
         self._files: dict[str, t.IO[bytes]] = {}

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Refuse bundles that are older than the newest one that this controller has used: old software may be vulnerable."""
+"""Reject bundles that are older than the newest one that this controller has used: old software may be vulnerable."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def state_file() -> pathlib.Path:
 def check(
     bundle: Bundle, public: str, *, max_age: int, allow_older: bool, state: pathlib.Path, now: datetime.datetime
 ) -> str:
-    """Refuse a bundle that is too old, or older than one that was used from the same folder. Record accepted bundles.
+    """Reject a bundle that is too old, or older than one that was used from the same folder. Record accepted bundles.
 
     Args:
         bundle: a verified bundle.

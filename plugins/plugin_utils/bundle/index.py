@@ -59,7 +59,7 @@ class IndexEntry:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class IndexStamp:
-    """The version of an index. A controller that has used an index refuses all older ones."""
+    """The version of an index. A controller that has used an index rejects all older ones."""
 
     serial: int = 0
     """Grows with each signed index; 0: the index has no version."""
@@ -89,7 +89,7 @@ def path_problem(path: str) -> str:
         return "it has characters that no file name on Windows may have"
     parts = path.split("/")
     if any(part in ("", ".", "..") or part != part.strip() or part.endswith(".") for part in parts):
-        return "it leaves the bundle's folder, or has a part that is not a plain name"
+        return "it points outside the bundle's folder, or has a part that is not a plain name"
     if any(":" in part for part in parts[1:]) or not re.fullmatch(
         r"[^:]*(:\d{1,5})?|\[[0-9a-fA-F:.]+\](:\d{1,5})?", parts[0]
     ):

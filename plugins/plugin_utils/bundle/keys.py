@@ -64,9 +64,9 @@ def private_key(path: str, passphrase: str = "") -> tuple[Ed25519PrivateKey, boo
         )
         raise BundleError(f"bundle_key {where}: {problem}") from None
     except (ValueError, UnsupportedAlgorithm):
-        raise BundleError(f"bundle_key {where}: {_EXPECTED}, got another file or a wrong passphrase") from None
+        raise BundleError(f"bundle_key {where}: {_EXPECTED}, got a different file or a wrong passphrase") from None
     if not isinstance(key, Ed25519PrivateKey):
-        raise BundleError(f"bundle_key {where}: {_EXPECTED}, got a key of another kind")
+        raise BundleError(f"bundle_key {where}: {_EXPECTED}, got a key of a different kind")
     return key, False
 
 
@@ -105,7 +105,7 @@ def public_key(given: str) -> Ed25519PublicKey:
     except (ValueError, UnsupportedAlgorithm):
         raise BundleError(f"bundle_public_key {shown}: {_EXPECTED}, got something other than a public key") from None
     if not isinstance(key, Ed25519PublicKey):
-        raise BundleError(f"bundle_public_key {shown}: {_EXPECTED}, got a key of another kind")
+        raise BundleError(f"bundle_public_key {shown}: {_EXPECTED}, got a key of a different kind")
     return key
 
 

@@ -304,7 +304,7 @@ def _endpoint(host: str, url: str, about: t.Mapping[str, t.Any], *, mirror: bool
 
 
 def _authorities(host: str, given: t.Any) -> str:
-    """Return all authorities as one text in PEM.
+    """Return all CA certificates as one text in PEM.
 
     Raises:
         BundleError: an entry is a path, which refers to a file on the node.

@@ -61,7 +61,7 @@ def read_index(directory: pathlib.Path, public: str) -> tuple[dict[str, IndexEnt
     if not keys.is_signed(key, data, proof):
         raise BundleError(
             f"bundle_dir {directory}: expected a signature of the index by bundle_public_key in {signature.name}, got "
-            "another one: the index was changed, or another key signed it"
+            "a different one: the index was changed, or a different key signed it"
         )
     try:
         return bundle_index.load(data), bundle_index.load_stamp(data)

@@ -161,7 +161,7 @@ def _is_address(name: str) -> bool:
 def creation(names: t.Sequence[str], expires: datetime.datetime, unique: str) -> Call:
     """Return the call that creates a self-signed server certificate.
 
-    The parameter -DnsName would add addresses as DNS names, which Python refuses for connections by address. The text
+    The parameter -DnsName would add addresses as DNS names, which Python rejects for connections by address. The text
     form of the extensions: learn.microsoft.com/powershell/module/pki/new-selfsignedcertificate#-textextension.
 
     Args:

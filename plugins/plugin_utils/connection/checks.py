@@ -91,7 +91,7 @@ def insecure(settings: ConnectionSettings) -> str | None:
     if not seals:
         return (
             f"{validation}: expected validate for {_means(settings)}, got ignore: a machine in the middle could "
-            "present any certificate and would be sent the password"
+            "present any certificate and would receive the password"
         )
     return (
         f"{validation}: expected validate, or {encryption}: always with ignore; got ignore with message encryption "

@@ -71,14 +71,14 @@ class Renewer:
         """Read the listener and its certificate.
 
         Raises:
-            CertificateError: there is no HTTPS listener, or an authority issued the certificate.
+            CertificateError: there is no HTTPS listener, or a CA issued the certificate.
         """
         seen = self._node.observe(certificates.inspection_calls(), step="read the listener's certificate")
         listener = certificates.read_listener(seen.calls)
         if not listener.certificate.is_self_signed:
             issuer = listener.certificate.x509.issuer.rfc4514_string()
             raise CertificateError(
-                f"expected a self-signed certificate, got one issued by {issuer!r}: renew it with that authority"
+                f"expected a self-signed certificate, got one issued by {issuer!r}: renew it through that CA"
             )
         return listener
 
@@ -139,8 +139,9 @@ class Renewer:
         update_pins(self._pins, remove=[new.x509])
         self._remove([new])
         raise CertificateError(
-            f"the controller would not trust the new certificate at {host}:{port}: {reason}; the listener has its "
-            "former certificate again. Add the name or address by which the node is reached to the option names"
+            f"the controller would not trust the new certificate at {host}:{port}: {reason}; the listener uses "
+            "its former certificate again. Add the name or address at which the controller reaches the node to the "
+            "option `names`"
         )
 
     def _remove(self, unneeded: t.Sequence[Certificate]) -> tuple[str, ...]:

@@ -188,7 +188,7 @@ def _digest(image: ContainerImage, stored: StoredImage | None) -> str | None:
 
 
 def check(images: t.Sequence[ContainerImage]) -> None:
-    """Refuse contradictory lists.
+    """Reject contradictory lists.
 
     Raises:
         ResourceError: one name would refer to two images.
@@ -199,7 +199,7 @@ def check(images: t.Sequence[ContainerImage]) -> None:
             continue
         for name in (image.name, *image.aliases):
             if owner.setdefault(name, image.name) != image.name:
-                hint = f"It is a name of {owner[name]} already."
+                hint = f"{owner[name]} already has this name."
                 raise ResourceError("images", name, "expected each name once", hint)
 
 
@@ -213,7 +213,7 @@ def load_options(options: t.Mapping[str, t.Any]) -> list[Resource]:
     """Return the resources of the module's options: registry files, removals, container images.
 
     Raises:
-        ResourceError: an option is not acceptable.
+        ResourceError: an option is invalid.
     """
     defaults = {name: options[name] for name in _PASSED if options[name] is not None}
     files: Resources

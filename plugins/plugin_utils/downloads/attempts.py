@@ -246,7 +246,7 @@ def explain(download: Download, results: t.Mapping[str, CallResult]) -> str:
         for label, source in _labelled(download, results)
         if (why := _why(label, results, source.route))
     ]
-    return "; ".join(dict.fromkeys(reasons)) or "no source was asked"
+    return "; ".join(dict.fromkeys(reasons)) or "no source was tried"
 
 
 def downloaded(download: Download, results: t.Mapping[str, CallResult]) -> dict[str, t.Any] | None:

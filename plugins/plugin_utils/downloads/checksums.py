@@ -19,7 +19,7 @@ def checksum_in(content: str, name: str, algorithm: str) -> str | None:
     matter, as in file names of Windows.
     """
     line = re.compile(rf"[ \t]*([0-9a-fA-F]{{{_LENGTHS[algorithm]}}})(?:[ \t]+[*]?([^ \t].*?))?[ \t]*")
-    # These are the only line ends that .NET recognises.
+    # These are the only line endings that .NET recognizes.
     lines = [text for text in re.split(r"[\r\n]+", content.removeprefix("\ufeff")) if text.strip(" \t")]
     matches = [match for match in map(line.fullmatch, lines) if match]
     for match in matches:

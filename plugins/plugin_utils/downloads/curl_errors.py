@@ -15,7 +15,7 @@ _CURL: t.Mapping[int, str] = {
     6: "the server's name cannot be resolved",
     7: "the server does not accept connections",
     18: "the connection broke during the transfer",
-    22: "the server refused the URL (HTTP 4xx or 5xx): does it still exist, has its signature expired?",
+    22: "the server rejected the URL (HTTP 4xx or 5xx): does it still exist, has its signature expired?",
     23: "the file could not be written: is the disk full?",
     28: "the server did not answer in time",
     33: "the transfer was interrupted, and the server cannot resume it",

@@ -25,7 +25,7 @@ class ObservationError(ResourceError):
 
     def __init__(self, where: str, call: str, problem: str) -> None:
         super().__init__(where, None, "")
-        # ResourceError's own message describes a refused value, and here no value was refused.
+        # ResourceError's own message describes an invalid value, and here no value is invalid.
         self.args = (f"{where}: its state could not be read ({call}): {problem}",)
 
 

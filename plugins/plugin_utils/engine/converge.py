@@ -59,7 +59,7 @@ class _BatchEnd:
     fatal: bool
     """Whether an error stopped the batch."""
     ordered: bool = False
-    """Whether the batch itself ordered the reboot."""
+    """Whether the batch itself requested the reboot."""
 
 
 class Convergence:
@@ -344,7 +344,7 @@ class Convergence:
 
         Args:
             pending: the changes that follow.
-            ordered: whether the last batch ordered the reboot.
+            ordered: whether the last batch requested the reboot.
 
         Returns:
             Whether the run can continue.

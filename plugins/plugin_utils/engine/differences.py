@@ -26,7 +26,7 @@ def before_and_after(before: State, after: State) -> tuple[dict[str, t.Any] | st
 
     Returns:
         Mappings if all properties are short. Otherwise texts, with a line for each short property, followed by the
-        lines of the long ones. Line ends and a byte-order mark are shown only if nothing else differs.
+        lines of the long ones. Line endings and a byte-order mark are shown only if nothing else differs.
     """
     texts = [key for key in {**before, **after} if _is_text(key, before.get(key)) or _is_text(key, after.get(key))]
     if not texts:

@@ -140,7 +140,7 @@ def _uncounted(parts: t.Mapping[str, int], counted: set[str]) -> int:
 def _size(
     planned: Planned, required: SpaceRequirement, brought: t.Mapping[str, int], calls: t.Mapping[str, CallResult]
 ) -> int | t.Mapping[str, int] | None:
-    """Return the bytes of one requirement, which it states, or which follow from an earlier change or an answer."""
+    """Return the bytes of one requirement: those that it states, or that follow from an earlier change or an answer."""
     if required.size is not None:
         return required.size
     if required.unpacks is not None and required.unpacks.casefold() in brought:
@@ -175,7 +175,7 @@ def free(calls: t.Mapping[str, CallResult], limit: int | None = None) -> dict[st
 def refusal(measurement: Measurement, *, reserve: int = RESERVE, begun: bool = False) -> str | None:
     """Return why the plan does not fit, with a table of what each change needs; None if it fits.
 
-    A change of unknown size counts as 0 bytes, and a volume whose free space could not be read is not judged.
+    A change of unknown size counts as 0 bytes, and a volume whose free space could not be read is not checked.
 
     Args:
         measurement: what was measured.

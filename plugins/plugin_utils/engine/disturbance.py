@@ -62,7 +62,7 @@ def _by_services(resource: Resource, change: Change) -> str:
     if needed:
         stays_stopped = change.service is not None and change.service.effect == "stops"
         return f"{'stops' if stays_stopped else 'restarts'} {', '.join(needed)}"
-    # A start that takes long changes the network: flanneld, for example, turns the adapter into a virtual switch.
+    # A slow start changes the network: flanneld, for example, turns the adapter into a virtual switch.
     if any(call.command == "Start-Service" and call.long for call in change.calls):
         return "changes the network"
     return ""

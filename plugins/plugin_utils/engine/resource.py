@@ -25,8 +25,9 @@ class SizeProbe(abc.ABC):
     """Asks how many bytes a change will write, before the first byte is written."""
 
     calls: tuple[Call, ...]
-    """The calls that ask for the size. Their ids are local to the resource, and they change nothing that matters. They
-    may contain secrets, because Ansible never shows their results; but `size` cannot read results of `secret` calls."""
+    """The calls that ask for the size, without changing the state of any resource. Their ids are local to the resource.
+    They may contain secrets, because Ansible never shows their results; but `size` cannot read results of `secret`
+    calls."""
     later: bool = False
     """Whether the answer may be available only after earlier changes of the plan: a container runtime that is not
     installed yet cannot ask a registry. Such a change is measured again just before it is made."""
@@ -47,7 +48,7 @@ class SizeProbe(abc.ABC):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SpaceRequirement:
-    """The disk space that a change needs on a volume. A plan that does not fit is refused before any change."""
+    """The disk space that a change needs on a volume. A plan that does not fit is rejected before any change."""
 
     path: str
     """Any Windows path on the volume."""
@@ -150,7 +151,7 @@ class Resource(abc.ABC):
         return self.no_log
 
     def _set(self, **values: t.Any) -> None:
-        """Normalise properties; only for `__post_init__`, because resources are frozen."""
+        """Normalize properties; only for `__post_init__`, because resources are frozen."""
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
@@ -199,7 +200,7 @@ class Resource(abc.ABC):
         return None
 
     def lacks(self, call_id: str, result: CallResult) -> str | None:  # noqa: ARG002  # for subclasses
-        """Return the Windows path of the file whose absence made a change fail; None if it failed for another reason.
+        """Return the Windows path of the file whose absence made a change fail; None if that was not the reason.
 
         Args:
             call_id: the call of the change that failed.

@@ -32,12 +32,12 @@ def started_before(changes: t.Sequence[Planned]) -> set[str]:
 
 
 def restart_calls(services: t.Sequence[str], started: t.Collection[str] = ()) -> tuple[list[Call], list[Call]]:
-    """Return the calls before and after a batch that restart each service once, if it ran before and still runs after.
+    """Return the calls before and after a batch that restart each service once, if it runs both before and after it.
 
     Args:
         services: names of the services.
         started: names, in lower case, of services that the batch itself starts before it replaces their files; they
-            restart even if they did not run before.
+            restart even if they were not running before.
     """
     before: list[Call] = []
     after: list[Call] = []

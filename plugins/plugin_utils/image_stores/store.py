@@ -143,11 +143,11 @@ _MEANINGS = (
     ),
     (
         r"\b401\b|\b403\b|unauthorized|authentication required|no basic auth credentials|pull access denied|denied:",
-        "the registry refused the credentials; set username and password, or headers, in `registries`",
+        "the registry rejected the credentials; set username and password, or headers, in `registries`",
     ),
     (
         r"x509|certificate (has expired|signed by unknown)|tls:",
-        "the registry's certificate is not trusted; add a private authority to `ca` of the registry in `registries`",
+        "the registry's certificate is not trusted; add a private CA to `ca` of the registry in `registries`",
     ),
     (r"not enough space|no space left|disk is full", "the disk is full"),
     (r"unexpected (commit )?digest|layer verification failed", "the downloaded content does not match its digest"),

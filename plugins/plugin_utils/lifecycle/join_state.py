@@ -121,8 +121,8 @@ def problems(
         state: the reported state.
         cluster_servers: addresses (`host:port`) of the cluster to join; empty to accept any cluster.
         skew_limit: maximum clock difference in seconds; 0 to skip this check.
-        refuse_joined: whether to refuse a node of a cluster.
-        require_prepared: whether to refuse a machine without a kubelet.
+        refuse_joined: whether a node of any cluster is a problem.
+        require_prepared: whether a machine without a kubelet is a problem.
         node_name: the machine's future node name; empty if it is the current computer name.
         next_name: the machine's computer name at the join, if this run renames it first; otherwise empty.
     """

@@ -166,7 +166,7 @@ def requested_logs(options: t.Mapping[str, t.Any]) -> RequestedLogs:
     """Read the options of the module node_logs.
 
     Raises:
-        ResourceError: an option is not acceptable; the message names the option and what would be accepted.
+        ResourceError: an option is invalid; the message names the option and what would be accepted.
     """
     return RequestedLogs(
         since=span(options["since"]),

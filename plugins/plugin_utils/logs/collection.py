@@ -268,9 +268,7 @@ def _make(directory: pathlib.Path) -> None:
         with tempfile.TemporaryFile(dir=directory):
             pass
     except OSError as error:
-        raise ResourceError(
-            "directory", str(directory), f"expected a folder that can be written to ({error})"
-        ) from error
+        raise ResourceError("directory", str(directory), f"expected a writable folder ({error})") from error
 
 
 def file_name(node: str) -> str:
@@ -281,7 +279,7 @@ def file_name(node: str) -> str:
 
 
 def not_running(survey: logs_survey.Survey) -> list[str]:
-    """Return the services that do not run and are not disabled; a start type other than Automatic follows the name."""
+    """Return the services that are not running and not disabled; a start type other than Automatic follows the name."""
     ours = {service.name.casefold() for service in catalogue.sources().services}
     return [
         service.name if service.start == "Automatic" else f"{service.name} ({service.start.lower()})"

@@ -182,7 +182,7 @@ def _unused(name: str, names: set[str]) -> str:
 
 
 def _export(log: EventLog, requested: catalogue.RequestedLogs) -> Export:
-    """Return the selection of a log's newest events: by age, and also by number if its file exceeds the limit.
+    """Return the export of a log's newest events, selected by age, and also by number if its file exceeds the limit.
 
     Queries: learn.microsoft.com/windows/win32/wes/consuming-events (a subset of XPath 1.0).
     """

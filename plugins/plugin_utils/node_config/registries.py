@@ -32,7 +32,7 @@ _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _PEM = "-----BEGIN CERTIFICATE-----"
 _ANY = "https://_default"
 """The server of `_default` if the user sets none. It means that each registry is served by its own server."""
-_HIDDEN = AsItIs("another value")
+_HIDDEN = AsItIs("a different value")
 """The text that is printed instead of a value that may be secret."""
 _NO_QUOTES = "expected no quotes and no control characters"
 _HUB = "https://index.docker.io/v1/"
@@ -46,7 +46,7 @@ class RegistryServer:
 
     url: str
     ca: tuple[str, ...] = ()
-    """Certificates of authorities, as PEM text or as paths of files on the node."""
+    """CA certificates, as PEM text or as paths of files on the node."""
     headers: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     capabilities: tuple[str, ...] = ()
     skip_verify: bool = False
@@ -74,7 +74,7 @@ def read(given: t.Mapping[str, t.Any]) -> list[RegistryConfig]:
         given: as in `registry_settings.settings`.
 
     Raises:
-        ResourceError: an entry is not acceptable.
+        ResourceError: an entry is invalid.
     """
     return [_registry(host, settings) for host, settings in registry_settings.settings(given).items()]
 
@@ -113,7 +113,7 @@ def containerd_files(registries: t.Sequence[RegistryConfig], folder: str) -> Fil
 
 
 def docker_files(registries: t.Sequence[RegistryConfig], config_dir: str = DOCKER_CONFIG) -> Files:
-    """Return the resources of the files with private authorities for dockerd and credentials for docker.exe.
+    """Return the resources of the files with CA certificates for dockerd and credentials for docker.exe.
 
     Raises:
         ResourceError: Docker does not support a setting.
@@ -123,7 +123,9 @@ def docker_files(registries: t.Sequence[RegistryConfig], config_dir: str = DOCKE
         where, server = f"registries.{registry.host}", registry.server
         if server.override_path or server.capabilities or any(_is_rich(mirror) for mirror in registry.mirrors):
             raise ResourceError(
-                where, _HIDDEN, "expected no capabilities, override_path or settings of mirrors with Docker"
+                where,
+                _HIDDEN,
+                "expected no capabilities, override_path or mirror settings, which Docker does not support",
             )
         if registry.mirrors and registry.host != "docker.io":
             hint = "Docker supports mirrors only for docker.io. Use the mirror's name in image references."
@@ -205,7 +207,7 @@ def unlisted(registries: t.Sequence[RegistryConfig], folder: str) -> Files:
 def unlisted_for_docker(registries: t.Sequence[RegistryConfig]) -> Files:
     """Return the resource that removes Docker's folders of registries that are no longer listed.
 
-    Docker trusts a registry's authority as long as the authority's file exists.
+    Docker trusts a registry's CA as long as the file of the CA's certificate exists.
     """
     keep = sorted({_docker_folder(registry.host) for registry in registries if registry.server.ca})
     return [{"type": "UnlistedRegistries", "name": DOCKER_CERTS, "keep": keep}]

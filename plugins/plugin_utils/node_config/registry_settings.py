@@ -51,7 +51,7 @@ def settings(given: t.Mapping[str, t.Any]) -> dict[str, RegistrySettings]:
         given: the settings of each registry, by host: a RegistrySettings, or a mapping with its fields.
 
     Raises:
-        ResourceError: a host or its settings are not acceptable.
+        ResourceError: a host or its settings are invalid.
     """
     if not isinstance(given, t.Mapping):
         raise ResourceError("registries", AsItIs(kind(given)), "expected a mapping of hosts to their settings")

@@ -34,7 +34,7 @@ def artifact_sources(optional: t.Callable[[str, t.Any], t.Any]) -> dict[str, t.A
     sites: list[t.Any] = []
     for name in SITES:
         given = optional(name, [])
-        # A value that is not a list is refused later, with the name of its variable.
+        # A value that is not a list is rejected later, with the name of its variable.
         sites += given if isinstance(given, list) else [given]
     bundled = optional(SITES[0], None) is not None
     settings = {key: optional(name, default) for key, (name, default) in VARIABLES.items()}

@@ -43,9 +43,9 @@ def resources(settings: ContainerdSettings) -> list[ResourceMapping]:
         The resources, in the order in which they are applied.
 
     Raises:
-        ResourceError: a registry is not acceptable.
-        ArtifactError: a download is not acceptable.
-        ValueError: another variable is not acceptable.
+        ResourceError: a registry is invalid.
+        ArtifactError: the settings of a download are invalid.
+        ValueError: another variable is invalid.
     """
     artifact = settings.downloads.artifact(
         "containerd", settings.containerd_version, url=settings.containerd_url, sha256=settings.containerd_sha256

@@ -77,9 +77,9 @@ def resources(settings: DockerSettings) -> list[ResourceMapping]:
         The resources, in the order in which they are applied.
 
     Raises:
-        ResourceError: a registry is not acceptable.
-        ArtifactError: a download is not acceptable.
-        ValueError: another variable is not acceptable.
+        ResourceError: a registry is invalid.
+        ArtifactError: the settings of a download are invalid.
+        ValueError: another variable is invalid.
     """
     return [
         *closed([ntpath.dirname(settings.configuration_file)]),

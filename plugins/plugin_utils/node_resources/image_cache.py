@@ -108,7 +108,7 @@ def artifacts(settings: ArtifactCacheSettings, installed: t.Sequence[str]) -> li
         Artifact resources, and an ArtifactCache resource if versions that are no longer needed must be removed.
 
     Raises:
-        ArtifactError: a version is not acceptable.
+        ArtifactError: a version is invalid.
     """
     by_kind: dict[str, list[t.Any]] = {
         "kubernetes": [*settings.kube_node_versions],
@@ -147,7 +147,7 @@ def images(settings: ImageSettings, downloads: Downloads) -> list[ResourceMappin
         The resources, in the order in which they are applied.
 
     Raises:
-        ValueError: an image or a registry is not acceptable.
+        ValueError: an image or a registry is invalid.
     """
     pulled, built = _pulled(settings), _built(settings)
     # containerd cannot build images. BuildKit builds them, in the kubelet's namespace.

@@ -63,7 +63,7 @@ class KubernetesSettings(KubeletVariables):
 
     @property
     def log_rotation(self) -> list[str]:
-        """The log runner's flags for rotation. Older versions get none, because they refuse these flags."""
+        """The log runner's flags for rotation. Older versions get none, because they reject these flags."""
         if self.kubelet_log_max_mb <= 0 or Version.parse(self.version) < _ROTATION:
             return []
         days = self.kubelet_log_max_days
@@ -80,8 +80,8 @@ def resources(settings: KubernetesSettings) -> list[ResourceMapping]:
         The resources, in the order in which they are applied.
 
     Raises:
-        ArtifactError: a download is not acceptable.
-        ValueError: another variable is not acceptable.
+        ArtifactError: the settings of a download are invalid.
+        ValueError: another variable is invalid.
     """
     artifact = settings.downloads.artifact("kubernetes", settings.version, url=settings.url, sha256=settings.sha256)
     programs = ["kubeadm.exe", "kubectl.exe", "kubelet.exe", "kube-proxy.exe"]

@@ -18,7 +18,7 @@ def of_containerd(given: t.Mapping[str, t.Any], folder: str) -> list[ResourceMap
         folder: containerd's `config_path`.
 
     Raises:
-        ResourceError: an entry is not acceptable.
+        ResourceError: an entry is invalid.
     """
     parsed = registries.read(given)
     return [
@@ -36,7 +36,7 @@ def of_docker(given: t.Mapping[str, t.Any], config_dir: str = registries.DOCKER_
         config_dir: folder of docker.exe's config.json.
 
     Raises:
-        ResourceError: an entry is not acceptable.
+        ResourceError: an entry is invalid.
     """
     parsed = registries.read(given)
     return [
@@ -54,7 +54,7 @@ def of_buildkit(given: t.Mapping[str, t.Any], folder: str) -> list[ResourceMappi
         folder: containerd's `config_path`.
 
     Raises:
-        ResourceError: an entry is not acceptable.
+        ResourceError: an entry is invalid.
     """
     parsed = registries.read(given)
     return [*registries.buildkit_files(parsed, folder), *registries.forgotten(parsed)]

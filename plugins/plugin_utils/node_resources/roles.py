@@ -24,7 +24,7 @@ def of_role(role: str, variables: Variables) -> list[ResourceMapping]:
         The resources, in the order in which they are applied.
 
     Raises:
-        ValueError: the role has no resources, or a variable is not acceptable.
+        ValueError: the role has no resources, or a variable is invalid.
     """
     if role not in ROLES:
         raise ValueError(f"role: expected one of {', '.join(ROLES)}, got {role!r}")

@@ -30,7 +30,7 @@ class WindowsSettings(SystemVariables):
             prefix: prefix of the role's variables.
 
         Returns:
-            The settings. Reading the proxy's exceptions takes long, so they are read only if a proxy is set.
+            The settings. Reading the proxy's exceptions takes time, so they are read only if a proxy is set.
         """
         proxy = variables.fields(Proxy, prefix, no_proxy="")
         if proxy.is_set:

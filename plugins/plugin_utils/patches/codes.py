@@ -74,7 +74,7 @@ CAUSES: t.Mapping[int, str] = {
     0x80240009: "another operation of Windows Update is running",
     0x80240016: "another installation is running, or a reboot is pending",
     0x80240017: "not applicable to this Windows, or superseded by an installed update",
-    0x80244017: "the update server refused access",
+    0x80244017: "the update server denied access",
     0x80244022: "the update server is overloaded",
     0x80248007: "the update's data is not available yet",
     0x8024402C: "the update server's name cannot be resolved, or the server cannot be reached",

@@ -51,7 +51,7 @@ def read_patches(entries: t.Sequence[t.Any], source: str, find: Find) -> tuple[P
         find: finds relative names if `source` is empty.
 
     Raises:
-        ResourceError: an entry is not acceptable; the message names the entry and what would be accepted.
+        ResourceError: an entry is invalid; the message names the entry and what would be accepted.
     """
     patches = [_patch(f"patches[{index}]", entry, source, find) for index, entry in enumerate(entries)]
     names: dict[str, int] = {}
@@ -85,7 +85,7 @@ def _patch(where: str, given: t.Any, source: str, find: Find) -> Patch:
     build = _build(f"{where}.build", entry.build) if entry.build else None
     if file is not None and not (kb or build or entry.package):
         expected = "expected kb, build or package, or a KB number in the file's name"
-        raise ResourceError(where, file.name, expected, "Otherwise the patch cannot be recognised on a node.")
+        raise ResourceError(where, file.name, expected, "Otherwise the patch cannot be recognized on a node.")
     return Patch(
         name=entry.name or kb or (file.name if file else ""),
         kb=kb,

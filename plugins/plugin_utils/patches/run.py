@@ -186,7 +186,7 @@ class PatchRun:
             self._install(public, files, enable, seen, pushed)
 
     def _refused(self, record: PatchRecord, seen: PatchObservation) -> bool:
-        """Return whether a patch is refused before the node is changed; a refusal counts as an attempt."""
+        """Return whether a patch is rejected before the node is changed; a rejection counts as an attempt."""
         why = patches_files.refusal(record.patch, seen.node, self._options.rules)
         if not why and seen.free is not None and seen.free < _LEAST_FREE:
             why = f"the disk is full: {seen.free / 2**20:.0f} MB are free"
@@ -324,7 +324,7 @@ def _to_push(record: PatchRecord) -> bool:
 
 
 def _batch(calls: t.Sequence[Call]) -> Batch:
-    """Return a batch that a later run recognises as a patch batch, even if this run ends early."""
+    """Return a batch that a later run recognizes as a patch batch, even if this run ends early."""
     return Batch(calls=tuple(calls), key=f"{BATCH_KEY}{uuid.uuid4()}")
 
 

@@ -24,7 +24,7 @@ _LISTS: t.Mapping[str, str] = {
 
 
 def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return the values that are not acceptable.
+    """Return the values that are invalid.
 
     Args:
         values: templated values of the roles' options that are set.
@@ -57,9 +57,9 @@ def warnings(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> list[st
 
 
 def refused(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> list[Problem]:
-    """Return the unverified downloads that `artifact_verify: strict` refuses.
+    """Return the unverified downloads that `artifact_verify: strict` rejects.
 
-    The signed index of a bundle verifies the bundle's files. All other downloads are refused once the bundle is known.
+    The signed index of a bundle verifies the bundle's files. All other downloads are rejected once the bundle is known.
 
     Args:
         values: as in `warnings`.
@@ -85,7 +85,7 @@ def cached(values: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
     """Return the resources of the artifacts that the role image_cache caches.
 
     Raises:
-        ArtifactError: a list is not acceptable.
+        ArtifactError: a list is invalid.
     """
     given = values.get("image_cache_artifact_sources") or {}
     sources = {**given, "mirror": values.get("image_cache_artifact_mirror") or ""}
@@ -125,7 +125,7 @@ def _check_signers(given: object) -> None:
     """Check the signers of all kinds.
 
     Raises:
-        ArtifactError: an entry is not acceptable, or a kind is unknown.
+        ArtifactError: an entry is invalid, or a kind is unknown.
     """
     for kind in given if isinstance(given, t.Mapping) else ("",):
         catalogue.signers(given, str(kind))
@@ -156,7 +156,7 @@ def _own_problems(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
             yield _problem(error)
         version = f"{kind.variables}_version"
         only, dummy, accepted = kind.only.partition("=")
-        # An empty version is read from the cluster later, or refused by the check for compatible versions.
+        # An empty version is read from the cluster later, or rejected by the check for compatible versions.
         if values.get(version) not in (None, "") and (not only or str(values.get(only)) in accepted.split(",")):
             try:
                 catalogue.checked_version(values[version], version)

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Check a host's variables about container images and registries before any node is touched.
 
-The filters that read these variables refuse the same values. But if a filter fails in a role's own variables,
+The filters that read these variables reject the same values. But if a filter fails in a role's own variables,
 ansible-core 2.19 names neither the variable nor the reason.
 """
 
@@ -26,7 +26,7 @@ _DOCKER = ("docker", "moby")
 
 
 def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return the values that are not acceptable.
+    """Return the values that are invalid.
 
     Args:
         values: templated values of the roles' options that are set.
@@ -52,7 +52,7 @@ def _reference_problems(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
 
 def _list_problems(name: str, items: t.Any, docker: bool) -> t.Iterator[Problem]:
     """Check each item separately, so that one error does not hide the next."""
-    # A value that is not a list has been refused already.
+    # A value that is not a list has already been rejected.
     for index, item in enumerate(items if isinstance(items, list) else ()):
         where = f"{name}[{index}]"
         try:
@@ -117,7 +117,7 @@ def _registry_problems(given: t.Any, docker: bool) -> t.Iterator[Problem]:
         try:
             parsed = registries.read({host: settings})
             if docker:
-                # Another check refuses mirrors, and its message contains a remedy.
+                # Another check rejects mirrors, and its message contains a remedy.
                 registries.docker_files([dataclasses.replace(one, mirrors=()) for one in parsed])
             else:
                 registries.containerd_files(parsed, CONTAINERD_REGISTRIES)

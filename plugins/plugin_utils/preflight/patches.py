@@ -26,7 +26,7 @@ VARIABLES = (
 
 
 def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return the values that are not acceptable.
+    """Return the values that are invalid.
 
     Args:
         values: templated values of the roles' options that are set.
@@ -50,7 +50,7 @@ def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
 
 
 def _entries(values: t.Mapping[str, t.Any]) -> t.Iterator[tuple[str, t.Any]]:
-    """Return each entry with its place in the list. The argument specification refuses values that are not lists."""
+    """Return each entry with its place in the list. The argument specification rejects values that are not lists."""
     for name in (_PUBLIC, _PRIVATE):
         entries = values.get(name) or []
         if isinstance(entries, str) and name == _PUBLIC:
@@ -61,7 +61,7 @@ def _entries(values: t.Mapping[str, t.Any]) -> t.Iterator[tuple[str, t.Any]]:
 
 
 def _elsewhere(entry: t.Any, source: str, anywhere: bool) -> t.Any:
-    """Replace, by URLs, the files that only a later step finds, next to the playbook or in a bundle."""
+    """Replace a file that only a later step can find (next to the playbook, or in a bundle) by a placeholder URL."""
     if not isinstance(entry, t.Mapping):
         return entry
     changed = dict(entry)

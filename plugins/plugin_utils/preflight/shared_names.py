@@ -34,7 +34,7 @@ _WORD = re.compile(r"\b[a-z]\w+")
 _SHORTEST = 7
 """Minimum length of a name for a comparison."""
 _REFUSED, _WARNED = 0.9, 0.85
-"""Similarity (difflib's ratio) above which a name is refused, and above which it is reported."""
+"""Similarity (difflib's ratio) above which a name is an error, and above which it is a warning."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,7 +67,7 @@ def misspelt(variables: t.Mapping[str, object]) -> tuple[list[checks.Problem], l
         variables: all variables of a host, not templated; values that may be secret are not printed.
 
     Returns:
-        The refused names, and warnings about names that are less similar to shared variables.
+        The names that are errors, and warnings about names that are less similar to shared variables.
     """
     known = shared_names()
     problems, warnings = [], []

@@ -21,7 +21,7 @@ class MistypedVariable(Problem):
 def problems(
     variables: t.Mapping[str, t.Any], values: t.Mapping[str, t.Any], known_roles: t.Sequence[Role], *, strict: bool
 ) -> list[Problem]:
-    """Return the values that are not acceptable.
+    """Return the values that are invalid.
 
     Args:
         variables: all variables of a host, not templated.

@@ -35,7 +35,7 @@ _SOURCE = re.compile(
 
 @dataclasses.dataclass(frozen=True)
 class Problem:
-    """A variable with an unacceptable value."""
+    """A variable with an invalid value."""
 
     variable: str
     value: object

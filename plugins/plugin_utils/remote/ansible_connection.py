@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Send remote commands over Ansible's connection, count them, and recognise connection failures."""
+"""Send remote commands over Ansible's connection, count them, and recognize connection failures."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class _CountedConnection:
     """Wraps a connection, to count its commands and to mark the exceptions of its plugin.
 
     The plugins raise many exceptions besides AnsibleConnectionFailure (requests.ConnectionError, ChunkedEncodingError,
-    WSManFaultError, pypsrp's own), so an exception is recognised by its origin, not by its type.
+    WSManFaultError, pypsrp's own), so an exception is recognized by its origin, not by its type.
 
     Args:
         connection: the wrapped connection, which handles everything else.

@@ -277,12 +277,12 @@ class Node:
 
         Args:
             step: name of the step, for messages.
-            ordered: whether a batch has ordered the reboot (`reboot.order`); None: perhaps.
+            ordered: whether a batch has requested the reboot (`reboot.order`); None: perhaps.
             boot: the boot time in the last observation before that batch; empty: the boot time in the latest
                 observation.
 
         Raises:
-            NodeError: the node does not come back, or refuses to reboot.
+            NodeError: the node does not come back, or rejects the request to reboot.
             AnsibleConnectionFailure: the node could not be reached before the reboot.
         """
         if not (boot or self._runner.boot):

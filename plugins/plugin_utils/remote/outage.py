@@ -12,7 +12,7 @@ from .timeouts import Timeouts
 _REFUSED = re.compile(
     r"credentials were rejected|failed to authenticate|\b401\b|access is denied|unauthorized", re.IGNORECASE
 )
-"""Messages of pywinrm, pypsrp and requests about a refused logon."""
+"""Messages of pywinrm, pypsrp and requests about a failed logon."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 15.0
 
 
@@ -57,7 +57,7 @@ class Outage:
             may_reboot: whether the node may be rebooting, which takes longer than other outages.
 
         Raises:
-            ReconnectFailed: the time is up, or the node refuses the logon.
+            ReconnectFailed: the time is up, or the node rejects the logon.
         """
         if self._began is None:
             self._began = self._clock()
@@ -78,9 +78,9 @@ class Outage:
                 return
 
     def _allowed_refusals(self) -> int:
-        """Return the number of refused logons after which to give up; each refusal counts towards the account lockout.
+        """Return the number of failed logons after which to give up; each one counts towards the account lockout.
 
-        A password that was never accepted is tried once. A password that was accepted may be refused for a short time
+        A password that was never accepted is tried once. A password that was accepted may be rejected for a short time
         while the node starts, because the Netlogon service must find a domain controller first.
         """
         return 3 if self._reached else 1

@@ -42,4 +42,4 @@ class RemoteNode(t.Protocol):
         """Write a file of the controller to the node."""
 
     def reboot(self, *, step: str = ..., ordered: bool | None = ..., boot: str = ...) -> None:
-        """Reboot the node, unless a batch has ordered the reboot, and wait until the node can be used."""
+        """Reboot the node, unless a batch has requested the reboot, and wait until the node can be used."""

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Reboot a node over our own protocol: order it, then wait for a new boot time and the logon screen.
+"""Reboot a node over our own protocol: request it, then wait for a new boot time and the logon screen.
 
-There are three reasons not to use ansible.windows.win_reboot. If the response to its order is lost, it does not know
+There are three reasons not to use ansible.windows.win_reboot. If the response to its request is lost, it does not know
 whether the node goes down. It polls while services delay the shutdown. It needs two commands when the node is back.
 """
 
@@ -24,11 +24,11 @@ ansible.windows.win_reboot also waits for this key (its documentation, `test_com
 _IN_PROGRESS = 1115
 """ERROR_SHUTDOWN_IN_PROGRESS: learn.microsoft.com/windows/win32/debug/system-error-codes--1000-1299-"""
 _GOING_DOWN = 4.0
-"""Seconds between the order and the first poll."""
+"""Seconds between the request and the first poll."""
 _DELAY = 2
-"""Seconds between the order and the shutdown, in which the node responds to the order."""
+"""Seconds between the request and the shutdown, in which the node responds to the request."""
 BATCH_DELAY = 5
-"""Seconds between an order that is the last call of a batch and the shutdown. In this time the node writes the batch's
+"""Seconds between a request that is the last call of a batch and the shutdown. In this time the node writes the batch's
 result, and responds to the controller that waits for it."""
 _LONGEST_QUESTION = 240
 """Seconds that one poll waits on the node. Services with a preshutdown notification delay the shutdown while WinRM
@@ -55,7 +55,7 @@ def reboot_message(step: str) -> str:
 
 
 def order(message: str, *, delay: int = _DELAY) -> tuple[Call, ...]:
-    """Return the calls that order a reboot; `is_ordered` says whether they did.
+    """Return the calls that request a reboot; `is_ordered` says whether they succeeded.
 
     A shutdown that another program has scheduled (1190) is cancelled first, because it may happen later, or may not
     be a reboot.
@@ -74,7 +74,7 @@ def order(message: str, *, delay: int = _DELAY) -> tuple[Call, ...]:
 
 
 def is_ordered(results: t.Mapping[str, CallResult]) -> bool:
-    """Return whether the calls of `order` ran and ordered the reboot.
+    """Return whether the calls of `order` ran and requested the reboot.
 
     Args:
         results: the results of these calls, by their ids.
@@ -131,23 +131,23 @@ class Reboot:
     clock: t.Callable[[], float] = time.monotonic
     sleep: t.Callable[[float], None] = time.sleep
     keys: list[str] = dataclasses.field(default_factory=list, init=False)
-    """Keys of the orders that were sent; the node keeps their results until they are removed."""
+    """Keys of the requests that were sent; the node keeps their results until they are removed."""
 
     def run(self, boot: str, message: str, *, ordered: bool | None = False) -> None:
-        """Order the reboot and wait for it; the node reboots exactly once, even if the response to the order is lost.
+        """Request the reboot and wait for it. The node reboots exactly once, even if a response is lost.
 
         Args:
-            boot: the boot time in the node's last observation before the order.
+            boot: the boot time in the node's last observation before the request.
             message: message to users who are logged on.
-            ordered: whether an earlier batch ordered the reboot; None: perhaps. The node is then ordered to reboot only
-                if it is still up.
+            ordered: whether an earlier batch requested the reboot; None: perhaps. A reboot is then requested only if
+                the node is still up.
 
         Raises:
-            NotRebooted: the node refuses, or is not back in time.
+            NotRebooted: the node rejects the request, or is not back in time.
         """
         deadline = self.clock() + self.timeout
         self.keys.append(str(uuid.uuid4()))
-        error = "no response since the order"
+        error = "no response since the reboot was requested"
         if ordered is False:
             ordered, error = self._order(message, deadline)
         self.sleep(_GOING_DOWN)
@@ -165,12 +165,12 @@ class Reboot:
             elif seen is not None and not ordered:
                 ordered, error = self._order(message, deadline)
             elif seen is not None:
-                error = "a reboot was ordered, but it has not shut down yet"
+                error = "a reboot was requested, but it has not shut down yet"
             self.sleep(_PAUSE)
         raise NotRebooted(f"expected the node to be back within {self.timeout:.0f} seconds; last seen: {error}")
 
     def _order(self, message: str, deadline: float) -> tuple[bool, str]:
-        """Send the order; return whether the node certainly received it, and what to report if it never goes down."""
+        """Send the request; return whether the node certainly received it, and what to report if it never goes down."""
         try:
             seen = self.send(Batch(calls=order(message), key=self.keys[-1]))
             if seen is not None and seen.state == "known":
@@ -180,11 +180,11 @@ class Reboot:
             self._reconnect(deadline)
             return False, str(lost) or type(lost).__name__
         if seen is None or seen.state in ("unknown", "running"):
-            return False, "it did not answer the order to reboot"
+            return False, "it did not respond to the request to reboot"
         if seen.state == "lost":
-            # The session ended while the order was sent. A second order is harmless: it ends with 1115.
+            # The session ended while the request was sent. A second request is harmless: it ends with 1115.
             self.keys.append(str(uuid.uuid4()))
-            return False, "the order to reboot was interrupted"
+            return False, "the request to reboot was interrupted"
         refused = [seen[name] for name in ("order", "again")]
         if not any(result.ok for result in refused):
             output = " ".join(f"{refused[-1].stderr} {refused[-1].stdout}".split())

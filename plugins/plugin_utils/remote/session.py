@@ -103,7 +103,7 @@ class NodeSession(t.Generic[N]):
 
     @property
     def refused_windows(self) -> str:
-        """Why the node's Windows is refused; empty if it is supported, allowed, or not known yet."""
+        """Why the node's Windows is not supported; empty if it is supported, allowed, or not known yet."""
         if self.windows is None or self._allow_unsupported:
             return ""
         return self.windows.unsupported

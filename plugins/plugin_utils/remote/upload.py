@@ -18,7 +18,7 @@ from .protocol import RemoteNode
 PIECE = 32 * 1024 * 1024
 """Bytes of a piece; more if a file would have too many pieces for one command line of cmd.exe (8191 characters)."""
 COMMIT = "commit"
-"""Id, in the scope of its file, of the call that verifies an uploaded file."""
+"""Id of the call that verifies an uploaded file, within the scope of that file."""
 _PIECES = 40
 _BLOCK = 1024 * 1024
 

@@ -312,7 +312,7 @@ class Artifact(Resource):
             return None
         noted = self._noted(seen)
         if not noted or noted.get("sha256") != file.get("sha256"):
-            why = "its manifest has another SHA256" if noted else "its manifest is missing, and there is no checksum"
+            why = "its manifest has another SHA-256" if noted else "its manifest is missing, and there is no checksum"
             before = {"path": self.path, "sha256": file.get("sha256")}
             after = {"path": self.path, "sha256": noted.get("sha256") or "as fetched"}
             away = remove_path(self.path) if noted else self._move_unverified()
@@ -332,7 +332,7 @@ class Artifact(Resource):
         described = {**self._facts(), "source": None, **facts}  # The source of this file is unknown.
         content: dict[str, Json] = {"path": self.manifest, "content": json.dumps(described, indent=1) + "\n"}
         write = action("manifest", "@write-file", content)
-        return update(self, {"manifest": "missing, or of another file"}, {"manifest": self.manifest}, [write])
+        return update(self, {"manifest": "missing, or of a different file"}, {"manifest": self.manifest}, [write])
 
     def _noted(self, seen: Results) -> t.Mapping[str, t.Any]:
         try:

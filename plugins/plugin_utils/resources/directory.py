@@ -30,7 +30,7 @@ class Directory(Resource):
         default=None,
         metadata={
             "help": "The access list in SDDL, which may also name the owner, such as "
-            "`O:BAD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)`. A junction or symbolic link on the path is refused."
+            "`O:BAD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)`. A path with a junction or symbolic link is rejected."
         },
     )
     guard_parents: bool = dataclasses.field(

@@ -47,7 +47,7 @@ class File(Resource):
         default=None,
         metadata={
             "help": "The access list in SDDL, which may also name the owner, such as "
-            "`O:BAD:P(A;;FA;;;SY)(A;;FA;;;BA)`. A junction or symbolic link on the path is refused."
+            "`O:BAD:P(A;;FA;;;SY)(A;;FA;;;BA)`. A path with a junction or symbolic link is rejected."
         },
     )
     create_only: bool = dataclasses.field(
@@ -148,13 +148,13 @@ def same_hash(sha256: t.Any, data: bytes) -> bool:
 
 
 def check_acl(acl: str | None) -> None:
-    """Refuse a malformed access list."""
+    """Reject a malformed access list."""
     if acl is not None and sddl.parse(acl) is None:
         raise ResourceError("acl", acl, "expected SDDL with a discretionary access list, such as D:P(A;;FA;;;SY)")
 
 
 def refuse_link(title: str, observed: t.Mapping[str, t.Any]) -> None:
-    """Refuse a path with a junction or symbolic link, because a change would affect the link's target.
+    """Reject a path with a junction or symbolic link, because a change would affect the link's target.
 
     Args:
         title: title of the resource.

@@ -55,14 +55,14 @@ class HostsFile(Resource):
         before = _entries(match[0] if match else "")
         if before == self.entries:
             return None
-        # Refuse files that would be damaged when they are written back: text beyond READ bytes would be
+        # Reject files that would be damaged when they are written back: text beyond READ bytes would be
         # truncated, and characters that are not UTF-8 would be replaced.
         if int(observed.get("size") or 0) > READ:
             raise ResourceError(
                 PATH, AsItIs(f"{observed['size']} bytes"), f"expected a hosts file of at most {READ} bytes"
             )
         if "\N{REPLACEMENT CHARACTER}" in text:
-            raise ResourceError(PATH, AsItIs("another encoding"), "expected a hosts file in ASCII or UTF-8")
+            raise ResourceError(PATH, AsItIs("a different encoding"), "expected a hosts file in ASCII or UTF-8")
         # Put the block at the beginning, because Windows uses the first line that contains the requested name.
         content = (self._block() + _BLOCK.sub("", text)).replace("\n", "\r\n")
         call = action("write", "@write-file", {"path": PATH, "content": content})

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decisions of role node_join about live nodes: which changes must wait for a drain, and which are refused."""
+"""Decisions of role node_join about live nodes: which changes must wait for a drain, and which are not allowed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def is_live(*, joined: bool, known: bool | None) -> bool:
 
 
 def version_problem(host: str, node: str, kubelet: str, expected: str) -> str:
-    """Return why the run refuses the minor version of a live node's kubelet; empty if it accepts the version.
+    """Return why the run must not continue with the minor version of a live node's kubelet; empty if it may.
 
     Args:
         host: name of the host.

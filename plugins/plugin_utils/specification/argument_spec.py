@@ -43,7 +43,7 @@ def of_dataclass(type_: type[t.Any]) -> dict[str, Spec]:
     Args:
         type_: the dataclass.
     """
-    hashable = t.cast("t.Hashable", type_)  # mypy does not recognise a type as hashable
+    hashable = t.cast("t.Hashable", type_)  # mypy does not recognize a type as hashable
     hints = property_types(hashable)
     return {name: _of_field(field, hints[name]) for name, field in properties(hashable).items()}
 

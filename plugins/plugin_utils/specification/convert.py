@@ -69,9 +69,9 @@ def to_dataclass(type_: type[t.Any], values: t.Mapping[t.Any, t.Any], where: str
         The dataclass.
 
     Raises:
-        ResourceError: a key is unknown or missing, or a value is not acceptable.
+        ResourceError: a key is unknown or missing, or a value is invalid.
     """
-    hashable = t.cast("t.Hashable", type_)  # mypy does not recognise a type as hashable
+    hashable = t.cast("t.Hashable", type_)  # mypy does not recognize a type as hashable
     fields, hints = properties(hashable), property_types(hashable)
     loaded: dict[str, t.Any] = {}
     for key, value in values.items():
@@ -96,10 +96,10 @@ def to_dataclass(type_: type[t.Any], values: t.Mapping[t.Any, t.Any], where: str
 
 
 def hidden_error(problem: ResourceError) -> ResourceError:
-    """Return the error without the refused value, which the original texts may quote."""
+    """Return the error without the rejected value, which the original texts may quote."""
     if str(problem.value) in f"{problem.expected} {problem.hint}":
         return ResourceError(
-            problem.where, AsItIs(HIDDEN), "expected another value", "See the documentation of this property."
+            problem.where, AsItIs(HIDDEN), "expected a different value", "See the documentation of this property."
         )
     return ResourceError(problem.where, AsItIs(HIDDEN), problem.expected, problem.hint)
 

@@ -37,7 +37,7 @@ class Variable:
             The converted value.
 
         Raises:
-            ResourceError: the value is not acceptable; a secret value is not part of the message.
+            ResourceError: the value is invalid; a secret value is not part of the message.
         """
         if value is None:
             return self._empty()
@@ -91,7 +91,7 @@ def variables(type_: type[t.Any], prefix: str) -> t.Mapping[str, Variable]:
             of a variable that is not PREFIX_FIELD.
         prefix: prefix of the variables' names, which is the role's name.
     """
-    hashable = t.cast("t.Hashable", type_)  # mypy does not recognise a type as hashable
+    hashable = t.cast("t.Hashable", type_)  # mypy does not recognize a type as hashable
     hints = property_types(hashable)
     declared = {}
     for key, field in properties(hashable).items():
@@ -102,7 +102,7 @@ def variables(type_: type[t.Any], prefix: str) -> t.Mapping[str, Variable]:
 
 
 def _check_form(value: t.Any, annotation: t.Any, where: str) -> None:
-    """Refuse values that `convert` accepts but templates of roles cannot use, because they read the original value.
+    """Reject values that `convert` accepts but templates of roles cannot use, because they read the original value.
 
     Raises:
         ResourceError: a choice is written in the wrong case, or a single mapping is given instead of a list.

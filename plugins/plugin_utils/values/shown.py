@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Describe a refused value in a message, without its secret parts (no I/O).
+"""Describe a rejected value in a message, without its secret parts (no I/O).
 
 The content of lists and mappings is not printed, because any of it may be a password; the type and the
 keys are enough to find the mistake.

@@ -20,7 +20,7 @@ from ..wire.messages import Call, CallResult, Json
 
 APPLOCKER, WDAC = "applocker", "wdac"
 CHOICES = (APPLOCKER, WDAC)
-"""Policies that users may declare to be prepared for the collection."""
+"""Policies that users can declare to allow the programs that the collection installs."""
 _REGISTRY, _DEVICE_GUARD = "node.policies", "node.device_guard"
 _SCRIPTS = "HKLM:\\SOFTWARE\\Policies\\Microsoft\\Windows\\PowerShell"
 _APPLOCKER = "HKLM:\\SOFTWARE\\Policies\\Microsoft\\Windows\\SrpV2"
@@ -45,7 +45,7 @@ _CONSTRAINED = (
     "node a policy without script enforcement (option 11) while it is managed"
 )
 _REFUSED_SCRIPT = (
-    "PowerShell's execution policy refused a script: a group policy overrides the execution policy that "
+    "PowerShell's execution policy blocked a script: a group policy overrides the execution policy that "
     "Ansible sets. Set the group policy to RemoteSigned for these nodes"
 )
 _LANGUAGE = re.compile(r"supported only on core types in this language mode|ConstrainedLanguage", re.IGNORECASE)
@@ -89,7 +89,7 @@ def enforced(results: t.Mapping[str, CallResult], allowed: t.Collection[str] = (
 
     Args:
         results: results of `calls`, by id.
-        allowed: the values of CHOICES that users have declared as prepared.
+        allowed: the values of CHOICES that users have declared to allow these programs.
     """
     policies = []
     rules = [name for name in _COLLECTIONS if _value(results, (f"{_APPLOCKER}\\{name}", "EnforcementMode")) == 1]
@@ -111,7 +111,7 @@ def notes(results: t.Mapping[str, CallResult]) -> list[str]:
 
 
 def explained(text: str) -> str:
-    """Return the remedy if one of these policies blocked the module itself; empty if the failure has another cause.
+    """Return the remedy if one of these policies blocked the module itself; empty if the failure has a different cause.
 
     Args:
         text: the output that the node returned instead of a result.

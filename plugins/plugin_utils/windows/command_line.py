@@ -26,7 +26,7 @@ def quote(argument: str) -> str:
 def split(line: str) -> list[str]:
     """Split a command line as CommandLineToArgvW does.
 
-    The program's own name follows simpler rules: no escapes, and it ends at the next quotation mark or blank.
+    The program's own name follows simpler rules: no escapes, and it ends at the next quotation mark, space or tab.
     """
     line = line.strip(" \t")
     if not line:

@@ -59,7 +59,7 @@ def _number(kind: str, value: t.Any) -> int:
     elif isinstance(value, str) and re.fullmatch(r"\s*(-?[0-9]{1,20}|0[xX][0-9a-fA-F]{1,16})\s*", value, re.ASCII):
         number = int(value, 0) if "x" in value.lower() else int(value)
     if number is None or not -(1 << (bits - 1)) <= number < 1 << bits:
-        raise ResourceError("value", value, f"expected a whole number of {bits} bits for a {kind}")
+        raise ResourceError("value", value, f"expected a {bits}-bit integer for a {kind}")
     return number % (1 << bits)
 
 

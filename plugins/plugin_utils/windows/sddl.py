@@ -86,7 +86,7 @@ def is_administrative(sid: str | None) -> bool:
 
 
 def others(sddl: str, rights: int) -> tuple[str, ...]:
-    """Return all except administrators who own an object, or have one of these rights on it (also by inheritance)."""
+    """Return the accounts, except administrators, that own an object or have one of these rights on it."""
     sids = {sid for sid in (owner(sddl),) if sid}
     listed = _DACL.search(sddl)
     if listed is None or "NO_ACCESS_CONTROL" in listed[1]:

@@ -124,12 +124,12 @@ def quarantine_folder(folder: str, seen: Results) -> str:
 
 
 def moves(folder: str, items: t.Sequence[UntrustedItem], target: str, sddl: str) -> t.Iterator[Call]:
-    """Return the calls that move items aside; access to their folder must already be restricted.
+    """Return the calls that move items to the quarantine folder. Access to their folder must already be restricted.
 
     Args:
         folder: the folder of the items.
         items: the items to move.
-        target: result of `quarantine_folder`.
+        target: the quarantine folder, a result of `quarantine_folder`.
         sddl: owner and access list of the target.
     """
     yield make_closed(target, sddl, _FOLDER, existing="empty")

@@ -87,7 +87,7 @@ def _object(item: object, shape: t.Mapping[str, _Check], names: t.Iterable[str],
 
 
 def _check_contents(call: Call, output: t.Iterable[t.Mapping[str, t.Any]], where: str) -> None:
-    """Refuse content that is longer than the call allows; base64 has four characters for three bytes (RFC 4648)."""
+    """Reject content that is longer than the call allows; base64 has four characters for three bytes (RFC 4648)."""
     limit = t.cast("int", call.parameters.get("limit", _READ_LIMIT))
     longest = -(-limit // 3) * 4 if call.parameters.get("encoding") == "base64" else limit
     for item in output:

@@ -315,7 +315,7 @@ class Observation:
         return self.calls[call_id]
 
     def clock_skew(self, now: datetime.datetime) -> float | None:
-        """Return by how many seconds the node's clock was ahead of the controller's; None if its time cannot be read.
+        """Return how many seconds the node's clock was ahead of the controller's; None if its time cannot be read.
 
         Args:
             now: the controller's time in UTC when the answer arrived.

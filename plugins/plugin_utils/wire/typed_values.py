@@ -30,7 +30,7 @@ def mapping(value: object, where: str) -> t.Mapping[str, t.Any]:
     """Return a JSON object.
 
     Raises:
-        BadAnswer: the value is of another type.
+        BadAnswer: the value has a different type.
     """
     if not isinstance(value, t.Mapping) or not all(isinstance(key, str) for key in value):
         raise bad(where, "an object", value)
@@ -41,7 +41,7 @@ def items(value: object, where: str) -> t.Sequence[t.Any]:
     """Return a list; null becomes an empty list.
 
     Raises:
-        BadAnswer: the value is of another type.
+        BadAnswer: the value has a different type.
     """
     if value is None:
         return ()
@@ -54,7 +54,7 @@ def text(value: object, where: str) -> str:
     """Return a string; null becomes an empty string.
 
     Raises:
-        BadAnswer: the value is of another type.
+        BadAnswer: the value has a different type.
     """
     if value is None:
         return ""
@@ -67,12 +67,12 @@ def whole(value: object, where: str) -> int:
     """Return an integer.
 
     Raises:
-        BadAnswer: the value is of another type, or has more than 64 bits.
+        BadAnswer: the value has a different type, or has more than 64 bits.
     """
     if isinstance(value, bool) or not isinstance(value, int):
         raise bad(where, "a whole number", value)
     if not -_NUMBERS < value < _NUMBERS:
-        raise BadAnswer(f"{where}: expected a whole number of at most 64 bits")
+        raise BadAnswer(f"{where}: expected an integer of at most 64 bits")
     return value
 
 
@@ -95,7 +95,7 @@ def truth(value: object, where: str) -> bool:
     """Return a boolean.
 
     Raises:
-        BadAnswer: the value is of another type.
+        BadAnswer: the value has a different type.
     """
     if not isinstance(value, bool):
         raise bad(where, "true or false", value)

@@ -74,7 +74,7 @@ class Handler(BaseHTTPRequestHandler):
         return False
 
     def do_GET(self) -> None:
-        """Send a file or the status."""
+        """Send a file, or the server's status as JSON."""
         path = self._path()
         if urlsplit(self.path).netloc and not self._admitted():
             return

@@ -39,7 +39,7 @@ def _write_private(file: Path, text: str) -> None:
 
 
 def main() -> int:
-    """Start a cluster, print one JSON line, wait for the signal, and stop.
+    """Start a cluster, print one line of JSON, wait for SIGTERM or SIGINT, and stop the cluster.
 
     Returns:
         The exit code.

@@ -43,7 +43,7 @@ class Cluster:
         self.ca_hash = ca_hash(self.ca_certificate)
         """The hash that kubeadm calls discovery-token-ca-cert-hash."""
         self.set_clock: Callable[[float], None] | None = None
-        """Sets by how many seconds the API server's clock is ahead when it checks client certificates.
+        """Sets how many seconds the API server's clock is ahead when it checks client certificates.
 
         It is None for a real API server, which uses this machine's clock.
         """

@@ -61,7 +61,7 @@ class MemoryCluster:
         self._controllers.start()
 
     def set_clock(self, seconds: float) -> None:
-        """Set by how many seconds the API server's clock is ahead when it checks client certificates."""
+        """Set how many seconds the API server's clock is ahead when it checks client certificates."""
         self._authenticator.ahead = datetime.timedelta(seconds=seconds)
 
     def stop(self) -> None:

@@ -67,7 +67,7 @@ def join(arguments: list[str]) -> str:
 def program_and_rest(line: str, is_file: Callable[[str], bool]) -> tuple[str, str]:
     r"""Return (program, the text after it) as CreateProcess finds it.
 
-    Without quotes, the program's path may end at any blank: `C:\Program Files\x.exe -a` is tried as `C:\Program`,
+    Without quotes, the program's path may end at any space: `C:\Program Files\x.exe -a` is tried as `C:\Program`,
     then as `C:\Program Files\x.exe`. A name without an extension gets `.exe`
     (https://learn.microsoft.com/windows/win32/api/processthreadsapi/nf-processthreadsapi-createprocessw).
     """

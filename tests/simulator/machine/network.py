@@ -16,10 +16,10 @@ class Ports(Protocol):
         """Cut all connections and refuse new ones for a time. Shells and commands continue."""
 
     def close_ports(self, *, forget_shells: bool = True) -> None:
-        """Close the ports, because the machine goes off."""
+        """Close the ports, because the machine is shutting down."""
 
     def open_ports(self) -> None:
-        """Open the ports, because the machine is up again."""
+        """Open the ports, because the machine has started again."""
 
     def listeners_changed(self) -> None:
         """Update the ports, because WinRM's listeners have changed."""

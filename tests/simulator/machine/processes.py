@@ -75,7 +75,7 @@ class Processes:
     """The processes of one machine.
 
     Args:
-        acting: the tokens of the machine's threads.
+        acting: the access token of each of the machine's threads.
     """
 
     def __init__(self, acting: Acting) -> None:

@@ -202,7 +202,7 @@ class NodePorts(Protocol):
         """Handle a shutdown or reboot: close ports, cut connections, end shells and stop commands."""
 
     def open_ports(self) -> None:
-        """Listen on the same ports as before, because the node is up again."""
+        """Listen on the same ports as before, because the node has started again."""
 
     def listeners_changed(self) -> None:
         """Open and close ports after a change of WinRM's listeners. Closing a port cuts its connections."""

@@ -193,9 +193,9 @@ def kubeconfig(folder: Path, server: str) -> Path:
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        (b"<html>Log in</html>", "expected JSON, got another format"),
-        (b"\xff\xfe", "expected JSON, got another format"),
-        (b"[" * 100_000, "expected JSON, got another format"),
+        (b"<html>Log in</html>", "expected JSON, got a different format"),
+        (b"\xff\xfe", "expected JSON, got a different format"),
+        (b"[" * 100_000, "expected JSON, got a different format"),
         (b"[]", "expected an object, got a list"),
         (b'{"items": {}}', "items: expected a list, got an object"),
         (b'{"items": [1]}', r"items\[0\]: expected an object, got a number"),

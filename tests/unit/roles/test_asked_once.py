@@ -22,7 +22,7 @@ def facts(host: str, *, joined: bool = True) -> dict[str, t.Any]:
 def untouched(**variables: t.Any) -> bool:
     """Return whether a node's host has recorded that nothing was changed."""
     arguments = task(
-        "node_join", "converge.yml", "Record whether the node was changed, and whether it is awaited later"
+        "node_join", "converge.yml", "Record whether the node was changed, and whether the run waits for it later"
     )
     found = templar(["cni", "node_join"], {"node_join_info": facts("one"), **variables})
     return bool(found.template(trust_as_template(arguments["ansible.builtin.set_fact"]["node_join_untouched"])))

@@ -19,7 +19,7 @@ JOINED = {"node_join_info": {"joined": True, "computer_name": "WIN1", "cni": {}}
 PLAIN = {"node_join_info": {"joined": False, "computer_name": "WIN1", "cni": {}}}
 KNOWN = {"nodes": {"win1": {"version": "v1.34.4"}}}
 UNKNOWN = {"nodes": {"other": {"version": "v1.34.4"}}}
-MINOR = "Refuse another minor version of Kubernetes on a live node"
+MINOR = "Refuse to change the minor version of Kubernetes on a live node"
 
 
 def said(expression: str, **variables: t.Any) -> t.Any:

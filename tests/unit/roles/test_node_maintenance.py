@@ -55,7 +55,7 @@ def test_pods_get_their_own_grace_period_unless_another_one_is_given(grace_perio
     ],
 )
 def test_nothing_is_done_on_a_node_that_is_not_drained(drained: dict[str, t.Any], stops: bool) -> None:
-    stop = task("node_maintenance", "drain.yml", "Stop at a node that is not drained")["when"]
+    stop = task("node_maintenance", "drain.yml", "Fail if the node is not drained")["when"]
     found = {"node_maintenance_drained": drained, "node_maintenance_drain": True}
     assert holds(known(**found), stop) is stops
     assert not holds(known(**{**found, "node_maintenance_drain": False}), stop)
@@ -100,7 +100,7 @@ def test_cordons_are_lifted_for_the_owner_that_made_them() -> None:
     ],
 )
 def test_a_node_that_nobody_says_was_uncordoned_is_a_failure(answer: dict[str, t.Any], stops: bool) -> None:
-    stop = task("node_maintenance", "restore.yml", "Stop at a node that is not uncordoned")["when"]
+    stop = task("node_maintenance", "restore.yml", "Fail if the node is not uncordoned")["when"]
     found = {"node_maintenance_uncordoned": answer, "node_maintenance_drain": True}
     assert holds(known(**found), stop) is stops
     assert not holds(known(**{**found, "node_maintenance_drain": False}), stop)

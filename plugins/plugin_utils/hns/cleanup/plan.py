@@ -23,7 +23,7 @@ DEFAULT_PROTECTED = ("nat",)
 
 
 class ScopeError(Exception):
-    """A request is not acceptable; the message says what would be accepted."""
+    """A request is invalid; the message says what would be accepted."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -103,7 +103,7 @@ class CleanupPlan:
 
 
 def check_request(request: CleanupRequest, facts: HnsFacts) -> tuple[str, ...]:
-    """Refuse an unacceptable request before anything is changed.
+    """Reject an invalid request before anything is changed.
 
     Returns:
         Warnings about protected networks that the node does not have; in scope `stale` this is not an error.
@@ -173,7 +173,7 @@ def items_of(
         state = owners.endpoints[item.id].state
         reason = {
             "stale": f"{owner[:12]} does not exist",
-            "stopped": f"{owner} does not run",
+            "stopped": f"{owner} is not running",
             "in use": f"{why}; {owner} uses it",
         }.get(state, why)
         reason = owners.endpoints[item.id].note or reason

@@ -37,7 +37,7 @@ class OwnerEvidence:
     """The owner of an object."""
 
     state: State
-    """`stopped`: the object's container exists but does not run. `unknown`: the runtime could not be queried."""
+    """`stopped`: the object's container exists but is not running. `unknown`: the runtime could not be queried."""
     owner: str = ""
     """`namespace/pod`, the name of a container, or the id of a missing owner."""
     ids: tuple[str, ...] = ()

@@ -147,7 +147,7 @@ def server_side_apply(live: Object | None, applied: Object, manager: str, force:
         The new object.
 
     Raises:
-        ApiError: 409 with one cause for each field that another manager applied with another value.
+        ApiError: 409 with one cause for each field that another manager applied with a different value.
     """
     before = live or {}
     entries = list(before.get("metadata", {}).get("managedFields") or [])

@@ -138,7 +138,7 @@ class Authenticator:
         self._store = store
         self._tokens = tokens
         self.ahead = datetime.timedelta()
-        """By how much the server's clock is ahead when it checks client certificates."""
+        """How far the server's clock is ahead when it checks client certificates."""
 
     def authenticate(self, certificate: bytes | None, authorization: str) -> User:
         """Return the user of a request.

@@ -57,7 +57,7 @@ def json_patch(target: Any, operations: Any) -> Any:
 
 
 def _check(operations: Any) -> None:
-    """Refuse what the API server cannot decode: https://github.com/kubernetes/apiserver, handlers/patch.go."""
+    """Reject what the API server cannot decode: https://github.com/kubernetes/apiserver, handlers/patch.go."""
     if not isinstance(operations, list):
         raise _undecodable(operations, "value of type []handlers.jsonPatchOp")
     for operation in operations:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """ctr images: listing, pulls, pushes, names and labels.
 
-Up to 1.7, `images pull` downloads in ctr itself (with its --hosts-dir and its environment's proxies). From 2.0 on,
+Up to 1.7, `images pull` has ctr itself download (with its --hosts-dir and its environment's proxies). From 2.0 on,
 containerd's transfer service downloads, unless --local is given (containerd cmd/ctr/commands/images/pull.go).
 """
 

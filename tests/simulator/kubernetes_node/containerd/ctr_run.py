@@ -101,7 +101,7 @@ def parse(name: str) -> oci.Reference:
 
 
 def columns(rows: Sequence[Sequence[str]]) -> str:
-    """Format a table as Go's tabwriter does: each column but the last is one blank wider than its widest entry."""
+    """Format a table as Go's tabwriter does: each column but the last is one space wider than its widest entry."""
     widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]) - 1)]
     lines = [
         " ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1]]) for row in rows

@@ -82,7 +82,7 @@ class Answer:
 
 @dataclass
 class _Limits(Limits):
-    """curl's limits, and the end of the process when its machine goes off."""
+    """curl's limits. They also end the process when its machine is powered off."""
 
     running: Callable[[], bool] = lambda: True
 

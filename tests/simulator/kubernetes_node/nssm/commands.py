@@ -103,7 +103,7 @@ def _value(name: str, kind: str, values: list[str]) -> Any:
             return int(values[0], 0)
         except ValueError as error:
             raise _NssmError(f'Invalid number "{values[0]}".', BAD) from error
-    # nssm joins its arguments with blanks.
+    # nssm joins its arguments with spaces.
     return " ".join(values)
 
 

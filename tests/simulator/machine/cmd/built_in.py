@@ -42,7 +42,7 @@ NOT_MODELLED = frozenset(
         "vol",
     ]
 )
-# For these commands, the argument is everything after the name, trailing blanks included.
+# For these commands, the argument is everything after the name, trailing spaces included.
 _WHOLE = ("echo", "set")
 # Precedes the text of `echo.`, which writes a line even if the text is empty.
 EVEN_EMPTY = "\0"
@@ -101,7 +101,7 @@ def _cd(session: Session, rest: str) -> ProgramResult:
 
 
 def _set(session: Session, rest: str) -> ProgramResult:
-    # In quotes, the value ends at the last quote; without quotes it goes to the end of the line, blanks included.
+    # In quotes, the value ends at the last quote; without quotes it goes to the end of the line, spaces included.
     inside = rest[1:].rpartition('"')[0] if rest.startswith('"') and rest.count('"') > 1 else rest
     name, equals, value = inside.partition("=")
     if equals:

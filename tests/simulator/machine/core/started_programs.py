@@ -32,7 +32,7 @@ def start_process(machine: Machine, bound: Bound) -> Iterable[object]:
     environment = dict(paths.environment(machine, bound))
     directory = bound.text("WorkingDirectory") or paths.directory(bound)
     user = session.user if session else "SYSTEM"
-    # Start-Process joins its arguments with blanks, without quotes.
+    # Start-Process joins its arguments with spaces, without quotes.
     arguments, path = " ".join(bound.texts("ArgumentList")), bound.text("FilePath")
     try:
         found = machine.programs.find(path, environment, directory)

@@ -16,7 +16,7 @@ Result = TypeVar("Result")
 
 
 class Acting:
-    """The tokens of a machine's threads.
+    """The access tokens of a machine's threads: on whose behalf each thread acts.
 
     Args:
         token_of: returns the token of an account.

@@ -52,7 +52,7 @@ def on_boot(machine: Machine) -> None:
 
 
 def _before_shutdown(machine: Machine) -> float:
-    """Return by how long "Working on updates" delays a shutdown. TrustedInstaller gets a preshutdown notification.
+    """Return how long "Working on updates" delays a shutdown. TrustedInstaller gets a preshutdown notification.
 
     https://learn.microsoft.com/windows/win32/api/winsvc/ns-winsvc-service_preshutdown_info
     """

@@ -119,7 +119,7 @@ def take(machine: Machine, kind: str, kb: str, at: str = "") -> Fault | None:
 
 
 def strike(machine: Machine, fault: Fault) -> None:
-    """Cut the power or the link. The power goes off in a separate thread, so that no caller has to wait for it."""
+    """Cut the power or the link. A separate thread cuts the power, so that no caller has to wait for it."""
     if fault.action == "link":
         machine.network.drop_link(fault.seconds)
         return

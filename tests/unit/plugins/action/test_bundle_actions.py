@@ -105,7 +105,7 @@ def test_what_a_host_needs_is_read_off_its_resources_and_patches(site: Path) -> 
             {"patches": [{"kb": "KB5999001", "file": "none-such.msu", "sha256": SHA256}]},
             (
                 "file: expected the name of a file on the controller, got 'none-such.msu'. "
-                "Set patch_source if the file is in another folder or on a mirror."
+                "Set patch_source if the file is in a different folder or on a mirror."
             ),
         ),
     ],

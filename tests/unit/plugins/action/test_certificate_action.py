@@ -85,7 +85,7 @@ def test_a_certificate_is_renewed_on_demand_with_more_names(node: Node, tmp_path
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "pins: expected the path of a file of certificates, or a connection that has one, got ''"),
+        ({}, "pins: expected the path of a file with trusted certificates, or a connection that uses one, got ''"),
         ({"days": 365}, "days: expected 0 or more, and less than valid_days (365), got 365"),
         ({"days": -1}, "days: expected 0 or more, and less than valid_days (365), got -1"),
     ],

@@ -145,7 +145,7 @@ def test_a_host_is_compared_with_its_cluster() -> None:
             "problems": networks,
             "refused": True,
             "failed": fail,
-            "msg": "win1: no node was touched, because its variables do not fit the cluster:\n"
+            "msg": "win1: no node was touched, because its variables do not match the cluster:\n"
             + "\n".join(f"- {line}" for line in networks),
         }
 

@@ -213,7 +213,7 @@ def test_the_index_of_logs_has_a_row_for_each_host(shown: list[str], tmp_path: P
 def test_a_folder_that_cannot_be_written_to_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
     options = {"directory": str(tmp_path / "file"), "results_var": "logs"}
-    with pytest.raises(ResourceError, match=r"directory: expected a folder that can be written to .*, got '.*/file'"):
+    with pytest.raises(ResourceError, match=r"directory: expected a writable folder .*, got '.*/file'"):
         run(logs_index, options, hosts("logs", a=None))
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The owner of a cordon is recorded, so that a run only lifts its own cordon."""
+"""The owner of a cordon is recorded, so that a run uncordons only nodes that it cordoned."""
 
 from __future__ import annotations
 

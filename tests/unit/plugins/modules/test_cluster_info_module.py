@@ -194,7 +194,7 @@ def test_a_cluster_that_is_not_reached_is_reported(cluster: FakeCluster, tmp_pat
     message = f"a request to the API server {cluster.url} failed: {words}"
     assert run_module(cluster_info, cluster) == {"failed": True, "msg": message}
     cluster.fail("GET", "version", 200, b"<html>")
-    assert run_module(cluster_info, cluster)["msg"].endswith("cannot be used: expected JSON, got another format")
+    assert run_module(cluster_info, cluster)["msg"].endswith("cannot be used: expected JSON, got a different format")
     cluster.fail("GET", "version", 403, {"message": "it quotes what was sent"})
     assert run_module(cluster_info, cluster)["msg"].endswith("failed: 403 Forbidden")
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The context of admission, in addition to the object."""
+"""What admission needs in addition to the object: the cluster, and the user of the request."""
 
 from __future__ import annotations
 

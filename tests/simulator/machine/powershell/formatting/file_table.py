@@ -3,7 +3,7 @@
 """Files and folders on the console of Windows PowerShell 5.1: one table per folder, below the folder's name.
 
 https://github.com/PowerShell/PowerShell/issues/7353 shows an example. Names are padded to the width of the console (119
-without a window). Windows 10 2004 and later, including Server 2022, print one more blank before the time, as listings
+without a window). Windows 10 2004 and later, including Server 2022, print one more space before the time, as listings
 in public repositories show.
 """
 

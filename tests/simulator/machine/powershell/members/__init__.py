@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Properties and methods of values.
 
-A member that exists in .NET but is not modelled is rejected by name. For a member that does not exist, the
+A member that exists in .NET but is not modelled raises an error that names it. For a member that does not exist, the
 result is that of PowerShell: null for a property, an error for a method.
 """
 

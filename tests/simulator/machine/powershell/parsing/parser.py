@@ -161,7 +161,7 @@ class Parser:
                     redirections.append(redirection)
                     continue
             if scanner.position == place and arguments and arguments[-1].name is None:
-                # No blank separates the text from the previous argument, so both are one argument of an unknown kind.
+                # No space separates the text from the previous argument, so both are one argument of an unknown kind.
                 raise scanner.fail("Unexpected token")
             arguments.append(self._argument(scanner))
         return Command(operator, name, tuple(arguments), tuple(redirections))
@@ -200,7 +200,7 @@ class Parser:
             items.append(self.word(scanner))
 
     def word(self, scanner: Scanner) -> Node:
-        """Parse one word of a command: an operand, or text up to a blank."""
+        """Parse one word of a command: an operand, or text up to whitespace."""
         splat = scanner.match(r"@([A-Za-z_]\w*)")
         if splat:
             return Variable(splat[1], splat=True)

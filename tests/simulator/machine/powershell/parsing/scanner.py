@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Reading the text of a script: blanks, comments, names, numbers."""
+"""Reading the text of a script: whitespace, comments, names, numbers."""
 
 from __future__ import annotations
 
@@ -52,15 +52,15 @@ class Scanner:
         return ParseError(f"{message} (the simulator does not model this piece of PowerShell)")
 
     def blanks(self) -> None:
-        """Skip blanks and comments, but not line endings."""
+        """Skip spaces, tabs and comments, but not line endings."""
         self._skip(_BLANK)
 
     def lines(self) -> None:
-        """Skip blanks, comments and line endings."""
+        """Skip whitespace, comments and line endings."""
         self._skip(_SPACE_AND_LINES)
 
     def separators(self) -> None:
-        """Skip blanks, comments, line endings and semicolons."""
+        """Skip whitespace, comments, line endings and semicolons."""
         self._skip(_NEWLINES)
 
     def _skip(self, pattern: re.Pattern[str]) -> None:

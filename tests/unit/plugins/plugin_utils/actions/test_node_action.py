@@ -73,9 +73,9 @@ def test_an_action_gets_its_options_and_a_node_that_knows_its_limits() -> None:
         (ResourceError("a", 1, "expected 2"), "a: expected 2, got 1"),
         (
             KeyError("x\x07"),
-            "node-1: an answer of the node cannot be used: KeyError: 'x\\x07' (-vvv shows where)",
+            "node-1: an answer from the node cannot be used: KeyError: 'x\\x07' (-vvv shows where)",
         ),
-        (ValueError("\x07"), "node-1: an answer of the node cannot be used: ValueError: \\x07 (-vvv shows where)"),
+        (ValueError("\x07"), "node-1: an answer from the node cannot be used: ValueError: \\x07 (-vvv shows where)"),
     ],
 )
 def test_failures_are_results(monkeypatch: pytest.MonkeyPatch, error: Exception, message: str) -> None:

@@ -157,9 +157,9 @@ EXPECTED = "expected an Ed25519 key in PEM, as created by `openssl genpkey -algo
     [
         (pem(KEY), "x", "expected an encrypted key for this bundle_key_passphrase, got one that is not encrypted"),
         (pem(KEY, b"x"), "", "expected bundle_key_passphrase for an encrypted key, got nothing"),
-        (pem(KEY, b"x"), "y", f"{EXPECTED}, got another file or a wrong passphrase"),
-        (b"no key", "", f"{EXPECTED}, got another file or a wrong passphrase"),
-        (pem(ec.generate_private_key(ec.SECP256R1())), "", f"{EXPECTED}, got a key of another kind"),
+        (pem(KEY, b"x"), "y", f"{EXPECTED}, got a different file or a wrong passphrase"),
+        (b"no key", "", f"{EXPECTED}, got a different file or a wrong passphrase"),
+        (pem(ec.generate_private_key(ec.SECP256R1())), "", f"{EXPECTED}, got a key of a different kind"),
     ],
     # The keys differ between runs, but names of tests must not.
     ids=["plain", "encrypted", "wrong passphrase", "no key", "another kind"],

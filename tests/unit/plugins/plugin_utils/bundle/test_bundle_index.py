@@ -248,10 +248,10 @@ def wild_signature(made: Made) -> None:
         (link, "h/a is not a file"),
         (link_folder, "h is not in the index"),
         (unsign, "It has no index.json.sig"),
-        (change_index, "index was changed, or another key signed it"),
-        (other_key, "index was changed, or another key signed it"),
+        (change_index, "index was changed, or a different key signed it"),
+        (other_key, "index was changed, or a different key signed it"),
         (no_index, "It has no index.json"),
-        (wild_signature, "index was changed, or another key signed it"),
+        (wild_signature, "index was changed, or a different key signed it"),
     ],
 )
 def test_whatever_is_changed_is_one_clear_message(made: Made, change: t.Callable[[Made], None], message: str) -> None:

@@ -138,7 +138,7 @@ def test_what_another_key_signed_counts_nowhere(bundle: Path, changed: str) -> N
         (bundle / WORK / f"{name}.part").write_bytes((other / name).read_bytes())
     assert signing.read(bundle, KEY, settle=True) == OLD
     (bundle / changed).write_bytes((other / changed).read_bytes())
-    with pytest.raises(BundleError, match=r"by bundle_public_key in index\.json\.sig, got another one"):
+    with pytest.raises(BundleError, match=r"by bundle_public_key in index\.json\.sig, got a different one"):
         signing.read(bundle, KEY, settle=True)
 
 

@@ -154,7 +154,7 @@ def test_docker_keeps_the_endpoints_of_stopped_containers_unless_told() -> None:
     more = make_plan(dataclasses.replace(wish, stopped_containers=True), facts_of(model, **said))
     assert ids(more.endpoints) == {stopped.endpoint_id, vanished.endpoint_id}
     assert {item.why for item in more.items if item.type == "HnsEndpoint"} == {
-        "old does not run",
+        "old is not running",
         f"{vanished.sandbox[:12]} does not exist",
     }
 

@@ -160,7 +160,7 @@ def test_a_folder_that_cannot_be_written_to_is_said_before_the_node_is_asked(
     collection = Collection(
         NodeSession(t.cast("t.Any", node), notify=said.append), wanted, tmp_path / "file" / "logs", Redaction()
     )
-    with pytest.raises(ResourceError, match="expected a folder that can be written to"):
+    with pytest.raises(ResourceError, match="expected a writable folder"):
         collection.collect()
     assert node.steps == []
 

@@ -167,10 +167,10 @@ def test_the_question_waits_on_the_node() -> None:
     ("steps", "expected"),
     [
         ([REFUSED], r"shutdown.exe ended with 5: Access is denied.\(5\)$"),
-        ([ORDERED, RUNS], "back within 600 seconds; last seen: a reboot was ordered, but it has not shut down yet"),
+        ([ORDERED, RUNS], "back within 600 seconds; last seen: a reboot was requested, but it has not shut down yet"),
         ([ORDERED, LostError("refused")], "back within 600 seconds; last seen: refused"),
         ([ORDERED, said(logon=False)], "it has booted, but its logon screen is not up yet"),
-        ([None], "it did not answer the order to reboot"),
+        ([None], "it did not respond to the request to reboot"),
     ],
 )
 def test_a_node_that_is_not_back_in_time(steps: list[Step], expected: str) -> None:

@@ -210,7 +210,7 @@ def test_what_only_the_manifest_verifies_is_fetched_again_where_it_differs() -> 
     wanted = artifact(allow_unverified=True, **KIND)
     assert planned(wanted, file=files("whole"), manifest=manifest(sha256=SHA256), curl=CURL) is None
     other = must(wanted, file=files("whole"), manifest=manifest(sha256="0" * 64), curl=CURL)
-    assert "another SHA256" in other.why
+    assert "another SHA-256" in other.why
     missing = must(wanted, file=files("whole"), manifest=answer(file(PATH + ".manifest.json")), curl=CURL)
     # It may be correct, and the last one, so it is only moved out of the way.
     assert commands(missing)[:2] == ["@move-path", "curl.exe"]

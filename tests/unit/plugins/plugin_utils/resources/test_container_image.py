@@ -301,7 +301,7 @@ def test_no_answer_of_a_runtime_breaks_the_plan(text: str, ok: bool) -> None:
         ("no matching manifest for windows(10.0.17763)/amd64 in the manifest list entries", "no image"),
         ("unexpected status from GET request: 401 Unauthorized", "credentials"),
         ("toomanyrequests: You have reached your pull rate limit", "limits requests"),
-        ("tls: failed to verify certificate: x509: certificate signed by unknown authority", "private authority"),
+        ("tls: failed to verify certificate: x509: certificate signed by unknown authority", "private CA"),
         ("There is not enough space on the disk.", "the disk is full"),
         ("registry.k8s.io/pause:9: not found", "no such tag"),
     ],

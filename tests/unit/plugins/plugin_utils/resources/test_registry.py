@@ -98,9 +98,9 @@ def test_no_log_hides_values_and_makes_calls_secret() -> None:
 @pytest.mark.parametrize(
     ("properties", "accepted"),
     [
-        ({"value_type": "DWord", "value": 2**32}, "32 bits"),
-        ({"value_type": "DWord", "value": True}, "32 bits"),
-        ({"value_type": "DWord", "value": "many"}, "32 bits"),
+        ({"value_type": "DWord", "value": 2**32}, "32-bit"),
+        ({"value_type": "DWord", "value": True}, "32-bit"),
+        ({"value_type": "DWord", "value": "many"}, "32-bit"),
         ({"value_type": "Binary", "value": [256]}, "0 to 255"),
         ({"value_type": "Binary", "value": "xyz"}, "hexadecimal"),
         ({"value_type": "String", "value": True}, "quotes"),

@@ -151,5 +151,5 @@ def test_an_action_gives_back_nothing_that_a_terminal_acts_on() -> None:
 def test_an_action_that_cannot_read_an_answer_fails_with_a_sentence(answer: t.Any) -> None:
     result = result_of(answer)
     assert result["failed"] is True
-    assert result["msg"].startswith("win-1: an answer of the node cannot be used: ")
+    assert result["msg"].startswith("win-1: an answer from the node cannot be used: ")
     assert result["msg"].isprintable()
