@@ -26,7 +26,7 @@ from integration.playbooks import PlayRun, Site
 from integration.sweeps import Sweeps, is_full, seed
 
 from simulator.machine.machine import Machine
-from simulator.transport.faults import Fault
+from simulator.transport.faults import TransportFault
 
 CUTS = ("before", "during", "after")
 CONNECTIONS = ("psrp", "winrm")
@@ -50,12 +50,14 @@ class Hit:
     def __str__(self) -> str:
         return f"{self.kind} {self.request}"
 
-    def fault(self, machine: Machine) -> Fault:
+    def fault(self, machine: Machine) -> TransportFault:
         """Return the fault for the simulated server."""
         if self.kind == "power":
             reset = machine.power.reset
-            return Fault("call", self.request, callback=lambda: threading.Thread(target=reset, daemon=True).start())
-        return Fault(self.kind, self.request)
+            return TransportFault(
+                "call", self.request, callback=lambda: threading.Thread(target=reset, daemon=True).start()
+            )
+        return TransportFault(self.kind, self.request)
 
 
 Life = tuple[Hit, ...]
@@ -212,7 +214,7 @@ class Round:
     def run_killed(self, request: int) -> Outcome:
         """Kill the controller at a request of the first server, which is a fault for each server."""
         kill = threading.Event()
-        self._site.node("hurt-0").server.set_fault(Fault("call", request, callback=kill.set))
+        self._site.node("hurt-0").server.set_fault(TransportFault("call", request, callback=kill.set))
         first = run_playbook(self._site, self._subject.playbook, kill=kill)
         problems = self._finish(first, set(self._hosts))
         problems[UNHURT] += self._subject.left(self._site, True)

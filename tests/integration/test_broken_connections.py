@@ -11,7 +11,7 @@ from integration.conftest import SiteFactory
 from integration.playbooks import PlayRun, Site, link_variables
 from integration.states import configured
 
-from simulator.transport.faults import Fault
+from simulator.transport.faults import TransportFault
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("broken_links")]
 
@@ -61,7 +61,11 @@ def broken(site: Site) -> PlayRun:
     """Return the run with the faults."""
     for name, (_, kind, request) in POINTS.items():
         server, power = site.node(name).server, site.machine(name).power
-        fault = Fault("call", request, callback=power.reboot) if kind == "reboot" else Fault(kind, request)
+        fault = (
+            TransportFault("call", request, callback=power.reboot)
+            if kind == "reboot"
+            else TransportFault(kind, request)
+        )
         server.set_fault(fault)
     run = site.converge(resources(site), "--forks", "8")
     assert set(run.recap) == set(POINTS) | set(UNHURT)

@@ -28,7 +28,7 @@ from simulator.artifacts.certificates import PrivateCA
 from simulator.artifacts.server import ArtifactServer
 from simulator.kubernetes_node.images import oci
 from simulator.kubernetes_node.images.upstream import Blobs
-from simulator.kubernetes_node.registry.server import Registry
+from simulator.kubernetes_node.registry.server import SimulatedRegistry
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("bundle")]
 
@@ -38,7 +38,7 @@ HOST_PROCESS = "mcr.microsoft.com/oss/kubernetes/windows-host-process-containers
 
 @pytest.fixture
 def controller(tmp_path: Path) -> Iterator[Controller]:
-    with ArtifactServer() as server, Registry() as registry:
+    with ArtifactServer() as server, SimulatedRegistry() as registry:
         yield Controller(tmp_path, server, registry)
 
 
@@ -127,7 +127,7 @@ def test_a_download_that_is_cut_at_any_byte_goes_on(controller: Controller, swee
 def test_a_layer_that_is_cut_goes_on_in_the_next_run(controller: Controller) -> None:
     blobs = Blobs()
     blobs.add("r.example/app:1", ["2022"], size=300_000)
-    with Registry(images=blobs) as registry:
+    with SimulatedRegistry(images=blobs) as registry:
         controller.registry = registry
         layer = max(blobs.content, key=lambda digest: len(blobs.content[digest][1]))
         # From the mirror, and from the registry itself.

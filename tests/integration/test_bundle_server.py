@@ -32,7 +32,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.bundle.serving import
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle.verify import Bundle
 from simulator.artifacts.certificates import PrivateCA
 from simulator.artifacts.server import ArtifactServer
-from simulator.kubernetes_node.registry.server import Registry
+from simulator.kubernetes_node.registry.server import SimulatedRegistry
 
 pytestmark = [pytest.mark.waits, pytest.mark.integration, pytest.mark.xdist_group("bundle")]
 
@@ -218,7 +218,7 @@ def test_a_wild_range_is_within_the_file(header: str, size: int) -> None:
 
 
 def test_a_file_that_is_changed_meanwhile_is_served_no_more(controller: Controller, tmp_path: Path) -> None:
-    with ArtifactServer() as server, Registry() as registry:
+    with ArtifactServer() as server, SimulatedRegistry() as registry:
         own = Controller(tmp_path, server, registry)
         own.make([own.own("tool.zip", b"x" * 100)])
     made = own.verified()

@@ -28,7 +28,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.remote.node import No
 from simulator.artifacts import ArtifactServer
 from simulator.artifacts.certificates import PrivateCA
 from simulator.machine.machine import Machine
-from simulator.transport.faults import Fault
+from simulator.transport.faults import TransportFault
 
 pytestmark = [pytest.mark.waits, pytest.mark.integration, pytest.mark.xdist_group("bundle_use")]
 
@@ -205,7 +205,7 @@ class TestNodes:
             assert checked["remote_commands"] == 1
             assert not machine.files.exists(PUSHED)
             # The connection breaks permanently after some pieces.
-            node.set_fault(Fault(kind="link_down", request=70, seconds=2))
+            node.set_fault(TransportFault(kind="link_down", request=70, seconds=2))
             with pytest.raises(AnsibleConnectionFailure):
                 run_action(connection, "bundle_push", wanted)
         pieces = {entry.path for entry in machine.files.listing(f"{PUSHED}\\pieces")}
@@ -248,7 +248,7 @@ class TestNodes:
         with connect(machine) as connection:
             wanted = {"server": server_result(bundle, connection, controller), "resources": resources({})[-1:]}
             for request in sweep.choose("bundle_push", range(1, 32), 8):
-                node.set_fault(Fault(kind=("before", "after", "during")[request % 3], request=request))
+                node.set_fault(TransportFault(kind=("before", "after", "during")[request % 3], request=request))
                 result = run_action(connection, "bundle_push", wanted)
                 hit = not node.faults.pending()
                 injected += hit

@@ -13,7 +13,7 @@ from integration.networks import free_network
 
 from simulator.fleet import Fleet
 from simulator.machine.machine import Machine
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 
 pytestmark = pytest.mark.integration
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.integration
 @pytest.fixture
 def machine() -> Iterator[Machine]:
     entry = {"name": "closed", "address": f"{free_network()}.21", "language_mode": "ConstrainedLanguage"}
-    with Fleet([Settings.read(entry)]) as fleet:
+    with Fleet([MachineSettings.read(entry)]) as fleet:
         yield fleet.nodes["closed"].machine
 
 

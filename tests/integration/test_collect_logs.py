@@ -25,8 +25,8 @@ from simulator.fleet import Fleet
 from simulator.kubernetes_node.hns import fixtures
 from simulator.machine import faults
 from simulator.machine.machine import Machine
-from simulator.machine.settings import Settings
-from simulator.transport.faults import Fault
+from simulator.machine.settings import MachineSettings
+from simulator.transport.faults import TransportFault
 from simulator.windows.system import event_log_store
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("collect_logs"), pytest.mark.usefixtures("prompt")]
@@ -41,7 +41,7 @@ def fleet() -> Iterator[Fleet]:
     network = free_network()
     names = ["2019-0", "2025-0", *(f"2022-{number}" for number in range(16))]
     nodes = [
-        Settings.read(
+        MachineSettings.read(
             {
                 "name": f"LOGS-{name}",
                 "address": f"{network}.{100 + number}",
@@ -301,7 +301,7 @@ def test_a_node_that_goes_away_is_cleaned_by_the_next_run(node: NodeFactory, fle
     small = {"sources": ["kubelet"], "reconnect_timeout": 1}
 
     def gone() -> None:
-        server.set_fault(Fault("link_down", 0, seconds=300))
+        server.set_fault(TransportFault("link_down", 0, seconds=300))
 
     with pytest.MonkeyPatch.context() as patch:
         # At the request for the first piece.
@@ -342,7 +342,7 @@ def test_a_link_that_breaks_at_any_request(
         assert server.counters.snapshot()["remote_commands"] == 6
         # One piece per remote command, which takes at least four requests. test_node_connection.py cuts every request.
         for request in itertools.count(first, 4):
-            server.set_fault(Fault(kind=KINDS[request % 3], request=request))
+            server.set_fault(TransportFault(kind=KINDS[request % 3], request=request))
             (tmp_path / "win.tar.gz").unlink()
             with connect(machine, kind) as connection:
                 options = {"directory": str(tmp_path), "timeout": 60, "sources": ["kubelet"]}

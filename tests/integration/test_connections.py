@@ -19,8 +19,8 @@ from ansible_collections.winkube.node.plugins.plugin_utils.connection.pins impor
 from simulator.fleet import Fleet
 from simulator.machine import certificate_store, winrm_settings
 from simulator.machine.machine import Machine
-from simulator.machine.settings import Settings
-from simulator.transport.faults import Fault
+from simulator.machine.settings import MachineSettings
+from simulator.transport.faults import TransportFault
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("connections")]
 
@@ -31,7 +31,7 @@ SEALED = {"ansible_psrp_cert_validation": "ignore", "ansible_psrp_message_encryp
 @pytest.fixture
 def fleet() -> Iterator[Fleet]:
     """Return a fleet with one server."""
-    with Fleet([Settings(name="WIN", address=f"{free_network()}.1", password="Right-Passw0rd")]) as fleet:
+    with Fleet([MachineSettings(name="WIN", address=f"{free_network()}.1", password="Right-Passw0rd")]) as fleet:
         yield fleet
 
 
@@ -165,7 +165,7 @@ def test_a_renewal_survives_a_link_that_breaks_anywhere(renewals: Renewals, kind
     faults = 0
     # A run is an observation and batches that create, bind and delete, with four requests each.
     for request in range(2, 40, 7):
-        server.set_fault(Fault(kind=kind, request=request))
+        server.set_fault(TransportFault(kind=kind, request=request))
         renewals.run(force=True)
         if server.faults.pending():
             server.faults.clear()

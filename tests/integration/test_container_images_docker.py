@@ -17,7 +17,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.node_config import re
 from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.image_cache import PAUSE_DOCKERFILE
 from simulator.kubernetes_node.docker import dockerd, fixtures
 from simulator.kubernetes_node.images.upstream import Blobs
-from simulator.kubernetes_node.registry.server import Registry
+from simulator.kubernetes_node.registry.server import SimulatedRegistry
 from simulator.machine.executables import make
 from simulator.machine.machine import Machine
 
@@ -35,9 +35,9 @@ ENTRYPOINT ["/pause.exe"]
 
 
 @pytest.fixture(scope="module")
-def registry() -> Iterator[Registry]:
+def registry() -> Iterator[SimulatedRegistry]:
     blobs = Blobs()
-    with Registry(images=blobs) as found:
+    with SimulatedRegistry(images=blobs) as found:
         host = f"127.0.0.1:{found.port}"
         blobs.add(f"{host}/app:1", ["2019", "2022", "2025"], linux=True)
         blobs.add(f"{host}/app:2", ["2022"])
@@ -54,7 +54,7 @@ def machines() -> Iterator[Machines]:
         yield found
 
 
-def docker_machine(machines: Machines, registry: Registry, version: str = "28.5.1") -> Machine:
+def docker_machine(machines: Machines, registry: SimulatedRegistry, version: str = "28.5.1") -> Machine:
     machine = machines.bare()
     daemon = {"insecure-registries": [f"127.0.0.1:{registry.port}"]}
     put(machine, r"C:\ProgramData\docker\config\daemon.json", json.dumps(daemon).encode())
@@ -74,7 +74,7 @@ def names(machine: Machine) -> set[str]:
 
 @pytest.mark.parametrize("version", ["20.10.24", "28.5.1", "29.2.1"])
 def test_docker_holds_what_is_listed_and_loses_what_nobody_uses(
-    machines: Machines, registry: Registry, version: str
+    machines: Machines, registry: SimulatedRegistry, version: str
 ) -> None:
     machine, host = docker_machine(machines, registry, version), f"127.0.0.1:{registry.port}"
     given: dict[str, Any] = {"runtime": "docker", "docker": rf"{DOCKER}\docker.exe"}
@@ -104,7 +104,7 @@ def test_docker_holds_what_is_listed_and_loses_what_nobody_uses(
 
 def test_credentials_reach_docker_by_a_file(machines: Machines) -> None:
     machine, blobs = machines.bare(), Blobs()
-    with Registry(images=blobs, user=f"node:{SECRET}", auth="bearer") as registry:
+    with SimulatedRegistry(images=blobs, user=f"node:{SECRET}", auth="bearer") as registry:
         host = f"127.0.0.1:{registry.port}"
         blobs.add(f"{host}/private:1", ["2022"])
         put(machine, r"C:\ProgramData\docker\config\daemon.json", json.dumps({"insecure-registries": [host]}).encode())
@@ -121,7 +121,7 @@ def test_credentials_reach_docker_by_a_file(machines: Machines) -> None:
 
 
 def test_pause_is_built_from_another_base_and_only_again_if_something_changed(
-    machines: Machines, registry: Registry
+    machines: Machines, registry: SimulatedRegistry
 ) -> None:
     machine, host = docker_machine(machines, registry), f"127.0.0.1:{registry.port}"
     wanted = {
@@ -157,7 +157,9 @@ def test_pause_is_built_from_another_base_and_only_again_if_something_changed(
     assert not machine.files.listing(r"C:\Windows\winkube\builds")
 
 
-def test_pause_is_built_under_containerd_by_the_roles_own_dockerfile(machines: Machines, registry: Registry) -> None:
+def test_pause_is_built_under_containerd_by_the_roles_own_dockerfile(
+    machines: Machines, registry: SimulatedRegistry
+) -> None:
     machine, host = machines.next(), f"127.0.0.1:{registry.port}"
     for name in ("buildctl", "buildkitd"):
         put(machine, rf"C:\Program Files\buildkit\{name}.exe", make(name, "0.29.0"))

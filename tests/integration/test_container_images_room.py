@@ -16,7 +16,7 @@ from simulator.artifacts.archives import tar_gz
 from simulator.kubernetes_node.images import oci
 from simulator.kubernetes_node.images.unpacking import SIZE
 from simulator.kubernetes_node.images.upstream import Blobs
-from simulator.kubernetes_node.registry.server import Registry
+from simulator.kubernetes_node.registry.server import SimulatedRegistry
 from simulator.machine.machine import Machine
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("container_images_room")]
@@ -33,7 +33,7 @@ def test_nothing_is_pulled_that_does_not_fit(machines: Machines) -> None:
     blobs.add("r.example/small:1", ["2022"], size=1000)
     blobs.add("r.example/large:1", ["2022"], size=400_000)
     machine.files.reserved += machine.files.free_space() - 1_000_600_000
-    with Registry(images=blobs) as registry:
+    with SimulatedRegistry(images=blobs) as registry:
         given = {"registries": mirrors(registry, "r.example")}
         # The node can query the registry, because it knows how to reach it.
         assert not converge(machine, ["r.example/small:1"], **given).get("failed")
@@ -60,7 +60,7 @@ def test_a_layer_of_several_images_takes_its_room_once(machines: Machines, conta
         share(blobs, name, base)
     # Each takes about 357,000 bytes with the base, and 7,000 without it.
     machine.files.reserved += machine.files.free_space() - 1_000_500_000
-    with Registry(images=blobs) as registry:
+    with SimulatedRegistry(images=blobs) as registry:
         given = {"registries": mirrors(registry, "r.example")}
         put_hosts(machine, given["registries"])
         result = converge(machine, images, **given)
@@ -113,7 +113,7 @@ def test_a_full_disk_is_said_and_mended_when_there_is_room(machines: Machines) -
     large(blobs, "r.example/large:1", 3 * 10**9)
     taken = machine.files.free_space() - 2 * 10**9
     machine.files.reserved += taken
-    with Registry(images=blobs) as registry:
+    with SimulatedRegistry(images=blobs) as registry:
         # Its manifest does not contain the unpacked size.
         given = {"registries": mirrors(registry, "r.example"), "retries": 0}
         full = converge(machine, ["r.example/large:1"], **given)

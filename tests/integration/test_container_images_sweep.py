@@ -17,7 +17,7 @@ from integration.imaging import Machines, converge, ctr, mirrors, statuses
 from integration.sweeps import Sweeps, is_full
 
 from simulator.kubernetes_node.images.upstream import Blobs
-from simulator.kubernetes_node.registry.server import Registry
+from simulator.kubernetes_node.registry.server import SimulatedRegistry
 from simulator.machine.machine import Machine
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("container_images_sweep")]
@@ -63,7 +63,7 @@ def store_of(machine: Machine) -> list[str]:
 
 def trouble(machine: Machine, blobs: Blobs, point: Point, wanted: list[str]) -> tuple[bool, str]:
     """Inject a fault into a pull, and return whether the run failed and why the store did not converge."""
-    with Registry(images=blobs) as registry:
+    with SimulatedRegistry(images=blobs) as registry:
         given: dict[str, Any] = {"registries": mirrors(registry, "r.example"), "retries": 1}
         registry.fault(point.kind, f"*/{point.part}/*", times=point.times, **point.options)
         hit = converge(machine, [IMAGE], **given)
@@ -91,7 +91,7 @@ def test_it_converges_wherever_a_pull_is_cut(monkeypatch: pytest.MonkeyPatch, sw
     blobs.add(IMAGE, ["2019", "2022", "2025"], size=LAYER)
     with Machines(len(faults) + 1) as machines:
         first = machines.next()
-        with Registry(images=blobs) as registry:
+        with SimulatedRegistry(images=blobs) as registry:
             converge(first, [IMAGE], registries=mirrors(registry, "r.example"))
         wanted = store_of(first)
         fresh = [machines.next() for _ in faults]
@@ -109,7 +109,7 @@ def test_it_converges_wherever_a_pull_is_cut(monkeypatch: pytest.MonkeyPatch, sw
 def test_a_pull_goes_on_where_it_was_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     blobs = Blobs()
     blobs.add(IMAGE, ["2022"], size=200_000)
-    with Machines(1) as machines, Registry(images=blobs) as registry:
+    with Machines(1) as machines, SimulatedRegistry(images=blobs) as registry:
         machine = machines.next()
         given: dict[str, Any] = {"registries": mirrors(registry, "r.example"), "retries": 0}
         layer = max(blobs.content, key=lambda digest: len(blobs.content[digest][1]))

@@ -18,7 +18,7 @@ from simulator.kubernetes_node.cri import shims
 from simulator.kubernetes_node.docker import fixtures as docker_fixtures
 from simulator.kubernetes_node.hns import fixtures
 from simulator.machine.machine import Machine
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("hns")]
 
@@ -42,11 +42,11 @@ def fleet() -> Iterator[Fleet]:
         for number in range(10 if not kind and version == "2022" else 3)
     ]
     nodes = [
-        Settings.read({"address": f"{network}.{number}", "features": ["Containers"], "link_drop_seconds": 0.3,
+        MachineSettings.read({"address": f"{network}.{number}", "features": ["Containers"], "link_drop_seconds": 0.3,
                        "port_pool_seconds": 2, "reboot_seconds": 0.3, **entry})
         for number, entry in enumerate(entries, start=1)
     ]  # fmt: skip
-    nodes.append(Settings.read({"name": "PLAIN", "address": f"{network}.99"}))
+    nodes.append(MachineSettings.read({"name": "PLAIN", "address": f"{network}.99"}))
     with Fleet(nodes) as fleet:
         yield fleet
 
@@ -81,12 +81,12 @@ def cleanup(
 
 
 def endpoints(machine: Machine) -> set[str]:
-    return set(machine.part(hns.State).endpoints)
+    return set(machine.part(hns.HnsState).endpoints)
 
 
 def held(machine: Machine) -> dict[str, set[str]]:
     """Return the objects in HNS, by kind."""
-    state = machine.part(hns.State)
+    state = machine.part(hns.HnsState)
     namespaces = {item.id for item in state.namespaces.values() if not item.default}
     networks = {item.name for item in state.networks.values()}
     return {
@@ -156,7 +156,7 @@ def test_a_pod_gets_back_the_traffic_that_a_stale_remote_endpoint_took(node: Nod
     """This is microsoft/Windows-Containers#631: a pod on this node reuses an address of a pod on another node."""
     machine = node()
     put = fixtures.populate(machine, "flannel-host-gw", running=2, remote=2)
-    store, state = hns.store(machine), machine.part(hns.State)
+    store, state = hns.store(machine), machine.part(hns.HnsState)
     pod, remote = state.endpoints[put.running[0]], state.endpoints[put.remote[0]]
     remote.address = pod.address
     # The pod was created after the one on the other node had gone.
@@ -172,7 +172,7 @@ def test_a_pod_gets_back_the_traffic_that_a_stale_remote_endpoint_took(node: Nod
 def test_containers_of_other_tools_keep_their_endpoints(node: NodeFactory) -> None:
     machine = node()
     put = fixtures.populate(machine, "flannel-host-gw", running=1, stale=3)
-    state, elsewhere = machine.part(hns.State), shims.settle(machine).elsewhere
+    state, elsewhere = machine.part(hns.HnsState), shims.settle(machine).elsewhere
     elsewhere["default"] = [state.endpoints[put.stale[0]].container]
     elsewhere["team"] = [state.endpoints[put.stale[1]].container]
     # After measuring container images, the collection has its own namespace without containers.
@@ -362,5 +362,5 @@ def test_running_containers_can_be_kept(node: NodeFactory) -> None:
     assert not set(put.stale) & endpoints(machine)
     assert held(machine)["networks"] == {"cbr0"}
     assert [kept["name"] for kept in result["kept"]] == ["cbr0"]
-    store, state = hns.store(machine), machine.part(hns.State)
+    store, state = hns.store(machine), machine.part(hns.HnsState)
     assert all(store.connected(state.endpoints[one]) for one in put.running)

@@ -55,7 +55,7 @@ def status_of(machine: Machine) -> Any:
 
 
 def networks(site: Site) -> set[str]:
-    return {item.name for item in site.machine(HOST).part(hns.State).networks.values() if item.external}
+    return {item.name for item in site.machine(HOST).part(hns.HnsState).networks.values() if item.external}
 
 
 def noted(site: Site) -> dict[str, str]:

@@ -38,7 +38,7 @@ def site(start_site: SiteFactory) -> Site:
 
 
 def networks(site: Site, host: str) -> set[str]:
-    return {item.name for item in site.machine(host).part(hns.State).networks.values()}
+    return {item.name for item in site.machine(host).part(hns.HnsState).networks.values()}
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +83,7 @@ def test_a_reset_that_nobody_confirms_changes_nothing(site: Site) -> None:
 def test_a_dry_run_shows_the_full_list(site: Site) -> None:
     run = site.run("reset_nodes.yml", "--check", "--diff", "--limit", "win19,win22").expect()
     for host in ("win19", "win22"):
-        for endpoint in site.machine(host).part(hns.State).endpoints:
+        for endpoint in site.machine(host).part(hns.HnsState).endpoints:
             assert f"-{endpoint} " in run.output, host
     assert networks(site, "win19") == {"cbr0"}
     assert "+kubelet running, stopped during the cleanup" in run.output

@@ -25,8 +25,8 @@ from simulator.kubernetes_node import hns
 from simulator.kubernetes_node.hns import fixtures
 from simulator.kubernetes_node.hns.fixtures import Scene
 from simulator.machine.machine import Machine
-from simulator.machine.settings import Settings
-from simulator.transport.faults import Fault
+from simulator.machine.settings import MachineSettings
+from simulator.transport.faults import TransportFault
 
 SCOPES: Mapping[str, Mapping[str, Any]] = {
     "stale": {"scope": "stale"},
@@ -74,7 +74,7 @@ class Cleanups:
             uplink = {"uplink": {"static": True, "gateway": f"{self._network}.254", "dns": [f"{self._network}.253"]}}
         first, self._used = self._used + 1, self._used + count
         nodes = [
-            Settings.read({"name": f"SWEEP-{number}", "address": f"{self._network}.{number}", "windows": "2022",
+            MachineSettings.read({"name": f"SWEEP-{number}", "address": f"{self._network}.{number}", "windows": "2022",
                            "features": ["Containers"], "link_drop_seconds": 0.05, "port_pool_seconds": 0.2,
                            "time_scale": 0.01, "reboot_seconds": 0.1, **uplink})
             for number in range(first, first + count)
@@ -106,7 +106,7 @@ def names(scene: Scene) -> dict[str, str]:
 
 def state_of(machine: Machine, scene: Scene) -> dict[str, Any]:
     """Return the part of a machine's state that a cleanup may change, with names that are the same on all machines."""
-    held, known = machine.part(hns.State), names(scene)
+    held, known = machine.part(hns.HnsState), names(scene)
     network: Any = machine.families.status["network"](machine)
     folders = ("C:\\var\\lib\\cni", "C:\\run", "C:\\etc\\cni", "C:\\ProgramData\\winkube\\hns")
     services = {name: found.state for name in machine.services.names() if (found := machine.services.get(name))}
@@ -132,7 +132,7 @@ def state_of(machine: Machine, scene: Scene) -> dict[str, Any]:
 
 def alive(machine: Machine, scene: Scene) -> bool:
     """Return whether all running and starting pods still have their original endpoints."""
-    return {*scene.running, *scene.creating} <= set(machine.part(hns.State).endpoints)
+    return {*scene.running, *scene.creating} <= set(machine.part(hns.HnsState).endpoints)
 
 
 def differences(actual: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
@@ -143,8 +143,8 @@ def trouble(cleanups: Cleanups, fleet: Fleet, name: str, point: Point, wanted: M
     """Inject one fault into one run, and return why the node did not converge; empty if it did."""
     machine, server = fleet.machine(name), fleet.nodes[name].server
     scene = populate(machine)
-    reboot = Fault("call", point.request, callback=machine.power.reboot)
-    server.set_fault(reboot if point.kind == "reboot" else Fault(point.kind, point.request))
+    reboot = TransportFault("call", point.request, callback=machine.power.reboot)
+    server.set_fault(reboot if point.kind == "reboot" else TransportFault(point.kind, point.request))
     boots = machine.power.boots
     first = cleanups.clean(machine)
     for dummy in range(200):

@@ -16,7 +16,7 @@ import yaml
 from integration.networks import free_network
 
 from simulator.fleet import Fleet
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("node_state")]
 
@@ -48,7 +48,7 @@ Play = t.Callable[..., tuple[dict[str, dict[str, t.Any]], str]]
 def fleet() -> t.Iterator[Fleet]:
     network = free_network()
     nodes = [
-        Settings(name=f"w{version}", address=f"{network}.{number}", windows=version, reboot_seconds=0.5)
+        MachineSettings(name=f"w{version}", address=f"{network}.{number}", windows=version, reboot_seconds=0.5)
         for number, version in enumerate(VERSIONS, 1)
     ]
     with Fleet(nodes) as fleet:

@@ -22,7 +22,7 @@ from integration.sweeps import Sweeps
 
 from simulator.fleet import Fleet
 from simulator.machine.machine import Machine
-from simulator.transport.faults import Fault
+from simulator.transport.faults import TransportFault
 from simulator.windows.updates.update_catalogue import Update
 
 pytestmark = [
@@ -48,13 +48,13 @@ class Cut:
     kind: str
     request: int
 
-    def fault(self, machine: Machine) -> Fault:
+    def fault(self, machine: Machine) -> TransportFault:
         if self.kind == "power":
             reset = threading.Thread(target=machine.power.reset, daemon=True)
-            return Fault("call", self.request, callback=reset.start)
+            return TransportFault("call", self.request, callback=reset.start)
         if self.kind == "gone":
-            return Fault("link_down", self.request, seconds=4.0)
-        return Fault(self.kind, self.request)
+            return TransportFault("link_down", self.request, seconds=4.0)
+        return TransportFault(self.kind, self.request)
 
     @property
     def patience(self) -> int:

@@ -29,8 +29,8 @@ from integration.playbooks import (
 from integration.states import state_of
 from kubernetes import client
 
-from simulator.cluster.memory.api import Api
-from simulator.cluster.memory.requests import Request, Response
+from simulator.cluster.memory.api import ClusterApi
+from simulator.cluster.memory.requests import ApiRequest, Response
 from simulator.kubernetes_node.containerd import config as containerd_config
 from simulator.kubernetes_node.kubeadm import real as kubeadm_real
 
@@ -118,14 +118,14 @@ def second(site: Site, first: PlayRun) -> PlayRun:
 def asked_of_nodes() -> Iterator[Counter[str]]:
     """Count the administrator's requests to the cluster in memory for nodes, their pods and their certificates."""
     asked: Counter[str] = Counter()
-    handle = Api.handle
+    handle = ClusterApi.handle
 
-    def counting(api: Api, request: Request) -> Response:
+    def counting(api: ClusterApi, request: ApiRequest) -> Response:
         if request.user.name == "kubernetes-super-admin" and request.path.startswith(_OF_NODES):
             asked[f"{request.method} {request.path}"] += 1
         return handle(api, request)
 
-    with mock.patch.object(Api, "handle", counting):
+    with mock.patch.object(ClusterApi, "handle", counting):
         yield asked
 
 

@@ -15,8 +15,8 @@ from integration.patching import no_pauses
 from simulator.fleet import Fleet
 from simulator.kubernetes_node import hns
 from simulator.machine.machine import Machine
-from simulator.machine.settings import Settings
-from simulator.transport.faults import Fault
+from simulator.machine.settings import MachineSettings
+from simulator.transport.faults import TransportFault
 from simulator.windows.networking.network_state import Address, Interface, state_of
 
 pytestmark = [
@@ -41,7 +41,7 @@ def fleet() -> Iterator[Fleet]:
     static = ("WINRM", "PSRP", "IDLE", "TWO", "LATER", "REBOOT", "UNPLUGGED")
     kinds: dict[str, dict[str, Any]] = {**{name: {"uplink": uplink} for name in static}, "DHCP": {}}
     nodes = [
-        Settings.read({"name": name, "address": f"{network}.{number}", "features": ["Containers"],
+        MachineSettings.read({"name": name, "address": f"{network}.{number}", "features": ["Containers"],
                        "link_drop_seconds": 0.2, "time_scale": 0.05, "reboot_seconds": 0.1, **more})
         for number, (name, more) in enumerate(kinds.items(), start=1)
     ]  # fmt: skip
@@ -104,7 +104,7 @@ def test_a_link_that_breaks_leaves_one_guard_all_the_same(fleet: Fleet, kind: st
     assert guard(machine, kind, **quick)["guard"]
     requests = server.counters.snapshot()["wsman_requests"] - before
     for request in range(1, requests + 1):
-        server.set_fault(Fault(("before", "during", "after")[request % 3], request))
+        server.set_fault(TransportFault(("before", "during", "after")[request % 3], request))
         started = guard(machine, kind, **quick)
         server.faults.clear()
         assert started["guard"], (request, started)

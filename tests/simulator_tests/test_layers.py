@@ -84,7 +84,7 @@ def test_the_check_sees_every_kind_of_import(tmp_path: Path, monkeypatch: pytest
         "def later():\n    from simulator.windows.wmi.cim import query\n"
         'LAYER = ("simulator.kubernetes_node.layer:LAYER", "see simulator.control for more")\n'
     )
-    found = ["fleet", "world", "machine.files.Files", "windows.wmi.cim.query", "kubernetes_node.layer"]
+    found = ["fleet", "world", "machine.files.FileSystem", "windows.wmi.cim.query", "kubernetes_node.layer"]
     assert sorted(used(source)) == sorted(found)
 
 

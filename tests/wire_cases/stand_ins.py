@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 
-from simulator.machine.contract import Contract, Parameter, Place, common_parameters
+from simulator.machine.contract import Contract, Parameter, ParameterPlace, common_parameters
 from simulator.machine.machine import Machine
 from simulator.machine.objects import (
     Bound,
@@ -147,7 +147,7 @@ def _other(value: object) -> str:
 
 def _function(name: str, *parameters: Parameter) -> Contract:
     named = {parameter.name.casefold(): parameter for parameter in parameters}
-    places = ({key: Place() for key in named},)
+    places = ({key: ParameterPlace() for key in named},)
     return Contract(name, name, function=True, parameters={**named, **common_parameters()}, sets=places)
 
 

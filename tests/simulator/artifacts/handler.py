@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, parse_qsl, urlsplit
 
 from simulator.artifacts.archives import unsafe
-from simulator.artifacts.faults import Fault
+from simulator.artifacts.faults import ArtifactFault
 
 if TYPE_CHECKING:
-    from simulator.artifacts.server import _Server
+    from simulator.artifacts.server import _ArtifactHttpServer
 
 _CHUNK = 65536
 _PORTAL = (
@@ -32,14 +32,14 @@ _NOT_SIGNED = (
 _LAST_MODIFIED = "Thu, 01 Jan 2026 00:00:00 GMT"
 
 
-class Handler(BaseHTTPRequestHandler):
+class ArtifactHandler(BaseHTTPRequestHandler):
     """Handles GET, HEAD and the control requests."""
 
     protocol_version = "HTTP/1.1"
     server_version = "simulated-artifacts"
     sys_version = ""
     timeout = 60
-    server: _Server
+    server: _ArtifactHttpServer
     # The host of a CONNECT request on this connection.
     tunnelled = ""
 
@@ -111,7 +111,7 @@ class Handler(BaseHTTPRequestHandler):
             self._send(404, b"not found\n", {})
             return
         try:
-            faults = [Fault.from_data(entry) for entry in json.loads(body)]
+            faults = [ArtifactFault.from_data(entry) for entry in json.loads(body)]
         except (ValueError, TypeError, AttributeError) as error:
             self._send(400, f"{error}\n".encode(), {})
             return
@@ -128,7 +128,7 @@ class Handler(BaseHTTPRequestHandler):
         own = parts.netloc == f"{self.server.owner.address}:{self.server.owner.port}"
         return parts.path.lstrip("/") if own or not parts.netloc else parts.netloc + parts.path
 
-    def _refuse(self, fault: Fault) -> bool:
+    def _refuse(self, fault: ArtifactFault) -> bool:
         """Apply a fault that replaces the response; return False if the file must still be sent, perhaps damaged."""
         headers: dict[str, str] = {}
         if fault.kind == "status":
@@ -149,7 +149,7 @@ class Handler(BaseHTTPRequestHandler):
             return False
         return True
 
-    def _file(self, path: str, fault: Fault | None) -> None:
+    def _file(self, path: str, fault: ArtifactFault | None) -> None:
         kind = fault.kind if fault else ""
         content = self.server.owner.content(path)
         if content is None:
@@ -181,7 +181,7 @@ class Handler(BaseHTTPRequestHandler):
         condition = self.headers.get("If-Range")
         return condition is not None and condition not in (tag, _LAST_MODIFIED)
 
-    def _send(self, status: int, body: bytes, headers: Mapping[str, str], fault: Fault | None = None) -> None:
+    def _send(self, status: int, body: bytes, headers: Mapping[str, str], fault: ArtifactFault | None = None) -> None:
         """Send a response, and count the request and the bytes of its body."""
         path = "/" + self._path()
         self.server.owner.count_request(path)
@@ -212,7 +212,7 @@ def _tag(content: bytes) -> str:
     return f'"{hashlib.md5(content, usedforsecurity=False).hexdigest()}"'
 
 
-def pieces(body: bytes, fault: Fault | None, rate: int = 0) -> Iterator[bytes]:
+def pieces(body: bytes, fault: ArtifactFault | None, rate: int = 0) -> Iterator[bytes]:
     """Yield the pieces of a body, at the rate of the fault or the server (bytes per second)."""
     end = min(len(body), fault.at) if fault and fault.kind == "cut" else len(body)
     rate = fault.rate if fault and fault.kind == "slow" else rate

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from simulator.machine.contract import Contract, Parameter, Place
+from simulator.machine.contract import Contract, Parameter, ParameterPlace
 from simulator.machine.conversion import ConversionError, convert
 from simulator.machine.objects import CmdletError, ScriptBlock
 from simulator.machine.text import to_text
@@ -105,7 +105,7 @@ def _takes(parameter: Parameter, value: object) -> bool:
     return not wants_block
 
 
-def _candidates(contract: Contract, names: set[str]) -> list[Mapping[str, Place]]:
+def _candidates(contract: Contract, names: set[str]) -> list[Mapping[str, ParameterPlace]]:
     own = {name for name in names if not contract.parameters[name].common}
     return [places for places in contract.sets if own <= places.keys()]
 
@@ -151,7 +151,9 @@ def _resolve_set(contract: Contract, bound: Mapping[str, object], has_pipeline: 
         )
 
 
-def _missing(contract: Contract, places: Mapping[str, Place], names: set[str], has_pipeline: bool) -> list[str]:
+def _missing(
+    contract: Contract, places: Mapping[str, ParameterPlace], names: set[str], has_pipeline: bool
+) -> list[str]:
     found = []
     for name, place in places.items():
         parameter = contract.parameters[name]

@@ -10,7 +10,7 @@ import uuid
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
-from simulator.machine.objects import Enumeration, OrderedDictionary, PSObject, ScriptBlock
+from simulator.machine.objects import Enumeration, OrderedOutput, PSObject, ScriptBlock
 from simulator.machine.text import iso_utc, to_text
 
 _INTEGERS = {
@@ -58,7 +58,7 @@ def net_type(value: object) -> str:
         (float, "System.Double"),
         (str, "System.String"),
         (list, "System.Object[]"),
-        (OrderedDictionary, "System.Collections.Specialized.OrderedDictionary"),
+        (OrderedOutput, "System.Collections.Specialized.OrderedDictionary"),
         (dict, "System.Collections.Hashtable"),
         (bytes, "System.Byte[]"),
         (datetime, "System.DateTime"),

@@ -28,7 +28,7 @@ class Ports(Protocol):
         """Discard the shells, because the WinRM service restarts."""
 
 
-class Network:
+class NetworkAdapter:
     """The network adapter of one machine. Without ports (in tests of the machine alone) it only stores its state."""
 
     def __init__(self) -> None:

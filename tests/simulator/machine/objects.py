@@ -69,8 +69,8 @@ class PSObject:
         return self.type_name
 
 
-class OrderedDictionary(dict[str, object]):
-    """A dictionary that preserves order, like `[ordered]@{}`. The verbs of a batch return it."""
+class OrderedOutput(dict[str, object]):
+    """Output of a command that is an ordered dictionary, as `[ordered]@{}` creates it, with text as keys."""
 
 
 CUSTOM_OBJECT = "System.Management.Automation.PSCustomObject"
@@ -209,13 +209,6 @@ class Bound(Mapping[str, object]):
     def warn(self, text: str) -> None:
         """Write to the warning stream."""
         self.warnings.append(text)
-
-
-class ConsoleInput(Protocol):
-    """The standard input from a client, on which a program waits."""
-
-    def read(self, *, to_exit: bool) -> bytes:
-        """Read up to the end of the input, or up to a line that is `exit`. Waits until this has arrived."""
 
 
 @dataclass

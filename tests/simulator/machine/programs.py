@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from simulator.machine import command_line, executables
-from simulator.machine.objects import ConsoleInput, Invocation, NotModelled, ProcessEndedError, Program, ProgramResult
+from simulator.machine.objects import Invocation, NotModelled, ProcessEndedError, Program, ProgramResult
 from simulator.machine.processes import StopSignal
 from simulator.machine.rights import check
 from simulator.machine.rights.guard import AccessDeniedError
@@ -19,6 +19,7 @@ from simulator.machine.services import Resolved
 from simulator.machine.typed_input import typed
 from simulator.machine.unmodelled_programs import is_unmodelled
 from simulator.machine.windows_paths import normalise
+from simulator.transport.host import ConsoleInput
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
@@ -76,7 +77,7 @@ def _time_limit(seconds: float | None, signal: StopSignal) -> Iterator[threading
             killer.cancel()
 
 
-class Programs:
+class MachinePrograms:
     """The programs of one machine."""
 
     def __init__(self, machine: Machine) -> None:

@@ -7,8 +7,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from simulator.machine.machine import Machine
-from simulator.machine.objects import ConsoleInput, ProgramResult
+from simulator.machine.objects import ProgramResult
 from simulator.machine.processes import Process
+from simulator.transport.host import ConsoleInput
 
 
 @dataclass

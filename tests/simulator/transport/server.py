@@ -16,7 +16,7 @@ from simulator.transport.authentication import ConnectionLogon
 from simulator.transport.connection import NodeConnection, NodeParts
 from simulator.transport.control import Control
 from simulator.transport.counters import Counters
-from simulator.transport.faults import Fault, FaultPlan
+from simulator.transport.faults import FaultPlan, TransportFault
 from simulator.transport.host import Host
 from simulator.transport.http_wire import HttpConnection
 from simulator.transport.service import WinrmService
@@ -125,7 +125,7 @@ class NodeServer:
         """End all shells. Connections stay open."""
         self.service.forget_shells()
 
-    def set_fault(self, fault: Fault) -> None:
+    def set_fault(self, fault: TransportFault) -> None:
         """Set a fault, as POST /simulator/faults does."""
         action = self._control.set_fault(fault)
         if action is not None:

@@ -17,7 +17,7 @@ from ansible_collections.winkube.node.plugins.module_utils.cluster_access import
 from ansible_collections.winkube.node.plugins.module_utils.cluster_client import Cluster as ClusterClient
 from ansible_collections.winkube.node.plugins.module_utils.cluster_state import flannel
 from ansible_collections.winkube.node.plugins.modules import cluster_info
-from simulator.cluster import Cluster
+from simulator.cluster import SimulatedCluster
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 User = Callable[..., "Module"]
@@ -36,7 +36,7 @@ class Module:
 
 
 @pytest.fixture
-def user(cluster: Cluster, admin: Client, tmp_path: Path) -> Iterator[User]:
+def user(cluster: SimulatedCluster, admin: Client, tmp_path: Path) -> Iterator[User]:
     """Make users that may do what some purposes need, each by a ServiceAccount; they are deleted afterwards."""
     made: list[str] = []
 
@@ -71,7 +71,7 @@ def rule(need: Any) -> dict[str, Any]:
     return {"apiGroups": [need.group], "resources": [need.resource], "verbs": list(need.verbs)} | names
 
 
-def test_an_administrator_lacks_nothing(cluster: Cluster) -> None:
+def test_an_administrator_lacks_nothing(cluster: SimulatedCluster) -> None:
     assert missing(ClusterClient(Module(cluster.kubeconfig)), NEEDS) == []
 
 
@@ -120,7 +120,9 @@ def test_a_run_that_may_not_do_all_is_refused_with_what_it_lacks(user: User) -> 
         ("kube-system", "[]"),
     ],
 )
-def test_flannels_settings_are_read_where_they_are(cluster: Cluster, admin: Client, space: str, text: str) -> None:
+def test_flannels_settings_are_read_where_they_are(
+    cluster: SimulatedCluster, admin: Client, space: str, text: str
+) -> None:
     admin.request("POST", "/api/v1/namespaces", {"metadata": {"name": space}})
     maps = f"/api/v1/namespaces/{space}/configmaps"
     body = {"metadata": {"name": "kube-flannel-cfg"}, "data": {"net-conf.json": text}}
@@ -134,7 +136,7 @@ def test_flannels_settings_are_read_where_they_are(cluster: Cluster, admin: Clie
     assert found == {"config_map": f"{space}/kube-flannel-cfg", "net_conf": expected}
 
 
-def test_a_cluster_without_flannel_on_linux_has_none(cluster: Cluster) -> None:
+def test_a_cluster_without_flannel_on_linux_has_none(cluster: SimulatedCluster) -> None:
     assert flannel(ClusterClient(Module(cluster.kubeconfig))) == {}
 
 

@@ -15,7 +15,7 @@ from kubernetes import client as k8s
 from kubernetes import config, dynamic, watch
 from simulator_tests.cluster.node_client import MERGE, STRATEGIC, Client, eventually
 
-from simulator.cluster import Cluster
+from simulator.cluster import SimulatedCluster
 
 pytestmark = pytest.mark.waits
 
@@ -24,7 +24,7 @@ JSON_PATCH = "application/json-patch+json"
 
 
 @pytest.fixture(scope="session")
-def api(cluster: Cluster) -> Iterator[k8s.ApiClient]:
+def api(cluster: SimulatedCluster) -> Iterator[k8s.ApiClient]:
     """The official client, as the administrator."""
     with config.new_client_from_config(config_file=str(cluster.kubeconfig)) as made:
         yield made
@@ -45,13 +45,13 @@ def config_map(name: str, **data: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
 
 
-def test_the_version_is_known(api: k8s.ApiClient, cluster: Cluster) -> None:
+def test_the_version_is_known(api: k8s.ApiClient, cluster: SimulatedCluster) -> None:
     version = k8s.VersionApi(api).get_code()
     assert version.git_version == f"v{cluster.version}"
     assert f"{version.major}.{version.minor}" == "1.37"
 
 
-def test_the_service_of_the_api_leads_to_it(admin: Client, cluster: Cluster) -> None:
+def test_the_service_of_the_api_leads_to_it(admin: Client, cluster: SimulatedCluster) -> None:
     service = eventually(lambda: admin.get("/api/v1/namespaces/default/services/kubernetes"), "the service")
     port = int(cluster.server.rpartition(":")[2])
     wanted = {"name": "https", "port": port, "protocol": "TCP"}
@@ -305,7 +305,7 @@ def test_delete_collection(admin: Client, namespace: str) -> None:
 
 
 def test_the_token_of_a_service_account_has_the_rights_of_its_roles(
-    cluster: Cluster, admin: Client, namespace: str
+    cluster: SimulatedCluster, admin: Client, namespace: str
 ) -> None:
     code, made = admin.request("POST", f"/api/v1/namespaces/{namespace}/serviceaccounts/default/token", {})
     assert code == 201, made
@@ -330,7 +330,9 @@ def test_the_token_of_a_service_account_has_the_rights_of_its_roles(
     assert body["status"]["userInfo"]["username"] == f"system:serviceaccount:{namespace}:default"
 
 
-def test_the_token_in_a_secret_lasts_as_long_as_the_secret(cluster: Cluster, admin: Client, namespace: str) -> None:
+def test_the_token_in_a_secret_lasts_as_long_as_the_secret(
+    cluster: SimulatedCluster, admin: Client, namespace: str
+) -> None:
     path = f"/api/v1/namespaces/{namespace}/secrets"
     secret = {
         "type": "kubernetes.io/service-account-token",
@@ -348,7 +350,7 @@ def test_the_token_in_a_secret_lasts_as_long_as_the_secret(cluster: Cluster, adm
     eventually(lambda: client.request("GET", "/api/v1/nodes")[0] == 401, "the token is worth nothing", 30)
 
 
-def test_nobody_sees_little(cluster: Cluster) -> None:
+def test_nobody_sees_little(cluster: SimulatedCluster) -> None:
     nobody = Client(cluster)
     assert nobody.request("GET", "/healthz") == (200, {"text": "ok"})
     assert nobody.get("/version")["gitVersion"] == f"v{cluster.version}"

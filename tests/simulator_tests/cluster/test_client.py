@@ -23,7 +23,7 @@ from ansible_collections.winkube.node.plugins.module_utils.api_forms import ANYT
 from ansible_collections.winkube.node.plugins.module_utils.approval_api import ApprovalApi
 from ansible_collections.winkube.node.plugins.module_utils.cluster_client import Cluster as ClusterClient
 from ansible_collections.winkube.node.plugins.module_utils.node_api import NodeApi
-from simulator.cluster import Cluster
+from simulator.cluster import SimulatedCluster
 
 MODULES = (
     "bootstrap_token",
@@ -68,7 +68,7 @@ class Module:
         raise AssertionError(result["msg"])
 
 
-def test_no_typed_model_is_imported_and_no_file_is_left(cluster: Cluster, tmp_path: Path) -> None:
+def test_no_typed_model_is_imported_and_no_file_is_left(cluster: SimulatedCluster, tmp_path: Path) -> None:
     """The models of the Python client take two seconds; its discovery would leave a file with a known name."""
     answer = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(cluster.kubeconfig), *MODULES],
@@ -83,7 +83,7 @@ def test_no_typed_model_is_imported_and_no_file_is_left(cluster: Cluster, tmp_pa
 
 
 @pytest.fixture
-def client(cluster: Cluster) -> ClusterClient:
+def client(cluster: SimulatedCluster) -> ClusterClient:
     return ClusterClient(Module(cluster.kubeconfig))
 
 
@@ -236,7 +236,7 @@ def test_a_server_that_is_not_reached(tmp_path: Path) -> None:
     assert (away.value.status, away.value.is_temporary) == (0, True)
 
 
-def test_another_ca_has_no_status_either(cluster: Cluster, tmp_path: Path) -> None:
+def test_another_ca_has_no_status_either(cluster: SimulatedCluster, tmp_path: Path) -> None:
     client = ClusterClient(Module(kubeconfig(tmp_path, cluster.server)))
     with pytest.raises(ApiError, match=r"cannot be reached: .*(?i:certificate)") as away:
         client.version()

@@ -18,7 +18,7 @@ from ansible_collections.winkube.node.plugins.module_utils.cordon import ANNOTAT
 from ansible_collections.winkube.node.plugins.module_utils.drain import DrainOptions, drain
 from ansible_collections.winkube.node.plugins.module_utils.node_api import NodeApi
 from ansible_collections.winkube.node.plugins.modules.nodes_uncordon import uncordon
-from simulator.cluster import Cluster
+from simulator.cluster import SimulatedCluster
 
 pytestmark = pytest.mark.waits
 
@@ -28,7 +28,7 @@ MARK = CordonMark("patch_nodes", "controller", "2026-11-21T12:00:00Z")
 class Module:
     """What the client needs of AnsibleModule."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: SimulatedCluster) -> None:
         self.no_log_values: set[str] = set()
         self.params = {"kubeconfig": str(cluster.kubeconfig), "context": None}
 
@@ -37,7 +37,7 @@ class Module:
 
 
 @pytest.fixture
-def api(cluster: Cluster) -> NodeApi:
+def api(cluster: SimulatedCluster) -> NodeApi:
     return NodeApi(ClusterClient(Module(cluster)))
 
 

@@ -12,7 +12,7 @@ import pytest
 from cryptography import x509
 
 from simulator.cluster import start_cluster
-from simulator.kubernetes_node.registry.server import Registry
+from simulator.kubernetes_node.registry.server import SimulatedRegistry
 from simulator.machine.faults import set_fault
 from simulator.machine.listeners import Listeners
 
@@ -34,7 +34,7 @@ def hourly() -> Iterator[Admin]:
 
 
 @pytest.fixture
-def ready(make_node: Callable[..., Node], registry: Registry, hourly: Admin) -> Node:
+def ready(make_node: Callable[..., Node], registry: SimulatedRegistry, hourly: Admin) -> Node:
     """A node that is Ready in that cluster."""
     node = make_node()
     node.mirror(registry)

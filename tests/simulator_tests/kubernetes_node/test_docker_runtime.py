@@ -14,11 +14,11 @@ import pytest
 from simulator.kubernetes_node import hns
 from simulator.kubernetes_node.cri import interface as cri
 from simulator.kubernetes_node.cri.interface import PodConfig, RuntimeFailure
-from simulator.kubernetes_node.cri.shims import Command
+from simulator.kubernetes_node.cri.shims import ContainerCommand
 from simulator.kubernetes_node.docker import dockerd
 from simulator.kubernetes_node.hns import fixtures
 from simulator.kubernetes_node.nssm import program as nssm
-from simulator.kubernetes_node.registry.server import Registry
+from simulator.kubernetes_node.registry.server import SimulatedRegistry
 from simulator.machine.services import ServiceError
 
 from . import manifests
@@ -31,7 +31,7 @@ PIPE = "npipe:////./pipe/cri-dockerd"
 PAUSE = "registry.k8s.io/pause:3.10.2"
 
 
-def install_docker(node: Node, registry: Registry, version: str = "28.5.1", **daemon: Any) -> None:
+def install_docker(node: Node, registry: SimulatedRegistry, version: str = "28.5.1", **daemon: Any) -> None:
     """Install dockerd as its own --register-service does; its registries are one on this host."""
     for name in ("docker", "dockerd"):
         node.put(rf"{DOCKER}\{name}.exe", name, version)
@@ -58,7 +58,7 @@ def install_cri(node: Node, *more: str, version: str = "0.3.20") -> None:
 
 
 @pytest.fixture
-def docker_node(make_node: Callable[..., Node], registry: Registry) -> Node:
+def docker_node(make_node: Callable[..., Node], registry: SimulatedRegistry) -> Node:
     """A Windows Server 2022 with dockerd, cri-dockerd, flannel's CNI configuration and network."""
     node = make_node()
     install_docker(node, registry)
@@ -70,7 +70,7 @@ def docker_node(make_node: Callable[..., Node], registry: Registry) -> Node:
     return node
 
 
-def runtime_of(node: Node) -> cri.Runtime:
+def runtime_of(node: Node) -> cri.CriRuntime:
     found = cri.connect(node.machine, PIPE)
     assert found is not None
     return found
@@ -87,7 +87,7 @@ def test_pods_are_containers_of_docker(docker_node: Node) -> None:
     sandbox = runtime.run_sandbox(PodConfig("web", "default", "u1"))
     image = runtime.image(PAUSE)
     assert image is not None
-    container = runtime.run_container(sandbox, "app", image, Command(("app.exe",)), attempt=0, log=r"C:\0.log")
+    container = runtime.run_container(sandbox, "app", image, ContainerCommand(("app.exe",)), attempt=0, log=r"C:\0.log")
 
     assert sorted(names(node)) == ["k8s_POD_web_default_u1_0", "k8s_app_web_default_u1_0"]
     (endpoint,) = hns.store(node.machine).endpoints_of(sandbox.id)
@@ -159,7 +159,9 @@ def test_what_was_made_is_found_again(docker_node: Node) -> None:
     assert runtime_of(node).image(PAUSE) is not None
 
 
-def test_cri_dockerd_needs_dockerd_and_knows_its_flags(make_node: Callable[..., Node], registry: Registry) -> None:
+def test_cri_dockerd_needs_dockerd_and_knows_its_flags(
+    make_node: Callable[..., Node], registry: SimulatedRegistry
+) -> None:
     node = make_node()
     node.put(r"C:\cri\cri-dockerd.exe", "cri-dockerd", "0.3.20")
     result = node.run(r"C:\cri\cri-dockerd.exe")
@@ -255,7 +257,7 @@ def wrap(node: Node, name: str, program: str, *arguments: str, **environment: st
 
 
 def test_a_node_with_docker_joins_and_its_network_comes_from_services(
-    make_node: Callable[..., Node], registry: Registry, cluster: Admin
+    make_node: Callable[..., Node], registry: SimulatedRegistry, cluster: Admin
 ) -> None:
     """flanneld behind nssm and kube-proxy as a service of its own do what HostProcess pods do with containerd."""
     node = make_node()
@@ -308,7 +310,7 @@ def test_a_node_with_docker_joins_and_its_network_comes_from_services(
     cluster.wait_ready(node.name, "True")
 
 
-def test_a_kubelet_ends_where_no_cri_answers(make_node: Callable[..., Node], registry: Registry) -> None:
+def test_a_kubelet_ends_where_no_cri_answers(make_node: Callable[..., Node], registry: SimulatedRegistry) -> None:
     """Since 1.24: Docker alone is no runtime."""
     node = make_node()
     install_docker(node, registry)

@@ -302,7 +302,7 @@ def test_a_service_that_does_not_even_stop(make_node: Callable[..., Node]) -> No
 
     assert caught.value.error_id.startswith("StopServiceFailed,")
     assert describe(node.machine)["services"]["hns"]["state"] == "Running"  # type: ignore[index]
-    assert len(node.machine.part(hns.State).endpoints) == 5, "nothing was lost by it"
+    assert len(node.machine.part(hns.HnsState).endpoints) == 5, "nothing was lost by it"
     node.machine.power.reset()
     run(node, "Restart-Service", Name="hns", Force=True)
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import pytest
 import yaml
 
-from simulator.kubernetes_node.registry.server import Registry
+from simulator.kubernetes_node.registry.server import SimulatedRegistry
 
 from .conftest import CONFIG_V2, Admin, Node
 
@@ -54,7 +54,9 @@ def test_a_join_makes_a_node_that_is_ready_with_containerd_and_cni(node: Node, c
 
 
 @pytest.mark.parametrize("version", ["1.30.4", "1.33.2", "1.34.4", "1.36.3", "1.36.0"])
-def test_every_kubeadm_joins(make_node: Callable[..., Node], registry: Registry, cluster: Admin, version: str) -> None:
+def test_every_kubeadm_joins(
+    make_node: Callable[..., Node], registry: SimulatedRegistry, cluster: Admin, version: str
+) -> None:
     node = make_node(kubernetes=version, containerd="1.7.35")
     node.mirror(registry)
     node.start_containerd()
@@ -117,7 +119,7 @@ def test_not_ready_without_the_plugins_executable(node: Node, cluster: Admin) ->
 
 @pytest.mark.parametrize("key", ["conf_dir", "bin_dir"])
 def test_not_ready_when_containerd_looks_elsewhere(
-    make_node: Callable[..., Node], registry: Registry, cluster: Admin, key: str
+    make_node: Callable[..., Node], registry: SimulatedRegistry, cluster: Admin, key: str
 ) -> None:
     node = make_node()
     node.mirror(registry)

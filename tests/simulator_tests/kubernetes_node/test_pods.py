@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from simulator.kubernetes_node import hns
-from simulator.kubernetes_node.registry.server import Registry
+from simulator.kubernetes_node.registry.server import SimulatedRegistry
 
 from . import manifests
 from .conftest import CONFIG_V2, Admin, Node, wait_for
@@ -223,7 +223,7 @@ def test_kube_proxy_waits_for_the_network_and_makes_load_balancers(node: Node, c
 
 
 def test_an_image_without_the_build_is_not_pulled(
-    make_node: Callable[..., Node], registry: Registry, cluster: Admin
+    make_node: Callable[..., Node], registry: SimulatedRegistry, cluster: Admin
 ) -> None:
     node = make_node("2019")
     node.mirror(registry)
@@ -248,7 +248,7 @@ def test_an_image_that_does_not_exist(node: Node, cluster: Admin) -> None:
 
 
 def test_without_the_sandbox_image_no_pod_begins(
-    make_node: Callable[..., Node], registry: Registry, cluster: Admin
+    make_node: Callable[..., Node], registry: SimulatedRegistry, cluster: Admin
 ) -> None:
     node = make_node()
     node.mirror(registry)
@@ -373,7 +373,7 @@ def test_a_pod_links_its_volume_anew_each_time(node: Node, cluster: Admin) -> No
 
 
 def test_volumes_lie_below_the_root_only_under_containerd_1_6(
-    make_node: Callable[..., Node], registry: Registry, cluster: Admin
+    make_node: Callable[..., Node], registry: SimulatedRegistry, cluster: Admin
 ) -> None:
     node = make_node("2019", containerd="1.6.36")
     node.mirror(registry)

@@ -11,7 +11,7 @@ from simulator.machine import accounts
 from simulator.machine.machine import Machine
 from simulator.machine.session import Session
 from simulator.windows.software import installer_package
-from simulator.windows.software.installer_package import Package
+from simulator.windows.software.installer_package import InstallerPackage
 
 CLOSED = "D:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)"
 
@@ -36,7 +36,7 @@ def test_a_batch_file_is_read_by_whoever_starts_it(
 
 def test_administrators_alone_install_packages(machine: Machine, user: Session) -> None:
     program, file = r"C:\Program Files\a\a.exe", r"C:\ProgramData\a.msi"
-    package = Package("a", "1.0", "Nobody", programs={program: "whoami.exe"})
+    package = InstallerPackage("a", "1.0", "Nobody", programs={program: "whoami.exe"})
     machine.files.write_bytes(file, installer_package.make(package))
 
     def msiexec(action: str, what: str, account: str) -> int:

@@ -12,7 +12,7 @@ import pytest
 
 from simulator.machine import contract
 from simulator.machine.binding import bind
-from simulator.machine.contract import Contract, Parameter, Place
+from simulator.machine.contract import Contract, Parameter, ParameterPlace
 from simulator.machine.objects import CmdletError
 
 PS = "Microsoft.PowerShell.Commands"
@@ -53,9 +53,13 @@ def stub() -> Contract:
         name.casefold(): Parameter(name, kind, aliases.get(name, ()), values.get(name, ()), enumeration=name == "Day")
         for name, kind in types.items()
     }
-    shared = {name: Place(mandatory=name == "name") for name in parameters if name not in ("seta", "setb")}
+    shared = {name: ParameterPlace(mandatory=name == "name") for name in parameters if name not in ("seta", "setb")}
     return Contract(
-        "Get-Stub", "Get-Stub", True, parameters, ({**shared, "seta": Place()}, {**shared, "setb": Place()})
+        "Get-Stub",
+        "Get-Stub",
+        True,
+        parameters,
+        ({**shared, "seta": ParameterPlace()}, {**shared, "setb": ParameterPlace()}),
     )
 
 

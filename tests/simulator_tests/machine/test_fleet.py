@@ -20,7 +20,7 @@ import pytest
 from simulator.control import ControlServer
 from simulator.fleet import Fleet, read_fleet
 from simulator.machine.machine import GENERALIZED, SETUP_STATE
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 from simulator.pytest_fleet import FleetFactory, simulated_fleet
 
 pytestmark = pytest.mark.waits
@@ -102,7 +102,7 @@ def test_power_and_images_by_control(simulated_fleet: FleetFactory) -> None:
 
 def test_a_taken_address_is_told(simulated_fleet: FleetFactory, tmp_path: Path) -> None:
     fleet = simulated_fleet({"name": "win-a"})
-    other = Fleet([Settings("win-b", fleet.machine("win-a").address)], tmp_path / "other")
+    other = Fleet([MachineSettings("win-b", fleet.machine("win-a").address)], tmp_path / "other")
     with pytest.raises(OSError, match=r"in use|cannot listen"):
         other.start()
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from simulator.machine.core.cmd import run_line
-from simulator.machine.powershell.host import Outcome, RemoteCommand, Runspace, run_script, run_text
+from simulator.machine.powershell.host import RemoteCommand, Runspace, ScriptOutcome, run_script, run_text
 from simulator.machine.session import Session
 
 
-def run(session: Session, script: str, *given: object) -> Outcome:
+def run(session: Session, script: str, *given: object) -> ScriptOutcome:
     return run_script(session, script, given)
 
 

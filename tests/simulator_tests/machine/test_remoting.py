@@ -13,12 +13,12 @@ from pypsrp.serializer import Serializer
 
 from simulator.machine.endpoint import MachineHost
 from simulator.machine.machine import Machine
-from simulator.transport.host import Execution, Pipeline, PipelineCommand, ScriptResult
+from simulator.transport.host import Execution, PipelineCommand, PipelineRequest, ScriptResult
 
 
 def run(machine: Machine, script: str) -> ScriptResult:
     """Run a script as a pipeline of PSRP."""
-    pipeline = Pipeline((PipelineCommand(script, True),))
+    pipeline = PipelineRequest((PipelineCommand(script, True),))
     return MachineHost(machine).run_script(pipeline, Execution("1", "2", "Administrator", "script"))
 
 

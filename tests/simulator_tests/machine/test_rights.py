@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simulator.machine import accounts
-from simulator.machine.access_lists import Ace, Descriptor, inherited, parse
+from simulator.machine.access_lists import Ace, SecurityDescriptor, inherited, parse
 from simulator.machine.machine import Machine
 from simulator.machine.modules import rights
 from simulator.machine.modules.accounts import membership
-from simulator.machine.modules.arguments import Arguments
+from simulator.machine.modules.arguments import ModuleArguments
 from simulator.machine.registry import RegistryDeniedError
 from simulator.machine.rights import check
 from simulator.machine.rights.logons import token
@@ -78,7 +78,9 @@ def test_local_groups_decide_who_is_an_administrator(machine: Machine) -> None:
     session = Session(machine, machine.processes.begin("powershell.exe", "SYSTEM"), "SYSTEM")
 
     def members(group: str, state: str) -> None:
-        given = Arguments({"name": group, "members": ["alice", "NT AUTHORITY\\LOCAL SERVICE"], "state": state}, "")
+        given = ModuleArguments(
+            {"name": group, "members": ["alice", "NT AUTHORITY\\LOCAL SERVICE"], "state": state}, ""
+        )
         assert membership(session, given)["changed"] is True
 
     for account, user in (("alice", alice), ("NT AUTHORITY\\LocalService", LOCAL_SERVICE)):
@@ -105,7 +107,7 @@ def test_local_groups_decide_who_is_an_administrator(machine: Machine) -> None:
 def test_user_rights_decide_who_holds_a_privilege(machine: Machine) -> None:
     accounts.add(machine, "alice", "User")
     session = Session(machine, machine.processes.begin("powershell.exe", "SYSTEM"), "SYSTEM")
-    rights.run(session, Arguments({"name": TAKE_OWNERSHIP, "users": ["alice"], "action": "set"}, ""))
+    rights.run(session, ModuleArguments({"name": TAKE_OWNERSHIP, "users": ["alice"], "action": "set"}, ""))
     assert token(machine, "alice").privileges == {TAKE_OWNERSHIP}
     assert token(machine, "Administrator").privileges == {BACKUP, RESTORE}
 
@@ -164,18 +166,18 @@ def test_whom_one_may_make_an_owner() -> None:
 
 @given(LISTS, TOKENS)
 def test_a_denial_in_front_takes_its_rights_and_no_others(entries: tuple[Ace, ...], who: Token) -> None:
-    owned = Descriptor("NS", "SY", True, entries)
+    owned = SecurityDescriptor("NS", "SY", True, entries)
     before = check.granted(owned, who)
     denied = Ace("D", frozenset(), "0x3", "S-1-1-0")
-    assert check.granted(Descriptor("NS", "SY", True, (denied, *entries)), who) == before & ~0x3
+    assert check.granted(SecurityDescriptor("NS", "SY", True, (denied, *entries)), who) == before & ~0x3
 
 
 @given(LISTS, TOKENS)
 def test_an_entry_at_the_end_takes_nothing(entries: tuple[Ace, ...], who: Token) -> None:
-    before = check.granted(Descriptor("NS", "SY", True, entries), who)
+    before = check.granted(SecurityDescriptor("NS", "SY", True, entries), who)
     for kind in "AD":
         more = Ace(kind, frozenset(), hex(check.FULL), "WD")
-        after = check.granted(Descriptor("NS", "SY", True, (*entries, more)), who)
+        after = check.granted(SecurityDescriptor("NS", "SY", True, (*entries, more)), who)
         assert after & before == before
         assert kind == "A" or after == before
 

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.waits
 MakeMachine = Callable[..., Machine]
 
 
-def run(machine: Machine, command: str, **parameters: object) -> commands.Output:
+def run(machine: Machine, command: str, **parameters: object) -> commands.CmdletOutput:
     return commands.run(machine, command, parameters)
 
 

@@ -192,11 +192,11 @@ def test_a_wrong_uplink_is_refused(make_machine: Callable[..., Machine]) -> None
 
 
 def test_a_machine_from_an_image_has_its_own_address(make_machine: Callable[..., Machine], tmp_path: Any) -> None:
-    from simulator.machine.settings import Settings
+    from simulator.machine.settings import MachineSettings
 
     source = make_machine()
     source.power.power_off()
-    settings = Settings.read({"name": "copy", "address": "127.0.3.77", "windows": "2022", "time_scale": 0.01})
+    settings = MachineSettings.read({"name": "copy", "address": "127.0.3.77", "windows": "2022", "time_scale": 0.01})
     copy = Machine(settings, tmp_path / "copy", source=source)
     copy.power_on()
     try:

@@ -13,7 +13,7 @@ import pytest
 from simulator.machine.machine import SETUP_STATE, Machine
 from simulator.machine.objects import ProcessEndedError, ProgramResult
 from simulator.machine.power import CBS_PENDING
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 
 pytestmark = pytest.mark.waits
 
@@ -48,7 +48,7 @@ def test_the_next_boot_is_a_new_machine(make_machine: Any, tmp_path: Any) -> Non
     assert seal(machine).exit_code == 0
     machine.services.configure("WinRM", DelayedAutostart=1)
     machine.power.power_off()
-    settings = Settings.read({"name": "image", "address": "127.0.0.99", "reboot_seconds": 0.01})
+    settings = MachineSettings.read({"name": "image", "address": "127.0.0.99", "reboot_seconds": 0.01})
     deployed = Machine(settings, tmp_path / "deployed", source=machine)
     deployed.power_on()
     assert deployed.name.startswith("WIN-")

@@ -24,7 +24,7 @@ from simulator_tests.windows.updates import (
 )
 
 from simulator.machine.machine import Machine
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 from simulator.windows.updates.component_store import store_of
 from simulator.windows.updates.update_catalogue import Update
 
@@ -79,7 +79,7 @@ class TestTheBoot:
         machine.power.reset()
         settled(machine)
         machine.power.power_off()
-        settings = Settings.read({"name": "clone", "address": "127.0.0.99", **QUICK})
+        settings = MachineSettings.read({"name": "clone", "address": "127.0.0.99", **QUICK})
         clone = Machine(settings, tmp_path / "clone", source=machine)
         clone.power_on()
         try:

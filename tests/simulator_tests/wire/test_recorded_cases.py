@@ -14,7 +14,7 @@ from wire_cases.on_simulator import SimulatedNode
 
 from simulator.machine import families
 from simulator.machine.machine import Machine
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 
 pytestmark = pytest.mark.waits
 NODES = 6
@@ -29,7 +29,7 @@ def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[SimulatedNo
     machines: list[Machine] = []
     for number in range(NODES):
         entry = {"name": f"win-{number}", "address": "127.0.0.1", "reboot_seconds": 0.05, "time_scale": 0.001}
-        settings = Settings.read({**entry, "powershell": recorded.POWERSHELL})
+        settings = MachineSettings.read({**entry, "powershell": recorded.POWERSHELL})
         machines.append(Machine(settings, folder / f"win-{number}", offered))
         machines[-1].power_on()
     yield [SimulatedNode(machine) for machine in machines]

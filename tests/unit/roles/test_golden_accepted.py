@@ -29,7 +29,7 @@ from simulator.kubernetes_node.kubeadm import discovery, join_configuration
 from simulator.kubernetes_node.kubelet import log_runner
 from simulator.kubernetes_node.programs import configuration, contracts, flags
 from simulator.machine.machine import Machine
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 
 # One worker, because the last test checks what the others have read.
 pytestmark = pytest.mark.xdist_group("golden_accepted")
@@ -83,7 +83,9 @@ def kubeadm_objects_to(name: str, texts: t.Iterable[str], folder: Path) -> str:
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
-    return Machine(Settings.read({"name": "win1", "address": "127.0.0.1", "windows": "2022"}), tmp_path / "machine")
+    return Machine(
+        MachineSettings.read({"name": "win1", "address": "127.0.0.1", "windows": "2022"}), tmp_path / "machine"
+    )
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .errors import ApiError
+from .errors import ApiErrorResponse
 from .resources import Object
 
 Path = tuple[str, ...]
@@ -147,7 +147,7 @@ def server_side_apply(live: Object | None, applied: Object, manager: str, force:
         The new object.
 
     Raises:
-        ApiError: 409 with one cause for each field that another manager applied with another value.
+        ApiErrorResponse: 409 with one cause for each field that another manager applied with another value.
     """
     before = live or {}
     entries = list(before.get("metadata", {}).get("managedFields") or [])
@@ -193,4 +193,4 @@ def _refuse_conflicts(before: Object, applied: Object, new: set[Path], others: l
         listed = "; ".join(f"{one['message']}: {one['field']}" for one in causes)
         plural = "s" if len(causes) > 1 else ""
         text = f"Apply failed with {len(causes)} conflict{plural}: {listed}"
-        raise ApiError(409, "Conflict", text, {"causes": causes})
+        raise ApiErrorResponse(409, "Conflict", text, {"causes": causes})

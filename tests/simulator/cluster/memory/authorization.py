@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from .errors import ApiError, forbidden
+from .errors import ApiErrorResponse, forbidden
 from .pod_references import references
 from .requests import Target, User
 from .resources import Object
-from .store import Store
+from .store import ObjectStore
 
 # Resources that plugin/pkg/auth/authorizer/node decides itself, apart from the rules of the role system:node.
 _READ = ("get", "list", "watch")
@@ -19,14 +19,14 @@ _READ = ("get", "list", "watch")
 class Authorizer:
     """Authorizes requests by the roles and bindings in the store. Kubelets also have the rights of a node."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: ObjectStore) -> None:
         self._store = store
 
     def require(self, user: User, target: Target) -> None:
         """Raise an error unless a request is allowed.
 
         Raises:
-            ApiError: 403 if no rule allows it.
+            ApiErrorResponse: 403 if no rule allows it.
         """
         allowed, reason = self.decide(user, target)
         if not allowed:
@@ -121,11 +121,11 @@ def _rule_allows(rule: Object, target: Target) -> bool:
     return among(rule.get("apiGroups"), target.group) and known and (not names or target.name in names)
 
 
-def _refusal(user: User, target: Target, reason: str) -> ApiError:
+def _refusal(user: User, target: Target, reason: str) -> ApiErrorResponse:
     suffix = f": {reason}" if reason else ""
     if not target.resource:
         text = f'forbidden: User "{user.name}" cannot {target.verb} path "{target.path}"{suffix}'
-        return ApiError(403, "Forbidden", text, {})
+        return ApiErrorResponse(403, "Forbidden", text, {})
     resource = f"{target.resource}/{target.subresource}" if target.subresource else target.resource
     where = f'in the namespace "{target.namespace}"' if target.namespace else "at the cluster scope"
     why = f'User "{user.name}" cannot {target.verb} resource "{resource}" in API group "{target.group}" {where}{suffix}'

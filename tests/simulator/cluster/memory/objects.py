@@ -16,7 +16,7 @@ from .errors import already_exists, bad_request, conflict, forbidden, invalid, n
 from .kinds import Context, prepare_create, prepare_update, restrict, validate
 from .requests import User
 from .resources import Object, ResourceType
-from .store import Store
+from .store import ObjectStore
 
 SYSTEM = User("system:apiserver", ("system:masters", "system:authenticated"))
 _KEPT = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
@@ -28,7 +28,7 @@ _SYSTEM_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease"
 class Objects:
     """All writes to the store on behalf of users."""
 
-    def __init__(self, store: Store, service_network: ipaddress.IPv4Network) -> None:
+    def __init__(self, store: ObjectStore, service_network: ipaddress.IPv4Network) -> None:
         self.store = store
         self._service_network = service_network
 

@@ -35,7 +35,7 @@ class User:
 
 
 @dataclass(frozen=True)
-class Request:
+class ApiRequest:
     """One HTTP request of an authenticated user."""
 
     method: str

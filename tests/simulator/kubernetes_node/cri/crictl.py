@@ -17,7 +17,7 @@ import yaml
 from simulator.kubernetes_node.cni.plugins import CniError
 from simulator.kubernetes_node.cri import crictl_views
 from simulator.kubernetes_node.cri.crictl_flags import ALIASES, FLAGS, GLOBAL, CrictlError, take
-from simulator.kubernetes_node.cri.interface import Runtime, RuntimeFailure, connect
+from simulator.kubernetes_node.cri.interface import CriRuntime, RuntimeFailure, connect
 from simulator.kubernetes_node.cri.shims import Sandbox
 from simulator.kubernetes_node.images import oci
 from simulator.kubernetes_node.images.puller import PullError
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class _Run:
-    def __init__(self, server: Runtime, flags: dict[str, str], arguments: list[str], version: str = "") -> None:
+    def __init__(self, server: CriRuntime, flags: dict[str, str], arguments: list[str], version: str = "") -> None:
         self.server, self.flags, self.arguments, self.version = server, flags, arguments, version
 
     def on(self, *names: str) -> bool:
@@ -64,7 +64,7 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
         return ProgramResult(1, "", f'time="2026-11-21T00:00:00Z" level=fatal msg={json.dumps(str(error))}\n')
 
 
-def _connect(machine: Machine, invocation: Invocation, general: Mapping[str, str]) -> Runtime:
+def _connect(machine: Machine, invocation: Invocation, general: Mapping[str, str]) -> CriRuntime:
     path = (
         general.get("config")
         or general.get("c")
@@ -91,7 +91,7 @@ def _connect(machine: Machine, invocation: Invocation, general: Mapping[str, str
     return server
 
 
-def _find_image(server: Runtime, name: str) -> dict[str, Any]:
+def _find_image(server: CriRuntime, name: str) -> dict[str, Any]:
     exact = server.image(name)
     for item in crictl_views.all_images(server):
         if (exact and server.image_id(exact) == item["id"]) or item["id"].removeprefix("sha256:").startswith(

@@ -19,7 +19,7 @@ from typing import Any
 
 from simulator.artifacts.archives import tar_gz
 from simulator.kubernetes_node.docker import credentials
-from simulator.kubernetes_node.docker.command_line import DockerRun, UsageError
+from simulator.kubernetes_node.docker.command_line import DockerRun, DockerUsageError
 from simulator.kubernetes_node.docker.images import DockerError, DockerImage, familiar, normal
 from simulator.kubernetes_node.images import oci
 
@@ -65,23 +65,25 @@ def build(run: DockerRun) -> str:
 
     Raises:
         DockerError: an instruction is invalid or fails.
-        UsageError: the command line is invalid, or a file in it does not exist.
+        DockerUsageError: the command line is invalid, or a file in it does not exist.
         DiskFullError: the drive is full.
     """
     if len(run.arguments) != 1:
-        raise UsageError('"docker build" requires exactly 1 argument.')
+        raise DockerUsageError('"docker build" requires exactly 1 argument.')
     context = run.path(run.arguments[0]).rstrip("\\")
     files = run.machine.files
     if not files.is_directory(context):
-        raise UsageError(f'unable to prepare context: path "{run.arguments[0]}" not found')
+        raise DockerUsageError(f'unable to prepare context: path "{run.arguments[0]}" not found')
     named = run.text("f", "file")
     path = run.path(named) if named else f"{context}\\Dockerfile"
     if not files.is_file(path):
-        raise UsageError(f"unable to prepare context: unable to evaluate symlinks in Dockerfile path: CreateFile "
+        raise DockerUsageError(f"unable to prepare context: unable to evaluate symlinks in Dockerfile path: CreateFile "
                          f"{path}: The system cannot find the file specified.")  # fmt: skip
     tags = [normal(tag) for tag in run.several("t", "tag")]
     if not all(tags):
-        raise UsageError(f'invalid argument "{run.text("t", "tag")}" for "-t, --tag" flag: invalid reference format')
+        raise DockerUsageError(
+            f'invalid argument "{run.text("t", "tag")}" for "-t, --tag" flag: invalid reference format'
+        )
     steps = list(instructions(files.read_text(path)))
     if not steps:
         raise DockerError("the Dockerfile cannot be empty")

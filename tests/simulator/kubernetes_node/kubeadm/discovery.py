@@ -21,7 +21,7 @@ import yaml
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from simulator.kubernetes_node.api.client import Access, ApiError, Client
+from simulator.kubernetes_node.api.client import ApiError, Client, ServerAccess
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
@@ -97,7 +97,7 @@ def _of_file(machine: Machine, name: str) -> tuple[str, str]:
     cluster = clusters[current]
     authority = base64.b64decode(cluster.get("certificate-authority-data", "")).decode()
     try:
-        _get(machine, Access(str(cluster["server"]), ca=authority))
+        _get(machine, ServerAccess(str(cluster["server"]), ca=authority))
     except (ApiError, OSError) as error:
         raise DiscoveryError(f"couldn't validate the identity of the API Server: {error}") from error
     return str(cluster["server"]), authority
@@ -116,7 +116,7 @@ def _check_form(pin: str) -> None:
 
 def _once(machine: Machine, wanted: Discovery, token_id: str, secret: str) -> tuple[str, str]:
     server = f"https://{wanted.endpoint}"
-    info = _get(machine, Access(server))
+    info = _get(machine, ServerAccess(server))
     text = _verify(info, token_id, secret)
     cluster = _cluster(text)
     authority = base64.b64decode(cluster.get("certificate-authority-data", "")).decode()
@@ -124,13 +124,13 @@ def _once(machine: Machine, wanted: Discovery, token_id: str, secret: str) -> tu
         _check_pins(authority, wanted.hashes)
     if wanted.hashes or not wanted.skip_verification:
         # Request cluster-info again with the verified certificate, to detect a man in the middle.
-        again = _get(machine, Access(server, ca=authority))
+        again = _get(machine, ServerAccess(server, ca=authority))
         if _verify(again, token_id, secret) != text:
             raise DiscoveryError("the second kubeconfig from the cluster-info ConfigMap is not equal to the first")
     return str(cluster["server"]), authority
 
 
-def _get(machine: Machine, access: Access) -> dict[str, Any]:
+def _get(machine: Machine, access: ServerAccess) -> dict[str, Any]:
     client = Client(machine, access)
     try:
         found = client.get(_CLUSTER_INFO)

@@ -20,7 +20,7 @@ from typing import IO, TYPE_CHECKING
 
 from simulator.kubernetes_node.api.client import ApiError, Client, KubeconfigError, read_kubeconfig
 from simulator.kubernetes_node.kubeadm import join as kubeadm_join
-from simulator.kubernetes_node.kubeadm.join_configuration import PIPE, Join
+from simulator.kubernetes_node.kubeadm.join_configuration import PIPE, JoinConfiguration
 from simulator.kubernetes_node.kubelet.health import Answerer
 from simulator.machine.objects import Invocation, ProgramResult
 
@@ -67,7 +67,12 @@ def plain(program: Path, arguments: list[str], config: str | None) -> ProgramRes
 
 
 def join(
-    machine: Machine, invocation: Invocation, program: Path, arguments: list[str], config: str | None, wanted: Join
+    machine: Machine,
+    invocation: Invocation,
+    program: Path,
+    arguments: list[str],
+    config: str | None,
+    wanted: JoinConfiguration,
 ) -> ProgramResult | None:
     """Run `kubeadm join`.
 
@@ -101,7 +106,7 @@ def _environment(home: str) -> dict[str, str]:
     return {"PATH": os.environ.get("PATH", ""), "HOME": home}
 
 
-def _run(machine: Machine, invocation: Invocation, words: list[str], wanted: Join) -> ProgramResult:
+def _run(machine: Machine, invocation: Invocation, words: list[str], wanted: JoinConfiguration) -> ProgramResult:
     process = subprocess.Popen(
         words,
         stdin=subprocess.DEVNULL,
@@ -167,7 +172,7 @@ def _link_certificate(machine: Machine) -> Path | None:
     return link
 
 
-def correct(machine: Machine, wanted: Join) -> None:
+def correct(machine: Machine, wanted: JoinConfiguration) -> None:
     """Adapt the files to those that kubeadm.exe writes."""
     folder = kubeadm_join.KUBELET
     for name in ("config.yaml", "instance-config.yaml", "kubeadm-flags.env"):
@@ -200,7 +205,7 @@ def _kubelet_configuration(text: str) -> str:
     )
 
 
-def _annotate(machine: Machine, wanted: Join) -> None:
+def _annotate(machine: Machine, wanted: JoinConfiguration) -> None:
     """Correct the runtime's endpoint in the node's annotation, if this version of kubeadm still writes it."""
     try:
         client = Client(machine, read_kubeconfig(machine, kubeadm_join.KUBELET_CONF))

@@ -15,28 +15,28 @@ from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
-from simulator.artifacts.faults import Fault
+from simulator.artifacts.faults import ArtifactFault
 from simulator.artifacts.handler import pieces
 from simulator.kubernetes_node.images import oci
 
 if TYPE_CHECKING:
-    from simulator.kubernetes_node.registry.server import Registry, _Server
+    from simulator.kubernetes_node.registry.server import SimulatedRegistry, _RegistryHttpServer
 
 _ROUTE = re.compile(r"^/v2/(?P<name>.+?)/(?P<kind>manifests|blobs|tags)/(?P<object>.*)$")
 _TOKEN = "eyJ0ZXN0cyI6Im93biJ9"
 _PORTAL = b"<!DOCTYPE html><html><body>Please sign in to the network.</body></html>\n"
 
 
-class Handler(BaseHTTPRequestHandler):
+class RegistryHandler(BaseHTTPRequestHandler):
     """Handles requests to a registry, for reading and writing."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     timeout = 60
-    server: _Server
+    server: _RegistryHttpServer
 
     @property
-    def owner(self) -> Registry:
+    def owner(self) -> SimulatedRegistry:
         """The registry."""
         return self.server.owner
 
@@ -69,7 +69,7 @@ class Handler(BaseHTTPRequestHandler):
 
     do_HEAD = do_GET  # noqa: N815 - the base class looks for this name
 
-    def _content(self, name: str, namespace: str, kind: str, wanted: str, fault: Fault | None) -> None:
+    def _content(self, name: str, namespace: str, kind: str, wanted: str, fault: ArtifactFault | None) -> None:
         digest = self.owner.find(name, namespace, wanted)
         if digest is None:
             what = ("MANIFEST_UNKNOWN", "manifest unknown") if kind == "manifests" else ("BLOB_UNKNOWN", "blob unknown")
@@ -88,12 +88,12 @@ class Handler(BaseHTTPRequestHandler):
 
     # -- faults and authentication
 
-    def _fault(self) -> Fault | None:
+    def _fault(self) -> ArtifactFault | None:
         parts = urlsplit(self.path)
         namespace = parse_qs(parts.query).get("ns", [""])[0]
         return self.owner.faults.take(self.command, f"/{namespace}{parts.path}" if namespace else parts.path)
 
-    def _refuse(self, fault: Fault) -> bool:
+    def _refuse(self, fault: ArtifactFault) -> bool:
         """Apply a fault that replaces the response; return False if content must still be sent, perhaps damaged."""
         if fault.kind == "silence":
             time.sleep(fault.seconds)
@@ -192,7 +192,9 @@ class Handler(BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self.wfile.write(body)
 
-    def _send(self, status: int, data: bytes, media_type: str, digest: str = "", fault: Fault | None = None) -> None:
+    def _send(
+        self, status: int, data: bytes, media_type: str, digest: str = "", fault: ArtifactFault | None = None
+    ) -> None:
         kind = fault.kind if fault else ""
         start = re.match(r"bytes=(\d+)-", self.headers.get("Range", "")) if kind != "no-range" else None
         total, first = len(data), int(start[1]) if start else 0

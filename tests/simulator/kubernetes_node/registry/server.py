@@ -18,17 +18,17 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from simulator.artifacts.faults import Fault, Faults
+from simulator.artifacts.faults import ArtifactFault, Faults
 from simulator.http_base import HttpServer
 from simulator.kubernetes_node.images.upstream import Blobs, fill
-from simulator.kubernetes_node.registry.handler import Handler
+from simulator.kubernetes_node.registry.handler import RegistryHandler
 
 
-class _Server(HttpServer):
-    owner: Registry
+class _RegistryHttpServer(HttpServer):
+    owner: SimulatedRegistry
 
 
-class Registry:
+class SimulatedRegistry:
     """A registry on an address, and a context manager that closes it.
 
     Args:
@@ -57,7 +57,7 @@ class Registry:
         """Names (`host/path:tag`) with the HTTP status to return for them."""
         self._lock = threading.Lock()
         self._sending = 0
-        self._server = _Server((address, port), Handler, tls)
+        self._server = _RegistryHttpServer((address, port), RegistryHandler, tls)
         self._server.owner = self
         self.address = address
         self.port = self._server.port
@@ -73,7 +73,7 @@ class Registry:
         """Close the registry."""
         self._server.stop()
 
-    def __enter__(self) -> Registry:
+    def __enter__(self) -> SimulatedRegistry:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -85,7 +85,7 @@ class Registry:
         Kinds: `status` (with `retry_after`), `cut`, `truncated`, `wrong`, `slow`, `silence`, `loop`, `html` and
         `no-range`; see `simulator.artifacts.faults`.
         """
-        self.faults.add(Fault(kind, path, **options))
+        self.faults.add(ArtifactFault(kind, path, **options))
 
     def count(self, *names: str, by: int = 1) -> None:
         """Add to the counters."""
@@ -147,7 +147,7 @@ def main() -> None:
     parser.add_argument("--address", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=5000)
     arguments = parser.parse_args()
-    with Registry(arguments.address, arguments.port) as registry:
+    with SimulatedRegistry(arguments.address, arguments.port) as registry:
         print(registry.url, flush=True)
         threading.Event().wait()
 

@@ -38,7 +38,7 @@ DEFAULT_SDDL = (
 DEFINITION = ("type=", "start=", "error=", "binpath=", "group=", "tag=", "depend=", "obj=", "displayname=", "password=")
 
 
-class UsageError(Exception):
+class ScUsageError(Exception):
     """A command line that sc.exe rejects."""
 
 
@@ -50,7 +50,7 @@ class SecurityDescriptors:
 
 
 def options(words: list[str], known: tuple[str, ...]) -> dict[str, list[str]]:
-    """Return the options of a command line, by name. Raises UsageError for an unknown name or a missing value."""
+    """Return the options of a command line, by name. Raises ScUsageError for an unknown name or a missing value."""
     found: dict[str, list[str]] = {}
     rest = list(words)
     while rest:
@@ -58,14 +58,14 @@ def options(words: list[str], known: tuple[str, ...]) -> dict[str, list[str]]:
         name, equals, value = word.partition("=")
         name = f"{name.casefold()}{equals}"
         if name not in known or not (value or rest):
-            raise UsageError(word)
+            raise ScUsageError(word)
         found.setdefault(name, []).append(value or rest.pop(0))
     return found
 
 
 def _choice(value: str, choices: Mapping[str, int]) -> int:
     if value.casefold() not in choices:
-        raise UsageError(value)
+        raise ScUsageError(value)
     return choices[value.casefold()]
 
 
@@ -117,7 +117,7 @@ def create(machine: Machine, words: list[str]) -> ProgramResult:
     """Simulate sc create NAME binpath= PATH ..."""
     name, given = words[0], options(words[1:], DEFINITION)
     if "binpath=" not in given:
-        raise UsageError("binpath=")
+        raise ScUsageError("binpath=")
     entries = {key: value for key, value in _definition(given).items() if value is not None}
     # https://learn.microsoft.com/windows/win32/api/winsvc/nf-winsvc-createservicew
     if "/" in name or "\\" in name or len(name) > MAX_NAME:
@@ -203,10 +203,10 @@ def query(machine: Machine, words: list[str], *, extended: bool = False) -> Prog
     given = options(words, ("type=", "state=", "bufsize=", "ri=", "group="))
     state = given.get("state=", ["active"])[-1].casefold()
     if state not in ("active", "inactive", "all"):
-        raise UsageError(state)
+        raise ScUsageError(state)
     kinds = {word.casefold() for word in given.get("type=", ["service"])}
     if unknown := kinds - {*TYPES, "driver", "service", "all"}:
-        raise UsageError(unknown.pop())
+        raise ScUsageError(unknown.pop())
     group = given.get("group=", [None])[-1]
     out = ""
     for name in machine.services.names():
@@ -269,18 +269,18 @@ def _actions(words: str) -> list[tuple[str, int]]:
     if parts in ([""], ["", ""]):
         return []
     if len(parts) % 2:
-        raise UsageError(words)
+        raise ScUsageError(words)
     actions: list[tuple[str, int]] = []
     for action, delay in zip(parts[::2], parts[1::2], strict=True):
         if action.casefold() not in ("", "none", "restart", "run", "reboot"):
-            raise UsageError(action)
+            raise ScUsageError(action)
         actions.append((action.casefold(), _unsigned(delay)))
     return actions
 
 
 def _unsigned(word: str) -> int:
     if not word.isdigit() or int(word) > INFINITE:
-        raise UsageError(word)
+        raise ScUsageError(word)
     return int(word)
 
 
@@ -288,7 +288,7 @@ def failureflag(machine: Machine, words: list[str]) -> ProgramResult:
     """Simulate sc failureflag NAME 0|1"""
     flag = words[1] if len(words) > 1 else "0"
     if flag not in ("0", "1"):
-        raise UsageError(flag)
+        raise ScUsageError(flag)
     return _change(machine, words[0], "ChangeServiceConfig2", {"FailureActionsOnNonCrashFailures": int(flag)})
 
 
@@ -329,7 +329,7 @@ def qdescription(machine: Machine, words: list[str]) -> ProgramResult:
 def sidtype(machine: Machine, words: list[str]) -> ProgramResult:
     """Simulate sc sidtype NAME none|unrestricted|restricted"""
     if len(words) != 2:
-        raise UsageError("sidtype")
+        raise ScUsageError("sidtype")
     return _change(machine, words[0], "ChangeServiceConfig2", {"ServiceSidType": _choice(words[1], SID_TYPES)})
 
 
@@ -344,7 +344,7 @@ def sdshow(machine: Machine, words: list[str]) -> ProgramResult:
 def sdset(machine: Machine, words: list[str]) -> ProgramResult:
     """Simulate sc sdset NAME SDDL"""
     if len(words) != 2:
-        raise UsageError("sdset")
+        raise ScUsageError("sdset")
     if not machine.services.exists(words[0]):
         return text.failed("OpenService", 1060)
     if "D:" not in words[1]:
@@ -377,7 +377,7 @@ def sc(machine: Machine, run: Invocation) -> ProgramResult:
         return ProgramResult(1639, text.joined(_usage(verb)))
     try:
         return command(machine, words)
-    except UsageError:
+    except ScUsageError:
         return ProgramResult(1639, text.joined(["", "ERROR:  Invalid Option", "", *_usage(verb)]))
 
 

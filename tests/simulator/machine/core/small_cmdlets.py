@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from simulator.machine import commands
-from simulator.machine.contract import Contract, Parameter, Place, common_parameters
+from simulator.machine.contract import Contract, Parameter, ParameterPlace, common_parameters
 from simulator.machine.core import paths
 from simulator.machine.objects import Bound, Cmdlet, CmdletError, NotModelled, PSObject, items
 from simulator.machine.text import to_text
@@ -149,8 +149,13 @@ _MKDIR = Contract(
         **common_parameters(),
     },
     sets=(
-        {"path": Place(True, 0), "value": Place(), "force": Place()},
-        {"path": Place(False, 0), "name": Place(True), "value": Place(), "force": Place()},
+        {"path": ParameterPlace(True, 0), "value": ParameterPlace(), "force": ParameterPlace()},
+        {
+            "path": ParameterPlace(False, 0),
+            "name": ParameterPlace(True),
+            "value": ParameterPlace(),
+            "force": ParameterPlace(),
+        },
     ),
 )
 CONTRACTS = (_MKDIR,)

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from simulator.machine.access_lists import Ace, Descriptor
+from simulator.machine.access_lists import Ace, SecurityDescriptor
 from simulator.machine.modules.accounts import sid_of
-from simulator.machine.modules.arguments import ArgumentError, Arguments
+from simulator.machine.modules.arguments import ArgumentError, ModuleArguments
 from simulator.machine.objects import NotModelled
 from simulator.machine.rights.tokens import abbreviated, sid
 from simulator.machine.session import Session
@@ -67,7 +67,7 @@ def _words(text: str, known: Mapping[str, Any], kind: str) -> list[str]:
     return found
 
 
-def _rule(session: Session, arguments: Arguments, path: str) -> _Rule:
+def _rule(session: Session, arguments: ModuleArguments, path: str) -> _Rule:
     kind = _KINDS.get(arguments.text("type").casefold())
     if kind is None:
         wrong = arguments.text("type")
@@ -87,7 +87,7 @@ def _rule(session: Session, arguments: Arguments, path: str) -> _Rule:
     return _Rule(kind, who, mask, frozenset(flags - {""}))
 
 
-def _path(session: Session, arguments: Arguments) -> str:
+def _path(session: Session, arguments: ModuleArguments) -> str:
     path = session.expand(arguments.text("path"))
     drive = path.partition(":")[0]
     if len(drive) != 1 and drive != path:
@@ -95,7 +95,7 @@ def _path(session: Session, arguments: Arguments) -> str:
     return path.replace("/", "\\")
 
 
-def acl(session: Session, arguments: Arguments) -> dict[str, Any]:
+def acl(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     """Add or remove one entry of an access list (win_acl). It has no check mode."""
     path, files = _path(session, arguments), session.machine.files
     state = arguments.text("state", default="present").casefold()
@@ -135,12 +135,12 @@ def _added(own: list[Ace], rule: _Rule) -> list[Ace]:
     return [new, *denied, *allowed] if rule.kind == "D" else [*denied, new, *allowed]
 
 
-def _write(session: Session, path: str, before: Descriptor, own: list[Ace], *, protected: bool) -> None:
-    after = Descriptor(before.owner, before.group, protected, tuple(own))
+def _write(session: Session, path: str, before: SecurityDescriptor, own: list[Ace], *, protected: bool) -> None:
+    after = SecurityDescriptor(before.owner, before.group, protected, tuple(own))
     session.machine.files.set_sddl(path, str(after))
 
 
-def inheritance(session: Session, arguments: Arguments) -> dict[str, Any]:
+def inheritance(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     """Enable or disable the inheritance of an access list (win_acl_inheritance)."""
     path, files = _path(session, arguments), session.machine.files
     state = arguments.text("state", default="absent")

@@ -8,7 +8,7 @@ from typing import Any
 
 from simulator.machine import accounts
 from simulator.machine.accounts import Account
-from simulator.machine.modules.arguments import ArgumentError, Arguments
+from simulator.machine.modules.arguments import ArgumentError, ModuleArguments
 from simulator.machine.session import Session
 
 _UNKNOWN = "Some or all identity references could not be translated."
@@ -27,7 +27,7 @@ def sid_of(session: Session, name: str) -> str:
     return found
 
 
-def group(session: Session, arguments: Arguments) -> dict[str, Any]:
+def group(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     """Create, describe or remove a local group (win_group)."""
     machine, name, check = session.machine, arguments.text("name"), arguments.check_mode
     state = arguments.text("state", default="present")
@@ -52,7 +52,7 @@ def group(session: Session, arguments: Arguments) -> dict[str, Any]:
     return {"changed": _members(session, arguments, found) or changed, **answer}
 
 
-def _members(session: Session, arguments: Arguments, found: Account) -> bool:
+def _members(session: Session, arguments: ModuleArguments, found: Account) -> bool:
     """Add and remove members as the option `members` requests, and return whether anything differs."""
     wanted = arguments.raw("members", {})
     now = accounts.member_sids(session.machine, found)
@@ -77,7 +77,7 @@ def _change(session: Session, found: Account, new: list[str], gone: list[str]) -
         accounts.leave(session.machine, found, member)
 
 
-def membership(session: Session, arguments: Arguments) -> dict[str, Any]:
+def membership(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     """Change the members of a local group (win_group_membership)."""
     machine, name = session.machine, arguments.text("name")
     given = arguments.raw("members")

@@ -8,12 +8,12 @@ import base64
 import hashlib
 from typing import Any
 
-from simulator.machine.modules.arguments import ArgumentError, Arguments
+from simulator.machine.modules.arguments import ArgumentError, ModuleArguments
 from simulator.machine.session import Session
 from simulator.machine.windows_paths import is_illegal, parent
 
 
-def stat(session: Session, arguments: Arguments) -> dict[str, Any]:
+def stat(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     """Describe a file or folder."""
     arguments.modelled("path", "get_checksum", "get_size", "checksum_algorithm", "follow")
     path = arguments.path(session, "path", "dest", "name")
@@ -58,7 +58,7 @@ def stat(session: Session, arguments: Arguments) -> dict[str, Any]:
     return {"changed": False, "stat": found}
 
 
-def file(session: Session, arguments: Arguments) -> dict[str, Any]:
+def file(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     """Create or remove a file or folder."""
     arguments.modelled("path", "state")
     path, state = _legacy_path(session, arguments), arguments.raw("state")
@@ -85,7 +85,7 @@ def _unhandled(message: str) -> ArgumentError:
     return ArgumentError(f"Unhandled exception while executing module: {message}")
 
 
-def _legacy_path(session: Session, arguments: Arguments) -> str:
+def _legacy_path(session: Session, arguments: ModuleArguments) -> str:
     """Return an option of the type path like Get-AnsibleParam, which rejects some paths with `Test-Path -IsValid`."""
     name = next((name for name in ("path", "dest", "name") if arguments.raw(name) is not None), None)
     if name is None:
@@ -127,7 +127,7 @@ def _file(session: Session, path: str, state: object, *, change: bool) -> dict[s
     return {"changed": False, "failed": True, "msg": f"path {path} will not be created"}
 
 
-def slurp(session: Session, arguments: Arguments) -> dict[str, Any]:
+def slurp(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     """Return the contents of a file in base64."""
     path = arguments.path(session, "src", "path")
     files = session.machine.files

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from simulator.machine.modules.arguments import ArgumentError, Arguments
+from simulator.machine.modules.arguments import ArgumentError, ModuleArguments
 from simulator.machine.objects import NotModelled
 from simulator.machine.registry import Value
 from simulator.machine.session import Session
@@ -32,7 +32,7 @@ _KINDS = {
 }
 
 
-def _path(arguments: Arguments, what: str) -> str:
+def _path(arguments: ModuleArguments, what: str) -> str:
     path = arguments.text("path", "key")
     if not re.match(r"^HK(CC|CR|CU|LM|U):\\", path, re.IGNORECASE):
         raise ArgumentError(f"path: {path} is not a valid {what} path, see module documentation for examples.")
@@ -48,7 +48,7 @@ def _describe(session: Session, value: Value) -> dict[str, Any]:
     return {"type": _TYPES[value.kind], "value": data, "raw_value": raw}
 
 
-def stat(session: Session, arguments: Arguments) -> dict[str, Any]:
+def stat(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     """Describe a key or one of its values."""
     arguments.modelled("path", "name")
     path, registry = _path(arguments, "registry"), session.machine.registry
@@ -64,7 +64,7 @@ def stat(session: Session, arguments: Arguments) -> dict[str, Any]:
     return {"changed": False, "exists": True, **_describe(session, value)}
 
 
-def edit(session: Session, arguments: Arguments) -> dict[str, Any]:
+def edit(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     """Create, change or remove a key or value."""
     arguments.modelled("path", "name", "data", "type", "state", "delete_key")
     path, registry = _path(arguments, "powershell"), session.machine.registry

@@ -8,13 +8,13 @@ from typing import Any
 
 from simulator.machine import accounts
 from simulator.machine.modules.accounts import sid_of
-from simulator.machine.modules.arguments import ArgumentError, Arguments
+from simulator.machine.modules.arguments import ArgumentError, ModuleArguments
 from simulator.machine.objects import NotModelled
 from simulator.machine.rights.user_rights import RIGHTS, UserRights, held_by
 from simulator.machine.session import Session
 
 
-def run(session: Session, arguments: Arguments) -> dict[str, Any]:
+def run(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     """Grant or revoke a privilege or logon right (win_user_right)."""
     name = next((known for known in RIGHTS if known.casefold() == arguments.text("name").casefold()), None)
     if name is None:

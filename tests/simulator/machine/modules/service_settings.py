@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from simulator.machine.machine import Machine
-from simulator.machine.modules.arguments import ArgumentError, Arguments
+from simulator.machine.modules.arguments import ArgumentError, ModuleArguments
 from simulator.machine.service_rules import ROOT, account_exists
 from simulator.machine.services import Service, make_failure_actions
 
@@ -66,12 +66,12 @@ def account(machine: Machine, name: str, service: str) -> str:
 
 
 @dataclass
-class Settings:
+class ServiceSettings:
     """The changes that a task requests for one service."""
 
     machine: Machine
     service: Service
-    arguments: Arguments
+    arguments: ModuleArguments
 
     def changes(self) -> dict[str, object]:
         """Return the registry values to write; None removes a value.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from simulator.machine.access_lists import AccessLists, Descriptor, parse
+from simulator.machine.access_lists import AccessLists, SecurityDescriptor, parse
 from simulator.machine.rights import check
 from simulator.machine.rights.acting import Acting
 from simulator.machine.rights.tokens import Token
@@ -51,7 +51,7 @@ class Guard:
     def __init__(self, lists: AccessLists, acting: Acting | None, follow: Callable[[str], str]) -> None:
         self._lists, self._acting, self._follow = lists, acting, follow
         # Cached results for the current lists, by path and token.
-        self._known: dict[tuple[str, Token], tuple[Descriptor, int]] = {}
+        self._known: dict[tuple[str, Token], tuple[SecurityDescriptor, int]] = {}
 
     def following(self, follow: Callable[[str], str]) -> Guard:
         """Return a guard with the same lists, for a caller that sees the files under other paths."""

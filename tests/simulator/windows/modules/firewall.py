@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from simulator.machine.modules.arguments import ArgumentError, Arguments
+from simulator.machine.modules.arguments import ArgumentError, ModuleArguments
 from simulator.machine.objects import NotModelled
 from simulator.machine.session import Session
 from simulator.windows.networking.firewall_rules import Firewall, Rule
@@ -31,7 +31,7 @@ _PLAIN = (
 )
 
 
-def run(session: Session, arguments: Arguments) -> dict[str, Any]:
+def run(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     """Create, change or remove firewall rules."""
     name, group = arguments.text("name", default=""), arguments.text("group", default="")
     if not name and not group:
@@ -88,7 +88,7 @@ def _plain(value: object) -> object:
     return sorted(str(item).casefold() for item in value) if isinstance(value, tuple) else str(value).casefold()
 
 
-def _choice(arguments: Arguments, name: str, known: Mapping[str, str], default: str) -> str:
+def _choice(arguments: ModuleArguments, name: str, known: Mapping[str, str], default: str) -> str:
     value = arguments.text(name, default=default)
     if value.casefold() not in known:
         needed = ",".join(known)
@@ -96,7 +96,7 @@ def _choice(arguments: Arguments, name: str, known: Mapping[str, str], default: 
     return known[value.casefold()]
 
 
-def _wanted(session: Session, arguments: Arguments) -> dict[str, Any]:
+def _wanted(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     """Return the attributes of a rule that the task defines."""
     wanted: dict[str, Any] = {}
     given = arguments.raw

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from simulator.machine.objects import Invocation, ProcessEndedError, Program, ProgramResult
 from simulator.windows.updates import dism_features, packages, update_install
 from simulator.windows.updates.component_store import store_of
-from simulator.windows.updates.update_install import Outcome
+from simulator.windows.updates.update_install import InstallationResult
 from simulator.windows.updates.wusa import exit_code
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def _add(machine: Machine, run: Invocation, paths: list[str], names: list[str], 
     if not paths:
         return ProgramResult(87, f"{head}\r\nError: 87\r\n\r\nThe add-package option requires a packagepath.\r\n")
     files = [file for path in paths for file in packages.files_of(machine, path)]
-    outcomes: list[Outcome] = []
+    outcomes: list[InstallationResult] = []
     for number, file in enumerate(files, 1):
         head += f"Processing {number} of {len(files)} - Adding package {file}\r\n"
         outcome = packages.add(machine, file, "DISM", run.stop)

@@ -19,7 +19,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.timeouts import Timeouts
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Call, Observation
 from simulator.machine.machine import Machine
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 
 PENDING = "HKLM:\\SOFTWARE\\Microsoft\\Windows\\CurrentVersion\\Component Based Servicing\\RebootPending"
 OPTIONS = {
@@ -61,7 +61,7 @@ class PatchedNode(DirectNode):
 @pytest.fixture
 def node(tmp_path: Path) -> Iterator[PatchedNode]:
     entry = {"name": "node-1", "address": "127.0.0.1", "windows": "2022", "time_scale": 0.001, "reboot_seconds": 0.0}
-    machine = Machine(Settings.read(entry), tmp_path / "machine")
+    machine = Machine(MachineSettings.read(entry), tmp_path / "machine")
     machine.power_on()
     yield PatchedNode(machine)
     machine.power.power_off()

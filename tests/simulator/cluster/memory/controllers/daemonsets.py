@@ -9,7 +9,7 @@ import hashlib
 import json
 
 from ..budgets import is_ready, scaled
-from ..errors import ApiError
+from ..errors import ApiErrorResponse
 from ..objects import Objects
 from ..resources import Object, type_of
 from .placement import UNSCHEDULABLE, selects, untolerated
@@ -66,12 +66,12 @@ class DaemonSetController:
     def sync(self) -> None:
         """Update every DaemonSet."""
         store = self._objects.store
-        failed: ApiError | None = None
+        failed: ApiErrorResponse | None = None
         for daemon in store.peek_all("daemonsets"):
             try:
                 if not daemon["metadata"].get("deletionTimestamp"):
                     self._sync_one(daemon)
-            except ApiError as error:  # an error of one set must not stop the others
+            except ApiErrorResponse as error:  # an error of one set must not stop the others
                 failed = error
         if failed:
             raise failed

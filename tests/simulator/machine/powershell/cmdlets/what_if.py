@@ -29,14 +29,14 @@ def wanted(run: Interpreter, bound: Bound, description: Contract) -> bool:
     return truth(run.variables.get("WhatIfPreference")) and "whatif" in description.parameters
 
 
-def _places(run: Interpreter, bound: Bound) -> Iterator[paths.Place]:
+def _places(run: Interpreter, bound: Bound) -> Iterator[paths.ProviderItem]:
     for place in paths.selected(run.session.machine, bound):
         if place.provider != "FileSystem":
             raise NotModelled(f"-WhatIf of {bound.command} on anything but files")
         yield place
 
 
-def _noun(run: Interpreter, place: paths.Place) -> str:
+def _noun(run: Interpreter, place: paths.ProviderItem) -> str:
     return "Directory" if run.session.machine.files.is_directory(place.path) else "File"
 
 

@@ -12,13 +12,13 @@ from simulator.machine.objects import CmdletError, NotModelled, ScriptBlock
 from simulator.machine.powershell.parsing.syntax import (
     ArrayLiteral,
     Block,
-    Command,
+    CommandInvocation,
     Literal,
-    Node,
     Redirection,
-    Variable,
+    SyntaxNode,
+    VariableExpression,
 )
-from simulator.machine.powershell.running.binding import PRESENT, Arguments, missing_argument
+from simulator.machine.powershell.running.binding import PRESENT, CommandArguments, missing_argument
 from simulator.machine.powershell.types.convert import items
 from simulator.machine.powershell.types.kinds import SwitchValue
 from simulator.machine.powershell.types.plain_text import to_text
@@ -34,7 +34,7 @@ _NOT_MODELLED = ("help", "more", "clear-host", "cls", "pause", "oss", "tabexpans
 
 
 @dataclass
-class Step:
+class PipelineStep:
     """One command of a pipeline: its name and arguments.
 
     Args:
@@ -51,9 +51,9 @@ class Step:
     redirections: tuple[Redirection, ...] = ()
     dotted: bool = False
 
-    def arguments(self) -> Arguments:
+    def arguments(self) -> CommandArguments:
         """Return the arguments in the form that functions take."""
-        return Arguments(list(self.named), list(self.positional), list(self.loose))
+        return CommandArguments(list(self.named), list(self.positional), list(self.loose))
 
     def for_cmdlet(self, run: Interpreter, name: str) -> tuple[dict[str, object], list[object]]:
         """Return the named and the unnamed arguments for a cmdlet. Its contract says which parameters are switches."""
@@ -121,9 +121,9 @@ def is_switch(run: Interpreter, name: str, parameter: str) -> bool:
     return bool(own) and all(item.type == "SwitchParameter" for item in own)
 
 
-def prepare(run: Interpreter, node: Command) -> Step:
+def prepare(run: Interpreter, node: CommandInvocation) -> PipelineStep:
     """Evaluate a command's name and arguments."""
-    step = Step(run.evaluator.value(node.name), redirections=node.redirections, dotted=node.operator == ".")
+    step = PipelineStep(run.evaluator.value(node.name), redirections=node.redirections, dotted=node.operator == ".")
     pending = ""
     for argument in node.arguments:
         if argument.name is not None:
@@ -146,12 +146,12 @@ def prepare(run: Interpreter, node: Command) -> Step:
     return step
 
 
-def _take(run: Interpreter, step: Step, node: Node, pending: str) -> None:
+def _take(run: Interpreter, step: PipelineStep, node: SyntaxNode, pending: str) -> None:
     """Add a value to a step. The value may belong to the name before it."""
-    if isinstance(node, Variable) and node.splat:
+    if isinstance(node, VariableExpression) and node.splat:
         if pending:
             step.named.append((pending, PRESENT))
-        splatted = run.evaluator.value(Variable(node.name))
+        splatted = run.evaluator.value(VariableExpression(node.name))
         if isinstance(splatted, dict):
             step.named += [(to_text(key), item) for key, item in splatted.items()]
         else:
@@ -165,7 +165,7 @@ def _take(run: Interpreter, step: Step, node: Node, pending: str) -> None:
     step.positional.append(value)
 
 
-def _words(node: Node, value: object) -> list[str]:
+def _words(node: SyntaxNode, value: object) -> list[str]:
     """Return a value as arguments of a program: a number with its original text, a list as several arguments."""
     if isinstance(node, Literal) and node.text is not None:
         return [node.text]
@@ -185,7 +185,7 @@ def is_function(name: str) -> bool:
     return name.casefold() in _FUNCTIONS
 
 
-def rewritten(step: Step, name: str) -> tuple[Step, str]:
+def rewritten(step: PipelineStep, name: str) -> tuple[PipelineStep, str]:
     """Return the cmdlet that replaces a built-in function."""
     cmdlet, parameters = _FUNCTIONS[name.casefold()]
     return replace(step, named=[*step.named, *parameters.items()]), cmdlet

@@ -20,7 +20,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import 
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import NodeSession
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 from simulator.machine.machine import Machine
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 
 CONTENT = bytes(range(256)) * 40
 PLACE = f"{use.PUSHED}\\dl.example\\a.exe"
@@ -41,7 +41,9 @@ class TakingNode(DirectNode):
 
 @pytest.fixture
 def node(tmp_path: pathlib.Path) -> Iterator[TakingNode]:
-    machine = Machine(Settings.read({"name": "win1", "address": "127.0.0.1", "windows": "2022"}), tmp_path / "machine")
+    machine = Machine(
+        MachineSettings.read({"name": "win1", "address": "127.0.0.1", "windows": "2022"}), tmp_path / "machine"
+    )
     machine.power_on()
     yield TakingNode(machine)
     machine.power.power_off()

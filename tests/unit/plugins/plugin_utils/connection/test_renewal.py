@@ -18,7 +18,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.connection.pins impor
 from ansible_collections.winkube.node.plugins.plugin_utils.connection.settings import ConnectionSettings
 from simulator.machine import certificate_store, winrm_settings
 from simulator.machine.machine import Machine
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 
 POLICY = renewal.RenewalPolicy(days=30, valid_days=365)
 NOW = datetime.datetime.now(datetime.UTC)
@@ -26,7 +26,9 @@ NOW = datetime.datetime.now(datetime.UTC)
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Iterator[Machine]:
-    found = Machine(Settings.read({"name": "win1", "address": "127.0.0.1", "windows": "2022"}), tmp_path / "machine")
+    found = Machine(
+        MachineSettings.read({"name": "win1", "address": "127.0.0.1", "windows": "2022"}), tmp_path / "machine"
+    )
     found.power_on()
     until = NOW + datetime.timedelta(days=20)
     names = [x509.DNSName("win.example")]

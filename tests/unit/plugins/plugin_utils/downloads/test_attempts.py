@@ -19,7 +19,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import
 from simulator.artifacts import ArtifactServer
 from simulator.artifacts.archives import zip_archive
 from simulator.machine.machine import Machine
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 
 PATH = "C:\\cache\\tool.zip"
 GOOD = zip_archive({"tool.exe": b"MZ"})
@@ -29,7 +29,7 @@ EVIL = zip_archive({"tool.exe": b"MZ", "../../evil.exe": b"MZ"})
 @pytest.fixture
 def node(tmp_path: Path) -> Iterator[DirectNode]:
     entry = {"name": "node-1", "address": "127.0.0.11", "windows": "2022", "time_scale": 0.01}
-    machine = Machine(Settings.read(entry), tmp_path / "machine")
+    machine = Machine(MachineSettings.read(entry), tmp_path / "machine")
     machine.power_on()
     yield DirectNode(machine)
     machine.power.power_off()

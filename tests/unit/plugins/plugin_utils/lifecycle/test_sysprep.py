@@ -14,7 +14,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.node_config import ku
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Observation
 from simulator.machine import certificate_store
 from simulator.machine.machine import Machine
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 
 
 def test_windows_says_when_it_is_sealed_not_sysprep() -> None:
@@ -56,7 +56,9 @@ def test_the_shutdown_is_ordered_before_winrm_is_closed() -> None:
 
 
 def test_the_private_key_of_a_listener_stays_in_no_image(tmp_path: Path) -> None:
-    machine = Machine(Settings.read({"name": "win1", "address": "127.0.0.1", "windows": "2022"}), tmp_path / "machine")
+    machine = Machine(
+        MachineSettings.read({"name": "win1", "address": "127.0.0.1", "windows": "2022"}), tmp_path / "machine"
+    )
     machine.power_on()
     try:
         name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "win1")])

@@ -23,7 +23,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.remote.timeouts impor
 from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Call, Observation
 from simulator.machine.machine import Machine
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 
 OPTIONS = {
     "since": "3d",
@@ -60,7 +60,9 @@ class LoggingNode(DirectNode):
 
 @pytest.fixture
 def node(tmp_path: Path) -> Iterator[LoggingNode]:
-    machine = Machine(Settings.read({"name": "win1", "address": "127.0.0.1", "windows": "2022"}), tmp_path / "machine")
+    machine = Machine(
+        MachineSettings.read({"name": "win1", "address": "127.0.0.1", "windows": "2022"}), tmp_path / "machine"
+    )
     machine.power_on()
     machine.files.make_directory("C:\\own")
     machine.files.write_text("C:\\own\\a.log", "it began\npassword of the link: s3cret-word\n")

@@ -25,7 +25,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.wire.scopes import Sc
 from simulator.machine import families
 from simulator.machine.machine import Machine
 from simulator.machine.objects import Invocation, ProgramResult
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 from simulator.windows.updates import update_package
 from simulator.windows.updates.update_catalogue import Update
 
@@ -59,7 +59,7 @@ class PatchedNode(DirectNode):
 @pytest.fixture
 def machine(tmp_path: Path) -> Iterator[Machine]:
     entry = {"name": "node-1", "address": "127.0.0.1", "windows": "2022", "time_scale": 0.001, "reboot_seconds": 0.0}
-    found = Machine(Settings.read(entry), tmp_path / "machine")
+    found = Machine(MachineSettings.read(entry), tmp_path / "machine")
     found.power_on()
     yield found
     found.power.power_off()
@@ -133,7 +133,7 @@ def test_a_test_signed_update_is_installed_only_where_windows_will_load_it(tmp_p
         known = dataclasses.replace(known, programs={**known.programs, "bcdedit.exe": without_bcdedit})
     entry = {"name": "node-1", "address": "127.0.0.1", "windows": "2022", "time_scale": 0.001}
     quick = {"update_seconds": 1, "update_settle_seconds": 1, "secure_boot": False}
-    machine = Machine(Settings.read({**entry, **quick}), tmp_path / "machine", known)
+    machine = Machine(MachineSettings.read({**entry, **quick}), tmp_path / "machine", known)
     machine.power_on()
     try:
         content = update_package.make(Update("KB5999001", test_signed=True))

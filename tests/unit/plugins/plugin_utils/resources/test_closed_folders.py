@@ -20,10 +20,10 @@ from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import
 from ansible_collections.winkube.node.plugins.plugin_utils.resources import directory
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Observation
-from simulator.machine.files import Files
+from simulator.machine.files import FileSystem
 from simulator.machine.machine import Machine
 from simulator.machine.objects import CmdletError
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 
 USERS = "BU"
 
@@ -31,9 +31,9 @@ USERS = "BU"
 class Attacked(DirectNode):
     """A node on which a user makes a change between the observation and the first change."""
 
-    def __init__(self, machine: Machine, attack: Callable[[Files], None]) -> None:
+    def __init__(self, machine: Machine, attack: Callable[[FileSystem], None]) -> None:
         super().__init__(machine)
-        self._attack: Callable[[Files], None] | None = attack
+        self._attack: Callable[[FileSystem], None] | None = attack
 
     def run(self, batch: Batch, *, step: str = "", private: bool = False, may_reboot: bool = False) -> Observation:
         if self.remote_commands == 1 and self._attack is not None:
@@ -44,13 +44,15 @@ class Attacked(DirectNode):
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Iterator[Machine]:
-    machine = Machine(Settings.read({"name": "node-1", "address": "127.0.0.11", "windows": "2022"}), tmp_path / "m")
+    machine = Machine(
+        MachineSettings.read({"name": "node-1", "address": "127.0.0.11", "windows": "2022"}), tmp_path / "m"
+    )
     machine.power_on()
     yield machine
     machine.power.power_off()
 
 
-def link(files: Files, path: str, target: str) -> None:
+def link(files: FileSystem, path: str, target: str) -> None:
     """Create a junction."""
     files.make_directory(target)
     files.real(path).symlink_to(files.real(target))
@@ -75,14 +77,14 @@ KUBELET = directory.closed([r"C:\var\lib\kubelet"], users="read", open_folders=[
 
 def test_a_new_folder_is_never_open(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[set[str]] = []
-    make = Files.make_directory
+    make = FileSystem.make_directory
 
-    def watched(files: Files, path: str, sddl: str | None = None) -> None:
+    def watched(files: FileSystem, path: str, sddl: str | None = None) -> None:
         make(files, path, sddl)
         if path.startswith(r"C:\etc\kubernetes"):
             seen.append(files.who_may_write(path) | files.who_may_read(path))
 
-    monkeypatch.setattr(Files, "make_directory", watched)
+    monkeypatch.setattr(FileSystem, "make_directory", watched)
     manifests = {"type": "Directory", "name": r"C:\etc\kubernetes\manifests"}
     outcome = settled(DirectNode(machine), *ETC, manifests)
     assert outcome.remote_commands == 2
@@ -185,13 +187,13 @@ def test_volumes_of_pods_that_run_are_open_at_every_moment(machine: Machine, mon
     files, volume = machine.files, r"C:\var\lib\kubelet\pods\1\volumes\kubernetes.io~empty-dir\x"
     files.make_directory(volume)
     seen: list[set[str]] = []
-    set_sddl = Files.set_sddl
+    set_sddl = FileSystem.set_sddl
 
-    def watched(files: Files, path: str, sddl: str) -> None:
+    def watched(files: FileSystem, path: str, sddl: str) -> None:
         set_sddl(files, path, sddl)
         seen.append(files.who_may_write(volume))
 
-    monkeypatch.setattr(Files, "set_sddl", watched)
+    monkeypatch.setattr(FileSystem, "set_sddl", watched)
     settled(DirectNode(machine), *KUBELET)
     assert seen
     assert all(who == {USERS} for who in seen)
@@ -222,16 +224,16 @@ def test_what_vanishes_while_it_is_looked_at_is_nobodys(machine: Machine, monkey
     files.make_directory(r"C:\ProgramData\winkube\cache")
     for name in ("a-passing", "hidden"):
         files.write_text(rf"C:\ProgramData\winkube\cache\{name}", "x")
-    sddl = Files.sddl
+    sddl = FileSystem.sddl
 
-    def asked(files: Files, path: str, *enabled: t.Collection[str]) -> str:
+    def asked(files: FileSystem, path: str, *enabled: t.Collection[str]) -> str:
         if path.endswith("passing") and files.exists(path):
             files.delete(path)
         if path.endswith("hidden") or not files.exists(path):
             raise CmdletError("PermissionDenied", "GetAcl_UnauthorizedAccessException", "unauthorized", "System.X")
         return sddl(files, path, *enabled)
 
-    monkeypatch.setattr(Files, "sddl", asked)
+    monkeypatch.setattr(FileSystem, "sddl", asked)
     outcome = converge(DirectNode(machine), *CACHE, check_mode=True)
     (warning,) = [text for text in outcome.warnings if "not trusted" in text]
     assert r"cache\hidden" in warning

@@ -25,7 +25,7 @@ from simulator.artifacts import ArtifactServer
 from simulator.machine import executables
 from simulator.machine.faults import set_fault
 from simulator.machine.machine import Machine
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 
 pytestmark = pytest.mark.waits
 
@@ -41,7 +41,7 @@ def make_node(tmp_path: Path) -> Iterator[MakeNode]:
 
     def make(**entry: object) -> DirectNode:
         options = {"time_scale": 0.05, "feature_seconds": 0.01, "reboot_seconds": 0.01, **entry}
-        settings = Settings.read({"name": "node-1", "address": "127.0.0.11", "windows": "2022", **options})
+        settings = MachineSettings.read({"name": "node-1", "address": "127.0.0.11", "windows": "2022", **options})
         machine = Machine(settings, tmp_path / f"machine-{len(made)}")
         machine.power_on()
         made.append(machine)

@@ -18,14 +18,14 @@ from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import 
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import NodeSession
 from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
 from simulator.machine.machine import Machine
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 from simulator.windows.networking import names
 
 
 @pytest.fixture
 def node(tmp_path: Path) -> Iterator[DirectNode]:
     entry = {"name": "node-1", "address": "127.0.0.11", "windows": "2022"}
-    machine = Machine(Settings.read(entry), tmp_path / "machine")
+    machine = Machine(MachineSettings.read(entry), tmp_path / "machine")
     machine.power_on()
     yield DirectNode(machine)
     machine.power.power_off()

@@ -24,7 +24,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 from simulator.machine import executables
 from simulator.machine.machine import Machine
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 
 Item = dict[str, t.Any]
 
@@ -32,7 +32,7 @@ Item = dict[str, t.Any]
 @pytest.fixture
 def node(tmp_path: Path) -> Iterator[DirectNode]:
     entry = {"name": "node-1", "address": "127.0.0.11", "windows": "2022", "feature_seconds": 0.01, "time_scale": 0.01}
-    machine = Machine(Settings.read({**entry, "reboot_seconds": 0.01}), tmp_path / "machine")
+    machine = Machine(MachineSettings.read({**entry, "reboot_seconds": 0.01}), tmp_path / "machine")
     machine.power_on()
     yield DirectNode(machine)
     machine.power.power_off()

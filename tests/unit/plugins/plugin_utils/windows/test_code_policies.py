@@ -16,7 +16,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 from ansible_collections.winkube.node.plugins.plugin_utils.windows import code_policies
 from simulator.machine.machine import Machine
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 
 FOLDER = [{"type": "Directory", "name": "C:\\k"}]
 APPLOCKER = r"HKLM:\SOFTWARE\Policies\Microsoft\Windows\SrpV2\Exe"
@@ -26,7 +26,9 @@ SCRIPTS = r"HKLM:\SOFTWARE\Policies\Microsoft\Windows\PowerShell"
 @pytest.fixture
 def machine(tmp_path: Path, request: pytest.FixtureRequest) -> t.Iterator[Machine]:
     options = getattr(request, "param", {})
-    made = Machine(Settings.read({"name": "node-1", "address": "127.0.0.11", "time_scale": 0.001, **options}), tmp_path)
+    made = Machine(
+        MachineSettings.read({"name": "node-1", "address": "127.0.0.11", "time_scale": 0.001, **options}), tmp_path
+    )
     made.power_on()
     yield made
     made.power.power_off()

@@ -21,7 +21,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import 
 from simulator.artifacts.archives import zip_archive
 from simulator.artifacts.releases import program
 from simulator.machine.machine import Machine
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 from simulator.windows.updates import update_package
 from simulator.windows.updates.update_catalogue import Update
 
@@ -32,7 +32,7 @@ KUBELET = "C:\\k\\kubelet.exe"
 
 @pytest.fixture
 def node(tmp_path: Path) -> t.Iterator[DirectNode]:
-    machine = Machine(Settings.read({"name": "node-1", "address": "127.0.0.11", "time_scale": 0.001}), tmp_path)
+    machine = Machine(MachineSettings.read({"name": "node-1", "address": "127.0.0.11", "time_scale": 0.001}), tmp_path)
     machine.power_on()
     for folder in ("C:\\cache", "C:\\k"):
         machine.files.real(folder).mkdir(parents=True, exist_ok=True)

@@ -24,7 +24,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.wire.asked_answers im
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Call, Observation
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.typed_values import BadAnswer
 from simulator.machine.machine import Machine
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 
 ODD: tuple[t.Any, ...] = (None, True, 7, -1, 2**80, 1.5, "", "x", "\x1b[2J", [], [[]], [1], {}, {"a": 1}, "0" * 5000)
 RESOURCES: list[dict[str, t.Any]] = [
@@ -52,7 +52,7 @@ RESOURCES: list[dict[str, t.Any]] = [
 @pytest.fixture(scope="module")
 def honest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DirectNode]:
     entry = {"name": "node-1", "address": "127.0.0.11", "windows": "2022"}
-    machine = Machine(Settings.read(entry), Path(tmp_path_factory.mktemp("machine")))
+    machine = Machine(MachineSettings.read(entry), Path(tmp_path_factory.mktemp("machine")))
     machine.power_on()
     yield DirectNode(machine)
     machine.power.power_off()
