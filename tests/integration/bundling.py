@@ -68,7 +68,7 @@ class Controller:
         """Return a container image as a role renders it."""
         return {"type": "ContainerImage", "name": name, **more}
 
-    def wanted(self, resources: Sequence[dict[str, Any]], **registry: Any) -> bundle_content.BundleContent:
+    def needed_content(self, resources: Sequence[dict[str, Any]], **registry: Any) -> bundle_content.BundleContent:
         """Return the contents that a bundle needs for these resources."""
         hosts = {item["name"].partition("/")[0] for item in resources if item["type"] == "ContainerImage"}
         about = {
@@ -81,7 +81,7 @@ class Controller:
     ) -> BuildResult:
         """Build the bundle, without a delay between attempts."""
         key, _ = keys.private_key(str(self.folder / "key"))
-        wanted = resources if isinstance(resources, bundle_content.BundleContent) else self.wanted(resources)
+        wanted = resources if isinstance(resources, bundle_content.BundleContent) else self.needed_content(resources)
         fetcher = Fetcher(attempts=attempts, sleep=self.pauses.append)
         return Builder(self.bundle, key, fetcher, BuildOptions(**options)).run(wanted)
 

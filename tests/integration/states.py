@@ -11,7 +11,7 @@ from simulator.machine.machine import Machine
 from simulator.machine.status import changed_values
 
 # Results of batches, and what Ansible keeps there while a module runs.
-_PASSING = (r"c:\programdata\winkube\batches", "\\temp\\")
+_TEMPORARY = (r"c:\programdata\winkube\batches", "\\temp\\")
 
 
 def state_of(machine: Machine) -> dict[str, Any]:
@@ -19,7 +19,7 @@ def state_of(machine: Machine) -> dict[str, Any]:
     files = {
         entry.path: (entry.size, machine.files.sddl(entry.path))
         for entry in machine.files.walk("C:\\")
-        if not any(folder in entry.path.lower() for folder in _PASSING)
+        if not any(folder in entry.path.lower() for folder in _TEMPORARY)
     }
     registry = {(path, name): value for path, name, value in machine.registry.walk("HKLM")}
     services = {name: found.state for name in machine.services.names() if (found := machine.services.get(name))}

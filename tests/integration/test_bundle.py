@@ -105,7 +105,7 @@ def test_an_archive_has_the_registrys_own_index_and_only_the_blobs_that_its_wind
 @pytest.mark.sweep
 def test_a_download_that_is_cut_at_any_byte_goes_on(controller: Controller, sweep: Sweeps) -> None:
     content = random.Random(7).randbytes(4000)
-    wanted, injected, converged = controller.wanted([controller.own("tool.zip", content)]), 0, 0
+    wanted, injected, converged = controller.needed_content([controller.own("tool.zip", content)]), 0, 0
     for at in sweep.choose("bundle", [*range(0, 4000, 97), 3999], 20):
         for name in ("bundle", "key", "key.pub"):
             path = controller.folder / name
@@ -241,7 +241,7 @@ def test_a_proxy_with_a_password_and_a_private_authority(controller: Controller,
     with ArtifactServer(authority=authority, proxy_user="me:s3cret") as proxy:
         through = proxy.url.replace("http://", "http://me:s3cret@")
         resource = controller.artifact("crictl", "1.37.0", mirror="", upstream=True, proxy=through)
-        wanted = controller.wanted([resource])
+        wanted = controller.needed_content([resource])
         # The authority is not trusted yet.
         (failure,) = controller.make(wanted, attempts=1).failures
         assert "its certificate is not accepted" in failure
@@ -317,8 +317,8 @@ def test_patches_come_by_url_or_from_the_controller(controller: Controller, tmp_
 
 
 def test_two_hosts_that_contradict_each_other(controller: Controller) -> None:
-    one = controller.wanted([controller.own("tool.zip", b"one")])
-    two = controller.wanted([controller.own("tool.zip", b"two")])
+    one = controller.needed_content([controller.own("tool.zip", b"one")])
+    two = controller.needed_content([controller.own("tool.zip", b"two")])
     with pytest.raises(BundleError, match="expected one checksum of"):
         one.joined(two)
 
@@ -329,7 +329,7 @@ def test_a_dry_run_asks_nobody(controller: Controller) -> None:
 
 
 def test_what_hosts_need_survives_the_way_between_tasks(controller: Controller) -> None:
-    wanted = controller.wanted(
+    wanted = controller.needed_content(
         [controller.artifact("crictl", "1.37.0", proxy="http://p:1", no_proxy="a,b"), controller.image()], username="me"
     )
     assert bundle_content.from_data(json.loads(json.dumps(bundle_content.to_data(wanted)))) == wanted
@@ -339,7 +339,7 @@ def test_what_hosts_need_survives_the_way_between_tasks(controller: Controller) 
 
 def test_memory_does_not_grow_with_the_size_of_files(controller: Controller) -> None:
     content = random.Random(1).randbytes(1 << 20) * 48
-    wanted = controller.wanted([controller.own("large.zip", content)])
+    wanted = controller.needed_content([controller.own("large.zip", content)])
     tracemalloc.start()
     try:
         assert controller.make(wanted).failures == []

@@ -41,10 +41,10 @@ def test_registries_that_ask_who_asks(controller: Controller, auth: Any) -> None
         controller.registry = registry
         image, ca = [controller.image("r.example/app:1")], authority.pem.decode()
         for given in ({}, {"username": "me", "password": "wr0ng"}):
-            (failure,) = controller.make(controller.wanted(image, ca=ca, **given)).failures
+            (failure,) = controller.make(controller.needed_content(image, ca=ca, **given)).failures
             assert "username and password" in failure or "HTTP 401" in failure
             assert "wr0ng" not in failure
-        wanted = controller.wanted(image, ca=ca, username="me", password="s3cret")
+        wanted = controller.needed_content(image, ca=ca, username="me", password="s3cret")
         assert controller.make(wanted).failures == []
         assert "s3cret" not in (controller.bundle / "index.json").read_text()
 
@@ -73,18 +73,18 @@ def test_every_authority_of_a_registry_counts(controller: Controller) -> None:
         image = [controller.image("r.example/app:1")]
         before = set(Path(tempfile.gettempdir()).glob("winkube-ca-*"))
         # A text file may lack its final line ending.
-        assert controller.make(controller.wanted(image, ca=[old.strip(), new.strip()])).failures == []
+        assert controller.make(controller.needed_content(image, ca=[old.strip(), new.strip()])).failures == []
         assert set(Path(tempfile.gettempdir()).glob("winkube-ca-*")) <= before
-        (failure,) = controller.make(controller.wanted(image, ca=[old]), attempts=1, refresh=True).failures
+        (failure,) = controller.make(controller.needed_content(image, ca=[old]), attempts=1, refresh=True).failures
         assert "its certificate is not accepted" in failure
         asked = controller.requests()
         for given in (r"C:\certificates\site.pem", [new, r"C:\certificates\site.pem"]):
-            (failure,) = controller.make(controller.wanted(image, ca=given), refresh=True).failures
+            (failure,) = controller.make(controller.needed_content(image, ca=given), refresh=True).failures
             assert r"got 'C:\\certificates\\site.pem'" in failure
             assert "expected ca as a certificate in PEM" in failure
         assert controller.requests() == asked
         # Without a pinned digest there is nothing to verify with.
-        unverified = controller.wanted(image, ca=r"C:\certificates\site.pem", skip_verify=True)
+        unverified = controller.needed_content(image, ca=r"C:\certificates\site.pem", skip_verify=True)
         assert controller.make(unverified, refresh=True).failures == []
 
 
@@ -140,7 +140,7 @@ def test_no_password_goes_to_a_token_server_without_https(
         SimulatedRegistry(images=blobs, user="me:s3cret", auth="bearer", tls=context) as registry,
     ):
         controller.registry = registry
-        wanted = controller.wanted(
+        wanted = controller.needed_content(
             [controller.image("r.example/app:1")], ca=authority.pem.decode(), username="me", password="s3cret"
         )
         # Only the token server that the registry names may be on another host.

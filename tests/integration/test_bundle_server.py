@@ -114,7 +114,9 @@ def test_each_node_has_a_token_of_its_own_which_can_be_revoked(bundle: Bundle) -
 
 
 @contextlib.contextmanager
-def held(port: int, wanted: int, addresses: Sequence[str], sent: bytes = b"") -> Iterator[list[socket.socket]]:
+def idle_connections(
+    port: int, wanted: int, addresses: Sequence[str], sent: bytes = b""
+) -> Iterator[list[socket.socket]]:
     """Open as many connections as this process can, which never complete a request."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
@@ -146,7 +148,7 @@ def test_5000_idle_connections_hinder_nobody(bundle: Bundle, addresses: list[str
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     url = served.url("win", "127.0.0.1")
     try:
-        with held(served.port, 5000, addresses, sent) as connections:
+        with idle_connections(served.port, 5000, addresses, sent) as connections:
             assert len(connections) >= min(5000, hard - 1000)
             assert [ask(url, CRICTL)[0] for _ in range(8)] == [200] * 8
             threads = Path(f"/proc/{served.pid}/status").read_text().partition("Threads:")[2].split()[0]

@@ -84,7 +84,7 @@ def endpoints(machine: Machine) -> set[str]:
     return set(machine.part(hns.HnsState).endpoints)
 
 
-def held(machine: Machine) -> dict[str, set[str]]:
+def hns_objects(machine: Machine) -> dict[str, set[str]]:
     """Return the objects in HNS, by kind."""
     state = machine.part(hns.HnsState)
     namespaces = {item.id for item in state.namespaces.values() if not item.default}
@@ -127,10 +127,10 @@ def test_stale_leaves_all_that_somebody_uses(node: NodeFactory, scene: str) -> N
         mixed_policies=1,
         dangling_policies=1,
     )
-    before, running = held(machine), services(machine)
+    before, running = hns_objects(machine), services(machine)
     result = cleanup(machine, "stale", kind="winrm")
     assert not result.get("failed"), result
-    after = held(machine)
+    after = hns_objects(machine)
     assert before["endpoints"] - after["endpoints"] == set(put.stale)
     assert before["policies"] - after["policies"] == {*put.stale_policies, *put.dangling_policies}
     # Those of the running pods, and of the one that is being created.
@@ -201,11 +201,11 @@ def test_a_runtime_that_cannot_be_asked_makes_nothing_stale(node: NodeFactory) -
     fixtures.populate(machine, "flannel-host-gw", running=1, stale=2)
     machine.services.stop("kubelet")
     machine.services.stop("containerd")
-    before = held(machine)
+    before = hns_objects(machine)
     result = cleanup(machine, "stale")
     assert not result["changed"]
     assert any("nothing counts as stale" in text for text in result["warnings"])
-    assert held(machine) == before
+    assert hns_objects(machine) == before
 
 
 def test_a_machine_without_hns_has_nothing_to_clean(plain: Machine) -> None:
@@ -247,14 +247,14 @@ def test_docker_gets_back_what_it_lost(node: NodeFactory) -> None:
 def test_check_mode_changes_nothing_and_lists_everything(node: NodeFactory) -> None:
     machine = node("2019")
     put = fixtures.populate(machine, "flannel-host-gw", running=2, stale=2)
-    before = held(machine)
+    before = hns_objects(machine)
     for scope, expected in (("stale", put.stale), ("all", endpoints(machine))):
         result = cleanup(machine, scope, check_mode=True)
         assert result["changed"]
         text = "".join(block["before"] for block in result["diff"])
         assert all(one in text for one in expected), scope
         assert result["remote_commands"] == 1
-    assert held(machine) == before
+    assert hns_objects(machine) == before
     assert "kubelet running" in text
 
 
@@ -274,7 +274,7 @@ def test_all_removes_what_kubernetes_made_and_nothing_else(
     running, uplink = services(machine), adapter(machine)
     result = cleanup(machine, "all", kind=kind)
     assert not result.get("failed"), result
-    assert held(machine) == {"networks": {"lab"}, "endpoints": set(), "policies": set(), "namespaces": set()}
+    assert hns_objects(machine) == {"networks": {"lab"}, "endpoints": set(), "policies": set(), "namespaces": set()}
     assert services(machine) == running
     assert not machine.files.exists(JOURNAL)
     # The other network still uses the switch, so the settings stay where they were.
@@ -325,7 +325,7 @@ def test_one_network_goes_and_the_others_stay(node: NodeFactory) -> None:
     fixtures.add_network(machine, "nat", "NAT")
     result = cleanup(machine, "networks", networks=["VXLAN0"])
     assert not result.get("failed"), result
-    assert held(machine)["networks"] == {"nat"}
+    assert hns_objects(machine)["networks"] == {"nat"}
     assert not machine.files.exists(r"C:\run\flannel\subnet.env")
 
 
@@ -336,12 +336,12 @@ def test_one_network_goes_and_the_others_stay(node: NodeFactory) -> None:
 def test_a_network_that_is_not_there_is_refused_before_anything_changes(
     refusing: Machine, networks: list[str], said: str
 ) -> None:
-    before, running = held(refusing), services(refusing)
+    before, running = hns_objects(refusing), services(refusing)
     result = cleanup(refusing, "networks", networks=networks)
     assert result["failed"]
     assert said in result["msg"]
     assert result["remote_commands"] == 1
-    assert (held(refusing), services(refusing)) == (before, running)
+    assert (hns_objects(refusing), services(refusing)) == (before, running)
 
 
 @pytest.fixture(scope="module")
@@ -360,7 +360,7 @@ def test_running_containers_can_be_kept(node: NodeFactory) -> None:
     assert not result.get("failed"), result
     assert {*put.running, *put.host} <= endpoints(machine)
     assert not set(put.stale) & endpoints(machine)
-    assert held(machine)["networks"] == {"cbr0"}
+    assert hns_objects(machine)["networks"] == {"cbr0"}
     assert [kept["name"] for kept in result["kept"]] == ["cbr0"]
     store, state = hns.store(machine), machine.part(hns.HnsState)
     assert all(store.connected(state.endpoints[one]) for one in put.running)

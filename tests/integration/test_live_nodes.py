@@ -41,7 +41,7 @@ def watched(site: Site) -> Iterator[Watch]:
     """Watch the nodes during a context."""
     watch, api, ended = Watch(), client.CoreV1Api(cluster_api(site)), threading.Event()
 
-    def look() -> None:
+    def observe_until_ended() -> None:
         while not ended.wait(0.05):
             down = {name for name in NODES if site.machine(name).power.state != "on"}
             found = api.list_node().items
@@ -54,7 +54,7 @@ def watched(site: Site) -> Iterator[Watch]:
             watch.away.append(cordoned | ({*NODES} - ready))
             watch.down_and_in_service |= down - cordoned
 
-    thread = threading.Thread(target=look)
+    thread = threading.Thread(target=observe_until_ended)
     thread.start()
     try:
         yield watch

@@ -57,7 +57,7 @@ class Cut:
         return TransportFault(self.kind, self.request)
 
     @property
-    def patience(self) -> int:
+    def reconnect_timeout(self) -> int:
         return 1 if self.kind == "gone" else 60
 
 
@@ -120,7 +120,7 @@ def test_every_cut_is_survived(start: Callable[[int], Fleet], tmp_path: Path, sw
         fleet, name = place
         machine, server = make(fleet, name), fleet.nodes[name].server
         server.set_fault(cut.fault(machine))
-        first = install(machine, wanted, connection=cut.connection, reconnect_timeout=cut.patience)
+        first = install(machine, wanted, connection=cut.connection, reconnect_timeout=cut.reconnect_timeout)
         hit = not server.faults.pending()
         server.faults.clear()
         second = install(machine, wanted, connection=cut.connection)

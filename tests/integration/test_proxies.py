@@ -63,7 +63,7 @@ def excepted(value: Any) -> set[str]:
     return set(str(value).split(","))
 
 
-def wanted(site: Site) -> set[str]:
+def expected_bypasses(site: Site) -> set[str]:
     """Return what bypasses the proxy: the user's hosts, pods, services, the API server, nodes, `.svc`, the domain."""
     machine = site.machine(HOST)
     users = set(site.variables["no_proxy"].split(","))
@@ -74,7 +74,7 @@ def test_the_machines_environment(site: Site, run: PlayRun, proxy: str) -> None:
     registry = site.machine(HOST).registry
     assert registry.data(ENVIRONMENT, "HTTP_PROXY") == proxy
     assert registry.data(ENVIRONMENT, "HTTPS_PROXY") == proxy
-    assert wanted(site) <= excepted(registry.data(ENVIRONMENT, "NO_PROXY"))
+    assert expected_bypasses(site) <= excepted(registry.data(ENVIRONMENT, "NO_PROXY"))
 
 
 def test_winhttp_which_windows_update_uses(site: Site, run: PlayRun, proxy: str) -> None:
@@ -90,7 +90,7 @@ def test_each_services_environment(site: Site, run: PlayRun, proxy: str, service
     lines = site.machine(HOST).registry.data(rf"HKLM\SYSTEM\CurrentControlSet\Services\{service}", "Environment")
     own = dict(str(line).split("=", 1) for line in lines)  # type: ignore[union-attr]
     assert own["HTTP_PROXY"] == own["HTTPS_PROXY"] == proxy
-    assert wanted(site) <= excepted(own["NO_PROXY"])
+    assert expected_bypasses(site) <= excepted(own["NO_PROXY"])
 
 
 def test_downloads_go_through_it(site: Site, run: PlayRun) -> None:

@@ -48,7 +48,7 @@ class ProgramTimeoutError(Exception):
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundProgram:
     """A program on the node. If `program` is None, it can only run as a service."""
 
     path: str
@@ -101,7 +101,7 @@ class MachinePrograms:
                     return f"{folder.rstrip(chr(92))}\\{file_name}"
         return None
 
-    def find(self, name: str, environment: Mapping[str, str] | None = None, directory: str = "C:\\") -> Found:
+    def find(self, name: str, environment: Mapping[str, str] | None = None, directory: str = "C:\\") -> FoundProgram:
         """Return the program for a name or path.
 
         Raises:
@@ -119,13 +119,13 @@ class MachinePrograms:
         if self._machine.files.open.is_infected(path):
             raise NotModelled("the error for a program that an antivirus is about to remove")
         if path.casefold().endswith(BATCH_ENDINGS):
-            return Found(path, BATCH_FILE, "", self._machine.families.program(BATCH_FILE))
+            return FoundProgram(path, BATCH_FILE, "", self._machine.families.program(BATCH_FILE))
         with self._machine.files.real(path).open("rb") as file:
             identity = executables.identify(file.read(executables.HEAD_SIZE))
         if identity is None:
             raise NotExecutableError(path)
         program = self._machine.families.program(identity[0])
-        return Found(path, identity[0], identity[1], program)
+        return FoundProgram(path, identity[0], identity[1], program)
 
     def run(
         self,

@@ -173,31 +173,31 @@ def test_ports_close_with_the_address_and_commands_live_on(make_node: Callable[.
     class Ports:
         """Notes what a machine does to its ports."""
 
-        said: list[str]
+        events: list[str]
 
         def __init__(self) -> None:
-            self.said = []
+            self.events = []
 
         def drop_link(self, seconds: float) -> None:
-            self.said.append("drop")
+            self.events.append("drop")
 
         def close_ports(self, *, forget_shells: bool = True) -> None:
-            self.said.append("off" if forget_shells else "close")
+            self.events.append("off" if forget_shells else "close")
 
         def open_ports(self) -> None:
-            self.said.append("open")
+            self.events.append("open")
 
         def forget_shells(self) -> None:
-            self.said.append("forget")
+            self.events.append("forget")
 
     node = static_node(make_node)
     ports = Ports()
     node.machine.network.attach(ports)
     fixtures.populate(node.machine, "flannel-vxlan", running=0, remote=0)
     remove_all(node)
-    assert ports.said == ["drop", "close"]
+    assert ports.events == ["drop", "close"]
     run(node, "New-NetIPAddress", InterfaceAlias="Ethernet", IPAddress=ADDRESS, PrefixLength=24)
-    wait_for(lambda: ports.said[2:] == ["open"], "the ports open once the link is there")
+    wait_for(lambda: ports.events[2:] == ["open"], "the ports open once the link is there")
     assert node.machine.network.is_up
 
 

@@ -55,12 +55,12 @@ def waiting(read: Callable[[], dict[str, Any]], reason: str) -> str:
 
 
 def running(read: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    def found() -> dict[str, Any] | None:
+    def running_pod() -> dict[str, Any] | None:
         pod = read()
         states = statuses(pod)
         return pod if states and all("running" in item["state"] for item in states) else None
 
-    return dict(wait_for(found, f"running; it is {read().get('status')}"))
+    return dict(wait_for(running_pod, f"running; it is {read().get('status')}"))
 
 
 def service(cluster: Admin, name: str, address: str) -> None:

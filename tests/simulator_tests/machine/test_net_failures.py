@@ -11,7 +11,7 @@ from simulator.machine.objects import CmdletError
 from simulator.machine.session import Session
 from wire_provider.net_failures import categorised
 
-HELD = "The process cannot access the file 'C:\\x' because it is being used by another process."
+IN_USE = "The process cannot access the file 'C:\\x' because it is being used by another process."
 IO = "System.IO.IOException"
 
 
@@ -24,7 +24,7 @@ IO = "System.IO.IOException"
         ("System.IO.PathTooLongException", "", "@read-file", "InvalidArgument", "PathTooLongException"),
         (IO, "There is not enough space on the disk.", "@write-file", "WriteError", "IOException"),
         (IO, "The device is not ready.", "@read-file", "ReadError", "IOException"),
-        (IO, HELD, "@read-file", "ResourceBusy", "FileInUse"),
+        (IO, IN_USE, "@read-file", "ResourceBusy", "FileInUse"),
         (IO, "Unable to remove the file to be replaced.", "@write-file", "ResourceBusy", "FileInUse"),
         ("System.InvalidOperationException", "", "@write-file", "NotSpecified", "InvalidOperationException"),
     ],

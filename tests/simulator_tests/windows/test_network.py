@@ -44,13 +44,13 @@ def test_who_listens(shell: Any) -> None:
 
 
 def test_pipes_are_paths(shell: Any) -> None:
-    def found(path: str, **more: object) -> list[object]:
+    def exists(path: str, **more: object) -> list[object]:
         return list(commands.run(shell.machine, "Test-Path", {"LiteralPath": [path], **more}).objects)
 
-    assert found(r"\\.\pipe\some") == found(r"\\server\share") == [False]
+    assert exists(r"\\.\pipe\some") == exists(r"\\server\share") == [False]
     open_pipe(shell.machine, "npipe:////./pipe/some", object())
-    assert found(r"\\.\pipe\Some") == found("//./pipe/some") == found(r"\\.\pipe\some", PathType="Leaf") == [True]
-    assert found(r"\\.\pipe\some", PathType="Container") == [False]
+    assert exists(r"\\.\pipe\Some") == exists("//./pipe/some") == exists(r"\\.\pipe\some", PathType="Leaf") == [True]
+    assert exists(r"\\.\pipe\some", PathType="Container") == [False]
 
 
 def test_names(shell: Any) -> None:

@@ -75,7 +75,7 @@ def test_what_it_does_not_know(shell: Any, arguments: list[str]) -> None:
     assert shell.program("w32tm.exe", *arguments).exit_code == -2147024809
 
 
-def told(shell: Any) -> datetime:
+def current_date(shell: Any) -> datetime:
     """What Get-Date says."""
     (found,) = commands.run(shell.machine, "Get-Date", {}).objects
     assert isinstance(found, datetime)
@@ -85,9 +85,9 @@ def told(shell: Any) -> datetime:
 def test_synchronising_puts_a_wrong_clock_right(shell: Any) -> None:
     shell.machine.services.start("W32Time")
     shell.machine.clock.offset = -7200
-    assert told(shell) < datetime.now(UTC) - timedelta(hours=1)
+    assert current_date(shell) < datetime.now(UTC) - timedelta(hours=1)
     shell.program("w32tm.exe", "/resync")
-    assert abs(told(shell) - datetime.now(UTC)) < timedelta(minutes=5)
+    assert abs(current_date(shell) - datetime.now(UTC)) < timedelta(minutes=5)
 
 
 def test_a_clock_that_is_too_far_off_stays_wrong(shell: Any) -> None:

@@ -22,7 +22,7 @@ UNKNOWN = {"nodes": {"other": {"version": "v1.34.4"}}}
 MINOR = "Refuse another minor version of Kubernetes on a live node"
 
 
-def said(expression: str, **variables: t.Any) -> t.Any:
+def evaluated(expression: str, **variables: t.Any) -> t.Any:
     return value(templar(["kubernetes_node", "cni", "node_join"], variables), expression)
 
 
@@ -40,7 +40,7 @@ def said(expression: str, **variables: t.Any) -> t.Any:
     ],
 )
 def test_a_node_is_live_if_it_has_joined_and_the_cluster_knows_it(variables: dict[str, t.Any], live: bool) -> None:
-    assert bool(said("node_join_is_live", **variables)) is live
+    assert bool(evaluated("node_join_is_live", **variables)) is live
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_another_minor_version_is_refused(version: str, wanted: str, accepted: b
     cluster = {"nodes": {"win1": {"version": version}}}
     variables = {**JOINED, "node_join_cluster": cluster, "kubernetes_node_version": wanted, "inventory_hostname": "one"}
     arguments = task("node_join", "live.yml", MINOR)["ansible.builtin.assert"]
-    assert bool(said(arguments["that"], **variables)) is accepted
+    assert bool(evaluated(arguments["that"], **variables)) is accepted
     if not accepted:
         found = templar(["kubernetes_node", "cni", "node_join"], variables)
         message = str(found.template(trust_as_template(arguments["fail_msg"])))
@@ -70,7 +70,7 @@ def test_another_minor_version_is_refused(version: str, wanted: str, accepted: b
 def test_a_machine_that_is_not_live_may_get_any_version() -> None:
     arguments = task("node_join", "live.yml", MINOR)["ansible.builtin.assert"]
     variables = {**PLAIN, "node_join_cluster": KNOWN, "kubernetes_node_version": "1.36.2"}
-    assert said(arguments["that"], **variables)
+    assert evaluated(arguments["that"], **variables)
 
 
 SAME = {"plugin": "flannel", "backend": "host-gw", "network": "cbr0"}
@@ -103,7 +103,7 @@ def pods(*revisions: str) -> dict[str, t.Any]:
     ],
 )
 def test_what_is_left_to_do_on_a_drained_node(variables: dict[str, t.Any], left: bool) -> None:
-    assert bool(said("node_join_has_deferred_changes", **{**JOINED, **variables})) is left
+    assert bool(evaluated("node_join_has_deferred_changes", **{**JOINED, **variables})) is left
 
 
 MAINTENANCE = (
@@ -125,8 +125,8 @@ MAINTENANCE = (
     ],
 )
 def test_each_lost_connection_of_the_maintenance_is_noticed(registered: str) -> None:
-    assert said("node_join_unreachable", **{registered: {"unreachable": True, "msg": "timeout"}}) == "timeout"
-    assert said("node_join_unreachable", **{registered: {"changed": True, "msg": "fine"}}) == ""
+    assert evaluated("node_join_unreachable", **{registered: {"unreachable": True, "msg": "timeout"}}) == "timeout"
+    assert evaluated("node_join_unreachable", **{registered: {"changed": True, "msg": "fine"}}) == ""
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_each_lost_connection_of_the_maintenance_is_noticed(registered: str) -> 
 def test_no_node_is_drained_by_a_machines_own_word(
     self_named: bool, addresses: list[str], left: bool, refused: bool
 ) -> None:
-    problem = said(
+    problem = evaluated(
         "node_join_drain_problem",
         inventory_hostname="one",
         ansible_host="10.0.0.1",

@@ -135,7 +135,7 @@ class _Build:
         if word in ("COPY", "ADD"):
             self._copy(word, self._expand(rest))
         elif word in _SETS:
-            settings[_SETS[word]] = _words(rest)
+            settings[_SETS[word]] = _arguments_of(rest)
         elif word in _TEXTS:
             settings[_TEXTS[word]] = self._expand(rest)
         elif word == "ENV":
@@ -202,8 +202,8 @@ class _Build:
         return run.server.images.find(pulled.id)
 
     def _copy(self, word: str, rest: str) -> None:
-        source_stage = next((item for item in _words(rest) if item.startswith("--from=")), "")
-        words = [item for item in _words(rest) if not item.startswith("--")]
+        source_stage = next((item for item in _arguments_of(rest) if item.startswith("--from=")), "")
+        words = [item for item in _arguments_of(rest) if not item.startswith("--")]
         if len(words) < 2:
             raise DockerError(f"{word} requires at least two arguments, but only one was provided.")
         *sources, target = words
@@ -260,7 +260,7 @@ def member(layers: Sequence[bytes], path: str) -> bytes | None:
     return None
 
 
-def _words(rest: str) -> list[str]:
+def _arguments_of(rest: str) -> list[str]:
     """Return the words of an instruction in JSON or shell form."""
     if rest.startswith("["):
         try:

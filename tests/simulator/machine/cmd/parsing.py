@@ -224,7 +224,7 @@ class _Parser:
         apart = not text or text[-1] in " \t,;="
         return apart and re.match(r"[0-9](>>?|<)", self.rest()) is not None
 
-    def words(self, count: int) -> list[str]:
+    def next_words(self, count: int) -> list[str]:
         found: list[str] = []
         while len(found) < count:
             self.blanks()
@@ -274,12 +274,12 @@ class _Parser:
         unary = re.match(r"(exist|defined|errorlevel)\s+", self.rest(), re.IGNORECASE)
         if unary:
             self.at += unary.end()
-            return [unary[1].casefold(), *self.words(1)]
+            return [unary[1].casefold(), *self.next_words(1)]
         equal = re.match(r'((?:"[^"\n]*"|[^\s"=&|<>()])*)\s*==\s*((?:"[^"\n]*"|[^\s"&|<>()])+)', self.rest())
         if equal:
             self.at += equal.end()
             return ["==", equal[1], equal[2]]
-        left, operator, right = self.words(3)
+        left, operator, right = self.next_words(3)
         if operator.casefold() not in ("equ", "neq", "lss", "leq", "gtr", "geq"):
             raise SyntaxRefusedError(f"{operator} was unexpected at this time.\r\n")
         return [operator.casefold(), left, right]

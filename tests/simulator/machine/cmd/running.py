@@ -261,7 +261,7 @@ class CmdShell:
         if node.kind == "/l":
             return [{node.letter: text} for text in loops.numbers(items)]
         if node.kind != "/f":
-            return [{node.letter: text} for text in loops.words(self.session, items)]
+            return [{node.letter: text} for text in loops.set_members(self.session, items)]
         options = loops.fields(node.options)
         text = self._text(items.strip(), output)
         found = [options.of(line, node.letter) for line in text.splitlines()[options.skip :]]

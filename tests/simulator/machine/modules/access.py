@@ -48,7 +48,7 @@ class _Rule:
         return Ace(self.kind, self.flags, "FA" if self.mask == _FULL else f"0x{self.mask:x}", abbreviated(self.who))
 
 
-def _words(text: str, known: Mapping[str, Any], kind: str) -> list[str]:
+def _enumeration_names(text: str, known: Mapping[str, Any], kind: str) -> list[str]:
     """Return the names in a comma-separated list of enumeration members.
 
     Raises:
@@ -74,16 +74,16 @@ def _rule(session: Session, arguments: ModuleArguments, path: str) -> _Rule:
         raise ArgumentError(f"Get-AnsibleParam: Argument type needs to be one of allow,deny but was {wrong}.")
     who = sid_of(session, arguments.text("user"))
     mask = 0
-    for name in _words(arguments.text("rights"), _RIGHTS, "FileSystemRights"):
+    for name in _enumeration_names(arguments.text("rights"), _RIGHTS, "FileSystemRights"):
         mask |= _RIGHTS[name]
     # FileSystemAccessRule adds Synchronize to the rights that it allows, and removes it from those that it denies.
     mask = mask | _SYNCHRONIZE if kind == "A" else mask if mask == _FULL else mask & ~_SYNCHRONIZE
     folder = session.machine.files.is_directory(path)
     inherit = arguments.text("inherit", default="ContainerInherit, ObjectInherit") if folder else "None"
-    flags = {_INHERIT[name] for name in _words(inherit, _INHERIT, "InheritanceFlags")}
+    flags = {_INHERIT[name] for name in _enumeration_names(inherit, _INHERIT, "InheritanceFlags")}
     if flags - {""}:
         propagation = arguments.text("propagation", default="None")
-        flags |= {_PROPAGATION[name] for name in _words(propagation, _PROPAGATION, "PropagationFlags")}
+        flags |= {_PROPAGATION[name] for name in _enumeration_names(propagation, _PROPAGATION, "PropagationFlags")}
     return _Rule(kind, who, mask, frozenset(flags - {""}))
 
 

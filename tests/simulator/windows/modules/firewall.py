@@ -40,7 +40,7 @@ def run(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     if arguments.text("security", default="notrequired") != "notrequired":
         raise NotModelled("win_firewall_rule with security")
     rules = session.machine.part(Firewall).rules
-    wanted = _wanted(session, arguments)
+    wanted = _requested_attributes(session, arguments)
     found = [
         rule
         for rule in rules.values()
@@ -96,7 +96,7 @@ def _choice(arguments: ModuleArguments, name: str, known: Mapping[str, str], def
     return known[value.casefold()]
 
 
-def _wanted(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
+def _requested_attributes(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     """Return the attributes of a rule that the task defines."""
     wanted: dict[str, Any] = {}
     given = arguments.raw

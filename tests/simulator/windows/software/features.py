@@ -141,7 +141,7 @@ def _name(item: object) -> str:
     return str(item.get("Name")) if isinstance(item, PSObject) else str(item)
 
 
-def _wanted(machine: Machine, bound: Bound) -> list[Feature]:
+def _features_to_install(machine: Machine, bound: Bound) -> list[Feature]:
     """Return the features to install, in order: parents and dependencies first."""
     known = catalogue(machine)
     order: dict[str, Feature] = {}
@@ -169,7 +169,7 @@ def _below(known: Mapping[str, Feature], feature: Feature) -> list[Feature]:
 
 def install_windows_feature(machine: Machine, bound: Bound) -> Iterable[object]:
     """Install features. Those that need a restart are pending until then."""
-    wanted = _wanted(machine, bound)
+    wanted = _features_to_install(machine, bound)
     for feature in wanted:
         if install_state(machine, feature) == "Removed" and not bound.get("Source"):
             raise _source_missing(feature)

@@ -139,7 +139,7 @@ def test_what_nobody_has_is_the_default(tmp_path: pathlib.Path) -> None:
     assert value(templar, "cni_services_subnet") == "10.96.0.0/12"
 
 
-TOLD = {
+QUERIED = {
     "node_version": "1.34.4",
     "pod_subnet": "10.9.0.0/16,fd00::/56",
     "service_subnet": "10.8.0.0/16",
@@ -156,10 +156,10 @@ def asked(templar: Templar, cluster: dict[str, str], **more: str) -> Templar:
 def test_the_version_is_the_clusters_where_the_inventory_names_none(tmp_path: pathlib.Path) -> None:
     templar = variables(tmp_path, ("kube_control_plane", "k8s_cluster"))
     assert value(templar, "kubernetes_node_version") == ""
-    assert value(asked(templar, TOLD), "kubernetes_node_version") == "1.34.4"
+    assert value(asked(templar, QUERIED), "kubernetes_node_version") == "1.34.4"
     # A check that was skipped is registered, too.
     assert value(asked(templar, {"skipped": True}), "kubernetes_node_version") == ""  # type: ignore[dict-item]
-    assert value(asked(templar, TOLD, kube_version="v1.33.1"), "kubernetes_node_version") == "1.33.1"
+    assert value(asked(templar, QUERIED, kube_version="v1.33.1"), "kubernetes_node_version") == "1.33.1"
 
 
 @pytest.mark.parametrize("role", ["winkube_no_proxy", "kubernetes_node_no_proxy", "container_runtime_no_proxy"])
@@ -167,9 +167,9 @@ def test_networks_that_the_inventory_does_not_name_are_reached_without_the_proxy
     tmp_path: pathlib.Path, role: str
 ) -> None:
     templar = variables(tmp_path, ("kube_control_plane", "k8s_cluster"), cluster={"http_proxy": "http://proxy:3128"})
-    exceptions = set(value(asked(templar, TOLD, winkube_api_server="k8s.example.com:6443"), role).split(","))
+    exceptions = set(value(asked(templar, QUERIED, winkube_api_server="k8s.example.com:6443"), role).split(","))
     assert {"10.9.0.0/16", "fd00::/56", "10.8.0.0/16", "10.3.0.99", "k8s.example.com"} <= exceptions
-    named = asked(templar, TOLD, kube_pods_subnet="10.1.0.0/16", kube_service_addresses="10.2.0.0/16")
+    named = asked(templar, QUERIED, kube_pods_subnet="10.1.0.0/16", kube_service_addresses="10.2.0.0/16")
     exceptions = set(value(named, role).split(","))
     assert {"10.1.0.0/16", "10.2.0.0/16"} <= exceptions
     assert not {"10.9.0.0/16", "10.8.0.0/16"} & exceptions
@@ -177,7 +177,7 @@ def test_networks_that_the_inventory_does_not_name_are_reached_without_the_proxy
 
 def test_dockers_own_configuration_has_them(tmp_path: pathlib.Path) -> None:
     templar = variables(tmp_path, ("kube_control_plane", "k8s_cluster"), cluster={"http_proxy": "http://proxy:3128"})
-    listed = value(asked(templar, TOLD, container_runtime="moby"), "container_runtime_resources")
+    listed = value(asked(templar, QUERIED, container_runtime="moby"), "container_runtime_resources")
     (file,) = [one for one in listed if str(one.get("name")).endswith("daemon.json")]
     configuration = json.loads(file["content"])
     assert {"10.9.0.0/16", "10.8.0.0/16"} <= set(configuration["proxies"]["no-proxy"].split(","))

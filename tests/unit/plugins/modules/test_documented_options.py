@@ -112,10 +112,10 @@ def accepted(name: str) -> Accepted:
 
 @pytest.mark.parametrize("name", [*ACTIONS, *MODULES])
 def test_every_option_is_documented_as_it_is(name: str) -> None:
-    def told(options: t.Mapping[str, t.Mapping[str, t.Any]]) -> dict[str, dict[str, t.Any]]:
+    def documented_keys(options: t.Mapping[str, t.Mapping[str, t.Any]]) -> dict[str, dict[str, t.Any]]:
         return {option: {key: spec[key] for key in DOCUMENTED if key in spec} for option, spec in options.items()}
 
-    assert told(accepted(name).options) == told(documented_options(name))
+    assert documented_keys(accepted(name).options) == documented_keys(documented_options(name))
 
 
 def test_values_of_secret_options_are_kept_out_of_the_output() -> None:

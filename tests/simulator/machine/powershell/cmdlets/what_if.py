@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Sentences = Iterator[tuple[str, str]]
 
 
-def wanted(run: Interpreter, bound: Bound, description: Contract) -> bool:
+def only_prints(run: Interpreter, bound: Bound, description: Contract) -> bool:
     """Return whether a cmdlet should only print what it would do."""
     if "WhatIf" in bound:
         return bound.flag("WhatIf")

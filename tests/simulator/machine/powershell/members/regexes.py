@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 
 from simulator.machine.objects import NotModelled, PSObject
-from simulator.machine.powershell.members.table import Members, words
+from simulator.machine.powershell.members.table import Members, names
 from simulator.machine.powershell.types.kinds import Regex, TypedArray
 from simulator.machine.powershell.types.patterns import replacement
 from simulator.machine.powershell.types.plain_text import to_text
@@ -81,6 +81,6 @@ REGEX = Members(
         "split": (1, 1, _split),
         "tostring": (0, 0, to_text),
     },
-    words("Equals GetHashCode GetGroupNames GetGroupNumbers GroupNameFromNumber GroupNumberFromName Count "
+    names("Equals GetHashCode GetGroupNames GetGroupNumbers GroupNameFromNumber GroupNumberFromName Count "
           "EnumerateMatches EnumerateSplits"),
 )  # fmt: skip

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 
 from simulator.machine.objects import CmdletError, NotModelled
-from simulator.machine.powershell.members.table import Members, words
+from simulator.machine.powershell.members.table import Members, names
 from simulator.machine.powershell.running.errors import method_failure
 from simulator.machine.powershell.types.arithmetic import integer
 from simulator.machine.powershell.types.compare import compare, compare_texts
@@ -136,7 +136,7 @@ TEXT = Members(
         "clone": (0, 0, lambda text: text),
         "tostring": (0, 0, lambda text: str(text)),
     },
-    words("Chars CopyTo EnumerateRunes GetHashCode GetPinnableReference GetTypeCode IndexOfAny IsNormalized "
+    names("Chars CopyTo EnumerateRunes GetHashCode GetPinnableReference GetTypeCode IndexOfAny IsNormalized "
           "LastIndexOfAny Normalize ReplaceLineEndings ToBoolean ToByte ToChar ToDateTime ToDecimal ToDouble ToInt16 "
           "ToInt32 ToInt64 ToSByte ToSingle ToType ToUInt16 ToUInt32 ToUInt64 TryCopyTo"),
 )  # fmt: skip
@@ -146,7 +146,7 @@ CHARACTER = Members(
         "equals": (1, 1, _equals),
         "compareto": (1, 1, lambda char, other: ord(char) - ord(other)),
     },
-    words("GetHashCode GetTypeCode"),
+    names("GetHashCode GetTypeCode"),
 )
 
 
@@ -160,7 +160,7 @@ NUMBER = Members(
         "compareto": (1, 1, lambda value, other: compare(value, other)),
         "equals": (1, 1, _same_number),
     },
-    words("GetHashCode GetTypeCode TryFormat ToBoolean ToByte ToChar ToDateTime ToDecimal ToDouble ToInt16 ToInt32 "
+    names("GetHashCode GetTypeCode TryFormat ToBoolean ToByte ToChar ToDateTime ToDecimal ToDouble ToInt16 ToInt32 "
           "ToInt64 ToSByte ToSingle ToType ToUInt16 ToUInt32 ToUInt64 Scale"),
 )  # fmt: skip
 BOOLEAN = Members(

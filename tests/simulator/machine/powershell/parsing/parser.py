@@ -184,10 +184,10 @@ class Parser:
             if not found[2]:
                 return Argument(found[1])
             scanner.blanks()
-            return Argument(found[1], self._words(scanner))
-        return Argument(None, self._words(scanner))
+            return Argument(found[1], self._word_list(scanner))
+        return Argument(None, self._word_list(scanner))
 
-    def _words(self, scanner: TextScanner) -> SyntaxNode:
+    def _word_list(self, scanner: TextScanner) -> SyntaxNode:
         """Parse a word, or several that are separated by commas."""
         items = [self.word(scanner)]
         while True:

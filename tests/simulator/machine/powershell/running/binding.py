@@ -64,14 +64,17 @@ def missing_argument(name: str, parameter: str) -> CmdletError:
 
 @dataclass
 class CommandArguments:
-    """The arguments of a command: named values in order, and unnamed values.
+    """The arguments of a command.
 
-    `words` are the arguments as they were written, with names as `-Name`, for functions that have no such parameter.
+    Args:
+        named: named values, in order.
+        positional: unnamed values.
+        loose: for `-Name value` where the parameter may be a switch: the name, and the position of its value in
+            `positional`.
     """
 
     named: list[tuple[str, object]]
     positional: list[object]
-    # For `-Name value`, where the parameter may be a switch: the name, and the position of its value in `positional`.
     loose: list[tuple[str, int]] = field(default_factory=list)
 
 

@@ -49,7 +49,7 @@ class ProgramStage:
 
         run = self._run
         stdin = "".join(f"{line}\r\n" for line in lines(self._given)).encode() if self._given else b""
-        words = [word for word in self._step.words if word != "--%"]
+        words = [word for word in self._step.program_arguments if word != "--%"]
         try:
             result = run.session.run_program(self._name, words, stdin)
         except ProgramNotFoundError:

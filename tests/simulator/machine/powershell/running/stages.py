@@ -139,7 +139,7 @@ class CmdletStage:
         )
         bound.stage = self
         try:
-            if what_if.wanted(self.run, bound, self.description):
+            if what_if.only_prints(self.run, bound, self.description):
                 what_if.show(self.run, bound)
             else:
                 self._work(bound)

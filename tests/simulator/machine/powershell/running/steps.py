@@ -40,14 +40,14 @@ class PipelineStep:
     Args:
         named: values by the names that the caller used; PRESENT for a name without a value.
         loose: names before a value that may belong to them, each with the position of the value in `positional`.
-        words: the arguments in the form that a program gets.
+        program_arguments: the arguments in the form that a program gets.
     """
 
     name: object
     named: list[tuple[str, object]] = field(default_factory=list)
     positional: list[object] = field(default_factory=list)
     loose: list[tuple[str, int]] = field(default_factory=list)
-    words: list[str] = field(default_factory=list)
+    program_arguments: list[str] = field(default_factory=list)
     redirections: tuple[Redirection, ...] = ()
     dotted: bool = False
 
@@ -130,11 +130,11 @@ def prepare(run: Interpreter, node: CommandInvocation) -> PipelineStep:
             if pending:
                 step.named.append((pending, PRESENT))
             pending = ""
-            step.words.append(argument.name if argument.name == "--" else f"-{argument.name}")
+            step.program_arguments.append(argument.name if argument.name == "--" else f"-{argument.name}")
             if argument.value is not None:
                 value = run.evaluator.value(argument.value)
                 step.named.append((argument.name, value))
-                step.words[-1] += f":{to_text(value)}"
+                step.program_arguments[-1] += f":{to_text(value)}"
             elif argument.name != "--":
                 pending = argument.name
             continue
@@ -156,16 +156,16 @@ def _take(run: Interpreter, step: PipelineStep, node: SyntaxNode, pending: str) 
             step.named += [(to_text(key), item) for key, item in splatted.items()]
         else:
             step.positional += items(splatted)
-            step.words += [to_text(item) for item in items(splatted)]
+            step.program_arguments += [to_text(item) for item in items(splatted)]
         return
     value = run.evaluator.value(node)
-    step.words += _words(node, value)
+    step.program_arguments += _program_arguments(node, value)
     if pending:
         step.loose.append((pending, len(step.positional)))
     step.positional.append(value)
 
 
-def _words(node: SyntaxNode, value: object) -> list[str]:
+def _program_arguments(node: SyntaxNode, value: object) -> list[str]:
     """Return a value as arguments of a program: a number with its original text, a list as several arguments."""
     if isinstance(node, Literal) and node.text is not None:
         return [node.text]

@@ -84,10 +84,10 @@ def test_what_is_no_secret_stays(text: str) -> None:
     assert Redaction().text(text) == text
 
 
-words = st.text(st.characters(codec="utf-8", exclude_characters="\r\n\0"), max_size=40)
+texts = st.text(st.characters(codec="utf-8", exclude_characters="\r\n\0"), max_size=40)
 
 
-@given(st.sampled_from(sorted(SECRETS)), words, words)
+@given(st.sampled_from(sorted(SECRETS)), texts, texts)
 @example("proxy", "ẞİ", "")
 def test_they_are_blanked_among_other_lines(case: str, before: str, after: str) -> None:
     text, secret = SECRETS[case]

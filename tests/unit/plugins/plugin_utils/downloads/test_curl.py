@@ -108,7 +108,7 @@ def test_a_real_curl_follows_no_redirect_that_leaves_https(tmp_path: Path, encry
     assert (ran.returncode, asked) == ((0, 1) if encrypted else (1, 0)), ran.stderr
 
 
-def told(stdin: str | None) -> list[str]:
+def config_lines(stdin: str | None) -> list[str]:
     return (stdin or "").splitlines()
 
 
@@ -131,20 +131,20 @@ def test_a_download_has_exactly_these_options() -> None:
         'write-out = "%{http_code} %{content_type}"',
         *(curl.line(*option) for option in curl.DownloadRoute().options("https://h/x", (8, 9, 1))),
     ]
-    assert told(plain.stdin) == options
+    assert config_lines(plain.stdin) == options
     limited = curl.download(
         "x", "https://h/x", "C:\\x", curl.DownloadRoute(limit_rate="2M"), timeout=1, version=(8, 9, 1)
     )
-    assert not any("speed" in line for line in told(limited.stdin))
+    assert not any("speed" in line for line in config_lines(limited.stdin))
     anew = curl.download("x", "https://h/x", "C:\\x", curl.DownloadRoute(), timeout=1, resume=False, version=(8, 9, 1))
-    assert told(anew.stdin) == [line for line in options if not line.startswith("continue-at")]
+    assert config_lines(anew.stdin) == [line for line in options if not line.startswith("continue-at")]
     signed = curl.download("x", "https://h/x?sig=1", "C:\\x", curl.DownloadRoute(), timeout=1, version=(8, 9, 1))
-    assert "show-error" not in told(signed.stdin)
+    assert "show-error" not in config_lines(signed.stdin)
 
 
 def test_a_question_about_a_size_has_exactly_these_options() -> None:
     question = curl.ask("x", "https://h/x", curl.DownloadRoute(), version=(8, 9, 1))
-    assert told(question.stdin) == [
+    assert config_lines(question.stdin) == [
         'url = "https://h/x"',
         "globoff",
         "include",

@@ -40,7 +40,7 @@ ODD = st.recursive(
 )
 
 
-def said(text: str) -> CallResult:
+def printed(text: str) -> CallResult:
     return CallResult(ok=True, exit_code=0, stdout=text)
 
 
@@ -74,11 +74,13 @@ def read_runtime(installed: str = "containerd", **answers: CallResult) -> Runtim
 
 def pods(*identities: str, state: str = "SANDBOX_READY") -> CallResult:
     items = [{"id": one, "metadata": {"name": "web", "namespace": "default"}, "state": state} for one in identities]
-    return said(json.dumps({"items": items}))
+    return printed(json.dumps({"items": items}))
 
 
 def test_an_owner_is_found_by_the_beginning_of_its_id() -> None:
-    runtime = read_runtime(pods=pods(ID), containers=said(f"{OTHER}\n"), ctr=said(f"{ID}\n"), leases=said(f"{ID}\n"))
+    runtime = read_runtime(
+        pods=pods(ID), containers=printed(f"{OTHER}\n"), ctr=printed(f"{ID}\n"), leases=printed(f"{ID}\n")
+    )
     for claim in (ID, ID.upper(), ID[:12], ID[:8]):
         owner = runtime.find(claim)
         assert owner is not None
@@ -90,7 +92,7 @@ def test_an_owner_is_found_by_the_beginning_of_its_id() -> None:
 
 
 def test_one_client_of_the_runtime_is_enough_but_none_is_a_problem() -> None:
-    alone = read_runtime(pods=MISSING, containers=MISSING, ctr=said(f"{ID}\n"), leases=said(""))
+    alone = read_runtime(pods=MISSING, containers=MISSING, ctr=printed(f"{ID}\n"), leases=printed(""))
     assert not alone.problem
     assert alone.find(ID) is not None
     assert "neither crictl nor ctr" in read_runtime(pods=MISSING, containers=MISSING, ctr=MISSING).problem
@@ -99,18 +101,18 @@ def test_one_client_of_the_runtime_is_enough_but_none_is_a_problem() -> None:
 
 @pytest.mark.parametrize("broken", ["pods", "containers", "ctr"])
 def test_a_client_that_fails_is_a_problem(broken: str) -> None:
-    answers = {"pods": pods(ID), "containers": said(""), "ctr": said(f"{ID}\n"), broken: FAILED}
+    answers = {"pods": pods(ID), "containers": printed(""), "ctr": printed(f"{ID}\n"), broken: FAILED}
     assert "connection error" in read_runtime(**answers).problem
 
 
 @pytest.mark.parametrize("text", ["[]", '{"items": 1}', '{"items": [{}]}', "no JSON", '{"items": ["x"]}'])
 def test_an_answer_that_cannot_be_read_is_a_problem(text: str) -> None:
-    assert "crictl pods" in read_runtime(pods=said(text), ctr=said("")).problem
+    assert "crictl pods" in read_runtime(pods=printed(text), ctr=printed("")).problem
 
 
 def test_a_sandbox_that_is_being_made_has_a_lease_only() -> None:
     runtime = read_runtime(
-        pods=pods(OTHER), containers=said(""), ctr=said(OTHER), leases=said(f"{OTHER}\n{ID}\nnot-an-id\n")
+        pods=pods(OTHER), containers=printed(""), ctr=printed(OTHER), leases=printed(f"{OTHER}\n{ID}\nnot-an-id\n")
     )
     assert {owner.kind for owner in runtime.owners.values()} == {"pod", "creating"}
 
@@ -119,17 +121,17 @@ def test_containers_of_other_namespaces_are_asked_for() -> None:
     """nerdctl and BuildKit run containers in addition to the kubelet's, with their own ids."""
     known = {
         "pods": pods(OTHER),
-        "ctr-namespaces": said("buildkit\nk8s.io\n"),
-        "ctr-of:buildkit": said("z9nerd-Build_1\n"),
+        "ctr-namespaces": printed("buildkit\nk8s.io\n"),
+        "ctr-of:buildkit": printed("z9nerd-Build_1\n"),
     }
     runtime = read_runtime(**known)
     assert not runtime.problem
     assert runtime.find("z9nerd-build_1") is not None
     assert runtime.find("z9nerd-build") is not None
-    more = read_runtime(**{**known, "ctr-namespaces": said("buildkit\nk8s.io\nmine\n")})
+    more = read_runtime(**{**known, "ctr-namespaces": printed("buildkit\nk8s.io\nmine\n")})
     assert "namespaces that were not queried: mine (set containerd_namespaces)" in more.problem
     # After measuring container images, the collection's own namespace remains, without containers.
-    own = read_runtime(**{**known, "ctr-namespaces": said(f"buildkit\nk8s.io\n{SIZES}\n")})
+    own = read_runtime(**{**known, "ctr-namespaces": printed(f"buildkit\nk8s.io\n{SIZES}\n")})
     assert not own.problem
     skipped = CallResult(ok=False, skipped="ctr-namespaces failed")
     hangs = read_runtime(**{**known, "ctr-namespaces": FAILED, "ctr-of:buildkit": skipped})
@@ -145,12 +147,12 @@ def test_docker_names_the_kubelets_pods() -> None:
         {"ID": ID, "Names": "k8s_POD_web-1_default_uid_0", "State": "running"},
         {"ID": OTHER, "Names": "db", "State": "exited"},
     ]
-    runtime = read_runtime("docker", docker=said("\n".join(map(json.dumps, lines))))
+    runtime = read_runtime("docker", docker=printed("\n".join(map(json.dumps, lines))))
     first, second = runtime.find(ID), runtime.find(OTHER)
     assert first is not None
     assert second is not None
     assert (first.name, first.running, second.name, second.running) == ("default/web-1", True, "db", False)
-    assert read_runtime("docker", docker=said("oops")).problem.startswith("docker ps")
+    assert read_runtime("docker", docker=printed("oops")).problem.startswith("docker ps")
     assert read_runtime("docker", docker=MISSING).problem
 
 

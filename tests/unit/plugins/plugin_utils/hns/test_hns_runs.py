@@ -78,7 +78,7 @@ class Answers:
         ids = [call.id for call in batch.calls if "uplink" not in call.id]
         self.noted.append(f"{step}: {' '.join(ids)}")
         answer = self._runs.pop(0)
-        if isinstance(answer, AnsibleConnectionFailure) and "told" not in str(answer):
+        if isinstance(answer, AnsibleConnectionFailure) and "progress" not in str(answer):
             raise answer
         self.on_progress(Progress(id=ids[1], done=1, total=len(ids)))
         if isinstance(answer, Exception):
@@ -106,14 +106,14 @@ LATE = failed("late", "CommandTimeout")
 LOST = BatchLost("lost", Progress(id="remove-endpoints", done=3, total=9))
 STUCK = result([{"ID": "00000002-0000-4000-8000-000000000000"}])
 UNREACHABLE = AnsibleConnectionFailure("node-1: no route")
-TOLD = AnsibleConnectionFailure("node-1: no route after it told")
+UNREACHABLE_LATER = AnsibleConnectionFailure("node-1: no route after it reported progress")
 NO_ADVICE: dict[str, Any] = {"may_restart": False}
 
 
 @dataclasses.dataclass
 class Case:
     node: Answers
-    wish: CleanupRequest = dataclasses.field(default_factory=lambda: CleanupRequest(scope="stale"))
+    request: CleanupRequest = dataclasses.field(default_factory=lambda: CleanupRequest(scope="stale"))
     options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     check_mode: bool = False
 
@@ -137,7 +137,7 @@ def cases() -> dict[str, Case]:
         "an earlier cleanup that nobody knows": Case(Answers(journal, earlier="unknown")),
         "an earlier cleanup in check mode": Case(Answers(journal), check_mode=True),
         "unreachable": Case(Answers(whole(), runs=[UNREACHABLE]), everything),
-        "unreachable after news": Case(Answers(whole(), runs=[TOLD]), everything),
+        "unreachable after news": Case(Answers(whole(), runs=[UNREACHABLE_LATER]), everything),
         "unreachable, and no network goes": Case(Answers(whole(), runs=[UNREACHABLE])),
         "unreachable while HNS restarts": Case(Answers(HANGS, runs=[UNREACHABLE])),
         "HNS hangs, and a restart helps": Case(Answers(HANGS, calm(), runs=[good])),
@@ -186,7 +186,7 @@ def transcript(case: Case) -> dict[str, Any]:
     usual = CleanupOptions(facts=FactsOptions(hns_timeout=5.0), batch=BatchOptions(), restart_timeout=7.0)
     options = dataclasses.replace(usual, **case.options)
     work = Cleanup(
-        NodeSession(cast("Any", case.node), notify=said.append), case.wish, options, check_mode=case.check_mode
+        NodeSession(cast("Any", case.node), notify=said.append), case.request, options, check_mode=case.check_mode
     )
     found: dict[str, Any] = {"asked": case.node.noted, "said": said}
     try:

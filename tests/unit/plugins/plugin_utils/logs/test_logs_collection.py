@@ -71,15 +71,15 @@ def node(tmp_path: Path) -> Iterator[LoggingNode]:
 
 
 @pytest.fixture
-def said() -> list[str]:
+def messages() -> list[str]:
     return []
 
 
 @pytest.fixture
-def collection(node: LoggingNode, tmp_path: Path, said: list[str]) -> Collection:
+def collection(node: LoggingNode, tmp_path: Path, messages: list[str]) -> Collection:
     wanted, redaction = catalogue.requested_logs(OPTIONS), Redaction(["s3cret-word"])
     return Collection(
-        NodeSession(t.cast("t.Any", node), notify=said.append), wanted, tmp_path / "new" / "logs", redaction
+        NodeSession(t.cast("t.Any", node), notify=messages.append), wanted, tmp_path / "new" / "logs", redaction
     )
 
 
@@ -89,7 +89,7 @@ def left_behind(node: LoggingNode, tmp_path: Path) -> list[str]:
 
 
 def test_the_archive_has_the_logs_without_secrets_and_says_what_it_is(
-    node: LoggingNode, collection: Collection, tmp_path: Path, said: list[str]
+    node: LoggingNode, collection: Collection, tmp_path: Path, messages: list[str]
 ) -> None:
     collection.collect()
     archive = collection.outcome.archive
@@ -111,16 +111,18 @@ def test_the_archive_has_the_logs_without_secrets_and_says_what_it_is(
     assert left_behind(node, tmp_path) == []
     assert node.steps[0] == "find logs"
     assert node.steps[-1] == "clean up"
-    assert any(text.startswith("node-1: downloading ") for text in said)
+    assert any(text.startswith("node-1: downloading ") for text in messages)
 
 
-def test_a_preview_gathers_nothing(node: LoggingNode, collection: Collection, tmp_path: Path, said: list[str]) -> None:
+def test_a_preview_gathers_nothing(
+    node: LoggingNode, collection: Collection, tmp_path: Path, messages: list[str]
+) -> None:
     collection.preview()
     assert node.steps == ["find logs"]
     assert not (tmp_path / "new").exists()
     plan = collection.outcome.plan()
     assert "C:\\own\\a.log" in plan["selected"]
-    assert said[0].startswith(f"node-1: would collect {len(plan['selected'])} files (")
+    assert messages[0].startswith(f"node-1: would collect {len(plan['selected'])} files (")
     assert not collection.outcome.to_result()["changed"]
 
 
@@ -155,12 +157,12 @@ def test_a_full_disk_is_said_before_anything_is_gathered(node: LoggingNode, coll
 
 
 def test_a_folder_that_cannot_be_written_to_is_said_before_the_node_is_asked(
-    node: LoggingNode, tmp_path: Path, said: list[str]
+    node: LoggingNode, tmp_path: Path, messages: list[str]
 ) -> None:
     (tmp_path / "file").write_text("no folder", encoding="utf-8")
     wanted = catalogue.requested_logs(OPTIONS)
     collection = Collection(
-        NodeSession(t.cast("t.Any", node), notify=said.append), wanted, tmp_path / "file" / "logs", Redaction()
+        NodeSession(t.cast("t.Any", node), notify=messages.append), wanted, tmp_path / "file" / "logs", Redaction()
     )
     with pytest.raises(ResourceError, match="expected a folder that can be written to"):
         collection.collect()

@@ -70,7 +70,7 @@ def without_bcdedit(machine: Machine, invocation: Invocation) -> ProgramResult:
     return ProgramResult(1, "The boot configuration data store could not be opened.\r\nAccess is denied.\r\n", "")
 
 
-def look(node: DirectNode) -> observe.PatchObservation:
+def observed(node: DirectNode) -> observe.PatchObservation:
     return observe.read(node.observe(observe.calls(())))
 
 
@@ -102,7 +102,7 @@ def test_a_job_whose_process_died_is_not_waited_for(machine: Machine) -> None:
         machine.files.make_directory(f"{FOLDER}\\{key}")
         job = {"started": 1, "finished": 0, observe.PID: pid}
         machine.files.write_text(f"{FOLDER}\\{key}\\j1.2", json.dumps(job))
-    left = look(DirectNode(machine)).leftovers
+    left = observed(DirectNode(machine)).leftovers
     assert left.jobs == {"patches-wu-alive": alive.id}
     assert left.done == ("patches-wu-dead",)
 
@@ -114,16 +114,16 @@ def test_what_was_disabled_is_disabled_again_and_stopped(machine: Machine) -> No
         node.run(Batch(calls=(Call(id="a", command=command, parameters=parameters, select=()),)))
 
     call("Set-Service", Name="wuauserv", StartupType="Disabled")
-    assert look(node).node.disabled == ("wuauserv",)
+    assert observed(node).node.disabled == ("wuauserv",)
     node.run(Batch(calls=observe.enable_calls(["wuauserv"])))
     call("Start-Service", Name="wuauserv")
-    seen = look(node)
+    seen = observed(node)
     assert seen.node.disabled == ()
     node.run(Batch(calls=observe.restore_calls(seen.node.to_restore)))
     service = machine.services.get("wuauserv")
     assert service is not None
     assert (service.start, service.state) == (4, "Stopped")
-    assert look(node).node.to_restore == {}
+    assert observed(node).node.to_restore == {}
 
 
 @pytest.mark.parametrize("refused", [True, False])

@@ -126,7 +126,7 @@ def state(**changes: object) -> join_state.JoinState:
     return join_state.JoinState(**{**values, **changes})  # type: ignore[arg-type]
 
 
-def found(known: join_state.JoinState, **changes: object) -> list[str]:
+def problems_of(known: join_state.JoinState, **changes: object) -> list[str]:
     values: dict[str, object] = {
         "cluster_servers": (),
         "skew_limit": 0.0,
@@ -137,30 +137,30 @@ def found(known: join_state.JoinState, **changes: object) -> list[str]:
 
 
 def test_a_node_of_another_cluster_is_refused() -> None:
-    (problem,) = found(state(joined=True, server="a:6443"), cluster_servers=["b:6443"])
+    (problem,) = problems_of(state(joined=True, server="a:6443"), cluster_servers=["b:6443"])
     assert "a:6443" in problem
     assert "b:6443" in problem
-    assert found(state(joined=True, server="a:6443"), cluster_servers=["a:6443"]) == []
+    assert problems_of(state(joined=True, server="a:6443"), cluster_servers=["a:6443"]) == []
     # Another endpoint of the same cluster.
-    assert found(state(joined=True, server="a:6443"), cluster_servers=["b:6443", "a:6443"]) == []
+    assert problems_of(state(joined=True, server="a:6443"), cluster_servers=["b:6443", "a:6443"]) == []
 
 
 def test_a_machine_that_cannot_resolve_the_control_plane_is_refused() -> None:
-    (problem,) = found(state(unresolved="k8s.example.com : DNS name does not exist"))
+    (problem,) = problems_of(state(unresolved="k8s.example.com : DNS name does not exist"))
     for text in ("k8s.example.com", "windows_settings_hosts", "node_join_api_server"):
         assert text in problem
     # A node already uses it.
-    assert found(state(unresolved="k8s.example.com", joined=True)) == []
+    assert problems_of(state(unresolved="k8s.example.com", joined=True)) == []
 
 
 def test_an_image_is_not_built_from_a_node_and_a_join_needs_a_prepared_machine() -> None:
-    assert found(state(joined=True, server="a:6443"), refuse_joined=True)
-    assert found(state(prepared=False), require_prepared=True)
+    assert problems_of(state(joined=True, server="a:6443"), refuse_joined=True)
+    assert problems_of(state(prepared=False), require_prepared=True)
 
 
 @pytest.mark.parametrize(("skew", "word"), [(300.0, "ahead"), (-300.0, "behind")])
 def test_clocks_that_differ_too_much_are_refused(skew: float, word: str) -> None:
-    (problem,) = found(state(clock_skew=skew), skew_limit=240.0)
+    (problem,) = problems_of(state(clock_skew=skew), skew_limit=240.0)
     assert word in problem
 
 
@@ -168,12 +168,12 @@ def test_clocks_that_differ_too_much_are_refused(skew: float, word: str) -> None
     ("computer", "node"), [("WIN-1", "win-1"), ("WINDOWS-WORKER-", "windows-worker-west-1"), ("WIN-1", "")]
 )
 def test_a_kubelet_joins_as_its_computer_is_called(computer: str, node: str) -> None:
-    assert found(state(computer_name=computer), node_name=node) == []
-    (problem,) = found(state(computer_name=computer), node_name="other")
+    assert problems_of(state(computer_name=computer), node_name=node) == []
+    (problem,) = problems_of(state(computer_name=computer), node_name="other")
     assert computer in problem
     assert "not as other" in problem
     # It is a node, whatever its name was when it joined.
-    assert found(state(computer_name=computer, joined=True), node_name="other") == []
+    assert problems_of(state(computer_name=computer, joined=True), node_name="other") == []
 
 
 @pytest.mark.parametrize(
@@ -230,8 +230,8 @@ def test_networks_are_compared_where_both_are_given_and_ours_to_bring() -> None:
 
 
 def test_the_name_that_the_run_gives_counts() -> None:
-    assert found(state(computer_name="WIN-RANDOM"), node_name="windows01", next_name="windows01") == []
-    (problem,) = found(state(computer_name="WIN-RANDOM"), node_name="windows02", next_name="windows01")
+    assert problems_of(state(computer_name="WIN-RANDOM"), node_name="windows01", next_name="windows01") == []
+    (problem,) = problems_of(state(computer_name="WIN-RANDOM"), node_name="windows02", next_name="windows01")
     assert "its computer name is windows01" in problem
 
 

@@ -259,7 +259,7 @@ def test_what_cannot_be_is_refused(properties: dict[str, t.Any]) -> None:
         archive(**properties)
 
 
-ASIDE = f"C:\\k\\kubelet.exe.20261121150000-{'0' * 32}.old"
+RENAMED = f"C:\\k\\kubelet.exe.20261121150000-{'0' * 32}.old"
 
 
 @pytest.mark.parametrize(
@@ -278,25 +278,25 @@ def test_what_was_replaced_while_it_ran_goes_when_nothing_runs_it(
     disk, resource = Disk(), archive(**KUBELET)
     disk.apply(must(resource, **disk.seen(resource)))
     others = {"C:\\k\\other.exe.old": "", f"C:\\k\\other.exe.20261121150000-{'0' * 32}.old": ""}
-    disk.files |= {ASIDE: "", **others}
+    disk.files |= {RENAMED: "", **others}
     disk.processes = [{"ProcessName": name, "StartTime": start} for name, start in processes]
     change = planned(resource, **disk.seen(resource))
     assert (change is not None) is removed
     if change is not None:
         assert commands(change) == ["Remove-Item"]
         disk.apply(change)
-    assert (ASIDE not in disk.files) is removed
+    assert (RENAMED not in disk.files) is removed
     assert set(others) <= set(disk.files)
 
 
 def test_what_lies_aside_goes_before_the_next_replacement() -> None:
     disk, resource = Disk(), archive(**KUBELET)
     disk.apply(must(resource, **disk.seen(resource)))
-    disk.files |= {ASIDE: "", ARCHIVE: "archive 2"}
+    disk.files |= {RENAMED: "", ARCHIVE: "archive 2"}
     change = must(resource, **disk.seen(resource))
     assert commands(change)[0] == "Remove-Item"
     disk.apply(change)
-    assert ASIDE not in disk.files
+    assert RENAMED not in disk.files
     assert planned(resource, **disk.seen(resource)) is None
 
 

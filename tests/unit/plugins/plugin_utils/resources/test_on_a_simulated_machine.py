@@ -339,7 +339,7 @@ def test_a_file_that_the_archive_does_not_have_is_named(node: DirectNode) -> Non
 def test_a_registry_that_leaves_the_list_leaves_the_machine_and_nobody_elses_does(node: DirectNode) -> None:
     folder = "C:\\certs.d"
 
-    def wanted(given: dict[str, t.Any]) -> list[Item]:
+    def resources_of(given: dict[str, t.Any]) -> list[Item]:
         found = registries.read(given)
         files = [*registries.unlisted(found, folder), *registries.containerd_files(found, folder)]
         return [*files, *registries.forgotten(found)]
@@ -347,9 +347,9 @@ def test_a_registry_that_leaves_the_list_leaves_the_machine_and_nobody_elses_doe
     login = {"username": "u", "password": "p"}
     files = node.machine.files
     files.make_directory(rf"{folder}\theirs.example")
-    assert settles(node, *wanted({})) == []
-    settles(node, *wanted({"a.example:5000": login, "b.example": login}))
-    changed = settles(node, *wanted({"b.example": login}))
+    assert settles(node, *resources_of({})) == []
+    settles(node, *resources_of({"a.example:5000": login, "b.example": login}))
+    changed = settles(node, *resources_of({"b.example": login}))
     assert changed == ["UnlistedRegistries update"]
     assert (files.exists(rf"{folder}\a.example_5000_"), files.exists(rf"{folder}\b.example\hosts.toml")) == (
         False,
@@ -357,12 +357,12 @@ def test_a_registry_that_leaves_the_list_leaves_the_machine_and_nobody_elses_doe
     )
     # Another client was faster.
     files.delete(rf"{folder}\b.example")
-    assert settles(node, *wanted({})) == ["UnlistedRegistries update"]
+    assert settles(node, *resources_of({})) == ["UnlistedRegistries update"]
     assert files.exists(rf"{folder}\theirs.example")
 
 
 def test_docker_trusts_no_authority_that_has_left_the_list(node: DirectNode) -> None:
-    def wanted(given: dict[str, t.Any]) -> list[Item]:
+    def resources_of(given: dict[str, t.Any]) -> list[Item]:
         found = registries.read(given)
         return [*registries.unlisted_for_docker(found), *registries.docker_files(found)]
 
@@ -370,10 +370,12 @@ def test_docker_trusts_no_authority_that_has_left_the_list(node: DirectNode) -> 
     files = node.machine.files
     theirs, ours = (rf"{registries.DOCKER_CERTS}\{name}" for name in ("theirs.example", "a.example5000"))
     files.make_directory(theirs)
-    settles(node, *wanted({"a.example:5000": {"ca": ca}, "b.example": {"ca": ca}}))
+    settles(node, *resources_of({"a.example:5000": {"ca": ca}, "b.example": {"ca": ca}}))
     assert files.exists(rf"{ours}\ca.crt")
     # It is still listed, and is again trusted by the machine's own authorities.
-    assert settles(node, *wanted({"a.example:5000": {}, "b.example": {"ca": ca}})) == ["UnlistedRegistries update"]
+    assert settles(node, *resources_of({"a.example:5000": {}, "b.example": {"ca": ca}})) == [
+        "UnlistedRegistries update"
+    ]
     assert (files.exists(ours), files.exists(theirs)) == (False, True)
-    assert settles(node, *wanted({})) == ["UnlistedRegistries update"]
+    assert settles(node, *resources_of({})) == ["UnlistedRegistries update"]
     assert [entry.name for entry in files.listing(registries.DOCKER_CERTS)] == ["theirs.example"]
