@@ -99,7 +99,7 @@ def reboot(server: Server, timeout: float = 600.0, *, ordered: bool | None = Fal
         pytest.param([ORDERED, BACK], 1, id="at once"),
         pytest.param([ORDERED, LostError("gone"), BACK], 1, id="it goes down under the question"),
         pytest.param([ORDERED, RUNS, RUNS, LostError("gone"), BACK], 1, id="services hold the shutdown up"),
-        pytest.param([ORDERED, None, screen(logon=False), BACK], 1, id="updates are configured before the logon screen"),
+        pytest.param([ORDERED, None, screen(logon=False), BACK], 1, id="updates are installed before the logon screen"),
         pytest.param([LostError("gone"), BACK], 1, id="the answer to the order is lost"),
         pytest.param([LostError("gone"), RUNS, KNOWN, ORDERED, LostError("gone"), BACK], 1, id="the order had arrived"),
         pytest.param([LostError("gone"), RUNS, ORDERED, BACK], 1, id="the order had not arrived"),
