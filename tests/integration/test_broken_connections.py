@@ -91,7 +91,7 @@ def test_every_fault_hit_the_first_run(site: Site, broken: PlayRun) -> None:
 
 
 @pytest.mark.parametrize("host", POINTS)
-def test_the_run_goes_on_or_says_where_it_stopped(broken: PlayRun, host: str) -> None:
+def test_the_run_continues_or_reports_where_it_stopped(broken: PlayRun, host: str) -> None:
     if broken.recap[host]["failed"] or broken.recap[host]["unreachable"]:
         assert broken.messages(host).startswith(f"{host}: ")
     else:

@@ -188,7 +188,7 @@ def test_a_new_checksum_file_comes_with_its_file_only(controller: Controller) ->
         ("loop", {}, "more than 10 redirects"),
     ],
 )
-def test_what_cannot_be_fetched_is_one_message_and_the_rest_is_there(
+def test_a_failed_download_is_one_message_and_the_rest_is_downloaded(
     controller: Controller, fault: str, options: dict[str, Any], message: str
 ) -> None:
     good, bad = controller.own("good.zip", b"good" * 100), controller.own("bad.zip", b"bad" * 100)
@@ -213,7 +213,7 @@ def test_a_server_that_is_busy_is_given_the_time_it_asks_for(controller: Control
     assert controller.pauses == [17.0, 17.0]
 
 
-def test_a_long_download_tells_how_far_it_is(controller: Controller, tmp_path: Path) -> None:
+def test_a_long_download_reports_progress(controller: Controller, tmp_path: Path) -> None:
     said: list[str] = []
     ticks = itertools.count(step=6)
     controller.server.put("files.example/long.zip", b"x" * 3_000_000)
@@ -271,7 +271,7 @@ def test_no_redirect_of_the_controllers_leaves_https(tmp_path: Path) -> None:
         assert sum(clear.status()["requests"].values()) == 0
 
 
-def test_what_nobody_needs_goes_only_when_asked_to(controller: Controller) -> None:
+def test_unneeded_files_are_removed_only_on_request(controller: Controller) -> None:
     crictl, tool = controller.artifact("crictl", "1.37.0"), controller.own("tool.zip", b"x" * 100)
     controller.make([crictl, tool])
     assert controller.make([crictl]).removed == []
@@ -323,12 +323,12 @@ def test_two_hosts_that_contradict_each_other(controller: Controller) -> None:
         one.joined(two)
 
 
-def test_a_dry_run_asks_nobody(controller: Controller) -> None:
+def test_a_dry_run_sends_no_requests(controller: Controller) -> None:
     made = controller.make([controller.artifact("crictl", "1.37.0"), controller.image()], check_mode=True)
     assert (made.fetched, controller.requests(), controller.bundle.exists()) == ([CRICTL, PAUSE], 0, False)
 
 
-def test_what_hosts_need_survives_the_way_between_tasks(controller: Controller) -> None:
+def test_requirements_of_hosts_can_be_passed_between_tasks(controller: Controller) -> None:
     wanted = controller.needed_content(
         [controller.artifact("crictl", "1.37.0", proxy="http://p:1", no_proxy="a,b"), controller.image()], username="me"
     )

@@ -110,7 +110,9 @@ def test_signatures_are_in_no_output(site: Site, first: PlayRun) -> None:
     assert SECRET not in (site.folder / "bundle" / "index.json").read_text(encoding="utf-8")
 
 
-def test_a_second_run_changes_nothing_and_asks_nobody(site: Site, first: PlayRun, variables: dict[str, Any]) -> None:
+def test_a_second_run_changes_nothing_and_sends_no_requests(
+    site: Site, first: PlayRun, variables: dict[str, Any]
+) -> None:
     before = asked(site)
     run = site.run("bundle.yml", variables=variables).expect()
     assert run.recap["win22"]["changed"] == 0

@@ -32,7 +32,7 @@ def controller(tmp_path: Path) -> Iterator[Controller]:
 
 
 @pytest.mark.parametrize("auth", ["basic", "bearer"])
-def test_registries_that_ask_who_asks(controller: Controller, auth: Any) -> None:
+def test_registries_that_require_authentication(controller: Controller, auth: Any) -> None:
     blobs = Blobs()
     blobs.add("r.example/app:1", ["2022"])
     authority = PrivateCA()
@@ -109,7 +109,7 @@ def test_a_layer_that_no_registry_has_comes_from_its_own_url(controller: Control
         assert f"blobs/sha256/{layer['digest'].partition(':')[2]}" in archive.getnames()
 
 
-def test_a_foreign_layer_is_no_way_into_the_sites_network(controller: Controller) -> None:
+def test_a_foreign_layer_cannot_reach_the_sites_network(controller: Controller) -> None:
     """Otherwise, the author of the manifest could choose where the controller sends requests."""
     blobs = Blobs()
     blobs.add("r.example/base:1", ["2022"])
@@ -152,7 +152,7 @@ def test_no_password_goes_to_a_token_server_without_https(
 
 
 @pytest.mark.parametrize("kind", ["manifests", "blobs"])
-def test_a_registry_that_lies_is_found_out(controller: Controller, kind: str) -> None:
+def test_a_registry_with_wrong_content_is_detected(controller: Controller, kind: str) -> None:
     controller.registry.fault("wrong", f"*/{kind}/*")
     (failure,) = controller.make([controller.image()]).failures
     assert PAUSE in failure or "SHA256" in failure or "JSON" in failure

@@ -90,7 +90,7 @@ def test_it_has_the_files_of_the_index_and_no_other(bundle: Bundle, url: str) ->
     assert {ask(url, path)[0] for path in outside} == {404}
 
 
-def test_who_has_not_the_token_gets_nothing(url: str) -> None:
+def test_without_the_token_no_file_is_served(url: str) -> None:
     base, token = url.rsplit("/", 1)
     for wrong in ("", token[:-1], f"{token}x", "%ff", token.swapcase()):
         assert ask(f"{base}/{wrong}", CRICTL)[0] == 404
@@ -138,7 +138,7 @@ def idle_connections(
 
 @pytest.mark.parametrize("addresses", [["127.0.0.2"], [f"127.0.1.{number}" for number in range(1, 51)]])
 @pytest.mark.parametrize("sent", [b"", b"GET /~"])
-def test_5000_idle_connections_hinder_nobody(bundle: Bundle, addresses: list[str], sent: bytes) -> None:
+def test_5000_idle_connections_do_not_block_the_server(bundle: Bundle, addresses: list[str], sent: bytes) -> None:
     """With a thread for each, and a login shell's limit of descriptors, the server ended for good at about 1,100."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(1024, hard), hard))
@@ -158,7 +158,7 @@ def test_5000_idle_connections_hinder_nobody(bundle: Bundle, addresses: list[str
         bundle_server.stop(served.pid)
 
 
-def test_who_asks_too_often_is_told_to_wait(bundle: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_with_too_many_requests_gets_retry_after(bundle: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
     clients = nodes.Nodes({"win": "~token"})
     asked = [clients.may_ask("node win", 2.0, 0.0) for _ in range(12)]
     assert asked == [True] * 10 + [False] * 2
@@ -186,7 +186,7 @@ def test_a_head_that_does_not_come_in_time_is_given_up(bundle: Bundle, monkeypat
 
 
 @pytest.mark.parametrize(("number", "gone"), [(errno.EMFILE, False), (errno.ENFILE, False), (errno.ENOENT, True)])
-def test_ansible_has_not_ended_because_no_descriptor_is_left(
+def test_running_out_of_descriptors_does_not_look_like_the_end_of_ansible(
     monkeypatch: pytest.MonkeyPatch, number: int, gone: bool
 ) -> None:
     born = watched.birth(os.getpid())
@@ -219,7 +219,7 @@ def test_a_wild_range_is_within_the_file(header: str, size: int) -> None:
     assert found is None or 0 <= found.start <= found.stop <= size
 
 
-def test_a_file_that_is_changed_meanwhile_is_served_no_more(controller: Controller, tmp_path: Path) -> None:
+def test_a_file_that_was_changed_is_no_longer_served(controller: Controller, tmp_path: Path) -> None:
     with ArtifactServer() as server, SimulatedRegistry() as registry:
         own = Controller(tmp_path, server, registry)
         own.make([own.own("tool.zip", b"x" * 100)])
@@ -251,7 +251,7 @@ def test_https_with_a_certificate(bundle: Bundle, tmp_path: Path) -> None:
         bundle_server.stop(served.pid)
 
 
-def test_where_it_cannot_listen_it_says_so(bundle: Bundle, tmp_path: Path) -> None:
+def test_a_server_that_cannot_listen_reports_it(bundle: Bundle, tmp_path: Path) -> None:
     refused = pytest.raises(BundleError, match=r"bundle_port \d+\): Address already in use")
     with socket.create_server(("127.0.0.1", 0)) as taken, refused:
         bundle_server.start(bundle, nodes=["win"], bind="127.0.0.1", port=taken.getsockname()[1])

@@ -153,7 +153,7 @@ class TestNodes:
         # The archive is already in the store. A copy would double the disk usage.
         assert not any(".tar" in entry.name for entry in machine.files.listing(r"C:\Windows\winkube\images"))
 
-    def test_who_stands_between_changes_nothing_unseen(
+    def test_changes_by_a_man_in_the_middle_are_detected(
         self, controller: Controller, bundle: Bundle, machines: Machines
     ) -> None:
         """A replaced file, together with its own checksum, does not match the signed index."""

@@ -126,7 +126,7 @@ def test_it_changes_versions_without_a_network(site: Site, switched: PlayRun) ->
     assert requests(site) == 0
 
 
-def test_what_is_not_listed_goes_when_asked(site: Site, pruned: PlayRun) -> None:
+def test_unlisted_files_are_removed_on_request(site: Site, pruned: PlayRun) -> None:
     machine = site.machine(NODE)
     assert versions(machine, "kubernetes") == ["1.37.1"]
     assert versions(machine, "azure-vnet") == []

@@ -106,7 +106,7 @@ def test_a_kubeconfig_as_content(cluster: SimulatedCluster, limited: Options) ->
     assert allowed(cluster, "read", kubeconfig=limited)
 
 
-def test_results_keep_the_words_of_a_kubeconfig_that_is_given_as_content(
+def test_an_inline_kubeconfig_does_not_censor_ordinary_words_in_results(
     cluster: SimulatedCluster, limited: Options
 ) -> None:
     shim: Any = cluster

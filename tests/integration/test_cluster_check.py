@@ -44,7 +44,7 @@ def kubeconfig(site: Site, name: str, **changes: Any) -> str:
     return str(path)
 
 
-def test_all_that_does_not_fit_is_told_at_once(site: Site) -> None:
+def test_all_mismatches_are_reported_at_once(site: Site) -> None:
     core = client.CoreV1Api(cluster_api(site))
     core.create_namespace({"metadata": {"name": "kube-flannel"}})
     data = {"net-conf.json": json.dumps(VXLAN)}
@@ -92,7 +92,7 @@ def test_a_kubeconfig_that_may_not_do_all_is_refused(site: Site) -> None:
         assert text in said
 
 
-def test_an_api_server_that_is_away_is_told(site: Site) -> None:
+def test_an_unreachable_api_server_is_reported(site: Site) -> None:
     assert site.world.cluster is not None
     server = site.world.cluster.server.rpartition(":")[0] + ":1"
     path = kubeconfig(site, "away", cluster={"server": server})

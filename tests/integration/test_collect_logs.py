@@ -223,7 +223,7 @@ def test_no_secret_is_in_an_archive_or_left_anywhere(node: NodeFactory, tmp_path
     assert gathered(machine) == []
 
 
-def test_check_mode_tells_and_takes_nothing(node: NodeFactory, tmp_path: Path) -> None:
+def test_check_mode_reports_and_collects_nothing(node: NodeFactory, tmp_path: Path) -> None:
     machine = node()
     result = collect(machine, tmp_path / "logs", check_mode=True, paths=[r"C:\k\*.exe"])
     assert KUBELET in result["selected"]
@@ -233,7 +233,7 @@ def test_check_mode_tells_and_takes_nothing(node: NodeFactory, tmp_path: Path) -
     assert gathered(machine) == []
 
 
-def test_what_is_no_text_is_left_out(node: NodeFactory, tmp_path: Path) -> None:
+def test_binary_files_are_left_out(node: NodeFactory, tmp_path: Path) -> None:
     result = collect(node(), tmp_path, sources=["kubelet"], paths=[r"C:\k\kubelet.exe"])
     assert result["problems"] == ["files/more-files/C/k/kubelet.exe: not a text file"]
     assert set(members(result)) == {
@@ -250,7 +250,7 @@ def test_an_hns_that_hangs_does_not_keep_the_logs(node: NodeFactory, tmp_path: P
     assert "files/kubelet/C/var/log/kubelet/kubelet.log" in members(result)
 
 
-def test_a_full_disk_is_told_before_anything_is_gathered(node: NodeFactory, tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_before_logs_are_collected(node: NodeFactory, tmp_path: Path) -> None:
     machine = node()
     faults.set_fault(machine, {"kind": "disk_full", "free": 100_000_000})
     result = collect(machine, tmp_path)
@@ -272,7 +272,7 @@ def test_bad_options_are_refused_before_the_node_is_asked(fleet: Fleet, tmp_path
     assert fleet.nodes["LOGS-2019-0"].server.counters.snapshot() == before
 
 
-def test_a_controller_that_can_keep_nothing_is_told_and_the_node_is_clean(
+def test_a_controller_that_cannot_write_is_reported_and_the_node_is_cleaned_up(
     node: NodeFactory, fleet: Fleet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine = node()

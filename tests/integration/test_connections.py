@@ -125,7 +125,7 @@ def test_a_certificate_that_ends_soon_is_renewed_and_pinned(renewals: Renewals) 
     assert (again["changed"], again["remote_commands"]) == (False, 1)
 
 
-def test_the_certificate_of_a_server_that_nobody_checked_is_pinned(renewals: Renewals) -> None:
+def test_an_unverified_server_certificate_is_pinned(renewals: Renewals) -> None:
     renewals.use_own()
     renewals.pins.unlink()
     assert renewals.run(first=True)["changed"]
@@ -178,7 +178,7 @@ def test_a_renewal_survives_a_link_that_breaks_anywhere(renewals: Renewals, kind
     assert faults >= 2
 
 
-def test_the_end_of_a_certificate_is_told_without_a_logon(renewals: Renewals) -> None:
+def test_the_expiry_of_a_certificate_is_read_without_a_logon(renewals: Renewals) -> None:
     renewals.use_own(days=20)
     server = renewals.fleet.nodes["WIN"].server
     server.counters.reset()

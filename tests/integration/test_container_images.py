@@ -83,7 +83,7 @@ def test_twelve_images_come_in_few_commands_and_cost_one_when_they_are_there(
     assert ctr(machine, "images", "list").count("io.cri-containerd.pinned=pinned") >= len(TWELVE)
 
 
-def test_layers_that_are_unpacked_take_no_room(machines: Machines, registry: SimulatedRegistry) -> None:
+def test_unpacked_layers_need_no_disk_space(machines: Machines, registry: SimulatedRegistry) -> None:
     machine = machines.next()
     converge(machine, [f"{CORE}:ltsc2022"], registries=mirrors(registry))
     blobs = machine.files.listing(r"C:\ProgramData\containerd\root\io.containerd.content.v1.content\blobs\sha256")
@@ -146,7 +146,9 @@ def test_credentials_and_a_private_authority_are_files_that_others_cannot_read(
     assert PRIVATE in machine.files.sddl(toml)
 
 
-def test_each_failure_says_why_and_the_others_are_pulled(machines: Machines, registry: SimulatedRegistry) -> None:
+def test_each_failure_has_a_reason_and_the_other_images_are_pulled(
+    machines: Machines, registry: SimulatedRegistry
+) -> None:
     machine = machines.next()
     registry.failures["registry.k8s.io/pause:3.9"] = 429
     bad = {
@@ -165,7 +167,7 @@ def test_each_failure_says_why_and_the_others_are_pulled(machines: Machines, reg
     assert names(machine) == {PAUSE}
 
 
-def test_what_goes_wrong_for_a_while_is_tried_again(machines: Machines, registry: SimulatedRegistry) -> None:
+def test_temporary_failures_are_retried(machines: Machines, registry: SimulatedRegistry) -> None:
     machine = machines.next()
     registry.fault("status", "*/pause/*", status=503, times=3)
     registry.fault("cut", "*/nanoserver/blobs/*", at=700, times=2)
@@ -175,7 +177,7 @@ def test_what_goes_wrong_for_a_while_is_tried_again(machines: Machines, registry
     assert set(statuses(result).values()) == {"pulled"}, result.get("msg")
 
 
-def test_only_what_nobody_wants_uses_or_pins_goes(machines: Machines, registry: SimulatedRegistry) -> None:
+def test_only_unlisted_unused_and_unpinned_images_go(machines: Machines, registry: SimulatedRegistry) -> None:
     machine = machines.next()
     given = {"registries": mirrors(registry)}
     pinned = {"name": "registry.k8s.io/pause:3.6", "pinned": True}
@@ -199,9 +201,7 @@ def test_only_what_nobody_wants_uses_or_pins_goes(machines: Machines, registry: 
     assert (again["changed"], again["remote_commands"]) == (False, 1)
 
 
-def test_what_is_pinned_outlives_the_kubelets_garbage_collection(
-    machines: Machines, registry: SimulatedRegistry
-) -> None:
+def test_pinned_images_survive_the_kubelets_garbage_collection(machines: Machines, registry: SimulatedRegistry) -> None:
     machine = machines.next()
     images = [{"name": PAUSE, "pinned": True, "aliases": ["mirror.local/pause:1"]}, f"{NANO}:ltsc2022"]
     converge(machine, images, registries=mirrors(registry))
@@ -273,7 +273,7 @@ def test_an_archive_on_the_node_has_to_hold_what_it_is_named_for(
     assert "load" in result["msg"]
 
 
-def test_pulls_run_side_by_side_as_many_as_are_wanted(machines: Machines) -> None:
+def test_as_many_pulls_run_in_parallel_as_requested(machines: Machines) -> None:
     blobs = Blobs()
     images = [f"r.example/app-{number}:1" for number in range(6)]
     for name in images:

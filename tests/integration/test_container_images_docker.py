@@ -73,7 +73,7 @@ def names(machine: Machine) -> set[str]:
 
 
 @pytest.mark.parametrize("version", ["20.10.24", "28.5.1", "29.2.1"])
-def test_docker_holds_what_is_listed_and_loses_what_nobody_uses(
+def test_docker_keeps_listed_images_and_loses_unused_ones(
     machines: Machines, registry: SimulatedRegistry, version: str
 ) -> None:
     machine, host = docker_machine(machines, registry, version), f"127.0.0.1:{registry.port}"

@@ -49,7 +49,7 @@ def test_nothing_is_pulled_that_does_not_fit(machines: Machines) -> None:
 
 
 @pytest.mark.parametrize("containerd", ["2.3.7", "1.7.29"])
-def test_a_layer_of_several_images_takes_its_room_once(machines: Machines, containerd: str) -> None:
+def test_a_layer_of_several_images_counts_once(machines: Machines, containerd: str) -> None:
     """Applications share the layers of their base image. ctr of 1.7 cannot distinguish layers."""
     machine, blobs = machines.next(containerd), Blobs()
     images = [f"r.example/app-{number}:1" for number in range(3)]
@@ -108,7 +108,7 @@ def large(blobs: Blobs, name: str, size: int) -> None:
     blobs.tags[name] = blobs.put(oci.INDEX, oci.encode(index))["digest"]
 
 
-def test_a_full_disk_is_said_and_mended_when_there_is_room(machines: Machines) -> None:
+def test_a_full_disk_is_reported_and_repaired_once_space_is_free(machines: Machines) -> None:
     machine, blobs = machines.next(), Blobs()
     large(blobs, "r.example/large:1", 3 * 10**9)
     taken = machine.files.free_space() - 2 * 10**9

@@ -85,7 +85,7 @@ def trouble(machine: Machine, blobs: Blobs, point: Point, wanted: list[str]) -> 
 
 @pytest.mark.slow
 @pytest.mark.sweep
-def test_it_converges_wherever_a_pull_is_cut(monkeypatch: pytest.MonkeyPatch, sweep: Sweeps) -> None:
+def test_images_converge_wherever_a_pull_is_cut(monkeypatch: pytest.MonkeyPatch, sweep: Sweeps) -> None:
     blobs = Blobs()
     faults = sweep.choose("container_images", points(), SAMPLE, by=lambda point: point.kind)
     blobs.add(IMAGE, ["2019", "2022", "2025"], size=LAYER)

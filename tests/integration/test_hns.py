@@ -114,7 +114,7 @@ SCENES = {
 
 
 @pytest.mark.parametrize("scene", SCENES)
-def test_stale_leaves_all_that_somebody_uses(node: NodeFactory, scene: str) -> None:
+def test_scope_stale_keeps_everything_that_is_in_use(node: NodeFactory, scene: str) -> None:
     machine = node(SCENES[scene])
     put = fixtures.populate(
         machine,
@@ -230,7 +230,7 @@ def test_one_endpoint_that_stays_does_not_hold_up_the_others(node: NodeFactory) 
     assert put.stale[0] not in endpoints(machine)
 
 
-def test_docker_gets_back_what_it_lost(node: NodeFactory) -> None:
+def test_docker_pulls_missing_images_again(node: NodeFactory) -> None:
     machine = node(runtime=False)
     docker_fixtures.install(machine)
     put = docker_fixtures.populate(machine, running=2, stale=2, stopped=2)

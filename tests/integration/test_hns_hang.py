@@ -184,7 +184,7 @@ def test_a_service_that_does_not_start_is_named_and_the_next_run_starts_it(
 # --- Nodes that disappear.
 
 
-def test_a_node_that_stays_away_is_told_with_what_had_been_done(node: NodeFactory, fleet: Fleet) -> None:
+def test_a_node_that_stays_unreachable_is_reported_with_the_finished_work(node: NodeFactory, fleet: Fleet) -> None:
     machine = fleet.machine("GONE")
     fixtures.install(machine)
     # Enough pods for progress messages before the network is removed.
@@ -213,7 +213,7 @@ def test_a_reboot_in_the_middle_is_finished_by_the_same_run(node: NodeFactory, f
     assert not machine.files.exists(JOURNAL)
 
 
-def test_what_a_cleanup_left_is_repaired_by_any_scope(node: NodeFactory) -> None:
+def test_an_incomplete_cleanup_is_repaired_by_any_scope(node: NodeFactory) -> None:
     machine = node()
     fixtures.populate(machine, "flannel-host-gw", running=2)
     machine.services.stop("kubelet")
@@ -237,7 +237,7 @@ def info(machine: Machine) -> dict[str, Any]:
 # --- Pods that are created.
 
 
-def test_a_pod_that_is_made_while_it_looks_keeps_its_endpoint(node: NodeFactory) -> None:
+def test_a_pod_created_during_the_observation_keeps_its_endpoint(node: NodeFactory) -> None:
     machine = node()
     put = fixtures.populate(machine, "flannel-host-gw", running=1, stale=1, creating=1)
     (endpoint,) = put.creating
@@ -260,7 +260,7 @@ def test_a_pod_that_is_made_while_it_looks_keeps_its_endpoint(node: NodeFactory)
     assert put.stale[0] not in machine.part(hns.HnsState).endpoints
 
 
-def test_hns_info_tells_who_owns_what_in_one_command(node: NodeFactory) -> None:
+def test_hns_info_lists_owners_in_one_command(node: NodeFactory) -> None:
     machine = node()
     put = fixtures.populate(machine, "flannel-vxlan", running=2, stale=1, creating=1, orphans=1)
     facts = info(machine)

@@ -70,7 +70,7 @@ def test_the_report_is_one_table_of_all_hosts(report: str) -> None:
     assert total in lines
 
 
-def test_a_reset_that_nobody_confirms_changes_nothing(site: Site) -> None:
+def test_an_unconfirmed_reset_changes_nothing(site: Site) -> None:
     before = networks(site, "win19")
     # A part of the reset also asks for confirmation.
     run = site.run("reset_nodes.yml", "--limit", "win19,win22", "--tags", "windows::node")
@@ -91,7 +91,7 @@ def test_a_dry_run_shows_the_full_list(site: Site) -> None:
     assert run.output.count("PLAY [Reset Windows nodes]") == 1
 
 
-def test_the_role_removes_what_nobody_uses(site: Site) -> None:
+def test_the_role_removes_unused_objects(site: Site) -> None:
     role = {"name": "winkube.node.hns_cleanup"}
     tasks = [{"name": "Clean", "ansible.builtin.include_role": role}]
     play = {"hosts": "win22", "gather_facts": False, "vars": {"hns_cleanup_grace": 0.05}, "tasks": tasks}

@@ -111,7 +111,7 @@ def test_the_machine_is_sealed_and_off(site: Site, built: PlayRun) -> None:
     assert site.counters(BUILDER)["remote_commands"] <= 28
 
 
-def test_the_image_knows_nobody_who_could_log_on(site: Site, built: PlayRun) -> None:
+def test_the_image_contains_no_account_that_can_log_on(site: Site, built: PlayRun) -> None:
     machine = site.machine(BUILDER)
     settings = winrm_settings.wire_settings(machine)
     assert (settings.transports, settings.basic, settings.allow_unencrypted) == ({"HTTP"}, False, False)

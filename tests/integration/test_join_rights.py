@@ -142,7 +142,7 @@ def test_a_token_is_good_for_its_own_node_only(cluster: SimulatedCluster, admin:
     eventually(lambda: client.request("GET", "/api/v1/nodes/nobody")[0] == 401, "the token is worth nothing any more")
 
 
-def test_whoever_waits_for_nobody_ends(run: Run) -> None:
+def test_waiting_for_no_nodes_ends_at_once(run: Run) -> None:
     failed, result = run("node_csr_approval", token_ids={"win1": "aaaaaa"}, timeout=600)
     assert not failed
     assert result["approved"] == {}
@@ -164,7 +164,9 @@ def test_an_account_that_may_not_approve_makes_no_token(cluster: SimulatedCluste
         admin.request("POST", binding.rpartition("/")[0], kept)
 
 
-def test_a_cluster_that_approves_everybody_is_warned_of(cluster: SimulatedCluster, admin: Client, run: Run) -> None:
+def test_a_cluster_that_approves_every_request_causes_a_warning(
+    cluster: SimulatedCluster, admin: Client, run: Run
+) -> None:
     role = "system:certificates.k8s.io:certificatesigningrequests:nodeclient"
     subject = {"kind": "Group", "name": "system:bootstrappers", "apiGroup": "rbac.authorization.k8s.io"}
     reference = {"kind": "ClusterRole", "name": role, "apiGroup": "rbac.authorization.k8s.io"}

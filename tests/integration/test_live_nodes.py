@@ -113,7 +113,7 @@ def checked(site: Site, refused: PlayRun) -> PlayRun:
     return run
 
 
-def test_a_dry_run_shows_all_and_drains_nobody(site: Site, checked: PlayRun) -> None:
+def test_a_dry_run_shows_everything_and_drains_no_node(site: Site, checked: PlayRun) -> None:
     assert "WindowsFeature Hyper-V" in checked.changes("n1")
     assert site.node("n1").status()["boots"] == 1
     assert "Cordon and drain" not in checked.output
@@ -146,7 +146,9 @@ def stopped(site: Site, unable: PlayRun) -> tuple[PlayRun, Watch]:
     return run, watch
 
 
-def test_what_disturbs_nobody_is_done_at_once_and_everywhere(site: Site, stopped: tuple[PlayRun, Watch]) -> None:
+def test_changes_that_disturb_no_pods_are_applied_at_once_everywhere(
+    site: Site, stopped: tuple[PlayRun, Watch]
+) -> None:
     run, watch = stopped
     for name in ("n2", "n3"):
         assert len(run.changes(name)) > 10

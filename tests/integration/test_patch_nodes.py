@@ -171,7 +171,7 @@ def test_all_are_patched_but_the_one_that_fails(site: Site, rollout: Rollout) ->
     assert {host: build(site, host) for host in LACKING} == dict.fromkeys(LACKING, NEW_BUILD) | {FAILS: OLD_BUILD}
 
 
-def test_one_that_lost_its_power_in_the_middle_begins_anew(site: Site, rollout: Rollout) -> None:
+def test_a_node_that_lost_power_during_patching_starts_over(site: Site, rollout: Rollout) -> None:
     assert site.node(POWER).status()["boots"] == 3
     assert (rollout.nodes[POWER]["status"], rollout.nodes[POWER]["reboots"]) == ("patched", 1)
 
@@ -190,7 +190,7 @@ def test_the_pods_moved_within_their_budget(site: Site, rollout: Rollout) -> Non
     assert rollout.fewest >= REPLICAS - MAY_BE_AWAY
 
 
-def test_the_report_tells(rollout: Rollout) -> None:
+def test_the_report_contains_the_patches(rollout: Rollout) -> None:
     entry = rollout.nodes[LACKING[0]]
     assert (entry["os_build_before"], entry["os_build_after"], entry["reboots"]) == (OLD_BUILD, NEW_BUILD, 1)
     assert [(patch["name"], patch["status"]) for patch in entry["patches"]] == [(PATCH, "installed")]
@@ -202,7 +202,7 @@ def test_the_report_tells(rollout: Rollout) -> None:
     assert row.split()[1:4] == [OLD_BUILD, "->", NEW_BUILD]
 
 
-def test_a_node_that_lacks_nothing_is_only_looked_at(site: Site, rollout: Rollout) -> None:
+def test_a_node_without_missing_patches_is_only_observed(site: Site, rollout: Rollout) -> None:
     assert {host: rollout.commands[host] for host in PATCHED} == dict.fromkeys(PATCHED, 1)
     assert {site.node(host).status()["boots"] for host in PATCHED} == {1}
 

@@ -81,7 +81,7 @@ def test_a_slow_installation_costs_few_polls(server: Serve, files: Files) -> Non
     assert result["remote_commands"] <= 10
 
 
-def test_what_needs_no_reboot_gets_none(server: Serve, files: Files) -> None:
+def test_a_patch_without_a_reboot_causes_none(server: Serve, files: Files) -> None:
     machine = server()
     boot = machine.power.boot_time
     result = install(machine, [files.add(FIX, "cab")])
@@ -96,7 +96,7 @@ def test_nothing_is_downloaded_for_what_is_superseded_or_of_another_windows(serv
     assert files.requests == []
 
 
-def test_each_failure_is_told_and_the_rest_is_installed(server: Serve, files: Files) -> None:
+def test_each_failure_is_reported_and_the_other_patches_are_installed(server: Serve, files: Files) -> None:
     machine = server(secure_boot=False)
     good = files.add(STAGED)
     wrong = files.add(NEXT) | {"sha256": "0" * 64}
@@ -124,7 +124,7 @@ def test_each_failure_is_told_and_the_rest_is_installed(server: Serve, files: Fi
 
 
 @pytest.mark.parametrize(("fault", "size", "needed"), [(True, 0, 10), (False, 30_000_000, 10), (False, 0, 50_000)])
-def test_a_full_disk_is_said_and_nothing_is_half_installed(
+def test_a_full_disk_is_reported_and_no_patch_is_partly_installed(
     server: Serve, files: Files, fault: bool, size: int, needed: int
 ) -> None:
     machine = server()
@@ -185,7 +185,7 @@ class TestControllersFiles:
 
 
 class TestReboots:
-    def test_none_where_they_are_not_allowed(self, server: Serve, files: Files) -> None:
+    def test_no_reboots_if_they_are_not_allowed(self, server: Serve, files: Files) -> None:
         machine = server()
         wanted = [files.add(STAGED)]
         result = install(machine, wanted, reboot=False)
@@ -222,7 +222,7 @@ class TestReboots:
         # Observe, the batch and its end, the reboot, a query that ends with the node, one that succeeds, observe.
         assert result["remote_commands"] <= 8
 
-    def test_one_that_never_stops_is_told(self, server: Serve, files: Files) -> None:
+    def test_a_reboot_that_stays_pending_is_reported(self, server: Serve, files: Files) -> None:
         machine = server(update_faults=[{"kind": "update_reboot_loop", "kb": NEXT, "boots": None}])
         result = install(machine, [files.add(NEXT)], reboot_timeout=3, reconnect_timeout=3)
         assert result.get("failed") or result.get("unreachable"), result
@@ -247,12 +247,12 @@ class TestReboots:
         assert (statuses(result), result["reboots"]) == ({"KB5999040": "installed"}, 2)
         assert at_work == [[], []]
 
-    def test_one_that_does_not_is_told(self, server: Serve, files: Files) -> None:
+    def test_a_node_that_stays_pending_is_reported(self, server: Serve, files: Files) -> None:
         result = install(server(update_settle_seconds=3000), [files.add(NEXT)], settle_timeout=1)
         assert statuses(result) == {NEXT: "installed"}
         assert any("the update stack was still busy after 1 s" in text for text in result["warnings"])
 
-    def test_no_more_than_the_setting_says(self, server: Serve, files: Files) -> None:
+    def test_the_limit_of_reboots_is_respected(self, server: Serve, files: Files) -> None:
         wanted = [files.add(Update("KB5999040", builds=(20348,), reboots=2))]
         machine = server()
         result = install(machine, wanted, max_reboots=1)
@@ -260,7 +260,7 @@ class TestReboots:
         assert result["failed"]
         assert statuses(install(machine, wanted, max_reboots=1)) == {"KB5999040": "installed"}
 
-    def test_what_is_rolled_back_at_the_boot_is_not_called_installed(self, server: Serve, files: Files) -> None:
+    def test_a_patch_rolled_back_at_the_boot_is_not_reported_as_installed(self, server: Serve, files: Files) -> None:
         fault = {"kind": "update_fails", "kb": NEXT, "hresult": "0x800f0922", "at": "boot", "times": None}
         machine = server(update_faults=[fault])
         result = install(machine, [files.add(NEXT), files.add(FIX)])
@@ -269,7 +269,7 @@ class TestReboots:
         assert result["os_build_after"] == "20348.2849"
 
 
-def test_what_was_disabled_is_disabled_again(server: Serve, files: Files) -> None:
+def test_a_disabled_service_is_disabled_again(server: Serve, files: Files) -> None:
     machine = server()
     machine.registry.write(WUAUSERV, {"Start": 4})
     result = install(machine, [files.add(NEXT)])
@@ -287,7 +287,7 @@ def test_a_run_puts_back_what_an_earlier_one_could_not(server: Serve) -> None:
     assert (state(machine)["wuauserv"], state(machine)["marker"]) == (4, [])
 
 
-def test_check_mode_tells_and_changes_nothing(server: Serve, files: Files) -> None:
+def test_check_mode_reports_and_changes_nothing(server: Serve, files: Files) -> None:
     machine = server()
     before = state(machine)
     result = install(machine, [files.add(NEXT), HERE], check=True)

@@ -86,7 +86,7 @@ class TestWindowsUpdate:
         assert f"patched: Windows Update is installing {NEXT}, {self.TOOL}" in said
         assert "patched: rebooting" in said
 
-    def test_what_nothing_lists_is_known_by_windows_update_s_log(self, server: Serve) -> None:
+    def test_unlisted_updates_are_found_in_windows_updates_log(self, server: Serve) -> None:
         machine = server(windows_update={"offers": [self.TOOL, self.DEFENDER, self.DOTNET]})
         result = install(machine, [self.TOOL, self.DEFENDER, self.DOTNET])
         assert set(statuses(result).values()) == {"installed"}, result["patches"]
@@ -95,7 +95,7 @@ class TestWindowsUpdate:
         again = install(machine, [self.TOOL, self.DEFENDER, self.DOTNET])
         assert (set(statuses(again).values()), again["remote_commands"]) == ({"installed"}, 1)
 
-    def test_a_kb_that_is_not_offered_is_never_called_installed(self, server: Serve) -> None:
+    def test_a_kb_that_is_not_offered_is_never_reported_as_installed(self, server: Serve) -> None:
         machine = server(windows_update=self.OFFERS)
         result = install(machine, ["KB9999999", self.TOOL])
         assert statuses(result) == {"KB9999999": "not_offered", self.TOOL: "installed"}
@@ -115,7 +115,7 @@ class TestWindowsUpdate:
         result = install(machine, [NEXT, self.TOOL])
         assert statuses(result) == {NEXT: "failed", self.TOOL: "installed"}, result["patches"]
 
-    def test_a_server_that_cannot_be_reached_is_said(self, server: Serve, files: Files) -> None:
+    def test_an_unreachable_update_server_is_reported(self, server: Serve, files: Files) -> None:
         machine = server(windows_update=False)
         result = install(machine, [NEXT, files.add(FIX)])
         assert statuses(result) == {NEXT: "failed", FIX.kb: "installed"}
@@ -130,7 +130,7 @@ class TestWindowsUpdate:
         assert statuses(result) == {NEXT: "installed", self.TOOL: "not_offered"}, result["patches"]
         assert machine.registry.data(rf"{policy}\AU", "NoAutoUpdate") == 1
 
-    def test_what_was_disabled_is_disabled_again(self, server: Serve) -> None:
+    def test_a_disabled_service_is_disabled_again(self, server: Serve) -> None:
         machine = server(windows_update=self.OFFERS)
         machine.registry.write(WUAUSERV, {"Start": 4})
         result = install(machine, [NEXT])
@@ -153,7 +153,7 @@ class TestTestSigning:
     REFUSING = (({"secure_boot": True}, {}), ({"secure_boot": False}, {"test_signing": False}))
     MARKED = "Windows10.0-KB5999020-x64-InstallForTestingPurposesOnly.exe"
 
-    def test_it_is_turned_on_and_that_is_said(self, server: Serve, files: Files) -> None:
+    def test_test_signing_is_turned_on_and_reported(self, server: Serve, files: Files) -> None:
         machine = server(secure_boot=False)
         wanted = files.add(self.PRIVATE, "exe", name=self.MARKED, signer="test")
         result = install(machine, [wanted])
@@ -167,7 +167,7 @@ class TestTestSigning:
         again = install(machine, [wanted])
         assert (again["changed"], again["test_signing"], again["remote_commands"]) == (False, "on", 1)
 
-    def test_a_signature_tells_where_nobody_does(self, server: Serve, files: Files) -> None:
+    def test_a_signature_verifies_a_file_without_a_checksum(self, server: Serve, files: Files) -> None:
         machine = server(secure_boot=False)
         result = install(machine, [files.add(self.PRIVATE, signer="test")])
         assert (statuses(result), result["test_signing"]) == ({"KB5999020": "installed"}, "turned_on")
@@ -202,7 +202,7 @@ class TestTestSigning:
         assert not state(machine)["test_signing"]
         assert "KB5999020" not in installed(machine)
 
-    def test_a_file_that_nobody_signed_is_left_to_the_installer(self, server: Serve, files: Files) -> None:
+    def test_an_unsigned_file_is_checked_by_the_installer(self, server: Serve, files: Files) -> None:
         # The format (WIM) for 2025 need not have a signature that Windows supports. Its SHA-256 has been verified.
         machine = server(windows="2025", secure_boot=True)
         ours = files.add(Update("KB5999021", builds=(26100,), reboots=0))

@@ -129,7 +129,7 @@ def asked_of_nodes() -> Iterator[Counter[str]]:
         yield asked
 
 
-def test_a_dry_run_says_what_would_change(site: Site, checked: PlayRun) -> None:
+def test_a_dry_run_reports_what_would_change(site: Site, checked: PlayRun) -> None:
     for host in HOSTS:
         assert {"WindowsFeature Containers", "Service kubelet", f"ComputerName {node_name(host)}"} <= set(
             checked.changes(host)
@@ -219,7 +219,7 @@ def running(site: Site, host: str) -> set[str]:
 
 
 @pytest.mark.parametrize("host", HOSTS)
-def test_the_network_came_from_flannels_pod(site: Site, first: PlayRun, host: str) -> None:
+def test_the_network_was_created_by_flannels_pod(site: Site, first: PlayRun, host: str) -> None:
     status: Any = site.node(host).status()
     (network,) = [item for item in status["hns"]["networks"] if item["name"] == "cbr0"]
     assert network["type"] == "L2Bridge"

@@ -121,7 +121,7 @@ def test_only_administrators_write_what_runs_as_system(overlay: tuple[Site, Play
     assert files.who_may_write(r"C:\var\lib\kubelet\pods") == {"BU"}
 
 
-def test_what_a_user_planted_is_not_used(overlay: tuple[Site, PlayRun]) -> None:
+def test_files_planted_by_a_user_are_not_used(overlay: tuple[Site, PlayRun]) -> None:
     site, run = overlay
     files = site.machine("overlay").files
     for path in (r"C:\k\version.dll", r"C:\etc\kubernetes\manifests\evil.yaml"):

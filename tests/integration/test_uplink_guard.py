@@ -115,7 +115,7 @@ def test_a_link_that_breaks_leaves_one_guard_all_the_same(fleet: Fleet, kind: st
     assert not machine.files.exists(NOTE)
 
 
-def test_a_guard_outlives_who_asks_too_early(fleet: Fleet) -> None:
+def test_a_guard_survives_a_request_that_comes_too_early(fleet: Fleet) -> None:
     machine = fleet.machine("IDLE")
     assert not guard(machine, check_mode=True, **QUICK)["guard"]
     assert not machine.files.exists(NOTE)
@@ -193,7 +193,7 @@ def test_a_reboot_before_the_network_leaves_another_guard(fleet: Fleet) -> None:
     assert not gone["guard"]
 
 
-def test_a_card_without_its_cable_fails_nobody(fleet: Fleet) -> None:
+def test_an_unplugged_adapter_fails_no_host(fleet: Fleet) -> None:
     machine = fleet.machine("UNPLUGGED")
     add_storage(machine, plugged=False)
     started = guard(machine, **LONG)
@@ -204,7 +204,7 @@ def test_a_card_without_its_cable_fails_nobody(fleet: Fleet) -> None:
     assert finished["changed"]
 
 
-def test_a_card_with_dhcp_needs_no_guard(fleet: Fleet) -> None:
+def test_an_adapter_with_dhcp_needs_no_guard(fleet: Fleet) -> None:
     machine = fleet.machine("DHCP")
     result = guard(machine)
     assert not result["guard"]

@@ -107,18 +107,18 @@ def test_a_nested_class_counts_as_a_class(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("folder", [PLUGINS, TESTS], ids=lambda folder: folder.name)
-def test_names_in_python_are_no_riddles(folder: Path) -> None:
+def test_names_in_python_describe_something(folder: Path) -> None:
     wrong = [
         f"{path}: {name}" for path, tree in trees(folder) for name in riddles(iter((path.stem, *definitions(tree))))
     ]
     assert wrong == []
 
 
-def test_names_of_variables_are_no_riddles() -> None:
+def test_names_of_variables_describe_something() -> None:
     assert [f"{path}: {name}" for path, tree in trees() for name in riddles(variables(tree))] == []
 
 
-def test_names_of_options_are_no_riddles() -> None:
+def test_names_of_options_describe_something() -> None:
     files = [*PLUGINS.rglob("*.yml"), *ROLES.glob("*/meta/argument_specs.yml")]
     documents = [(path, yaml.safe_load(path.read_text(encoding="utf-8"))) for path in files]
     for path, tree in trees():

@@ -55,7 +55,7 @@ def test_a_random_seed_is_drawn_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert environment == before
 
 
-def test_the_result_says_how_to_repeat_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_result_contains_the_seed_to_repeat_it(monkeypatch: pytest.MonkeyPatch) -> None:
     recorded: list[tuple[str, object]] = []
     said: list[str] = []
     sweep = sweeps.Sweeps(lambda name, value: recorded.append((name, value)), said.append)

@@ -113,7 +113,7 @@ def test_one_file_of_checksums_for_all_archives_of_a_release() -> None:
         ("www.cloudbase.it/downloads/CloudbaseInitSetup_Stable_x64.msi", b"\xd0\xcf"),
     ],
 )
-def test_files_that_are_no_archives(url: str, head: bytes) -> None:
+def test_files_that_are_not_archives(url: str, head: bytes) -> None:
     assert file(url).startswith(head)
 
 
@@ -128,7 +128,7 @@ def test_files_that_are_no_archives(url: str, head: bytes) -> None:
         "",
     ],
 )
-def test_what_upstream_does_not_have_is_not_there(url: str) -> None:
+def test_files_that_upstream_lacks_do_not_exist(url: str) -> None:
     assert catalog.content(url) is None
 
 

@@ -80,7 +80,7 @@ def test_paths_of_users_are_expanded(connection: Any, path: str) -> None:
     assert run(connection, found.command, found.input_data) == (0, path.replace("~", home))
 
 
-def test_files_are_put_looked_at_and_fetched(connection: Any, server: Server, tmp_path: Path) -> None:
+def test_files_are_copied_inspected_and_fetched(connection: Any, server: Server, tmp_path: Path) -> None:
     shell = connection._shell
     source, back = tmp_path / "source", tmp_path / "back"
     for size in (0, 10, 700_000):

@@ -75,7 +75,7 @@ def test_an_administrator_lacks_nothing(cluster: SimulatedCluster) -> None:
     assert missing(ClusterClient(Module(cluster.kubeconfig)), NEEDS) == []
 
 
-def test_somebody_with_no_rights_is_told_all_of_them(user: User) -> None:
+def test_all_missing_rights_of_a_user_are_listed(user: User) -> None:
     module = user()
     lacking = missing(ClusterClient(module), NEEDS)
     for text in (
@@ -89,13 +89,13 @@ def test_somebody_with_no_rights_is_told_all_of_them(user: User) -> None:
 
 
 @pytest.mark.parametrize("purpose", NEEDS)
-def test_what_a_purpose_needs_is_enough_for_it_alone(user: User, purpose: str) -> None:
+def test_the_rights_of_a_purpose_suffice_for_this_purpose_only(user: User, purpose: str) -> None:
     client = ClusterClient(user(purpose))
     assert missing(client, [purpose]) == []
     assert missing(client, ["drain" if purpose != "drain" else "join"])
 
 
-def test_what_is_needed_to_read_is_enough(user: User) -> None:
+def test_the_rights_to_read_suffice_for_cluster_info(user: User) -> None:
     module = user("read", purposes=("read",))
     found = cluster_info.read(module, ClusterClient(module))
     assert found["pod_subnet"] == "10.244.0.0/16"
@@ -136,7 +136,7 @@ def test_flannels_settings_are_read_where_they_are(
     assert found == {"config_map": f"{space}/kube-flannel-cfg", "net_conf": expected}
 
 
-def test_a_cluster_without_flannel_on_linux_has_none(cluster: SimulatedCluster) -> None:
+def test_a_cluster_without_flannel_has_no_flannel_settings(cluster: SimulatedCluster) -> None:
     assert flannel(ClusterClient(Module(cluster.kubeconfig))) == {}
 
 

@@ -100,7 +100,7 @@ def test_create_read_replace_delete(api: k8s.ApiClient, namespace: str) -> None:
     assert 'configmaps \\"life\\" not found' in str(error.value.body)
 
 
-def test_dry_run_stores_nothing(admin: Client, namespace: str) -> None:
+def test_a_dry_run_stores_nothing(admin: Client, namespace: str) -> None:
     path = f"/api/v1/namespaces/{namespace}/configmaps"
     assert admin.request("POST", f"{path}?dryRun=All", config_map("dry"))[0] == 201
     assert admin.request("GET", f"{path}/dry")[0] == 404
@@ -201,7 +201,7 @@ def test_server_side_apply(admin: Client, namespace: str) -> None:
     assert (code, body["metadata"]["resourceVersion"]) == (200, version), "nothing changed"
 
 
-def test_a_watch_tells_every_change(api: k8s.ApiClient, namespace: str) -> None:
+def test_a_watch_reports_every_change(api: k8s.ApiClient, namespace: str) -> None:
     core = k8s.CoreV1Api(api)
     start = core.list_namespaced_config_map(namespace).metadata.resource_version
     stream = watch.Watch()
@@ -350,7 +350,7 @@ def test_the_token_in_a_secret_lasts_as_long_as_the_secret(
     eventually(lambda: client.request("GET", "/api/v1/nodes")[0] == 401, "the token is worth nothing", 30)
 
 
-def test_nobody_sees_little(cluster: SimulatedCluster) -> None:
+def test_an_anonymous_user_may_read_little(cluster: SimulatedCluster) -> None:
     nobody = Client(cluster)
     assert nobody.request("GET", "/healthz") == (200, {"text": "ok"})
     assert nobody.get("/version")["gitVersion"] == f"v{cluster.version}"

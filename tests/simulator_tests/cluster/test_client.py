@@ -87,7 +87,7 @@ def client(cluster: SimulatedCluster) -> ClusterClient:
     return ClusterClient(Module(cluster.kubeconfig))
 
 
-def test_what_does_not_exist_is_none(client: ClusterClient) -> None:
+def test_a_missing_object_is_none(client: ClusterClient) -> None:
     assert client.lookup("api/v1/nodes", "nobody", form=NODE) is None
     assert client.lookup("api/v1/namespaces", "no/where", "configmaps", "a?b#c%2f", form=CONFIG_MAP) is None
 
@@ -99,7 +99,7 @@ def test_an_empty_name_never_means_all_of_them(client: ClusterClient, name: str)
             client.ask(method, "api/v1/nodes", name)
 
 
-def test_a_refusal_has_the_servers_words(client: ClusterClient) -> None:
+def test_a_refusal_contains_the_servers_message(client: ClusterClient) -> None:
     with pytest.raises(ApiError) as refused:
         client.ask("POST", "api/v1/namespaces/default/configmaps", body={"metadata": {"name": "Not A Name"}})
     assert refused.value.status == 422
@@ -223,7 +223,7 @@ def test_an_empty_list_may_be_null(tmp_path: Path) -> None:
         assert NodeApi(client).nodes() == []
 
 
-def test_a_refusal_that_is_no_status_is_told_by_its_code(tmp_path: Path) -> None:
+def test_a_refusal_without_a_status_object_is_reported_with_its_code(tmp_path: Path) -> None:
     with impostor(tmp_path, 502, b"<html>secret</html>") as client, pytest.raises(ApiError) as bad:
         client.ask("GET", "api/v1/nodes", form=ANYTHING)
     assert (str(bad.value), bad.value.status, bad.value.is_temporary) == ("502 Bad Gateway", 502, True)

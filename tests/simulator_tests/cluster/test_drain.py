@@ -112,7 +112,7 @@ def test_a_budget_in_the_way_is_named(api: NodeApi, admin: Client, namespace: st
     assert len(own) == 1
 
 
-def test_what_is_refused_is_left(api: NodeApi, admin: Client, namespace: str, nodes: list[str]) -> None:
+def test_a_pod_whose_eviction_is_refused_stays(api: NodeApi, admin: Client, namespace: str, nodes: list[str]) -> None:
     here = nodes[0]
     spec = {"nodeName": here, "containers": [{"name": "a", "image": "example.invalid/a"}], "volumes": [{"name": "d", "emptyDir": {}}]}  # fmt: skip  # noqa: E501
     pods = f"/api/v1/namespaces/{namespace}/pods"
@@ -126,7 +126,7 @@ def test_what_is_refused_is_left(api: NodeApi, admin: Client, namespace: str, no
     assert admin.request("GET", f"{pods}/own")[0] == 404
 
 
-def test_an_answer_that_is_no_success_is_told(api: NodeApi, nodes: list[str]) -> None:
+def test_an_unsuccessful_answer_is_reported(api: NodeApi, nodes: list[str]) -> None:
     assert api.node("nobody") is None
     with pytest.raises(ApiError) as error:
         api.patch_node(nodes[0], {"metadata": {"resourceVersion": "1"}, "spec": {"unschedulable": True}})

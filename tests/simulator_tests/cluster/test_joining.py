@@ -69,9 +69,7 @@ def decode(text: str) -> bytes:
     return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
 
 
-def test_cluster_info_is_signed_for_each_token_and_readable_by_anybody(
-    cluster: SimulatedCluster, admin: Client
-) -> None:
+def test_cluster_info_is_signed_for_each_token_and_public(cluster: SimulatedCluster, admin: Client) -> None:
     token_id, token_secret = (token := bootstrap_token(admin)).split(".")
     key = f"jws-kubeconfig-{token_id}"
 
@@ -193,7 +191,7 @@ def test_a_node_may_touch_its_own_things_only(admin: Client, new_node: NewNode) 
     assert admin.request("DELETE", f"/api/v1/nodes/{other}")[0] == 200
 
 
-def test_a_signing_request_of_somebody_else_waits_for_a_human(cluster: SimulatedCluster, admin: Client) -> None:
+def test_a_signing_request_of_another_user_waits_for_approval(cluster: SimulatedCluster, admin: Client) -> None:
     client = Client(cluster, token=bootstrap_token(admin))
     _, csr = signing_request("some-node")
     csr["spec"]["usages"] = ["digital signature", "server auth"]
@@ -352,7 +350,7 @@ def test_the_add_ons_of_linux_stay_off_windows_nodes(admin: Client, new_node: Ne
     assert client.get(f"/api/v1/pods?fieldSelector=spec.nodeName%3D{name}")["items"] == []
 
 
-def test_only_who_may_approve_the_signer_approves(cluster: SimulatedCluster, admin: Client) -> None:
+def test_approval_needs_the_right_to_approve_the_signer(cluster: SimulatedCluster, admin: Client) -> None:
     """The right to update `approval` alone is not enough."""
     client = Client(cluster, token=bootstrap_token(admin, **{"auth-extra-groups": "system:bootstrappers:kept:apart"}))
     rbac, group = "/apis/rbac.authorization.k8s.io/v1", "system:bootstrappers:kept:apart"

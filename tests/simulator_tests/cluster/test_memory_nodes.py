@@ -136,7 +136,7 @@ def test_pods_leave_a_silent_node_when_their_time_is_over(
     assert not admin.get(stays)["metadata"].get("deletionTimestamp")
 
 
-def test_what_belonged_to_a_deleted_node_goes(admin: Client, node: tuple[str, Client]) -> None:
+def test_objects_of_a_deleted_node_are_removed(admin: Client, node: tuple[str, Client]) -> None:
     name, client = node
     uid = admin.get(f"/api/v1/nodes/{name}")["metadata"]["uid"]
     owner = {"apiVersion": "v1", "kind": "Node", "name": name, "uid": uid}

@@ -45,7 +45,7 @@ def test_it_needs_containerd_and_flags_that_it_knows(make_node: Callable[..., No
         node.machine.services.start("buildkitd")
 
 
-def test_it_builds_where_its_configuration_says(node: Node, registry: SimulatedRegistry) -> None:
+def test_buildkit_uses_the_address_in_its_configuration(node: Node, registry: SimulatedRegistry) -> None:
     host = registry.url.partition("://")[2]
     mirror = f"[registry.'mcr.microsoft.com']\n  mirrors = ['{host}']\n[registry.'{host}']\n  http = true\n"
     install(node, "--run-service")

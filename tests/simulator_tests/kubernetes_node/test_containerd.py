@@ -177,7 +177,7 @@ def test_an_older_image_runs_on_a_newer_windows_from_containerd_1_7(
     assert taken.exit_code == 0, taken.stderr
 
 
-def test_without_a_mirror_there_is_no_way_out(make_node: Callable[..., Node]) -> None:
+def test_without_a_mirror_no_registry_is_contacted(make_node: Callable[..., Node]) -> None:
     node = make_node()
     node.start_containerd()
 

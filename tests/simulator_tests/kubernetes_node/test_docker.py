@@ -56,7 +56,7 @@ def test_a_container_has_its_endpoint_while_it_runs(make_node: Callable[..., Nod
     assert [entry["State"] for entry in ps(node, "--all")] == ["exited"]
 
 
-def test_what_is_refused(make_node: Callable[..., Node]) -> None:
+def test_docker_refuses_invalid_commands(make_node: Callable[..., Node]) -> None:
     node, server = with_docker(make_node)
     server.start(server.create("web", "registry.example/app:1"))
     for arguments, code, said in (

@@ -71,7 +71,7 @@ def test_names_of_an_image(make_node: Callable[..., Node], registry: SimulatedRe
     assert json.loads(docker(node, "system", "df", "--format", "json").splitlines()[0])["TotalCount"] == "0"
 
 
-def test_what_a_container_uses_is_kept(make_node: Callable[..., Node], registry: SimulatedRegistry) -> None:
+def test_an_image_used_by_a_container_is_kept(make_node: Callable[..., Node], registry: SimulatedRegistry) -> None:
     node = started(make_node())
     name = f"{registry.address}:{registry.port}/{PAUSE}"
     docker(node, "pull", name)
@@ -195,7 +195,7 @@ def test_credentials(make_node: Callable[..., Node], auth: str) -> None:
         assert "docker-credential-wincred" in docker(node, "--config", r"C:\cfg", "pull", f"{base}/{PAUSE}", code=1)
 
 
-def test_what_a_pull_says_that_failed(make_node: Callable[..., Node], registry: SimulatedRegistry) -> None:
+def test_messages_of_failed_pulls(make_node: Callable[..., Node], registry: SimulatedRegistry) -> None:
     base = f"{registry.address}:{registry.port}"
     node = started(make_node("2019"))
     assert "manifest unknown" in docker(node, "pull", f"{base}/pause:9", code=1)
@@ -211,7 +211,7 @@ def test_what_a_pull_says_that_failed(make_node: Callable[..., Node], registry: 
     assert cri.connect(node.machine, dockerd.PIPE) is None
 
 
-def test_images_outlive_dockerd_and_are_none_of_containerds(
+def test_dockers_images_survive_a_restart_and_are_separate_from_containerds(
     make_node: Callable[..., Node], registry: SimulatedRegistry
 ) -> None:
     node = started(make_node())

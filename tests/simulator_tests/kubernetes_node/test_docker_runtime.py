@@ -128,7 +128,7 @@ def test_crictl_speaks_to_cri_dockerd(docker_node: Node) -> None:
     assert [item["reason"] for item in crictl("info")["status"]["conditions"]] == ["DockerDaemonNotReady", ""]
 
 
-def test_what_fails_under_docker(docker_node: Node) -> None:
+def test_images_that_cannot_be_built_or_pulled_under_docker(docker_node: Node) -> None:
     """HostProcess pods are on the host's network; plugins of apiVersion 2 want a namespace of HNS."""
     node, runtime = docker_node, runtime_of(docker_node)
     with pytest.raises(RuntimeFailure, match="Error response from daemon: network host not found"):
@@ -144,7 +144,7 @@ def test_what_fails_under_docker(docker_node: Node) -> None:
         runtime.run_sandbox(PodConfig("web", "default", "u3"))
 
 
-def test_what_was_made_is_found_again(docker_node: Node) -> None:
+def test_created_objects_can_be_listed(docker_node: Node) -> None:
     """A restart of cri-dockerd leaves pods alone; one of dockerd, or of the machine, ends them."""
     node = docker_node
     made = runtime_of(node).run_sandbox(PodConfig("web", "default", "u1"))

@@ -84,7 +84,7 @@ JSON_VALUES = st.recursive(
 
 @settings(max_examples=150, deadline=None)
 @given(document=JSON_VALUES | st.dictionaries(st.sampled_from(KEYS), JSON_VALUES) | st.binary(max_size=12))
-def test_whatever_daemon_json_holds_is_taken_or_refused(document: Any) -> None:
+def test_any_daemon_json_is_accepted_or_refused(document: Any) -> None:
     data = document if isinstance(document, bytes) else json.dumps(document).encode()
     files = SimpleNamespace(is_file=lambda _: True, read_bytes=lambda _: data)
     machine: Any = SimpleNamespace(files=files)

@@ -66,7 +66,7 @@ def test_a_nat_network_leaves_the_link_alone(make_node: Callable[..., Node]) -> 
     assert node.machine.network.drops == 0
 
 
-def test_without_the_feature_there_is_no_module(make_node: Callable[..., Node]) -> None:
+def test_without_the_feature_its_module_does_not_exist(make_node: Callable[..., Node]) -> None:
     node = make_node(features=[])
 
     with pytest.raises(CmdletError) as caught:

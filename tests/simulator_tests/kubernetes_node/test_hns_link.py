@@ -146,7 +146,7 @@ def test_a_static_address_is_lost_to_a_new_switch_too(make_node: Callable[..., N
         ({"loses": ["vanish"]}, False),
     ],
 )
-def test_what_saves_a_static_address(make_node: Callable[..., Node], uplink: dict[str, object], found: bool) -> None:
+def test_ways_to_keep_a_static_address(make_node: Callable[..., Node], uplink: dict[str, object], found: bool) -> None:
     """A reservation of DHCP, or a server that keeps it."""
     node = static_node(make_node, **uplink)
     fixtures.populate(node.machine, "flannel-vxlan", running=0, remote=0)

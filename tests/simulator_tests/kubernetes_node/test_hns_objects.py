@@ -44,7 +44,7 @@ def in_use(make_node: Callable[..., Node], windows: str = "2022", **entry: objec
         ("azure", [("azure", "L2Bridge")], "{:.8}-eth0"),
     ],
 )
-def test_what_a_cni_plugin_leaves(
+def test_objects_that_a_cni_plugin_leaves_behind(
     make_node: Callable[..., Node], windows: str, scene: str, networks: list[tuple[str, str]], name: str
 ) -> None:
     node = in_use(make_node, windows)
@@ -83,7 +83,7 @@ def test_the_case_of_ids(make_node: Callable[..., Node], windows: str) -> None:
     }
 
 
-def test_what_travels_of_an_external_network(make_node: Callable[..., Node]) -> None:
+def test_addresses_that_an_external_network_moves(make_node: Callable[..., Node]) -> None:
     node = in_use(make_node)
     fixtures.populate(node.machine, "flannel-vxlan", running=3, remote=0)
 
@@ -215,7 +215,7 @@ def test_pods_that_vanish_leave_their_endpoints(make_node: Callable[..., Node]) 
 
 
 @pytest.mark.parametrize("keeps", [True, False])
-def test_what_hns_keeps_over_a_reboot(make_node: Callable[..., Node], keeps: bool) -> None:
+def test_hns_keeps_networks_over_a_reboot(make_node: Callable[..., Node], keeps: bool) -> None:
     node = in_use(make_node, hns_keeps_endpoints=keeps)
     found = fixtures.populate(node.machine, "flannel-host-gw", running=2, orphans=1)
 

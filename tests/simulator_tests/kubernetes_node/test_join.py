@@ -118,7 +118,7 @@ def test_not_ready_without_the_plugins_executable(node: Node, cluster: Admin) ->
 
 
 @pytest.mark.parametrize("key", ["conf_dir", "bin_dir"])
-def test_not_ready_when_containerd_looks_elsewhere(
+def test_a_node_is_not_ready_if_containerd_reads_another_cni_folder(
     make_node: Callable[..., Node], registry: SimulatedRegistry, cluster: Admin, key: str
 ) -> None:
     node = make_node()
@@ -158,7 +158,7 @@ def discovered_by_file(node: Node, cluster: Admin, path: str, server: str) -> No
 
 
 @pytest.mark.parametrize("kubernetes", ["1.37.1", "1.36.0"])
-def test_a_file_says_where_the_cluster_is(make_node: Callable[..., Node], cluster: Admin, kubernetes: str) -> None:
+def test_discovery_by_file_finds_the_cluster(make_node: Callable[..., Node], cluster: Admin, kubernetes: str) -> None:
     node = make_node(kubernetes=kubernetes)
     node.start_containerd()
     node.install_kubernetes()
@@ -245,7 +245,7 @@ def test_reset_undoes_a_join(node: Node, cluster: Admin) -> None:
     assert node.join().exit_code == 0
 
 
-def test_a_node_that_was_deleted_stays_away_until_its_kubelet_starts_anew(node: Node, cluster: Admin) -> None:
+def test_a_deleted_node_stays_away_until_its_kubelet_restarts(node: Node, cluster: Admin) -> None:
     node.install_cni()
     joined(node, cluster)
     cluster.wait_ready(node.name, "True")

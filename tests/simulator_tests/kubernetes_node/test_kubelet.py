@@ -204,7 +204,7 @@ def test_config_validate(make_node: Callable[..., Node], version: str, api: str,
     assert code or 'strict decoding error: unknown field "bogus"' in strict.stderr
 
 
-def test_kubeadm_says_what_it_is(bare: Node) -> None:
+def test_kubeadm_prints_its_version(bare: Node) -> None:
     assert bare.run(r"C:\k\kubeadm.exe", "version", "-o", "short").stdout == "v1.37.1\n"
     about = json.loads(bare.run(r"C:\k\kubeadm.exe", "version", "-o", "json").stdout)
     assert about["clientVersion"]["platform"] == "windows/amd64"

@@ -347,7 +347,7 @@ def test_volumes_are_where_the_container_sees_them(node: Node, cluster: Admin) -
     assert not node.machine.files.exists(r"C:\data")
 
 
-def test_a_pod_links_its_volume_anew_each_time(node: Node, cluster: Admin) -> None:
+def test_a_pod_links_its_volume_again_each_time(node: Node, cluster: Admin) -> None:
     join(node, cluster)
     node.machine.files.make_directory(r"C:\k\kube-proxy")
     volume = {"name": "access", "emptyDir": {}}

@@ -121,7 +121,7 @@ def test_a_registry_that_gives_up_too_often(app_node: Node, private: SimulatedRe
     [("2.4.2", 429, 4, True), ("2.4.2", 429, 0, False), ("2.4.2", 503, 1, True), ("1.7.35", 503, 1, False),
      ("2.4.2", 503, 2, False)],
 )  # fmt: skip
-def test_what_is_asked_again(
+def test_requests_that_are_retried(
     make_node: Callable[..., Node], private: SimulatedRegistry, containerd: str, status: int, times: int, works: bool
 ) -> None:
     node = make_node(containerd=containerd)
@@ -170,7 +170,7 @@ def test_cri_gives_its_own_credentials(make_node: Callable[..., Node]) -> None:
 
 
 @pytest.mark.parametrize("containerd", ["1.7.35", "2.4.2"])
-def test_ctr_reads_hosts_toml_only_where_it_is_told_to(
+def test_ctr_reads_hosts_toml_only_with_its_flag(
     make_node: Callable[..., Node], private: SimulatedRegistry, containerd: str
 ) -> None:
     node = make_node(containerd=containerd)

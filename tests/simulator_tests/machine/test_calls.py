@@ -89,7 +89,7 @@ def test_continue_and_needs(session: Session) -> None:
     assert observation["stopped"] is None
 
 
-def test_aliases_and_scripts_are_no_commands(session: Session) -> None:
+def test_aliases_and_scripts_are_refused_as_commands(session: Session) -> None:
     for command in ("dir", "Invoke-Expression; x", "$(Get-Date)"):
         result = observe(session, {"id": "a", "command": command, "parameters": {}})["calls"]["a"]
         assert result["error"]["id"] == "CommandNotFoundException"
@@ -196,7 +196,7 @@ def test_attempts(session: Session) -> None:
     assert (result["error"]["id"], result["attempts"]) == ("UntilNotMet", 3)
 
 
-def test_secret_calls_tell_nothing(session: Session) -> None:
+def test_secret_calls_return_no_output(session: Session) -> None:
     secret = "hunter2"
     observation = observe(
         session,

@@ -79,7 +79,7 @@ def failed(session: Session, command: str, **parameters: object) -> tuple[str, s
     return error["category"], error["id"]
 
 
-def test_what_cannot_be_cast_or_indexed(session: Session) -> None:
+def test_invalid_casts_and_indexes_fail(session: Session) -> None:
     session.machine.files.write_text("C:\\a", "a")
     large = {"paths": ["C:\\a"], "content": True, "limit": 2**62}
     assert failed(session, "@read-file", **large) == ("InvalidArgument", "InvalidCastIConvertible")

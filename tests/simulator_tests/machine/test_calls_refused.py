@@ -52,5 +52,5 @@ def test_a_final_exit_code_is_not_tried_again(session: Session) -> None:
 
 
 @pytest.mark.parametrize("case", REFUSED, ids=[case["says"] for case in REFUSED])
-def test_forbidden_batches_are_refused_in_the_words_of_the_wire(session: Session, case: dict[str, Any]) -> None:
+def test_forbidden_batches_are_refused_with_the_specified_messages(session: Session, case: dict[str, Any]) -> None:
     assert answer(session, case["batch"]) == {"failed": True, "changed": False, "msg": case["says"]}

@@ -137,7 +137,7 @@ def test_registry_paths() -> None:
         Registry().get(r"HKXX:\x", "y")
 
 
-def test_executables_say_what_they_are() -> None:
+def test_executables_identify_themselves() -> None:
     data = executables.make("kubelet", "1.37.1", 10_000)
     assert len(data) == 10_000
     assert executables.identify(data) == ("kubelet", "1.37.1")

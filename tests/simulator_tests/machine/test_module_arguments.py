@@ -56,7 +56,7 @@ from simulator.machine.session import Session
         ("win_stat", {"path": "C:\\a|b"}, "string value contains invalid path characters, cannot convert to path"),
     ],
 )
-def test_arguments_are_refused_in_ansibles_words(
+def test_arguments_are_refused_with_ansibles_messages(
     session: Session, module: str, options: dict[str, Any], message: str
 ) -> None:
     found = run_module(session, module, **options)

@@ -29,13 +29,13 @@ IO = "System.IO.IOException"
         ("System.InvalidOperationException", "", "@write-file", "NotSpecified", "InvalidOperationException"),
     ],
 )
-def test_what_net_throws_has_a_category(kind: str, message: str, verb: str, category: str, error_id: str) -> None:
+def test_dotnet_exceptions_have_a_category(kind: str, message: str, verb: str, category: str, error_id: str) -> None:
     thrown = CmdletError("NotSpecified", kind.rpartition(".")[2], message, kind)
     found = categorised(thrown, verb)
     assert (found.category, found.error_id, found.exception_type) == (category, error_id, kind)
 
 
-def test_what_a_verb_finds_itself_stays() -> None:
+def test_errors_found_by_a_verb_are_unchanged() -> None:
     own = CmdletError("InvalidData", "ChecksumMismatch", "wrong", IO)
     assert categorised(own, "@commit-file") is own
 

@@ -119,7 +119,7 @@ def test_an_enumeration_is_an_object_with_a_number(machine: Machine) -> None:
     assert "<ToString>Monday</ToString>" in first
 
 
-def test_what_cannot_be_told_is_refused_by_name(machine: Machine) -> None:
+def test_unserializable_values_are_refused_by_name(machine: Machine) -> None:
     result = run(machine, "$o = [pscustomobject]@{}; $o | Add-Member ScriptProperty x { 1 }; $o")
     assert not result.output
     assert result.failure is not None

@@ -73,7 +73,7 @@ def test_whose_token_an_account_gets(machine: Machine, account: str, user: str, 
     assert bool(found.privileges) == found.administrative == (ADMINISTRATORS in groups)
 
 
-def test_local_groups_decide_who_is_an_administrator(machine: Machine) -> None:
+def test_local_groups_define_administrators(machine: Machine) -> None:
     alice = accounts.sid(machine, accounts.add(machine, "alice", "User"))
     session = Session(machine, machine.processes.begin("powershell.exe", "SYSTEM"), "SYSTEM")
 
@@ -104,7 +104,7 @@ def test_local_groups_decide_who_is_an_administrator(machine: Machine) -> None:
     assert not token(machine, "Administrator").administrative
 
 
-def test_user_rights_decide_who_holds_a_privilege(machine: Machine) -> None:
+def test_user_rights_define_privileges(machine: Machine) -> None:
     accounts.add(machine, "alice", "User")
     session = Session(machine, machine.processes.begin("powershell.exe", "SYSTEM"), "SYSTEM")
     rights.run(session, ModuleArguments({"name": TAKE_OWNERSHIP, "users": ["alice"], "action": "set"}, ""))
@@ -139,7 +139,7 @@ def test_the_sid_of_a_service(machine: Machine) -> None:
         (f"O:{USER.user}D:(A;OICIIO;0x1;;;OW)", check.READ_CONTROL | check.WRITE_DAC),
     ],
 )
-def test_what_a_list_grants(sddl: str, rights: int) -> None:
+def test_the_rights_that_an_access_list_grants(sddl: str, rights: int) -> None:
     assert check.granted(parse(sddl), USER) == rights
 
 
@@ -155,7 +155,7 @@ def test_privileges_count_where_they_are_held_and_enabled() -> None:
     assert check.granted(parse("O:BAD:P"), USER, ADMINISTRATIVE) == 0
 
 
-def test_whom_one_may_make_an_owner() -> None:
+def test_accounts_that_may_become_owners() -> None:
     assert check.may_own(ADMINISTRATOR, "BA")
     assert check.may_own(USER, USER.user)
     assert not check.may_own(USER, "BA")
@@ -195,7 +195,7 @@ def test_canonical_order(entries: tuple[Ace, ...]) -> None:
 
 
 @given(LISTS)
-def test_what_is_inherited(entries: tuple[Ace, ...]) -> None:
+def test_inherited_access_entries(entries: tuple[Ace, ...]) -> None:
     for ace in inherited(entries, folder=False, owner="BA"):
         assert ace.flags == {"ID"}
         assert ace.trustee != "CO"

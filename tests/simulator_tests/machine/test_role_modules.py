@@ -264,7 +264,7 @@ def test_nssm_services(module: Module, machine: Machine) -> None:
     twice(module, "win_nssm", name="kubelet", state="absent")
 
 
-def test_what_is_not_modelled_is_refused_by_name(module: Module, machine: Machine) -> None:
+def test_unmodelled_features_are_refused_by_name(module: Module, machine: Machine) -> None:
     machine.files.write_bytes("C:\\a.msix", b"")
     with pytest.raises(NotModelled, match="win_firewall_rule with security"):
         module("win_firewall_rule", name="x", security="authenc")

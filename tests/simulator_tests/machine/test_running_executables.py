@@ -67,7 +67,7 @@ def test_it_is_not_replaced_in_place(running: Session, command: str, more: dict[
     assert call(running, command, **more)["ok"]
 
 
-def test_it_is_moved_aside_and_goes_on_under_its_other_name(running: Session) -> None:
+def test_a_running_executable_is_renamed_and_keeps_running(running: Session) -> None:
     files = running.machine.files
     moved = call(running, "@move-path", parameters={"path": NEW, "destination": APP})
     (aside,) = [entry.path for entry in files.listing("C:\\k") if entry.name.endswith(".old")]
@@ -85,7 +85,7 @@ def test_it_is_moved_aside_and_goes_on_under_its_other_name(running: Session) ->
     assert call(running, "Remove-Item", **remove)["ok"]
 
 
-def test_what_does_not_run_is_simply_replaced(running: Session) -> None:
+def test_an_executable_that_does_not_run_is_simply_replaced(running: Session) -> None:
     running.machine.services.stop("app")
     assert "warnings" not in call(running, "@move-path", parameters={"path": NEW, "destination": APP})
     assert version(running) == "2"

@@ -100,7 +100,7 @@ def test_dependencies_are_added_removed_and_set(demo: Session) -> None:
         ({"state": "started"}, "Service 'demo (demo)' cannot be started due to the following error: "),
     ],
 )
-def test_what_windows_refuses(demo: Session, options: dict[str, Any], message: str) -> None:
+def test_requests_that_windows_refuses(demo: Session, options: dict[str, Any], message: str) -> None:
     found = service(demo, **options)
     assert found["failed"]
     assert message in found["msg"]

@@ -169,6 +169,6 @@ def test_a_plan_counts_requests_from_when_a_fault_was_set() -> None:
         {"kind": "slow", "count": True},
     ],
 )
-def test_a_fault_that_cannot_be_is_refused(data: dict[str, object]) -> None:
+def test_an_invalid_fault_is_refused(data: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=r"\w"):
         TransportFault.from_json(data)

@@ -51,7 +51,7 @@ def test_downloads_side_by_side_never_write_more_than_there_is(machine: Machine)
     assert there <= size * 2
 
 
-def test_what_is_deleted_is_free_again(machine: Machine) -> None:
+def test_deleting_a_file_frees_its_space(machine: Machine) -> None:
     machine.files.reserved += machine.files.free_space() - 100_000
     machine.files.write_bytes(r"C:\a", bytes(90_000))
     with pytest.raises(DiskFullError):

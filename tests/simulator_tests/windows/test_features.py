@@ -56,7 +56,7 @@ def test_containers_take_effect_after_a_restart(make_machine: MakeMachine, windo
     assert vmcompute.state == "Running"
 
 
-def test_what_is_installed_is_not_installed_again(machine: Machine) -> None:
+def test_installed_features_are_not_installed_again(machine: Machine) -> None:
     run(machine, "Install-WindowsFeature", Name="NFS-Client")
     again = one(machine, "Install-WindowsFeature", Name="NFS-Client")
     assert [str(again[key]) for key in ("Success", "RestartNeeded", "ExitCode")] == ["True", "No", "NoChangeNeeded"]

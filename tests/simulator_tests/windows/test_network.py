@@ -33,7 +33,7 @@ def test_a_virtual_switch_adds_an_interface(shell: Any) -> None:
     assert [item["Name"] for item in shell.all("Get-NetAdapter", Physical=True)] == ["Ethernet"]
 
 
-def test_who_listens(shell: Any) -> None:
+def test_listeners_and_their_processes(shell: Any) -> None:
     assert shell.one("Get-NetTCPConnection", LocalPort=[5985])["OwningProcess"] == 4
     missing = shell.error("Get-NetTCPConnection", LocalPort=[10250], State=["Listen"])
     assert missing.error_id == "CmdletizationQuery_NotFound_LocalPort,Get-NetTCPConnection"

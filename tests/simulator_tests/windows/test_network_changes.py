@@ -41,7 +41,7 @@ def routes(shell: Shell, **parameters: object) -> list[tuple[str, str]]:
     return [(str(item["DestinationPrefix"]), str(item["NextHop"])) for item in found]
 
 
-def test_what_is_set_by_hand(static: Shell) -> None:
+def test_static_settings(static: Shell) -> None:
     assert addresses(static) == [(ADDRESS, "Manual")]
     assert str(static.one("Get-NetIPInterface", InterfaceAlias="Ethernet")["Dhcp"]) == "Disabled"
     assert static.one("Get-DnsClientServerAddress", InterfaceAlias="Ethernet")["ServerAddresses"] == ["127.0.3.2"]
@@ -51,7 +51,7 @@ def test_what_is_set_by_hand(static: Shell) -> None:
     assert static.one("Get-NetIPConfiguration", InterfaceAlias="Ethernet")["IPv4DefaultGateway"]
 
 
-def test_what_dhcp_gives(shell: Shell) -> None:
+def test_the_settings_that_dhcp_provides(shell: Shell) -> None:
     assert addresses(shell) == [(shell.machine.address, "Dhcp")]
     assert str(shell.one("Get-NetIPInterface", InterfaceAlias="Ethernet")["Dhcp"]) == "Enabled"
     assert shell.all("Get-NetRoute", PolicyStore="PersistentStore") == []

@@ -102,7 +102,7 @@ def test_it_ends_with_its_process(make_machine: Any) -> None:
     assert state(machine) == "IMAGE_STATE_UNDEPLOYABLE"
 
 
-def test_it_shuts_down_when_nobody_says_quit(make_machine: Any) -> None:
+def test_sysprep_shuts_down_unless_quit_is_requested(make_machine: Any) -> None:
     machine = make_machine(sysprep_seconds=0.0)
     machine.programs.run(SYSPREP, ["/oobe", "/generalize", "/quiet"])
     end = time.monotonic() + 60
@@ -112,6 +112,6 @@ def test_it_shuts_down_when_nobody_says_quit(make_machine: Any) -> None:
 
 
 @pytest.mark.parametrize("arguments", [["/frobnicate"], [], ["/oobe", "/audit"], ["/mode:hyperv"]])
-def test_what_it_does_not_know(machine: Machine, arguments: list[str]) -> None:
+def test_invalid_options_of_sysprep_are_refused(machine: Machine, arguments: list[str]) -> None:
     assert machine.programs.run(SYSPREP, arguments).exit_code == 87
     assert state(machine) == "IMAGE_STATE_COMPLETE"

@@ -127,7 +127,7 @@ def test_a_link_out_of_the_folder_is_refused(machine: Machine) -> None:
         (b"", "tar: Error opening archive: Unrecognized archive format\n"),
     ],
 )
-def test_what_is_no_archive(machine: Machine, content: bytes, message: str) -> None:
+def test_files_other_than_archives_are_refused(machine: Machine, content: bytes, message: str) -> None:
     machine.files.write_bytes(r"C:\a.tgz", content)
     assert tar(machine, "-xf", r"C:\a.tgz") == ProgramResult(1, "", message)
 
@@ -187,7 +187,7 @@ def test_a_full_disk(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize(("arguments", "name"), [(("-czf",), "a.tgz"), (("-caf",), "a.zip"), (("-cf",), "a.tar")])
-def test_what_is_created_can_be_extracted(machine: Machine, arguments: tuple[str, ...], name: str) -> None:
+def test_a_created_archive_can_be_extracted(machine: Machine, arguments: tuple[str, ...], name: str) -> None:
     machine.files.make_directory(r"C:\in\d")
     machine.files.write_text(r"C:\in\d\x.txt", "one")
     assert tar(machine, *arguments, f"C:\\{name}", "-C", r"C:\in", "d") == ProgramResult(0, "", "")

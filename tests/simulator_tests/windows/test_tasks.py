@@ -76,7 +76,7 @@ def test_a_boot_trigger_runs_it_at_the_boot(shell: Any) -> None:
     wait(lambda: bool(shell.machine.files.exists(r"C:\out.txt")))
 
 
-def test_unregistering_asks_unless_told(shell: Any) -> None:
+def test_unregistering_needs_confirmation(shell: Any) -> None:
     register(shell)
     assert shell.error("Unregister-ScheduledTask", TaskName="job").category == "InvalidOperation"
     shell.all("Unregister-ScheduledTask", TaskName="job", Confirm=False)

@@ -29,7 +29,7 @@ def test_tzutil(shell: Any) -> None:
     assert shell.program("tzutil.exe", "/s", "Nowhere").exit_code == 1
 
 
-def test_the_service_must_run_to_be_told(shell: Any) -> None:
+def test_w32tm_needs_the_running_service(shell: Any) -> None:
     config = ("/config", "/manualpeerlist:ntp1.example,0x8 ntp2.example,0x8", "/syncfromflags:manual", "/update")
     stopped = shell.program("w32tm.exe", *config)
     assert stopped.exit_code != 0
@@ -71,7 +71,7 @@ def test_synchronising(shell: Any) -> None:
 @pytest.mark.parametrize(
     "arguments", [["/frobnicate"], ["/config"], ["/config", "/peers:x"], ["/query"], ["/query", "/x"]]
 )
-def test_what_it_does_not_know(shell: Any, arguments: list[str]) -> None:
+def test_invalid_options_of_w32tm_are_refused(shell: Any, arguments: list[str]) -> None:
     assert shell.program("w32tm.exe", *arguments).exit_code == -2147024809
 
 

@@ -185,7 +185,7 @@ class TestFaults:
             {"kind": "update_slow", "times": 3},
         ],
     )
-    def test_what_is_no_fault(self, server: Any, fault: dict[str, object]) -> None:
+    def test_invalid_update_faults(self, server: Any, fault: dict[str, object]) -> None:
         machine = server()
         with pytest.raises(ValueError, match=r"hresult|for at|for action|unknown keys"):
             set_fault(machine, **fault)
@@ -205,7 +205,7 @@ class TestOneAtATime:
         machine.power.power_off()
         started.join()
 
-    def test_it_goes_on_when_who_asked_has_gone(self, server: Any) -> None:
+    def test_an_installation_continues_after_its_client_ends(self, server: Any) -> None:
         machine = server()
         set_fault(machine, kind="update_slow", kb=DECEMBER, seconds=1000000)
         put(machine, DECEMBER)

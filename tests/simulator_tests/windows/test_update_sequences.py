@@ -113,6 +113,6 @@ def test_no_cut_goes_unseen(length: int) -> None:
 
 
 @given(data=st.binary(max_size=300))
-def test_what_is_no_package_is_none(data: bytes) -> None:
+def test_an_invalid_package_installs_nothing(data: bytes) -> None:
     with pytest.raises((CorruptPackageError, NotAPackageError)):
         update_package.parse(data)

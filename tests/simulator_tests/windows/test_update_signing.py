@@ -39,7 +39,7 @@ class TestTestSigning:
         listing = machine.programs.run("bcdedit.exe", ["/enum"]).stdout.splitlines()
         assert "testsigning             Yes" in listing
 
-    def test_it_can_be_turned_off(self, server: Any) -> None:
+    def test_the_warning_can_be_turned_off(self, server: Any) -> None:
         machine = server(secure_boot=False)
         for arguments in (["-set", "TESTSIGNING", "ON"], ["/set", "{current}", "testsigning", "off"]):
             assert machine.programs.run("bcdedit.exe", arguments).exit_code == 0

@@ -111,7 +111,7 @@ class TestWhatIsOffered:
         answer = play(server(), accept_list=[rf"\b{NOVEMBER}\b"], category_names=["*"])
         assert (answer["kbs"], answer["changed"], answer["filtered"]) == ({}, False, {DECEMBER: ["accept_list"]})
 
-    def test_what_a_fleet_file_offers(self, server: Any) -> None:
+    def test_updates_that_a_fleet_file_offers(self, server: Any) -> None:
         own = {"kb": "KB5999001", "reboots": 0, "title": "Private (KB5999001)"}
         assert offered(server(windows_update={"offers": [DECEMBER, own, "KB404"]})) == {DECEMBER, "KB5999001"}
 
@@ -123,7 +123,7 @@ class TestWhatIsOffered:
         assert set(play(machine, state="searched", category_names=["DefinitionUpdates"])["kbs"]) == {"KB2267602"}
         assert set(play(machine, state="searched", accept_list=[r"\.NET Framework"])["kbs"]) == {DOTNET}
 
-    def test_a_pattern_that_is_none(self, server: Any) -> None:
+    def test_an_invalid_pattern(self, server: Any) -> None:
         answer = play(server(), accept_list=["("])
         assert (answer["failed"], "parsing" in answer["msg"]) == (True, True)
 
@@ -207,7 +207,7 @@ class TestInstalling:
         answer = play(machine, accept_list=[DOTNET])
         assert (answer["failed"], "A reboot is required" in answer["msg"]) == (True, True)
 
-    def test_what_shows_in_neither_list_is_in_the_event_log(self, server: Any, shell: Any) -> None:
+    def test_updates_in_neither_list_are_in_the_event_log(self, server: Any, shell: Any) -> None:
         machine = shell.machine = server(windows_update={"offers": ["KB2267602", "KB890830"]})
         answer = play(machine, category_names=["*"])
         assert [info["installed"] for info in answer["kbs"].values()] == [True, True]
@@ -281,7 +281,7 @@ class TestFailures:
 
 
 class TestTheSession:
-    def test_it_outlives_whoever_started_it(self, server: Any) -> None:
+    def test_the_scheduled_task_survives_its_client(self, server: Any) -> None:
         machine = server()
         started = ask(machine)
         assert [entry["task"] for entry in read_to_the_end(machine, started)][-1] == "exit"
@@ -328,7 +328,7 @@ class TestTheSession:
         assert ended == [ProcessEndedError]
         assert store_of(machine).working == ""
 
-    def test_nobody_has_to_become_system_for_it(self, server: Any) -> None:
+    def test_become_is_not_necessary(self, server: Any) -> None:
         machine = server()
         assert play(machine)["changed"]
         assert machine.part(Elevations).runs == []

@@ -210,7 +210,7 @@ def test_cri_dockerd_knows_every_flag_by_contract(golden: Golden) -> None:
         ("plain.example", ["http://plain.example"]),
     ],
 )
-def test_containerd_pulls_from_where_hosts_toml_says(
+def test_containerd_pulls_from_the_hosts_in_hosts_toml(
     host: str, wanted: list[str], machine: Machine, golden: Golden
 ) -> None:
     folder = host.replace(":5000", "_5000_")

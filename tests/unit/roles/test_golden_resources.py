@@ -24,7 +24,7 @@ def test_every_golden_file_is_of_a_host() -> None:
     assert comparison.recorded("resources") == wanted
 
 
-def test_registry_fixes_are_wanted_where_nobody_says_otherwise() -> None:
+def test_registry_fixes_are_applied_by_default() -> None:
     host = resource_cases.variables({}, without="windows_settings_registry_fixes")
     found = [one for one in of_role("windows_settings", host) if one["type"] == "Registry"]
     assert found

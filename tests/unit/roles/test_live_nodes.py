@@ -102,7 +102,7 @@ def pods(*revisions: str) -> dict[str, t.Any]:
         ({"node_join_converged": {}, **pods("a", "z")}, False),
     ],
 )
-def test_what_is_left_to_do_on_a_drained_node(variables: dict[str, t.Any], left: bool) -> None:
+def test_deferred_changes_are_applied_on_a_drained_node(variables: dict[str, t.Any], left: bool) -> None:
     assert bool(evaluated("node_join_has_deferred_changes", **{**JOINED, **variables})) is left
 
 
@@ -229,7 +229,7 @@ def test_a_live_node_that_failed_before_its_turn_counts() -> None:
     assert value(failed, "node_maintenance_failed") == ["gone", "work"]
 
 
-def test_a_play_of_machines_that_are_no_nodes_chooses_nobody(tmp_path: pathlib.Path) -> None:
+def test_a_play_without_nodes_selects_no_host(tmp_path: pathlib.Path) -> None:
     role = {"name": "winkube.node.node_maintenance"}
     member = {"node_maintenance_member": "{{ inventory_hostname == 'nobody' }}"}
     tasks = [

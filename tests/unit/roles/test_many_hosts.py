@@ -82,7 +82,7 @@ def test_addresses_for_no_proxy_are_gathered_once() -> None:
     assert value(alone, "winkube_no_proxy").split(",") == exceptions
 
 
-def test_without_a_proxy_nobody_is_asked_for_its_exceptions() -> None:
+def test_without_a_proxy_its_exceptions_are_not_queried() -> None:
     inventory = Inventory({host: {"ansible_host": f"10.0.0.{number}"} for number, host in enumerate(HOSTS, start=1)})
     alone = seen("win7", inventory, "windows_settings")
     assert value(alone, "winkube_no_proxy") == ""

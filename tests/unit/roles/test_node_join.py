@@ -111,7 +111,7 @@ def test_tokens_are_deleted_where_this_run_made_some(dry: bool, tokens: dict[str
 
 
 @pytest.mark.parametrize("verify", [True, False])
-def test_the_cluster_is_asked_as_the_variables_say(verify: bool) -> None:
+def test_variables_decide_how_the_cluster_is_queried(verify: bool) -> None:
     asked = task("node_join", "check.yml")["winkube.node.cluster_info"]
     found = known(
         node_join_verify_ca=verify,

@@ -99,7 +99,7 @@ def work(task: dict[str, t.Any]) -> str:
         ("plan.yml", "Compare nodes with their desired state", {"winkube.node.node_state"}),
     ],
 )
-def test_a_play_that_looks_does_so_in_check_mode(playbook: str, play: str, looks: set[str]) -> None:
+def test_plays_that_only_observe_use_check_mode(playbook: str, play: str, looks: set[str]) -> None:
     plays = yaml.safe_load((PLAYBOOKS / playbook).read_text(encoding="utf-8"))
     (found,) = (one for one in plays if one["name"] == play)
     tasks = list(every_task(found["tasks"]))

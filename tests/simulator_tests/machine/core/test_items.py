@@ -44,7 +44,7 @@ def test_paths_are_tested_with_wildcards_or_literally(shell):
     ("command", "kind"),
     [("Get-Item", "GetItemCommand"), ("Get-ChildItem", "GetChildItemCommand"), ("Remove-Item", "RemoveItemCommand")],
 )
-def test_what_does_not_exist_is_path_not_found(shell, command, kind):
+def test_a_missing_item_is_path_not_found(shell, command, kind):
     error = shell.error(command, Path=[r"C:\nope"])
     assert error.error_id == f"PathNotFound,Microsoft.PowerShell.Commands.{kind}"
     assert error.exception_type == "System.Management.Automation.ItemNotFoundException"

@@ -40,7 +40,7 @@ def test_a_missing_service_is_an_error_and_the_others_come_all_the_same(pair):
     assert pair("Get-Service", Name=["no*such"]) == []
 
 
-def test_starting_starts_what_is_needed_and_is_no_error_twice(pair):
+def test_starting_a_service_starts_its_dependencies_and_is_idempotent(pair):
     pair("Start-Service", Name=["upper"])
     assert (state(pair, "lower"), state(pair, "upper")) == ("Running", "Running")
     pair("Start-Service", Name=["upper"])

@@ -16,7 +16,7 @@ from ansible_collections.winkube.node.plugins.action import bundle, bundle_conte
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle.keys import public_pem
 
 
-def test_what_a_host_needs_is_read_off_its_resources_and_patches(site: Path) -> None:
+def test_a_hosts_requirements_follow_from_its_resources_and_patches(site: Path) -> None:
     (site / "kb5999002.msu").write_bytes(PATCH)
     resources = [
         {"type": "ContainerImage", "name": "registry.example/pause:3.10", "environment": {"https_proxy": "http://i:1"}},
@@ -110,7 +110,7 @@ def test_what_a_host_needs_is_read_off_its_resources_and_patches(site: Path) -> 
         ),
     ],
 )
-def test_what_a_host_asks_for_in_vain_is_told_with_its_name(options: dict[str, t.Any], message: str) -> None:
+def test_an_unavailable_requirement_is_reported_with_its_host(options: dict[str, t.Any], message: str) -> None:
     expected = {"failed": True, "msg": f"a: nothing was fetched, because of its variables: {message}"}
     assert run(bundle_content, options, {"inventory_hostname": "a"}) == expected
 
@@ -189,13 +189,15 @@ def test_numbers_of_downloads_have_limits(site: Path, name: str) -> None:
     assert not (site / "bundle").exists()
 
 
-def test_a_host_that_does_not_say_what_it_needs_is_named(site: Path) -> None:
+def test_a_host_without_requirements_is_named(site: Path) -> None:
     expected = {"failed": True, "msg": "host1: expected a result of bundle_content in results_var 'needs', got none"}
     assert make(site, needs(site), {"failed": True}) == expected
     assert make(site, needs(site), None) == expected
 
 
-def test_what_a_bundle_lacks_is_told_and_the_rest_is_kept(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_files_of_a_bundle_are_reported_and_the_rest_is_kept(
+    site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked: list[dict[str, t.Any]] = []
 
     class Builder:

@@ -110,7 +110,7 @@ def test_a_dry_run_leaves_no_guard(node: GuardedNode) -> None:
 
 
 @pytest.mark.parametrize(("timeout", "warns"), [(0, False), (120, True)])
-def test_a_guard_that_waits_on_is_told_to_whoever_waited(node: GuardedNode, timeout: int, warns: bool) -> None:
+def test_a_guard_that_is_still_waiting_is_reported(node: GuardedNode, timeout: int, warns: bool) -> None:
     started = run(node)
     finished = run(node, state="absent", guard=started["guard"], timeout=timeout)
     assert (finished["guard"], finished["changed"]) == (started["guard"], False)

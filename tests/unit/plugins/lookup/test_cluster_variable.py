@@ -85,9 +85,7 @@ def value(templar: Templar, name: str) -> t.Any:
 @pytest.mark.parametrize(
     "groups", [("kube_control_plane", "k8s_cluster"), ("kube-master", "k8s-cluster"), ("master-ubuntu", "k8s_cluster")]
 )
-def test_what_kubespray_has_for_its_cluster_holds_for_windows_hosts(
-    tmp_path: pathlib.Path, groups: tuple[str, str]
-) -> None:
+def test_kubesprays_cluster_variables_apply_to_windows_hosts(tmp_path: pathlib.Path, groups: tuple[str, str]) -> None:
     templar = variables(tmp_path, groups, cluster=CLUSTER)
     names = {
         "kubernetes_node_version": "1.36.3",
@@ -127,7 +125,7 @@ def test_an_empty_proxy_keeps_the_clusters_from_windows_hosts(tmp_path: pathlib.
     assert {name: value(templar, name) for name in names} == dict.fromkeys(names, "")
 
 
-def test_what_nobody_has_is_the_default(tmp_path: pathlib.Path) -> None:
+def test_the_default_applies_if_neither_inventory_nor_cluster_has_a_value(tmp_path: pathlib.Path) -> None:
     templar = variables(tmp_path, ("kube_control_plane", "k8s_cluster"))
     assert value(templar, "cni_flannel_backend") == "host-gw"
     assert value(templar, "winkube_no_proxy") == ""
@@ -153,7 +151,7 @@ def asked(templar: Templar, cluster: dict[str, str], **more: str) -> Templar:
     return Templar(loader=DataLoader(), variables=known)
 
 
-def test_the_version_is_the_clusters_where_the_inventory_names_none(tmp_path: pathlib.Path) -> None:
+def test_the_clusters_version_applies_if_the_inventory_has_none(tmp_path: pathlib.Path) -> None:
     templar = variables(tmp_path, ("kube_control_plane", "k8s_cluster"))
     assert value(templar, "kubernetes_node_version") == ""
     assert value(asked(templar, QUERIED), "kubernetes_node_version") == "1.34.4"
@@ -204,7 +202,7 @@ def test_the_load_balancers_name_comes_to_the_hosts_file(
     assert value(templar, "windows_settings_hosts") == expected
 
 
-def test_a_variable_that_cannot_be_read_is_no_default(tmp_path: pathlib.Path) -> None:
+def test_an_unreadable_variable_is_an_error_not_a_default(tmp_path: pathlib.Path) -> None:
     broken = {"kube_version": "{{ nothing_of_the_sort }}"}
     templar = variables(tmp_path, ("kube_control_plane", "k8s_cluster"), cluster=broken)
     with pytest.raises(AnsibleError, match="nothing_of_the_sort"):

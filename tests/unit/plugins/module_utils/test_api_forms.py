@@ -135,7 +135,7 @@ def test_an_object_of_the_api_has_its_form(kind: str) -> None:
 
 
 @given(kind=st.sampled_from(sorted(READERS)), data=st.data(), item=VALUES)
-def test_what_has_its_form_can_be_read(kind: str, data: st.DataObject, item: t.Any) -> None:
+def test_a_value_of_the_right_form_can_be_read(kind: str, data: st.DataObject, item: t.Any) -> None:
     found, form, read = READERS[kind]
     changed = put(found, data.draw(st.sampled_from(list(places(found)))), item)
     if not api_forms.problem(changed, form):

@@ -136,7 +136,7 @@ def test_a_refused_eviction_is_tried_again(cluster: Cluster) -> None:
     assert result["evicted"] == ["default/b", "default/a"]
 
 
-def test_the_server_says_when_to_come_again(cluster: Cluster) -> None:
+def test_the_servers_retry_after_is_respected(cluster: Cluster) -> None:
     cluster.add("n", "a")
     cluster.refusals["default/a"] = [ApiError("still being processed", 429, BUDGET.causes, retry_after=10)]
     assert cluster.drain()["n"]["status"] == "drained"
@@ -174,7 +174,7 @@ def test_two_budgets_for_a_pod_are_a_mistake_that_no_time_heals(cluster: Cluster
     assert cluster.now == 0
 
 
-def test_what_must_not_be_evicted_leaves_the_node_as_it_is(cluster: Cluster) -> None:
+def test_a_pod_that_must_not_be_evicted_leaves_the_node_unchanged(cluster: Cluster) -> None:
     cluster.add("n", "a", ownerReferences=[])
     cluster.add("other", "b")
     results = cluster.drain()
@@ -199,14 +199,14 @@ def test_a_node_of_an_earlier_run_is_ours(cluster: Cluster) -> None:
     assert (result["ours"], result["cordoned_by"]) == (True, "patch_nodes on controller since yesterday")
 
 
-def test_a_node_that_changed_meanwhile_is_read_again(cluster: Cluster) -> None:
+def test_a_node_that_changed_concurrently_is_read_again(cluster: Cluster) -> None:
     cluster.add("n")
     cluster.conflicts = 2
     assert cluster.drain()["n"]["ours"]
 
 
 @pytest.mark.parametrize("status", [0, 429, 500, 503])
-def test_an_api_server_that_is_away_for_a_moment_is_no_failure(cluster: Cluster, status: int) -> None:
+def test_a_short_outage_of_the_api_server_is_not_a_failure(cluster: Cluster, status: int) -> None:
     cluster.add("n", "a")
     cluster.refusals = {"list": [ApiError("away", status)] * 4, "default/a": [ApiError("away", status)] * 2}
     assert cluster.drain()["n"]["status"] == "drained"
@@ -241,7 +241,7 @@ def test_a_name_that_the_cluster_does_not_know(cluster: Cluster) -> None:
     assert cluster.cordoned() == []
 
 
-def test_a_dry_run_changes_nothing_and_says_what_is_in_the_way(cluster: Cluster) -> None:
+def test_a_dry_run_changes_nothing_and_reports_obstacles(cluster: Cluster) -> None:
     cluster.add("n", "a")
     cluster.add("naked", "b", ownerReferences=[])
     results = cluster.drain(dry=True)
@@ -298,7 +298,7 @@ def of_two_kinds(request: int = 0, *, after: bool = False) -> Mortal:
 
 
 @pytest.mark.parametrize("after", [False, True])
-def test_a_controller_that_dies_at_any_request_leaves_nothing_that_the_next_run_does_not_mend(after: bool) -> None:
+def test_the_next_run_repairs_a_controllers_crash_at_any_request(after: bool) -> None:
     unhurt = of_two_kinds()
     unhurt.roll()
     for request in range(1, unhurt.requests + 1):
@@ -365,7 +365,7 @@ def test_the_second_patch_is_made_of_the_node_as_it_is_by_then() -> None:
     assert cluster.patched == ["1", "2"]
 
 
-def test_a_refusal_says_that_nothing_was_evicted_only_where_that_is_so(cluster: Cluster) -> None:
+def test_a_refusal_states_that_nothing_was_evicted_only_if_true(cluster: Cluster) -> None:
     cluster.add("n", "a", ownerReferences=[])
     assert cluster.drain()["n"]["msg"].startswith("n: nothing was evicted: pod default/a: ")
     cluster.add("late", "b")
@@ -382,7 +382,7 @@ def test_a_refusal_says_that_nothing_was_evicted_only_where_that_is_so(cluster: 
     assert result["msg"].startswith("late: pod default/c: it has no controller that would recreate it")
 
 
-def test_what_tells_later_whether_a_node_has_rebooted_is_in_the_result(cluster: Cluster) -> None:
+def test_the_result_contains_the_boot_id(cluster: Cluster) -> None:
     cluster.add("n", "a")
     cluster.listed["n"]["kube-flannel/f"] = {
         "metadata": {

@@ -75,7 +75,7 @@ def test_some_pods_stay_whatever_is_allowed(changes: dict[str, t.Any]) -> None:
     ],
     ids=["no owner", "no controller", "emptyDir"],
 )
-def test_what_would_be_lost_needs_its_own_permission(changes: dict[str, t.Any], option: str) -> None:
+def test_losing_data_of_pods_needs_its_own_permission(changes: dict[str, t.Any], option: str) -> None:
     allowed = {"force": False, "delete_emptydir_data": False}
     found = pods.sort_pods([pod(**changes)], **allowed)
     assert found.evict == []
@@ -149,7 +149,7 @@ def test_ready_host_process_sets_miss_nothing() -> None:
     assert pods.host_process_missing(listed, {"default/flannel": ["old"]}) == []
 
 
-def test_what_is_missing_is_said() -> None:
+def test_missing_volumes_are_reported() -> None:
     stale = daemon_pod("proxy-1", "proxy", "old", "new")
     waits = daemon_pod("flannel-1", "flannel", ready=False)
     waits["status"]["containerStatuses"] = [{"state": {"waiting": {"reason": "ImagePullBackOff"}}}]

@@ -175,7 +175,7 @@ def test_a_dry_run_makes_no_token(cluster: FakeCluster) -> None:
 
 
 @pytest.mark.parametrize("denied", ["signers", "certificatesigningrequests"])
-def test_who_may_not_approve_gets_no_token(cluster: FakeCluster, denied: str) -> None:
+def test_a_user_without_the_right_to_approve_gets_no_token(cluster: FakeCluster, denied: str) -> None:
     cluster.denied = lambda spec: spec["resourceAttributes"]["resource"] == denied
     assert run_module(bootstrap_token, cluster) == {
         "failed": True,

@@ -69,7 +69,7 @@ MARK = '{"by":"patch_nodes","on":"controller","since":"2026-11-21T12:00:00Z"}'
         (None, None, ""),
     ],
 )
-def test_for_whom_a_node_is_cordoned(unschedulable: bool | None, mark: str | None, owner: str) -> None:
+def test_the_owner_of_a_cordon_is_read(unschedulable: bool | None, mark: str | None, owner: str) -> None:
     annotations = {} if mark is None else {"winkube.node/cordoned": mark}
     node = {"metadata": {"name": "n", "annotations": annotations}, "spec": {"unschedulable": unschedulable}}
     found = describe_node(node, {})

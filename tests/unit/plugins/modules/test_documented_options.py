@@ -127,7 +127,7 @@ def test_values_of_secret_options_are_kept_out_of_the_output() -> None:
     assert found == {True: SECRET, False: PATHS}
 
 
-def test_what_belongs_together_is_asked_for_together() -> None:
+def test_options_that_belong_together_are_required_together() -> None:
     assert {name: accepted(name).more for name in (*ACTIONS, *MODULES) if accepted(name).more} == {
         "bootstrap_token": {"required_if": [("state", "absent", ["token_ids"])]},
         "bundle_server": {

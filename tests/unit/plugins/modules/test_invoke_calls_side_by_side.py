@@ -73,7 +73,7 @@ def test_never_more_than_allowed_run_at_once(run: Run, tmp_path: Path) -> None:
     assert max(int(result["stdout"]) for result in seen.values()) <= 2
 
 
-def test_progress_tells_how_far_files_have_grown(run: Run, tmp_path: Path) -> None:
+def test_progress_reports_the_sizes_of_growing_files(run: Run, tmp_path: Path) -> None:
     folder = tmp_path / "data/winkube/batches"
     folder.mkdir(parents=True)
     grown = tmp_path / "grown"

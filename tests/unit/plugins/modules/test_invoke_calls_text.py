@@ -94,7 +94,7 @@ def test_it_is_small_and_plain(source: bytes) -> None:
     assert b"\r" not in source
 
 
-def test_what_is_uploaded_stays_small(repository: Path) -> None:
+def test_the_uploaded_module_stays_small(repository: Path) -> None:
     # Every execution uploads it 1.78 times, and a first build has up to 20 executions. Parallel programs took 4,000:
     # eight downloads at once save minutes, and uploading 7 KB more takes milliseconds. Owners, and folders with access
     # lists from the beginning, took 2,500. 22,000 went into features that a real PowerShell revealed to be missing:
@@ -132,7 +132,7 @@ def test_windows_powershell_can_read_it(source: bytes, name: str) -> None:
     assert re.search(ONLY_IN_7[name], code(source), re.I) is None
 
 
-def test_the_checks_find_what_they_look_for() -> None:
+def test_the_checks_find_violations() -> None:
     bad = b"$a = $b ? 1 : 2\n$c ?? 1\n$d?.e\nx && y\nInvoke-Expression $z\n[scriptblock]::Create($q)\n# iex\n"
     found = [name for name, pattern in ONLY_IN_7.items() if re.search(pattern, code(bad), re.I)]
     assert {"ternary", "null-coalescing", "null-conditional", "pipeline chain"} <= set(found)
@@ -292,7 +292,7 @@ def test_the_controller_writes_the_keys_of_the_wire(wire: str) -> None:
     assert batch.to_wire().keys() == set(table(wire, "Batch"))
 
 
-def test_what_the_registry_gives_is_not_forced_into_a_type(repository: Path) -> None:
+def test_registry_values_are_not_cast_to_a_type(repository: Path) -> None:
     # .NET Framework returns a DWord of 8 bytes as Int64, and a longer one as bytes (PowerShell/PowerShell#9552,
     # #26700).
     text = (repository / "plugins/module_utils/_CallVerbs.psm1").read_text(encoding="utf-8")

@@ -59,7 +59,7 @@ def run(monkeypatch: pytest.MonkeyPatch, looks: t.Mapping[str, int], **params: t
     return t.cast("dict[str, t.Any]", end.value.args[0]), fake
 
 
-def test_without_patience_what_is_missing_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_timeout_missing_tokens_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     result, fake = run(monkeypatch, {PROXY: 0})
     assert result == {"changed": False, "tokens": {PROXY: "token of proxy"}}
     assert fake.asked == 2

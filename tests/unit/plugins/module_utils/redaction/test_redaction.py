@@ -80,7 +80,7 @@ def test_secrets_are_blanked(case: str) -> None:
 
 
 @pytest.mark.parametrize("text", HARMLESS)
-def test_what_is_no_secret_stays(text: str) -> None:
+def test_ordinary_text_is_not_redacted(text: str) -> None:
     assert Redaction().text(text) == text
 
 
@@ -204,12 +204,12 @@ def test_texts_of_any_encoding(encoding: str) -> None:
     assert clean == f"first line\r\npassword: {BLANK}\r\nlast line of the log\r\n".encode()
 
 
-def test_bytes_that_are_no_utf_8_stay() -> None:
+def test_bytes_other_than_utf_8_are_kept() -> None:
     data = b"caf\xe9 \xff\xfe token=abc\nnext\n"
     assert streamed(data) == b"caf\xe9 \xff\xfe token=***\nnext\n"
 
 
-def test_what_is_no_text_is_left_out() -> None:
+def test_binary_files_are_left_out() -> None:
     assert streamed(b"MZ\x90\0\x03\0\0\0\x04 password=x") is None
     assert streamed(b"") == b""
 
@@ -233,7 +233,7 @@ def test_a_line_without_end_is_left_out(encoding: str) -> None:
     assert clean.splitlines() == ["before", "[a line of more than 1048576 bytes was left out]", "after"]
 
 
-def test_a_key_that_never_ends_costs_only_what_looks_like_it() -> None:
+def test_only_the_text_of_an_unterminated_key_is_redacted() -> None:
     text = "-----BEGIN PRIVATE KEY-----\nMIIE\n[kubelet] started\n" * 2000
     clean = Redaction().text(text)
     assert "MIIE" not in clean

@@ -22,7 +22,7 @@ PASSWORD = st.text(st.characters(codec="ascii", min_codepoint=33, max_codepoint=
 
 
 @given(PASSWORD)
-def test_whatever_is_in_a_password_no_part_of_it_is_shown(password: str) -> None:
+def test_no_part_of_any_password_is_shown(password: str) -> None:
     url = f"http://me:{password}@proxy.example:3128/x"
     assert redact_users(url) == "http://***@proxy.example:3128/x"
     assert redact_url(url) == "http://proxy.example:3128/x"
@@ -60,6 +60,6 @@ def test_a_user_goes_up_to_the_last_sign(text: str, shown: str) -> None:
         "me@example.com",
     ],
 )
-def test_what_is_no_user_stays(text: str) -> None:
+def test_an_at_sign_outside_of_user_information_is_kept(text: str) -> None:
     assert not has_user(text)
     assert redact_users(text) == text

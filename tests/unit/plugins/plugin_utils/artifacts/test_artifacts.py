@@ -38,7 +38,7 @@ def resources_for(lists: t.Any, **options: t.Any) -> list[dict[str, t.Any]]:
     return cache.resources_for_versions(lists, cache_dir=CACHE, **options)
 
 
-def test_every_kind_says_where_its_facts_are_from_and_asks_no_retired_host() -> None:
+def test_every_kind_cites_its_source_and_uses_no_retired_host() -> None:
     kinds = catalogue.catalogue()
     assert set(KINDS) <= set(kinds)
     for kind in kinds.values():
@@ -98,7 +98,7 @@ def test_a_users_own_url_is_asked_at_sites_that_hold_such_only() -> None:
     assert resource["custom"] is True
 
 
-def test_the_publisher_is_asked_where_nobody_else_is_named() -> None:
+def test_the_publisher_is_used_if_no_other_source_is_set() -> None:
     found = locations.locate("crictl", "1.37.0", cache_dir=CACHE, upstream=False)
     assert [source.url for source in found.sources] == [found.upstream]
 
@@ -143,7 +143,7 @@ def test_a_url_for_every_kind_that_no_role_installs() -> None:
     assert set(catalogue.catalogue()) - installed - {"hns-debug-scripts"} == set(CACHED_ONLY)
 
 
-def test_every_kind_says_which_windows_it_fits() -> None:
+def test_every_kind_states_its_windows_versions() -> None:
     data = json.loads((DATA / "artifacts.json").read_text(encoding="utf-8"))
     assert [name for name, kind in data["kinds"].items() if not kind.get("windows")] == []
     assert resources_for({"calico": ["3.29.1"]})[0]["windows"] == ["2019", "2022"]
@@ -152,7 +152,7 @@ def test_every_kind_says_which_windows_it_fits() -> None:
 OWN = {"url": "https://files.example/{version}/agent.zip"}
 
 
-def test_a_kind_of_ones_own_is_a_few_lines() -> None:
+def test_a_user_defines_a_kind_in_a_few_lines() -> None:
     kinds = {"agent": {**OWN, "checksum_suffix": ".sha512", "windows": ["2022", 2025], "members": "agent.exe"}}
     (resource,) = resources_for({"agent": ["v3.1"]}, kinds=kinds)
     assert resource["urls"] == ["https://files.example/3.1/agent.zip"]
@@ -228,7 +228,7 @@ BAD: list[tuple[str, dict[str, t.Any], str, str]] = [
 
 
 @pytest.mark.parametrize(("options", "variable", "accepted"), [row[1:] for row in BAD], ids=[row[0] for row in BAD])
-def test_what_cannot_be_is_told_with_variable_value_and_what_would_be(
+def test_an_invalid_value_is_reported_with_its_variable_and_the_accepted_values(
     options: dict[str, t.Any], variable: str, accepted: str
 ) -> None:
     given = {"lists": {"crictl": ["1.37.0"]}, **options}
@@ -337,7 +337,7 @@ CONTAINERD = "github.com/containerd/containerd/releases/download/v2.3.7/containe
         ("file:///C:/Windows/winkube/bundle", ""),
     ],
 )
-def test_a_checksum_from_the_plain_http_place_that_it_checks_counts_as_none(site: t.Any, named: str) -> None:
+def test_a_checksum_from_the_same_plain_http_server_is_not_trusted(site: t.Any, named: str) -> None:
     """A mirror over plain HTTP served a trojan with its own .sha256, without any message."""
     values = sourced(site)
     told = preflight.warnings(values, ["container_runtime"])

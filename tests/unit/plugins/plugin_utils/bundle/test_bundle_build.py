@@ -94,7 +94,7 @@ def test_a_file_is_fetched_once_and_signed(folder: pathlib.Path) -> None:
     assert build(folder, servers, wanted, refresh=True).fetched == ["dl.example/v1/kubelet.exe"]
 
 
-def test_a_dry_run_says_what_it_would_fetch(folder: pathlib.Path) -> None:
+def test_a_dry_run_lists_what_it_would_download(folder: pathlib.Path) -> None:
     servers = Servers({OWN: b"new"})
     assert build(folder, servers, artifact(), check_mode=True).fetched == ["dl.example/v1/kubelet.exe"]
     assert not folder.exists()
@@ -127,7 +127,7 @@ def test_another_checksum_makes_it_another_file(folder: pathlib.Path, algorithm:
     assert made.entries["dl.example/v1/kubelet.exe"].sha256 == digest(b"new")
 
 
-def test_what_does_not_come_leaves_the_rest(folder: pathlib.Path) -> None:
+def test_a_failed_download_does_not_affect_the_others(folder: pathlib.Path) -> None:
     other = artifact(name="other 1", urls=["http://o.example/o.exe"], sha256=digest(b"o"))
     servers = Servers({OWN: b"wrong", "http://o.example/o.exe": b"o"})
     made = build(folder, servers, artifact(sha256=digest(b"new")).joined(other))
@@ -142,7 +142,9 @@ def test_nothing_is_trusted_without_a_word(folder: pathlib.Path) -> None:
 
 
 @pytest.mark.parametrize(("listed", "comes"), [(b"new", True), (b"another", False)])
-def test_a_publishers_checksum_file_is_kept_beside_its_file(folder: pathlib.Path, listed: bytes, comes: bool) -> None:
+def test_a_publishers_checksum_file_is_stored_next_to_its_file(
+    folder: pathlib.Path, listed: bytes, comes: bool
+) -> None:
     sums = f"{digest(listed)}  kubelet.exe\n".encode()
     servers = Servers({OWN: b"new", f"{OWN}.sha256": sums})
     made = build(folder, servers, artifact(checksum_url=f"{OWN}.sha256"))
@@ -152,7 +154,7 @@ def test_a_publishers_checksum_file_is_kept_beside_its_file(folder: pathlib.Path
     assert [entry.kind for entry in made.entries.values()] == (["kubelet", "checksum"] if comes else [])
 
 
-def test_what_nobody_wants_stays_until_it_is_pruned(folder: pathlib.Path) -> None:
+def test_unneeded_files_are_kept_until_they_are_pruned(folder: pathlib.Path) -> None:
     servers = Servers({OWN: b"new"})
     build(folder, servers, artifact(sha256=digest(b"new")))
     assert build(folder, servers, content.NOTHING).removed == []
@@ -216,7 +218,7 @@ def test_a_site_is_asked_as_the_node_would_ask_it() -> None:
     assert content.from_data(content.to_data(wanted)) == wanted
 
 
-def test_what_is_for_other_versions_of_windows_is_left_out() -> None:
+def test_files_for_other_versions_of_windows_are_skipped() -> None:
     assert artifact(windows=["2019"]) == content.NOTHING
     assert len(artifact(windows=["2019", "2022"]).files) == 1
     patch = Patch(name="fix", kb="KB1", file=PatchFile(name="a.msu", sha256="a" * 64, url=OWN), windows=("2025",))

@@ -135,7 +135,7 @@ def test_another_digest_is_another_image(tmp_path: Path, registry: Registry) -> 
     assert {entry.digest for entry in done.entries.values()} == {old}
 
 
-def test_an_image_that_windows_does_not_have_is_told(tmp_path: Path, registry: Registry) -> None:
+def test_an_image_without_a_variant_for_this_windows_is_reported(tmp_path: Path, registry: Registry) -> None:
     registry.push("10.0.20348.1")
     done, _said = build(tmp_path, registry, ["2019", "2022"])
     assert done.warnings == [f"{NAME}: the registry has no image for Windows Server 2019"]
@@ -164,7 +164,7 @@ EXPECTED = "expected an Ed25519 key in PEM, as created by `openssl genpkey -algo
     # The keys differ between runs, but names of tests must not.
     ids=["plain", "encrypted", "wrong passphrase", "no key", "another kind"],
 )
-def test_a_key_that_cannot_be_used_says_why(tmp_path: Path, data: bytes, passphrase: str, why: str) -> None:
+def test_an_unusable_key_is_reported_with_the_reason(tmp_path: Path, data: bytes, passphrase: str, why: str) -> None:
     path = tmp_path / "key"
     path.write_bytes(data)
     path.chmod(0o600)

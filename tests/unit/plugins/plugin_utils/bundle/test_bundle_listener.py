@@ -115,7 +115,7 @@ def test_strangers_get_nothing(served: Served, request_head: bytes) -> None:
         assert is_closed(connection)
 
 
-def test_who_asks_too_often_has_to_wait(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_with_too_many_requests_has_to_wait(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listener, "_RATE", 0.2)
     with served.connect() as connection:
         connection.sendall(head())
@@ -198,7 +198,7 @@ def test_descriptors_are_shared_out(folder: Path, limit: int, most: int, threads
     assert (found._most, found._pool._max_workers) == (most, threads)
 
 
-def test_when_no_descriptor_is_left_whoever_waits_longest_has_to_go(folder: Path) -> None:
+def test_without_free_descriptors_the_oldest_idle_connection_is_closed(folder: Path) -> None:
     served = Served(folder)
     served.listener._most = 1
     with served.connect() as first, served.connect() as second:
@@ -275,7 +275,7 @@ class Kept(io.StringIO):
         super().close()
 
 
-def test_the_program_serves_until_it_is_told_to_end(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+def test_the_program_serves_until_it_is_stopped(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     run = Program(monkeypatch, folder)
     thread = run.start()
     assert run.output.text.endswith("}\n")
@@ -307,7 +307,7 @@ def test_the_program_ends_with_the_play(monkeypatch: pytest.MonkeyPatch, folder:
         ({"parent": "x"}, "invalid literal for int() with base 10: 'x'"),
     ],
 )
-def test_why_the_program_does_not_start_is_told(
+def test_a_failed_start_of_the_program_is_reported_with_the_reason(
     monkeypatch: pytest.MonkeyPatch, folder: Path, settings: dict[str, t.Any], error: str
 ) -> None:
     run = Program(monkeypatch, folder, **settings)

@@ -111,7 +111,7 @@ CHALLENGES: dict[str, tuple[str, dict[str, t.Any], object]] = {
 }
 
 
-def test_how_a_registry_is_told_who_asks() -> None:
+def test_credentials_are_sent_as_the_registry_asks() -> None:
     found: dict[str, object] = {}
     for name, (text, about, token) in CHALLENGES.items():
         answers = Answers(**{"1": [challenge(text), {"config": {}, "layers": []}], "token": token})

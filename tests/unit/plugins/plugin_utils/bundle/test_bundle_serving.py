@@ -70,9 +70,7 @@ def test_nothing_but_files_of_the_index_is_given(files: Files, path: str) -> Non
 
 
 @pytest.mark.parametrize("change", ["content", "size", "gone"])
-def test_a_file_that_was_changed_since_it_was_verified_is_not_given(
-    files: Files, tmp_path: pathlib.Path, change: str
-) -> None:
+def test_a_file_changed_after_verification_is_not_served(files: Files, tmp_path: pathlib.Path, change: str) -> None:
     path = tmp_path / "h" / "a b.exe"
     if change == "gone":
         path.unlink()
@@ -112,7 +110,7 @@ def test_a_download_goes_on_only_with_the_same_file(files: Files, tag: str, stat
     assert (answer.status, answer.body) == (status, body)
 
 
-def test_what_somebody_has_does_not_come_again(files: Files) -> None:
+def test_an_unchanged_file_is_not_sent_again(files: Files) -> None:
     answer = ask(files, If_None_Match=TAG)
     assert (answer.status, answer.body) == (304, b"")
     assert ask(files, If_None_Match='"another"').status == 200

@@ -66,7 +66,7 @@ def test_a_connection_that_others_can_read_is_refused_unless_the_site_accepts_it
 
 
 @pytest.mark.parametrize("plugin", ["ssh", "smart", "paramiko_ssh", "local", "ansible.builtin.ssh"])
-def test_a_host_without_a_connection_for_windows_is_told_what_to_set(plugin: str) -> None:
+def test_a_host_without_a_windows_connection_gets_a_hint_what_to_set(plugin: str) -> None:
     reason = unusable(read_settings(plugin, {}, {}))
     assert reason is not None
     assert "ansible_connection: expected psrp or winrm" in reason

@@ -76,7 +76,7 @@ def test_each_connection_is_judged() -> None:
     outcomes.check("connection/judged", found)
 
 
-def test_a_connection_that_cannot_work_says_what_to_do() -> None:
+def test_an_unusable_connection_is_reported_with_the_fix() -> None:
     found: dict[str, object] = {}
     for plugin in ("ssh", "smart", "paramiko", "paramiko_ssh", "local", "other"):
         for shell in ("", "sh", "cmd", "powershell"):
@@ -96,7 +96,7 @@ def made(*names: x509.GeneralName) -> tuple[x509.Certificate, t.Any]:
     return certificate_store.self_signed(x509.Name.from_rfc4514_string("CN=common.example"), list(names), UNTIL)
 
 
-def test_what_a_renewal_asks_of_the_node() -> None:
+def test_the_calls_of_a_renewal() -> None:
     own, _key = made()
     listener = certificates.HttpsListener(
         address="IP:192.0.2.21", certificate=certificates.Certificate(thumbprint="A", x509=own)

@@ -84,7 +84,7 @@ def test_an_archive_that_is_refused_leaves_nothing(
     assert [asked(server) for server in mirrors] == [1 + 1, 1], "its size is asked of the first only"
 
 
-def test_what_breaks_off_stays_for_the_next_run(
+def test_a_broken_download_is_kept_for_the_next_run(
     node: DirectNode, mirrors: tuple[ArtifactServer, ArtifactServer]
 ) -> None:
     first, _ = mirrors
@@ -94,7 +94,7 @@ def test_what_breaks_off_stays_for_the_next_run(
     assert node.machine.files.exists(f"{PATH}.part")
 
 
-def test_one_cause_is_told_once(node: DirectNode, mirrors: tuple[ArtifactServer, ArtifactServer]) -> None:
+def test_one_cause_is_reported_once(node: DirectNode, mirrors: tuple[ArtifactServer, ArtifactServer]) -> None:
     outcome = run(node, artifact(GOOD, *mirrors), ARCHIVE)
     assert len(outcome.failures) == 1
     assert "Artifact tool 1: " in outcome.failures[0]
@@ -104,7 +104,7 @@ def test_one_cause_is_told_once(node: DirectNode, mirrors: tuple[ArtifactServer,
     assert run(node, artifact(GOOD, *mirrors), ARCHIVE).failures == []
 
 
-def test_an_archive_that_nobody_brings_fails_for_itself(node: DirectNode) -> None:
+def test_a_missing_archive_fails_only_its_own_resource(node: DirectNode) -> None:
     (failure,) = run(node, ARCHIVE).failures
     assert "Archive C:\\tool: unpack: " in failure
 

@@ -81,7 +81,7 @@ def test_a_curl_that_can_do_better_is_asked_to() -> None:
     ("text", "version"),
     [("curl 7.55.1 (Windows) libcurl/7.55.1 WinSSL", (7, 55, 1)), ("curl 8.9 x", (8, 9, 0)), ("", ()), ("bash", ())],
 )
-def test_curl_tells_its_version(text: str, version: tuple[int, ...]) -> None:
+def test_curl_reports_its_version(text: str, version: tuple[int, ...]) -> None:
     assert curl.read_version(answer(stdout=text)) == version
 
 

@@ -122,7 +122,7 @@ RESULTS: dict[str, dict[str, CallResult]] = {
 }  # fmt: skip
 
 
-def test_what_came_of_a_download() -> None:
+def test_the_outcomes_of_a_download() -> None:
     headers = DownloadSource(url="https://one.example/x", route=DownloadRoute(headers={"X-Key": "key"}))
     login = DownloadSource(url="https://two.example/x", route=DownloadRoute(headers={"Cookie": "x"}))
     wanted = download(FIRST, SECOND)
@@ -169,7 +169,7 @@ def test_the_calls_of_curl() -> None:
     outcomes.check("downloads/curl", {**found, "all options": outcomes.calls([every, curl.VERSION_CALL])})
 
 
-def test_what_routes_are() -> None:
+def test_valid_and_invalid_routes() -> None:
     routes = {
         "plain": DownloadRoute(),
         "proxy": DownloadRoute(proxy="http://proxy.example"),
@@ -218,7 +218,7 @@ URLS = (
 )
 
 
-def test_what_urls_are() -> None:
+def test_valid_and_invalid_urls() -> None:
     outcomes.check(
         "downloads/urls",
         {
@@ -249,7 +249,7 @@ def test_what_urls_are() -> None:
         ("", None),
     ],
 )  # fmt: skip
-def test_what_a_server_offers(stdout: str, expected: curl.RemoteFile | None) -> None:
+def test_the_headers_of_a_server_are_read(stdout: str, expected: curl.RemoteFile | None) -> None:
     assert curl.offered(answer(stdout=stdout)) == expected
 
 
@@ -266,7 +266,7 @@ def test_no_answer_offers_nothing() -> None:
         *(("0", False), ("01", False), ("2T", False), ("1 K", False), ("", False), ("9" * 14, False)),
     ],
 )
-def test_what_a_rate_is(text: str, expected: bool) -> None:
+def test_valid_and_invalid_rates(text: str, expected: bool) -> None:
     assert curl.is_rate(text) is expected
 
 
@@ -276,7 +276,7 @@ def test_a_line_of_curls_configuration() -> None:
     assert curl.line("x", 'a\\b"c\td\ne\rf') == 'x = "a\\\\b\\"c\\td\\ne\\rf"'
 
 
-def test_what_exit_codes_of_curl_mean() -> None:
+def test_the_meanings_of_curls_exit_codes() -> None:
     outcomes.check("downloads/curl_errors", {str(code): describe_curl_error(code) for code in (*range(79), 96)})
 
 
@@ -303,7 +303,7 @@ def test_the_checks_of_an_archive() -> None:
         ("sha256", 64 * "g", None),
     ],
 )
-def test_what_a_digest_is(algorithm: str, given: str, expected: str | None) -> None:
+def test_valid_and_invalid_digests(algorithm: str, given: str, expected: str | None) -> None:
     if expected is not None:
         assert checksums.digest(algorithm, given) == expected
         return

@@ -92,7 +92,7 @@ def test_2019_is_accepted_with_a_warning() -> None:
     assert "2019" in outcome.to_result(diff=False)["warnings"][0]
 
 
-def test_a_pending_reboot_is_told() -> None:
+def test_a_pending_reboot_is_reported() -> None:
     world, registry = World(), "HKLM:\\SOFTWARE\\Microsoft\\Windows\\CurrentVersion\\Component Based Servicing"
     world.node.registry.create_key(f"{registry}\\RebootPending")
     control = "HKLM:\\SYSTEM\\CurrentControlSet\\Control"
@@ -102,7 +102,7 @@ def test_a_pending_reboot_is_told() -> None:
     assert outcome.to_result(diff=False)["windows"]["pending_reboot"] == ["servicing", "file_rename", "computer_name"]
 
 
-def test_the_first_error_stops_and_tells_what_was_done() -> None:
+def test_the_first_error_stops_the_run_and_reports_the_finished_changes() -> None:
     world = World()
     world.broken = {"b"}
     outcome, _ = converge(world, Setting(name="a"), Setting(name="b"), Setting(name="c"))
@@ -131,7 +131,7 @@ def test_an_independent_resource_stops_at_its_own_first_error() -> None:
     assert outcome.failures == ["win-1: Download a: check: no"]
 
 
-def test_a_failed_plan_names_node_resource_and_what_would_be_accepted() -> None:
+def test_a_failed_plan_names_node_resource_and_accepted_values() -> None:
     with pytest.raises(NodeError, match=r"win-1: plan: Setting a\.value: expected on or off, got 'impossible'"):
         converge(World(), Setting(name="a", value="impossible"))
 
@@ -197,7 +197,7 @@ class Explained(Download):
         return f"{len(results)} calls, {results['set'].error}" if self.name == "b" else None
 
 
-def test_a_resource_says_what_its_failure_means() -> None:
+def test_a_resource_explains_its_failure() -> None:
     world = World()
     world.broken = {"a", "b", "c"}
     secret = Explained(name="c", no_log=True, value="password")
@@ -209,7 +209,7 @@ def test_a_resource_says_what_its_failure_means() -> None:
     ]
 
 
-def test_progress_of_long_work_is_said_once_per_change() -> None:
+def test_progress_of_a_long_change_is_reported_once() -> None:
     world = World()
     world.running_answers = 3
     said: list[str] = []
@@ -224,7 +224,7 @@ def test_warnings_of_calls_name_node_and_resource() -> None:
     assert outcome.warnings == ["win-1: Setting a: slow disk"]
 
 
-def test_nobody_is_warned_of_a_reboot_that_is_made() -> None:
+def test_a_reboot_that_is_made_causes_no_warning() -> None:
     world = World()
     world.needs_reboot = {"a"}
     world.handlers["Test-Setting"] = lambda _: Warned([], "you must restart this server")

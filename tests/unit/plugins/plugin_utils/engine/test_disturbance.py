@@ -24,7 +24,7 @@ def of(resource: dict[str, t.Any], *calls: Call, **more: t.Any) -> str:
     return disturbance(one(**resource), change(*calls, **more))
 
 
-def test_a_reboot_disturbs_whatever_the_resource_says() -> None:
+def test_a_reboot_always_disturbs_pods() -> None:
     assert of(FILE, reboot="always") == "reboots the node"
     assert of({**FILE, "disturbs": False}, reboot="if_reported") == "may reboot the node"
 
@@ -41,7 +41,7 @@ def test_a_restart_of_what_pods_need_does(service: str) -> None:
     assert of({**FILE, "restarts": [service], "disturbs": False}) == ""
 
 
-def test_what_a_resource_cannot_tell_it_says() -> None:
+def test_a_resource_states_whether_it_disturbs_pods() -> None:
     assert of({**FILE, "disturbs": True}) == "changes what pods use"
     # The more precise reason, if there is one.
     assert of({**FILE, "disturbs": True, "restarts": ["kubelet"]}) == "restarts kubelet"

@@ -81,19 +81,19 @@ def test_nothing_follows_a_reboot_that_is_needed(reboots: list[Reboot]) -> None:
         pending = pending[len(work.changes) :]
 
 
-def test_a_barrier_looks_at_the_calls_of_its_group_only() -> None:
+def test_a_barrier_considers_the_calls_of_its_group_only() -> None:
     work = next_work(planned(["if_reported", "never", "if_reported", "if_reported"]))
     barriers = [call for call in work.calls if call.command == "@stop-if"]
     assert [call.input and call.input.calls for call in barriers] == [("r0.set",), ("r2.set", "r3.set")]
     assert list(work.barriers.values()) == [1, 4]
 
 
-def test_what_does_not_fit_goes_into_the_next_batch() -> None:
+def test_calls_beyond_the_limit_go_into_the_next_batch() -> None:
     changes = planned(["never"] * 5, size=400_000)
     assert len(next_work(changes).changes) == 2
 
 
-def test_merged_questions_answer_everybody() -> None:
+def test_merged_questions_answer_all_resources() -> None:
     ask = Call(id="list", command="Get-List", on_error="continue")
     build = Call(id="more", command="Get-More", input=Input(calls=("one",), where={"Name": "a"}))
     one = Call(id="one", command="Get-One")

@@ -33,7 +33,7 @@ def session(say: t.Callable[[str], object] | None) -> NodeSession[t.Any]:
     return NodeSession(t.cast("t.Any", types.SimpleNamespace(name="win-a")), notify=say)
 
 
-def test_files_that_grow_are_told_with_what_they_come_to() -> None:
+def test_growing_files_are_reported_with_their_total() -> None:
     said: list[str] = []
     reporter = ProgressReporter(session(said.append))
     reporter.sizes = {"Setting kubernetes 1.37.1": 120 * MB, "Setting containerd 2.3.7": 2300 * MB}
@@ -46,7 +46,7 @@ def test_files_that_grow_are_told_with_what_they_come_to() -> None:
     ]
 
 
-def test_a_file_that_outgrows_what_was_expected_is_told_as_it_is() -> None:
+def test_a_file_larger_than_expected_is_reported_with_its_size() -> None:
     said: list[str] = []
     reporter = ProgressReporter(session(said.append))
     reporter.sizes = {"Setting pause": 10}

@@ -78,7 +78,7 @@ def cleanup(node: FakeNode, scope: t.Any = "stale", **more: t.Any) -> Cleanup:
     return Cleanup(session, CleanupRequest(scope=scope), options, **more)
 
 
-def test_people_see_each_step_when_it_happens() -> None:
+def test_users_see_each_step_when_it_happens() -> None:
     lines: list[str] = []
     node = FakeNode([BatchLost("lost", Progress(id="remove-endpoints", done=3, total=9))])
     cleanup(node, notify=lines.append).run()
@@ -91,7 +91,7 @@ def test_people_see_each_step_when_it_happens() -> None:
     assert not quiet
 
 
-def test_a_lost_batch_is_looked_at_anew() -> None:
+def test_a_lost_batch_causes_a_new_observation() -> None:
     node = FakeNode([BatchLost("lost", Progress(id="remove-endpoints", done=3, total=9))])
     outcome = cleanup(node).run()
     assert node.events == ["observe", "run", "observe", "run"]
@@ -105,7 +105,7 @@ def test_batches_that_are_lost_again_and_again_end() -> None:
         cleanup(node).run()
 
 
-def test_a_node_that_never_comes_back_is_told_with_what_had_been_done() -> None:
+def test_a_node_that_never_comes_back_is_reported_with_the_finished_work() -> None:
     work = cleanup(FakeNode([AnsibleConnectionFailure("win: hns_cleanup all: connection refused")]), "all")
     with pytest.raises(AnsibleConnectionFailure) as error:
         work.run()
@@ -124,7 +124,7 @@ def test_an_earlier_cleanup_is_waited_for(state: str, observations: int) -> None
     assert node.events[-1] == "run"
 
 
-def test_check_mode_only_looks() -> None:
+def test_check_mode_only_observes() -> None:
     node = FakeNode(journal=True)
     outcome = cleanup(node, check_mode=True).run()
     assert node.events == ["observe"]
@@ -167,7 +167,7 @@ def test_options_that_contradict_each_other_are_refused(options: dict[str, t.Any
     assert str(error.value).startswith(said)
 
 
-def test_only_stale_needs_leave_to_restart_hns_and_looks_twice() -> None:
+def test_only_scope_stale_needs_may_restart_and_observes_twice() -> None:
     for scope, restart, grace in (("stale", False, 15.0), ("networks", True, 0.0), ("all", True, 0.0)):
         options = hns_options.cleanup_options({**DEFAULTS, "scope": scope})
         assert (options.may_restart, options.facts.grace, options.may_reboot) == (restart, grace, False)

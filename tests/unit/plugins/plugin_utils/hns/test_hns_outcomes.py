@@ -58,7 +58,7 @@ def test_every_call_that_asks() -> None:
     outcomes.check("hns/asking_calls", {case: outcomes.calls(calls) for case, calls in found.items()})
 
 
-def test_everything_is_said_of_a_node() -> None:
+def test_the_report_of_a_node_is_complete() -> None:
     found: dict[str, Any] = {}
     for case, seen in nodes().items():
         document = to_result(read_facts(seen))
@@ -111,7 +111,7 @@ def plan_of(case: str, facts: HnsFacts) -> CleanupPlan:
     return make_plan(WISHES[case], facts)
 
 
-def test_what_is_planned() -> None:
+def test_the_plans_of_cleanups() -> None:
     facts = {case: read_facts(seen) for case, seen in nodes().items() if case != "nothing"}
     found: dict[str, Any] = {}
     for case in WISHES:
@@ -137,7 +137,7 @@ def warnings_of(case: str, facts: HnsFacts) -> object:
 KEY = "key"
 
 
-def test_what_is_done() -> None:
+def test_the_calls_of_a_cleanup() -> None:
     facts = read_facts(nodes()["containerd"])
     options = BatchOptions(hns_timeout=5.0, port_pool_timeout=6, network_timeout=7, programs=PROGRAMS)
     found = {}
@@ -161,7 +161,7 @@ def _short(calls: tuple[Call, ...]) -> list[Call]:
 LISTS = ("changes", "diff", "kept", "removed")
 
 
-def test_what_was_done_is_read_and_reported() -> None:
+def test_the_results_of_a_cleanup_are_read_and_reported() -> None:
     facts = read_facts(nodes()["containerd"])
     plan = dataclasses.replace(plan_of("all", facts), uplinks=(CARD,))
     calls = {call.id: CallResult(ok=True, seconds=0.5) for call in batch_calls(plan, KEY, BatchOptions())}
@@ -238,7 +238,7 @@ def test_services_are_ordered_and_read() -> None:
     )
 
 
-def test_a_guard_says_what_it_did() -> None:
+def test_a_guard_reports_what_it_did() -> None:
     fine = CallResult(ok=True)
     seen = {
         "mine": fine,

@@ -91,7 +91,7 @@ def test_an_owner_is_found_by_the_beginning_of_its_id() -> None:
     assert runtime.has_leases
 
 
-def test_one_client_of_the_runtime_is_enough_but_none_is_a_problem() -> None:
+def test_one_client_of_the_runtime_is_sufficient_and_required() -> None:
     alone = read_runtime(pods=MISSING, containers=MISSING, ctr=printed(f"{ID}\n"), leases=printed(""))
     assert not alone.problem
     assert alone.find(ID) is not None
@@ -195,7 +195,7 @@ def test_networks_of_cnis_are_known_by_configuration_and_by_name() -> None:
     assert len(hns_cni.state_of(cni, [], True)) == 2
 
 
-def test_no_default_route_lies_in_the_pods_subnets() -> None:
+def test_no_default_route_is_in_the_subnets_of_pods() -> None:
     assert hns_cni.inside("10.244.3.0/24", ["10.244.0.0/16"])
     for destination in ("0.0.0.0/0", "::/0", "10.0.0.0/8", "10.245.0.0/24", "nonsense"):
         assert not hns_cni.inside(destination, ["10.244.0.0/16", "nonsense", "fd00::/64"])
@@ -277,7 +277,7 @@ def test_static_settings_are_those_of_the_outside_cards_wherever_they_are() -> N
         {"dns": [{"InterfaceIndex": 20, "ServerAddresses": []}]},
     ],
 )
-def test_a_card_that_lost_anything_is_found(change: dict[str, t.Any]) -> None:
+def test_an_adapter_that_lost_a_setting_is_found(change: dict[str, t.Any]) -> None:
     (uplink,) = adapters().uplinks
     assert hns_uplink.lost(uplink, adapters(**change))
 
@@ -301,20 +301,20 @@ ALONE = [
         ({"Name": "vEthernet (nat)", "MacAddress": "00-BB", "HardwareInterface": False}, ["Ethernet", "Storage"]),
     ],
 )
-def test_cards_are_at_risk_until_one_of_them_has_a_switch(change: dict[str, t.Any], at_risk: list[str]) -> None:
+def test_adapters_are_at_risk_until_one_has_a_switch(change: dict[str, t.Any], at_risk: list[str]) -> None:
     links = adapters(adapters=[*ALONE, *([{"ifIndex": 50, "Status": "Up", **change}] if change else [])])
     assert [one.alias for one in links.at_risk] == at_risk
     assert [one.alias for one in links.uplinks] == ["Ethernet", "Storage"]
 
 
-def test_a_card_without_its_cable_is_not_at_risk() -> None:
+def test_an_unplugged_adapter_is_not_at_risk() -> None:
     links = adapters(adapters=[ALONE[0], {**ALONE[1], "Status": "Disconnected"}])
     assert [one.alias for one in links.at_risk] == ["Ethernet"]
 
 
 @settings(deadline=None)
 @given(st.text(max_size=30))
-def test_a_note_of_a_guard_says_what_was_written_and_any_other_file_nothing(content: str) -> None:
+def test_only_a_guards_own_note_is_read(content: str) -> None:
     uplinks = adapters(adapters=ALONE).at_risk
     note = hns_guard.calls(uplinks, content, network_timeout=9, settle=1)[0].parameters["content"]
     assert hns_guard.noted({"note": result([{"exists": True, "content": note}])}) == (content, uplinks)
@@ -337,7 +337,7 @@ def test_all_that_gives_a_card_its_settings_back_runs_whatever_happened() -> Non
 
 @settings(deadline=None)
 @given(st.text(max_size=20), st.lists(st.text(max_size=9), max_size=3))
-def test_a_journal_says_what_was_written(key: str, services: list[str]) -> None:
+def test_a_journal_contains_what_was_written(key: str, services: list[str]) -> None:
     journal = Journal(key=key, services=tuple(services), uplinks=adapters().uplinks)
     call = journal.write_call()
     assert Journal.read({"exists": True, "content": call.parameters["content"]}) == journal
@@ -345,7 +345,7 @@ def test_a_journal_says_what_was_written(key: str, services: list[str]) -> None:
 
 @settings(deadline=None)
 @given(st.text(max_size=30))
-def test_any_other_file_in_its_place_says_nothing(content: str) -> None:
+def test_any_other_file_in_its_place_is_ignored(content: str) -> None:
     journal = Journal.read({"exists": True, "content": content})
     assert journal == Journal(key="")
     assert Journal.read({"path": JOURNAL, "exists": False}) is None

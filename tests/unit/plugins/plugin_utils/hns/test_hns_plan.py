@@ -39,7 +39,7 @@ def ids(items: t.Iterable[t.Any]) -> set[str]:
 
 @settings(deadline=None)
 @given(models(), st.sampled_from([None, [], ["cbr0"], ["nat", "lab"]]))
-def test_stale_takes_what_nobody_owns_and_nothing_else(model: Model, protected: list[str] | None) -> None:
+def test_scope_stale_removes_only_objects_without_owners(model: Model, protected: list[str] | None) -> None:
     wish = CleanupRequest(scope="stale", protected=None if protected is None else tuple(protected))
     plan = make_plan(wish, facts_of(model))
 
@@ -107,7 +107,7 @@ def test_nothing_is_stale_when_the_runtime_does_not_answer(model: Model) -> None
         assert "connection error" in plan.kept[0].why
 
 
-def test_an_object_that_appears_between_the_looks_is_too_young() -> None:
+def test_an_object_that_appears_between_two_observations_is_kept() -> None:
     young = Model(pods=[pod(0, "live"), pod(1, "gone", born=False)], policies=[])
     assert make_plan(CleanupRequest(scope="stale"), facts_of(young)).empty
 
@@ -145,7 +145,7 @@ def docker(*containers: tuple[str, str, str]) -> dict[str, t.Any]:
     return {"installed": "docker", "1.docker": said, "2.docker": said}
 
 
-def test_docker_keeps_the_endpoints_of_stopped_containers_unless_told() -> None:
+def test_endpoints_of_stopped_docker_containers_are_kept_by_default() -> None:
     model = Model(pods=[pod(0, "gone", DOCKER), pod(1, "gone", DOCKER), pod(2, "gone", DOCKER)], policies=[])
     running, stopped, vanished = model.pods
     said = docker((running.sandbox, "web", "running"), (stopped.sandbox, "old", "exited"))
@@ -208,7 +208,7 @@ def test_an_endpoint_is_in_use_while_one_of_its_containers_runs(stopped_first: b
         ),
     ],
 )
-def test_what_cannot_be_done_is_refused_with_what_could(wish: CleanupRequest, said: str) -> None:
+def test_an_impossible_request_is_refused_with_an_alternative(wish: CleanupRequest, said: str) -> None:
     with pytest.raises(ScopeError) as error:
         check_request(wish, facts_of(Model(pods=[], policies=[])))
     assert said in str(error.value)
@@ -221,7 +221,7 @@ def test_a_network_may_be_gone_where_that_is_allowed() -> None:
     assert [item.name for item in make_plan(wish, facts).networks] == ["cbr0"]
 
 
-def test_a_dry_run_says_who_would_lose_what() -> None:
+def test_a_dry_run_lists_the_owners_of_what_would_be_removed() -> None:
     plan = make_plan(CleanupRequest(scope="all"), facts_of(Model(pods=[pod(0, "live"), pod(1, "gone")], policies=[])))
     whys = [item.why for item in plan.items if item.type in ("HnsEndpoint", "HnsNamespace")]
     made = "Kubernetes or its CNI created it"
@@ -352,7 +352,7 @@ def journal(services: str = '["kubelet", "kube-proxy"]') -> CallResult:
     return result([{"path": path, "exists": True, "content": content}])
 
 
-def test_what_an_earlier_cleanup_left_is_repaired_in_any_scope() -> None:
+def test_an_incomplete_earlier_cleanup_is_repaired_in_any_scope() -> None:
     services = result(
         [
             {"Name": "containerd", "Status": "Running"},
@@ -390,7 +390,7 @@ def test_an_adapter_gets_back_what_it_had_before_the_first_cleanup() -> None:
     assert [uplink.addresses for uplink in repaired.uplinks] == [(("10.0.0.5", 24),)]
 
 
-def test_a_journal_that_was_cut_off_is_only_removed() -> None:
+def test_a_truncated_journal_is_only_removed() -> None:
     path = "C:\\ProgramData\\winkube\\hns\\cleanup.json"
     broken = result([{"path": path, "exists": True, "content": '{"key": "k", "serv'}])
     plan = make_plan(CleanupRequest(scope="stale"), facts_of(Model(pods=[], policies=[]), files=broken))

@@ -91,7 +91,7 @@ def of_containerd(**seen: CallResult) -> dict[str, StoredImage]:
     return CONTAINERD.read(seen)
 
 
-def test_what_the_stores_hold() -> None:
+def test_the_contents_of_the_stores() -> None:
     found = {
         "containerd": of_containerd(images=answer(stdout=CTR), check=answer(stdout=CHECKED)),
         "containerd, check failed": of_containerd(
@@ -111,7 +111,7 @@ def ps(*containers: t.Any) -> CallResult:
     return answer(stdout=json.dumps({"containers": containers}))
 
 
-def test_what_containers_use() -> None:
+def test_images_that_containers_use() -> None:
     images = of_containerd(images=answer(stdout=CTR))
     listed = answer(stdout="CONTAINER IMAGE RUNTIME\nx r.example/cut:1 y\nalone\n")
     none, nobody = answer(stdout="CONTAINER IMAGE RUNTIME\n"), answer(stdout="")
@@ -221,7 +221,7 @@ def test_printed_sizes() -> None:
     assert store.size_of("x", "B") is store.size_of("1", "PB") is None
 
 
-def test_what_runtimes_say() -> None:
+def test_explanations_of_runtime_errors() -> None:
     said = (
         "no match for platform in manifest", "no matching manifest for windows/amd64",
         "image does not match the specified platform", "image does not match the host platform", "status: 429",

@@ -88,7 +88,7 @@ def left_behind(node: LoggingNode, tmp_path: Path) -> list[str]:
     return [path.name for path in (tmp_path / "new" / "logs").iterdir() if not path.name.endswith(".tar.gz")]
 
 
-def test_the_archive_has_the_logs_without_secrets_and_says_what_it_is(
+def test_the_archive_contains_logs_without_secrets_and_a_description(
     node: LoggingNode, collection: Collection, tmp_path: Path, messages: list[str]
 ) -> None:
     collection.collect()
@@ -140,7 +140,7 @@ def test_a_link_that_breaks_leaves_no_archive_and_cleans_up(
     assert list((tmp_path / "new" / "logs").iterdir()) == []
 
 
-def test_what_cannot_be_cleaned_up_is_a_problem_and_no_failure(node: LoggingNode, collection: Collection) -> None:
+def test_an_incomplete_cleanup_is_a_problem_but_not_a_failure(node: LoggingNode, collection: Collection) -> None:
     node.breaks["clean up"] = NodeError("node-1: clean up: no answer")
     collection.collect()
     assert collection.outcome.archive is not None
@@ -149,14 +149,14 @@ def test_what_cannot_be_cleaned_up_is_a_problem_and_no_failure(node: LoggingNode
     )
 
 
-def test_a_full_disk_is_said_before_anything_is_gathered(node: LoggingNode, collection: Collection) -> None:
+def test_a_full_disk_is_reported_before_anything_is_collected(node: LoggingNode, collection: Collection) -> None:
     node.machine.files.free_space = lambda *_: 1 << 20  # type: ignore[assignment]
     with pytest.raises(NodeError, match=r"gather logs: expected \d+ MB of free space on C:, got 1 MB; collect less"):
         collection.collect()
     assert node.steps == ["find logs"]
 
 
-def test_a_folder_that_cannot_be_written_to_is_said_before_the_node_is_asked(
+def test_an_unwritable_folder_is_reported_before_the_node_is_contacted(
     node: LoggingNode, tmp_path: Path, messages: list[str]
 ) -> None:
     (tmp_path / "file").write_text("no folder", encoding="utf-8")
@@ -170,12 +170,12 @@ def test_a_folder_that_cannot_be_written_to_is_said_before_the_node_is_asked(
 
 
 @pytest.mark.parametrize("name", ["win-1.example", "WIN_1"])
-def test_a_host_gives_its_files_their_name(name: str) -> None:
+def test_files_are_named_after_their_host(name: str) -> None:
     assert file_name(name) == name
 
 
 @pytest.mark.parametrize("names", [("a/b", "a_b", "a:b"), ("..", "_", ""), (".a", "a")])
-def test_no_two_hosts_share_a_name_and_none_leaves_the_folder(names: tuple[str, ...]) -> None:
+def test_archive_names_are_unique_and_stay_in_the_folder(names: tuple[str, ...]) -> None:
     found = [file_name(name) for name in names]
     assert len(set(found)) == len(names)
     assert not any("/" in name or name.startswith(".") for name in found)

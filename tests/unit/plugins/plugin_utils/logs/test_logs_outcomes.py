@@ -140,7 +140,7 @@ def test_every_call() -> None:
     outcomes.check("logs/calls", {case: outcomes.calls(asked) for case, asked in calls.items()})
 
 
-def test_what_is_there_is_read() -> None:
+def test_existing_files_are_read() -> None:
     whole = survey.read(SURVEYED)
     outcomes.check(
         "logs/survey",
@@ -157,7 +157,7 @@ def test_what_is_there_is_read() -> None:
         survey.read(Observation())
 
 
-def test_what_is_taken_and_what_is_not() -> None:
+def test_collected_and_skipped_files() -> None:
     many = [log(f"C:\\pods\\{number:03}.log", 1, number / 100, "pods") for number in range(252)]
     cases: dict[str, tuple[Survey, catalogue.RequestedLogs]] = {
         "nothing": (surveyed(), requested()),
@@ -268,7 +268,7 @@ def test_options_are_read_or_refused() -> None:
     outcomes.check("logs/options", found)
 
 
-def test_what_is_never_taken() -> None:
+def test_files_that_are_never_collected() -> None:
     sources = catalogue.sources()
     paths = ("C:\\etc\\ADMIN.conf", "C:\\x\\kubelet.log", *(f"{folder}\\a\\b" for folder in sources.never_folders))
     found: dict[str, object] = {path: sources.forbids(path) or "taken" for path in paths}

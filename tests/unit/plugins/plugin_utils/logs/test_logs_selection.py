@@ -94,7 +94,7 @@ def test_forbidden_files_are_left_out_whatever_found_them() -> None:
     assert (chosen.files, len(chosen.left_out)) == ((), 3)
 
 
-def test_where_services_say_that_they_log() -> None:
+def test_log_paths_of_services_are_found() -> None:
     services = [service("kubelet", r"D:\logs\kubelet.log"), service("spooler", r"C:\x\spooler.log")]
     chosen = select(file(r"C:\k\kubelet.log", 3 * MB), services=services)
     assert [(item.path, item.seen, item.tail) for item in chosen.files] == [
@@ -213,7 +213,7 @@ def test_where_a_service_logs(values: dict[str, str], program: str, log_files: t
     assert (found.program, found.log_files) == (program, log_files)
 
 
-def test_what_could_not_be_asked_is_told() -> None:
+def test_failed_queries_are_reported() -> None:
     seen = Observation(
         calls={
             "node.header": answer(*header_output()),

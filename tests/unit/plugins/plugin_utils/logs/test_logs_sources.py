@@ -92,7 +92,7 @@ def test_cmdlets_and_their_parameters_are_microsofts(repository: Path) -> None:
         assert set(fact.parameters) <= set(contracts[fact.command]["parameters"]), fact
 
 
-def test_all_sources_are_chosen_where_none_is_named() -> None:
+def test_all_sources_are_selected_by_default() -> None:
     assert catalogue.requested_logs(OPTIONS).chosen == set(catalogue.sources().names)
     some = catalogue.requested_logs({**OPTIONS, "sources": ["cni", "hns"], "paths": [r"C:\app\*.log"]})
     assert set(some.files()) == {"cni", catalogue.MORE_FILES}
@@ -129,7 +129,7 @@ def test_a_path_for_each_namespace() -> None:
         ("hns_timeout", 0.1, "1 to 600"),
     ],
 )
-def test_bad_options_name_what_would_be_accepted(option: str, value: t.Any, accepted: str) -> None:
+def test_bad_options_are_reported_with_accepted_values(option: str, value: t.Any, accepted: str) -> None:
     with pytest.raises(ResourceError) as caught:
         catalogue.requested_logs({**OPTIONS, option: value})
     said = str(caught.value)
@@ -150,6 +150,6 @@ def test_debug_scripts_are_resources_of_one_cached_archive() -> None:
     assert "a" * 40 in verified.path
 
 
-def test_a_branch_is_no_commit() -> None:
+def test_a_branch_is_not_a_commit() -> None:
     with pytest.raises(ValueError, match="40 hexadecimal digits"):
         debug_scripts.resources("master", directory="C:\\k", cache_dir="C:\\c")

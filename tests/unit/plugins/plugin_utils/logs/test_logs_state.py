@@ -45,7 +45,7 @@ def test_programs_that_a_node_does_not_have_are_passed_over() -> None:
     assert (found.commands, found.facts, found.problems) == ({"time": "Stratum: 4\n"}, {}, ())
 
 
-def test_what_programs_say_of_their_failure_is_kept() -> None:
+def test_error_messages_of_programs_are_kept() -> None:
     found = read(
         **{
             "commands.cri-pods": program(1, "", "connect: no pipe\n", "crictl.exe ended with exit code 1"),
@@ -74,7 +74,7 @@ def test_counts_of_hns() -> None:
     assert set(state.counts(None).values()) == {None}
 
 
-def test_answers_under_other_names_are_no_files_of_ours() -> None:
+def test_answers_with_other_names_are_ignored() -> None:
     evil = {f"{kind}.../../../.bashrc": program(0, "x") for kind in ("commands", "facts")}
     found = read(**evil, **{"commands.time": program(0, "Stratum: 4\n")})
     assert (found.commands, found.facts) == ({"time": "Stratum: 4\n"}, {})

@@ -104,7 +104,7 @@ def test_an_unknown_version_is_refused() -> None:
 @example("\x7f")
 @example("C:\\a\x1f")
 @example("\ud800")
-def test_whatever_is_accepted_is_toml_and_means_itself(value: str) -> None:
+def test_accepted_values_are_written_as_equivalent_toml(value: str) -> None:
     try:
         written = literal(value)
     except ValueError:

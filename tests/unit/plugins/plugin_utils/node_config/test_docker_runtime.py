@@ -38,7 +38,7 @@ def runtime(name: str) -> object:
 
 
 @pytest.mark.parametrize("name", ["containerd", "docker"])
-def test_a_machine_that_has_not_joined_may_have_any_runtime(name: str) -> None:
+def test_a_machine_outside_a_cluster_may_have_any_runtime(name: str) -> None:
     other = DOCKER if name == "containerd" else CONTAINERD
     assert planned(runtime(name), **seen(joined=False, dropin=f"containerRuntimeEndpoint: {other}\n")) is None  # type: ignore[arg-type]
 
@@ -79,7 +79,7 @@ def test_a_node_that_has_joined_keeps_its_runtime(told: dict[str, str], current:
         planned(runtime(other), **seen(**told))  # type: ignore[arg-type]
 
 
-def test_an_endpoint_that_nobody_here_knows_is_left_alone() -> None:
+def test_an_unknown_runtime_endpoint_is_left_unchanged() -> None:
     told = seen(dropin="containerRuntimeEndpoint: npipe:////./pipe/another\n")
     assert planned(runtime("docker"), **told) is None  # type: ignore[arg-type]
 
@@ -176,6 +176,6 @@ def test_mirrors_that_docker_would_never_ask_are_refused() -> None:
     assert "got mirrors of registry.k8s.io." in str(problem)
 
 
-def test_a_version_that_is_none_is_told_by_its_variable() -> None:
+def test_an_invalid_version_is_reported_with_its_variable() -> None:
     (problem,) = preflight.docker_problems("moby", "1.37.1", values(container_runtime_cri_dockerd_version="latest"))
     assert problem.variable == "container_runtime_cri_dockerd_version"

@@ -56,7 +56,7 @@ def test_a_proxys_password_is_hidden() -> None:
 
 
 class TestDocker:
-    def test_what_the_site_sets_in_daemon_json_wins(self) -> None:
+    def test_the_users_daemon_json_settings_take_precedence(self) -> None:
         own = {"data-root": "D:\\docker", "debug": True}
         found = docker.daemon_configuration(samples.docker(docker_daemon=own))
         assert (found["data-root"], found["debug"], found["log-driver"]) == ("D:\\docker", True, "json-file")

@@ -63,7 +63,7 @@ def test_the_kubelet_waits_for_its_runtime() -> None:
     assert samples.kubernetes(is_docker=True).cri_socket == "npipe:////./pipe/cri-dockerd"
 
 
-def test_what_the_site_sets_in_the_drop_in_wins() -> None:
+def test_the_users_drop_in_settings_take_precedence() -> None:
     found = kubelet_configuration(samples.kubernetes(kubelet_configuration={"maxPods": 20, "resolvConf": "x"}))
     assert (found["maxPods"], found["resolvConf"], found["cgroupsPerQOS"]) == (20, "x", False)
 

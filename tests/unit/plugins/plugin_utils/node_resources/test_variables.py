@@ -120,7 +120,7 @@ class TestDownloads:
     def downloads(self, **sources: t.Any) -> Downloads:
         return variables(**self.CACHE, r_artifact_sources=sources).read(Downloads, "r")
 
-    def test_an_artifact_is_verified_by_pin_or_by_the_publishers_checksum_or_said_not_to_be(self) -> None:
+    def test_an_artifact_is_verified_or_reported_as_unverified(self) -> None:
         artifact = self.downloads().artifact
         assert artifact("kubernetes", "1.37.1")["checksum_url"].endswith(".sha256")
         pinned = artifact("kubernetes", "1.37.1", sha256="ab" * 32)

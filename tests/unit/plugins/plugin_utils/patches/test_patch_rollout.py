@@ -59,7 +59,7 @@ def test_statuses(stage: str, more: dict[str, t.Any], last: dict[str, t.Any], st
 
 
 @pytest.mark.parametrize(("work", "status"), [(True, "to_patch"), (False, "up_to_date")])
-def test_a_check_says_which_nodes_would_be_patched(work: bool, status: str) -> None:
+def test_check_mode_lists_the_nodes_that_would_be_patched(work: bool, status: str) -> None:
     assert node_entry(notes("waiting", work=work), TO_INSTALL, check_mode=True)["status"] == status
 
 
@@ -72,11 +72,11 @@ def test_a_node_that_was_lost_keeps_what_was_seen_before() -> None:
 
 
 @pytest.mark.parametrize("nothing", [None, {}])
-def test_a_host_of_which_nothing_is_known_failed(nothing: dict[str, t.Any] | None) -> None:
+def test_a_host_without_a_result_counts_as_failed(nothing: dict[str, t.Any] | None) -> None:
     assert node_entry(nothing, nothing)["status"] == "failed"
 
 
-def test_the_table_has_a_row_for_each_and_says_why() -> None:
+def test_the_table_has_a_row_with_a_reason_for_each_node() -> None:
     failed = node_entry(notes("failed", message="1 of 1 patches are not installed\n…", cordoned=True), result("failed"))
     nodes = {
         "win-a": node_entry(notes("done", started=0.5, finished=600.5), result()),

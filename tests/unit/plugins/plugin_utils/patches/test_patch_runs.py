@@ -383,7 +383,7 @@ def test_a_file_that_is_there_is_not_uploaded(monkeypatch: pytest.MonkeyPatch, t
     assert pushed == [f"{observe.CACHE}\\{DIGEST[:16]}\\base.msu"]
 
 
-def test_without_a_listener_nothing_is_said() -> None:
+def test_without_a_listener_no_progress_is_reported() -> None:
     run = PatchRun(session(Answers(observed(), observed(FIX.kb), runs=[answer(installed(0))])), [FIX], PatchOptions())
     run.run()
     assert run.records[0].changed

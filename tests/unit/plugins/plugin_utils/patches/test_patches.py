@@ -36,13 +36,13 @@ from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import 
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_patch_is_judged_by_what_windows_says(case: str) -> None:
+def test_the_state_of_a_patch_comes_from_windows(case: str) -> None:
     wanted, seen, status = CASES[case]
     verdict = judge(wanted, seen)
     assert (verdict.status, bool(verdict.why)) == (status, True)
 
 
-def test_a_patch_for_another_windows_says_how_other_nodes_skip_it() -> None:
+def test_a_patch_for_another_windows_gets_a_hint_how_to_skip_it() -> None:
     why = judge(patch(build=(26100, 2314)), node(9999)).why
     assert why == (
         "it is for build 26100, but the node has 20348.9999; "
@@ -66,13 +66,13 @@ def test_an_installer_s_word_is_not_enough(case: str) -> None:
     assert conclude(found, seen, boots=1, blocked="a reboot is pending").status == status
 
 
-def test_nobody_says_rolled_back_who_did_not_look() -> None:
+def test_rolled_back_is_reported_only_after_an_observation() -> None:
     found = record(patch(".msu"), "reboot")
     assert "rolled back" in conclude(found, node(), boots=1).why
     assert "rolled back" not in conclude(found, node(), boots=2).why
 
 
-def test_what_is_staged_waits_for_its_reboot() -> None:
+def test_a_staged_patch_waits_for_its_reboot() -> None:
     found = record(patch(".msu"), "reboot")
     assert found.wants_reboot(0)
     assert not found.wants_reboot(1)
@@ -107,7 +107,7 @@ def test_only_what_may_succeed_is_tried_again(
     assert record(wanted, *outcomes).wants_attempt(boots) is again
 
 
-def test_a_patch_that_is_in_or_was_not_looked_for_is_not_tried() -> None:
+def test_installed_and_unobserved_patches_are_not_installed() -> None:
     assert not PatchRecord(patch=patch()).wants_attempt(0)
     assert not record(patch(), seen=node(hotfixes=HOTFIX)).wants_attempt(0)
 
@@ -159,7 +159,7 @@ def test_a_url_s_signature_is_in_no_message() -> None:
 
 
 @given(st.integers(-(2**31), 2**32 - 1))
-def test_every_code_has_words_and_a_meaning(code: int) -> None:
+def test_every_code_has_a_text_and_a_meaning(code: int) -> None:
     assert codes.describe(code)
     assert codes.meaning(code) == codes.meaning(code & 0xFFFFFFFF)
     assert codes.meaning(code) != "done" or code == 0

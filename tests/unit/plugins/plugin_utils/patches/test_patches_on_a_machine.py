@@ -107,7 +107,7 @@ def test_a_job_whose_process_died_is_not_waited_for(machine: Machine) -> None:
     assert left.done == ("patches-wu-dead",)
 
 
-def test_what_was_disabled_is_disabled_again_and_stopped(machine: Machine) -> None:
+def test_a_disabled_service_is_stopped_and_disabled_again(machine: Machine) -> None:
     node = DirectNode(machine)
 
     def call(command: str, **parameters: t.Any) -> None:

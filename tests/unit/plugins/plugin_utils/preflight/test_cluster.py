@@ -158,7 +158,7 @@ def test_a_hosts_entry_does_not_lead_to_loopback() -> None:
     "text",
     ["k8s.example.com", "https://k8s.example.com:6443", "k8s:port", "k8s:0", "k8s:65536", ":6443", "fd00::1:6443"],
 )
-def test_an_endpoint_that_is_none_is_refused(text: str) -> None:
+def test_an_invalid_endpoint_is_refused(text: str) -> None:
     (problem,) = problems_of(api_server=text)
     assert "node_join_api_server" in problem
     assert text in problem
@@ -187,13 +187,13 @@ def test_which_name_a_node_has_to_resolve(endpoint: str, hosts: dict[str, str], 
         ("", set(), "", False),
     ],
 )
-def test_exceptions_without_the_clusters_networks_are_told(
+def test_a_no_proxy_without_the_clusters_networks_is_reported(
     proxy: str, given: set[str], kubeconfig: str, told: bool
 ) -> None:
     assert bool(checks.proxy_warnings(proxy, given, kubeconfig)) is told
 
 
-def test_daemon_sets_of_any_namespace_without_an_operating_system_are_told() -> None:
+def test_daemon_sets_without_an_operating_system_are_reported() -> None:
     sets = [{"namespace": "kube-system", "name": "kube-proxy"}, {"namespace": "monitoring", "name": "node-exporter"}]
     (warning,) = checks.warnings({"unbound_daemon_sets": sets}, ["kube-system", "kube-flannel"])
     assert "monitoring/node-exporter" in warning

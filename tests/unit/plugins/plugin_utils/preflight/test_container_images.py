@@ -94,14 +94,14 @@ BAD: list[tuple[dict[str, Any], list[str]]] = [
 ]
 
 
-def test_what_is_good_is_no_problem_for_either_runtime() -> None:
+def test_valid_lists_have_no_problem_for_either_runtime() -> None:
     assert container_images_preflight.problems(GOOD) == []
     assert container_images_preflight.problems({**GOOD, "container_runtime": "docker"}) == []
     assert container_images_preflight.problems({}) == []
 
 
 @pytest.mark.parametrize(("given", "named"), BAD, ids=[" ".join(given) for given, _ in BAD])
-def test_what_is_not_accepted_is_named_with_its_value(given: dict[str, Any], named: list[str]) -> None:
+def test_a_refused_value_is_named(given: dict[str, Any], named: list[str]) -> None:
     (problem,) = container_images_preflight.problems({**GOOD, **given})
     for text in named:
         assert text in str(problem)

@@ -58,11 +58,11 @@ def test_a_message_names_the_variable(
     assert "SECRET" not in message
 
 
-def test_all_that_is_wrong_is_told_at_once() -> None:
+def test_all_mistakes_are_reported_at_once() -> None:
     assert len(problem_texts(["KB1", "KB5046616"], [{"url": "ftp://h/a.msu"}, "x"])) == 3
 
 
-def test_what_is_right_is_not_told(tmp_path: pathlib.Path) -> None:
+def test_correct_variables_cause_no_message(tmp_path: pathlib.Path) -> None:
     (tmp_path / "kb5046616.msu").write_bytes(b"x")
     local = {"file": "kb5046616.msu", "sha256": SHA}
     assert problem_texts(["KB5048654"], [local], source=str(tmp_path), allowed_signers=[SUBJECT]) == []
@@ -88,7 +88,7 @@ def test_nothing_wild_ends_in_a_traceback(value: t.Any) -> None:
 
 
 @pytest.mark.parametrize("serial", ["lots", 0, "0", -3, "0%", "101%", "", "1.5", None, [1]])
-def test_a_rollout_to_all_nodes_at_once_is_no_accident(serial: t.Any) -> None:
+def test_a_rollout_to_all_nodes_at_once_needs_confirmation(serial: t.Any) -> None:
     (problem,) = preflight.rollout_problems({"node_maintenance_serial": serial})
     assert str(problem).startswith("node_maintenance_serial: expected a single number of nodes")
     assert "a single number of nodes, 1 or more, or a single percentage such as 10%, got" in str(problem)

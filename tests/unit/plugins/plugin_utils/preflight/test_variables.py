@@ -30,7 +30,7 @@ def test_an_unknown_variable_that_may_be_a_secret_is_not_shown() -> None:
     assert "hunter2" not in str(problem)
 
 
-def test_what_roles_set_for_themselves_is_known() -> None:
+def test_internal_variables_of_roles_are_known() -> None:
     assert preflight.unknown_variables(dict.fromkeys(["node_join_info", "cni_conf", "node_join_tokens"]), ROLES) == []
 
 
@@ -51,7 +51,7 @@ def test_what_roles_set_for_themselves_is_known() -> None:
         ("cni_plugin", "calico", "got 'calico'. For any other network, set cni_plugin: cni"),
     ],
 )
-def test_a_value_of_the_wrong_type_says_what_is_accepted(name: str, value: object, expected: str) -> None:
+def test_a_value_of_the_wrong_type_is_reported_with_the_accepted_ones(name: str, value: object, expected: str) -> None:
     (problem,) = checked.mistyped_variables({name: value}, ROLES)
     assert expected in str(problem)
     assert value is None or isinstance(value, (dict, list)) or str(value) in str(problem)
@@ -67,20 +67,20 @@ def test_a_pair_that_does_not_work_is_one_problem() -> None:
     assert "1.30 to 1.37" in str(problem)
 
 
-def test_a_version_that_is_none_names_the_variable() -> None:
+def test_an_invalid_version_is_reported_with_the_variable() -> None:
     (problem,) = preflight.version_problems("latest", "2.3.7")
     assert "kube_version" in str(problem)
     assert "'latest'" in str(problem)
 
 
-def test_names_that_windows_cannot_tell_apart_are_refused() -> None:
+def test_names_that_are_equal_for_windows_are_refused() -> None:
     (problem,) = preflight.name_problems({"a": "windows-worker-01", "b": "windows-worker-02", "c": "short"})
     assert problem.variable == "kubernetes_node_hostname of b"
     assert "those of a" in str(problem)
 
 
 @pytest.mark.parametrize("name", ["-a", "a_b", "1234", "a" * 64, ""])
-def test_names_that_are_none_are_refused(name: str) -> None:
+def test_invalid_names_are_refused(name: str) -> None:
     assert preflight.name_problems({"a": name})
 
 
@@ -188,7 +188,7 @@ def test_a_kubelet_joins_as_its_computer_is_called(computer: str, node: str) -> 
         ("10.96.0.0/16", "10.96.0.0/12", ["cni_pods_subnet", "cni_services_subnet", "overlap"]),
     ],
 )
-def test_networks_that_are_none_are_refused(pods: str, services: str, named: list[str]) -> None:
+def test_invalid_networks_are_refused(pods: str, services: str, named: list[str]) -> None:
     (problem,) = networks.network_problems({"cni_pods_subnet": pods, "cni_services_subnet": services}, ROLES)
     for text in named:
         assert text in str(problem)
@@ -213,7 +213,7 @@ PODS, SERVICES = "cni_pods_subnet", "cni_services_subnet"
         ({PODS: "10.1.0.0/16"}, {"kube_pods_subnet": "", "kube_service_addresses": "10.2.0.0/16"}, {PODS, SERVICES}),
     ],
 )
-def test_networks_that_nobody_gave_are_known(own: dict[str, str], cluster: dict[str, str], expected: set[str]) -> None:
+def test_default_networks_are_known(own: dict[str, str], cluster: dict[str, str], expected: set[str]) -> None:
     (role,) = (role for role in ROLES if role.name == "cni")
     found = networks.networks_given({**role.defaults, **own}, ROLES, lambda name: cluster.get(name, ""))
     assert found == expected

@@ -108,7 +108,7 @@ def reboot(server: Server, timeout: float = 600.0, *, ordered: bool | None = Fal
                      id="the session ended in the middle of the order"),
     ],
 )  # fmt: skip
-def test_a_node_has_rebooted_when_it_says_so(steps: list[Step], keys: int) -> None:
+def test_a_new_boot_time_proves_a_reboot(steps: list[Step], keys: int) -> None:
     server = Server(*steps)
     made = reboot(server)
     assert len(set(server.orders())) == len(made.keys) == keys
@@ -194,6 +194,6 @@ def test_boot_times_that_cannot_be_read(before: str, now: str, expected: bool) -
     assert is_another_boot(before, now) is expected
 
 
-def test_an_error_that_is_no_broken_link_ends_the_wait() -> None:
+def test_an_error_other_than_a_broken_link_ends_the_wait() -> None:
     with pytest.raises(ValueError, match="a bug"):
         reboot(Server(t.cast("Step", ValueError("a bug"))))

@@ -144,7 +144,7 @@ def test_a_changed_file_is_put_back() -> None:
         ({"sha256": "0" * 64}, "sha256"),
     ],
 )
-def test_another_archive_or_selection_is_unpacked_anew(more: dict[str, t.Any], key: str) -> None:
+def test_another_archive_or_selection_is_unpacked_again(more: dict[str, t.Any], key: str) -> None:
     disk, resource = Disk(), archive(**KUBELET)
     disk.apply(must(resource, **disk.seen(resource)))
     other = archive(**{**KUBELET, **more})
@@ -231,7 +231,7 @@ def test_a_program_alone_is_copied() -> None:
             one(**given, **wrong)
 
 
-def test_a_record_that_is_no_json_counts_as_none() -> None:
+def test_a_record_that_is_not_json_is_ignored() -> None:
     disk, resource = Disk(), archive(**KUBELET)
     disk.apply(must(resource, **disk.seen(resource)))
     assert json.loads(disk.files[f"{RECORD}\\archive.json"])["path"] == ARCHIVE
@@ -254,7 +254,7 @@ def test_a_record_that_is_no_json_counts_as_none() -> None:
         {"strip_components": -1},
     ],
 )
-def test_what_cannot_be_is_refused(properties: dict[str, t.Any]) -> None:
+def test_invalid_archives_are_refused(properties: dict[str, t.Any]) -> None:
     with pytest.raises(ResourceError):
         archive(**properties)
 
@@ -272,7 +272,7 @@ RENAMED = f"C:\\k\\kubelet.exe.20261121150000-{'0' * 32}.old"
         ([("kubelet", None)], False),
     ],
 )
-def test_what_was_replaced_while_it_ran_goes_when_nothing_runs_it(
+def test_a_replaced_executable_is_deleted_when_no_process_runs_it(
     processes: list[tuple[str, str | None]], removed: bool
 ) -> None:
     disk, resource = Disk(), archive(**KUBELET)
@@ -289,7 +289,7 @@ def test_what_was_replaced_while_it_ran_goes_when_nothing_runs_it(
     assert set(others) <= set(disk.files)
 
 
-def test_what_lies_aside_goes_before_the_next_replacement() -> None:
+def test_renamed_files_are_deleted_before_the_next_replacement() -> None:
     disk, resource = Disk(), archive(**KUBELET)
     disk.apply(must(resource, **disk.seen(resource)))
     disk.files |= {RENAMED: "", ARCHIVE: "archive 2"}

@@ -166,14 +166,14 @@ def test_sites_are_asked_in_order_before_the_publisher_each_for_its_own_checksum
     assert "s3cret" not in f"{change.why}{change.before}{change.after}"
 
 
-def test_what_a_broken_run_left_is_continued_and_else_thrown_away() -> None:
+def test_a_partial_download_is_continued_or_deleted() -> None:
     change = must(artifact(sha256=SHA256), file=files(part="half"))
     ids = [call.id for call in change.calls]
     assert ids[:6] == ["download-0", "form-0", "verify-0", "discard-1", "download-1", "form-1"]
     assert call(change, "discard-1").unless == ("verify-0",)
 
 
-def test_what_nothing_verifies_is_begun_anew() -> None:
+def test_an_unverified_partial_download_starts_over() -> None:
     change = must(artifact(allow_unverified=True), file=files(part="half"))
     assert [call.id for call in change.calls][:2] == ["discard-0", "download-0"]
     # At least its first bytes must match its name, and all of it must be a safe archive.
@@ -189,7 +189,7 @@ def manifest(**noted: t.Any) -> t.Any:
     return answer(file(PATH + ".manifest.json", json.dumps(noted)))
 
 
-def test_a_manifest_is_written_with_the_file_by_whoever_brought_it() -> None:
+def test_a_download_and_a_copy_both_write_the_manifest() -> None:
     sites = [{"url": "https://user:s3cret@site/x.tar.gz?sig=s3cret"}]
     change = must(artifact(sha256=SHA256, sites=sites, **KIND), file=files(), manifest=manifest(), curl=CURL)
     facts = {"kind": "containerd", "version": "2.2.1", "custom": False}
@@ -198,7 +198,7 @@ def test_a_manifest_is_written_with_the_file_by_whoever_brought_it() -> None:
 
 
 @pytest.mark.parametrize("noted", [{}, {"sha256": "0" * 64}])
-def test_a_manifest_that_does_not_fit_a_verified_file_is_written_anew(noted: dict[str, t.Any]) -> None:
+def test_a_manifest_that_does_not_match_a_verified_file_is_rewritten(noted: dict[str, t.Any]) -> None:
     change = must(artifact(sha256=SHA256, **KIND), file=files("whole"), manifest=manifest(**noted), curl=CURL)
     assert commands(change) == ["@write-file"]
     written = json.loads(str(change.calls[0].parameters["content"]))
@@ -206,7 +206,7 @@ def test_a_manifest_that_does_not_fit_a_verified_file_is_written_anew(noted: dic
     assert (written["sha256"], written["source"]) == (SHA256, None)
 
 
-def test_what_only_the_manifest_verifies_is_fetched_again_where_it_differs() -> None:
+def test_a_file_that_differs_from_its_manifest_is_downloaded_again() -> None:
     wanted = artifact(allow_unverified=True, **KIND)
     assert planned(wanted, file=files("whole"), manifest=manifest(sha256=SHA256), curl=CURL) is None
     other = must(wanted, file=files("whole"), manifest=manifest(sha256="0" * 64), curl=CURL)
@@ -216,7 +216,7 @@ def test_what_only_the_manifest_verifies_is_fetched_again_where_it_differs() -> 
     assert commands(missing)[:2] == ["@move-path", "curl.exe"]
 
 
-def test_what_waits_unverified_comes_back_only_where_it_proves_right() -> None:
+def test_an_unverified_file_is_used_only_after_verification() -> None:
     aside = file(PATH + ".unverified", "whole")
     there = answer(file(PATH), file(PATH + ".part"), aside)
     back = must(artifact(sha256=SHA256), file=there)
@@ -300,7 +300,7 @@ def test_headers_follow_no_redirect_unless_curl_keeps_them_back(
         assert ('max-redirs = "0"' not in (each.stdin or "")) == follows
 
 
-def test_an_open_url_is_no_secret() -> None:
+def test_a_url_without_credentials_is_not_secret() -> None:
     assert not call(must(artifact(sha256=SHA256, proxy="http://p:3128"), file=files()), "download-0").private
 
 
@@ -316,7 +316,7 @@ def test_an_open_url_is_no_secret() -> None:
         ({"headers": {"A": "b\r\nc: d"}, "sha256": SHA256}, "one line"),
     ],
 )
-def test_what_cannot_be_is_refused(properties: dict[str, t.Any], accepted: str) -> None:
+def test_invalid_artifacts_are_refused(properties: dict[str, t.Any], accepted: str) -> None:
     with pytest.raises(ResourceError, match=accepted):
         artifact(**properties)
 
@@ -349,7 +349,7 @@ FAILED = {
 }
 
 
-def test_each_source_says_why_it_did_not_serve_without_its_signature() -> None:
+def test_each_failed_source_is_reported_without_the_signature_in_its_url() -> None:
     wanted = artifact(urls=["https://a/x.zip?sig=s3cret", "https://b/x.zip"], sha256=SHA256)
     results = {key: CallResult.from_wire(value) for key, value in FAILED.items()}
     told = wanted.failure(results)

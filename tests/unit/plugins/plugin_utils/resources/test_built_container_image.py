@@ -71,7 +71,7 @@ def test_a_push_that_failed_is_repeated_without_a_build(runtime: str, note: str 
     assert planned(built(push=True, runtime=runtime), **seen, **noted(built().source)) is None
 
 
-def test_what_cannot_tell_whether_it_was_pushed_is_pushed() -> None:
+def test_an_image_is_pushed_if_it_is_unknown_whether_it_was() -> None:
     change = must(built(push=True), **containerd(MARK), pushed=failure("PermissionDenied", "x"))
     assert "push" in ids(change)
 

@@ -94,7 +94,7 @@ def test_a_new_folder_is_never_open(machine: Machine, monkeypatch: pytest.Monkey
     assert machine.files.who_may_read(r"C:\etc") == {USERS}
 
 
-def test_what_pods_may_need_is_moved_aside_when_the_node_is_drained(machine: Machine) -> None:
+def test_files_that_pods_may_need_are_renamed_when_the_node_is_drained(machine: Machine) -> None:
     files, node = machine.files, DirectNode(machine)
     folders = directory.closed([r"C:\opt\cni\bin", r"C:\k"], users="read", disturbs=True)
     made = Convergence(NodeSession(node), load(folders), disturbing="defer").run()
@@ -108,7 +108,7 @@ def test_what_pods_may_need_is_moved_aside_when_the_node_is_drained(machine: Mac
     assert not files.exists(r"C:\opt\cni\bin\flannel.exe")
 
 
-def test_what_users_made_before_is_closed_and_moved_aside(machine: Machine) -> None:
+def test_files_that_users_created_earlier_are_protected_and_renamed(machine: Machine) -> None:
     files = machine.files
     plant(files, r"C:\etc\kubernetes\manifests\evil.yaml")
     assert USER in files.who_may_write(r"C:\etc\kubernetes")
@@ -128,7 +128,7 @@ def test_what_users_made_before_is_closed_and_moved_aside(machine: Machine) -> N
         assert r"C:\etc\kubernetes\manifests" in warning
 
 
-def test_what_was_seen_of_others_is_looked_at_anew(machine: Machine) -> None:
+def test_files_of_other_users_are_observed_again(machine: Machine) -> None:
     # The planted file has exactly the expected content. Without a second observation, it would not be written.
     plant(machine.files, r"C:\etc\kubernetes\x.conf", b"good\n")
     wanted = {"type": "File", "name": r"C:\etc\kubernetes\x.conf", "content": "good\n"}
@@ -148,7 +148,7 @@ def test_a_junction_on_the_path_is_refused(machine: Machine, target: str, named:
     assert machine.files.listing(r"C:\Users\eve") == []
 
 
-def test_a_junction_that_comes_meanwhile_is_refused(machine: Machine) -> None:
+def test_a_junction_created_during_the_run_is_refused(machine: Machine) -> None:
     before = machine.files.sddl(r"C:\Users")
     node = Attacked(machine, lambda files: link(files, r"C:\etc", r"C:\Users\eve"))
     outcome = converge(node, *ETC)
@@ -158,7 +158,7 @@ def test_a_junction_that_comes_meanwhile_is_refused(machine: Machine) -> None:
     assert machine.files.listing(r"C:\Users\eve") == []
 
 
-def test_a_folder_that_is_filled_meanwhile_fails_the_run_and_the_next_one_clears_it(machine: Machine) -> None:
+def test_a_folder_filled_during_the_run_fails_it_and_the_next_run_clears_it(machine: Machine) -> None:
     node = Attacked(machine, lambda files: plant(files, r"C:\etc\kubernetes\manifests\evil.yaml"))
     outcome = converge(node, *ETC)
     assert "was made meanwhile, and is not empty" in outcome.failures[0]
@@ -199,7 +199,7 @@ def test_volumes_of_pods_that_run_are_open_at_every_moment(machine: Machine, mon
     assert all(who == {USERS} for who in seen)
 
 
-def test_what_administrators_left_in_the_cache_stays(machine: Machine) -> None:
+def test_files_of_administrators_stay_in_the_cache(machine: Machine) -> None:
     files, kept = machine.files, r"C:\ProgramData\winkube\cache\kubernetes\1.37.1\node.tar.gz"
     files.make_directory(kept.rpartition("\\")[0])
     files.write_text(kept, "seed")
@@ -209,7 +209,7 @@ def test_what_administrators_left_in_the_cache_stays(machine: Machine) -> None:
     assert files.who_may_write(kept) == set()
 
 
-def test_what_others_could_write_in_the_cache_does_not(machine: Machine) -> None:
+def test_files_that_other_users_could_write_are_removed_from_the_cache(machine: Machine) -> None:
     files, kept = machine.files, r"C:\ProgramData\winkube\cache\kubernetes\1.37.1\node.tar.gz"
     files.make_directory(kept.rpartition("\\")[0])
     files.write_text(kept, "seed")
@@ -218,7 +218,7 @@ def test_what_others_could_write_in_the_cache_does_not(machine: Machine) -> None
     assert not files.exists(kept)
 
 
-def test_what_vanishes_while_it_is_looked_at_is_nobodys(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_that_disappear_during_the_check_are_ignored(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Programs create temporary files. Only existing items that cannot be read count as others'."""
     files = machine.files
     files.make_directory(r"C:\ProgramData\winkube\cache")

@@ -64,7 +64,7 @@ def test_the_users_of_containers_read_volumes_and_write_their_own_files(machine:
 
 
 @pytest.mark.parametrize("account", USERS)
-def test_nobody_else_reads_keys_or_changes_what_decides(machine: Machine, account: str) -> None:
+def test_only_administrators_read_keys_and_change_configuration(machine: Machine, account: str) -> None:
     files = machine.files
     with machine.acting.as_account(account):
         assert files.read_text(rf"{KUBELET}\config.yaml") == "config"

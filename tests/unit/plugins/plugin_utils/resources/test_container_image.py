@@ -79,7 +79,7 @@ def docker(**more: t.Any) -> t.Any:
         ({"state": "absent"}, []),
     ],
 )
-def test_as_wanted(wanted: dict[str, t.Any], lines: list[str]) -> None:
+def test_an_image_without_a_difference_needs_no_change(wanted: dict[str, t.Any], lines: list[str]) -> None:
     assert planned(image(**wanted), **seen(*lines)) is None
 
 
@@ -94,7 +94,7 @@ def test_a_pull_goes_through_cri(nothing: t.Any) -> None:
     assert call(change, "pin").arguments[2:] == ("images", "label", PAUSE, PIN)
 
 
-def test_what_a_cut_pull_left_is_pulled_again() -> None:
+def test_an_incomplete_image_is_pulled_again() -> None:
     change = must(image(), **seen(line(), cut=(PAUSE,)))
     assert change.why == "is incomplete in the store"
     assert [done.id for done in change.calls] == ["pull"]
@@ -158,7 +158,7 @@ def test_the_archive_that_fits_this_windows_is_fetched_verified_imported_and_rem
     assert call(must(wanted, dataclasses.replace(SERVER_2022, build=26100), **seen()), "pull")
 
 
-def test_an_archive_that_is_fetched_takes_room_until_it_is_imported() -> None:
+def test_a_downloaded_archive_needs_disk_space_until_it_is_imported() -> None:
     def space(**more: t.Any) -> list[tuple[str, int | None]]:
         change = must(image(store_dir="D:\\containerd", **more), **seen())
         return [(required.path[:2], required.size) for required in change.space]
@@ -189,7 +189,7 @@ TREE = f"""registry.example/app:1
 """
 
 
-def test_what_images_have_in_common_takes_room_once() -> None:
+def test_shared_layers_count_once() -> None:
     """Of the manifests that ctr lists, it is the one with the size that ctr reports."""
     change = must(image(), **seen())
     (required,) = change.space
@@ -242,7 +242,7 @@ def test_docker_pulls_tags_and_loads() -> None:
         ({"aliases": ["m.local/a:1"]}, [row(), row("m.local/a:1")]),
     ],
 )
-def test_docker_as_wanted(wanted: dict[str, t.Any], rows: list[str]) -> None:
+def test_docker_without_a_difference_needs_no_change(wanted: dict[str, t.Any], rows: list[str]) -> None:
     assert planned(docker(**wanted), **docker_seen(*rows)) is None
 
 
@@ -271,7 +271,7 @@ def test_docker_as_wanted(wanted: dict[str, t.Any], rows: list[str]) -> None:
         {"archives": [{"url": "http://c/pause.tar", "sha256": "a"}]},
     ],
 )
-def test_what_cannot_be_is_refused(properties: dict[str, t.Any]) -> None:
+def test_invalid_images_are_refused(properties: dict[str, t.Any]) -> None:
     with pytest.raises(ResourceError):
         image(**properties)
 
@@ -306,7 +306,7 @@ def test_no_answer_of_a_runtime_breaks_the_plan(text: str, ok: bool) -> None:
         ("registry.k8s.io/pause:9: not found", "no such tag"),
     ],
 )
-def test_what_runtimes_say_is_said_in_plain_words(said: str, meant: str) -> None:
+def test_runtime_errors_are_explained_in_plain_words(said: str, meant: str) -> None:
     explained = image().explain("pull", CallResult(ok=False, stderr=said, error=CallError(message="exit code 1")))
     assert meant in str(explained)
     assert image().explain("pull", CallResult(ok=False, stderr="something else")) is None
@@ -349,7 +349,7 @@ def digest(letter: str) -> str:
     return "sha256:" + letter * 64
 
 
-def test_only_what_nobody_wants_uses_or_pins_is_removed() -> None:
+def test_only_unlisted_unused_and_unpinned_images_are_removed() -> None:
     lines = [
         line("r.io/kept:1", digest("1")),
         line("r.io/kept-too:1", digest("1")),
@@ -365,7 +365,7 @@ def test_only_what_nobody_wants_uses_or_pins_is_removed() -> None:
     assert change.why == "2 container images are unused"
 
 
-def test_nothing_is_removed_while_nobody_tells_what_is_used() -> None:
+def test_nothing_is_removed_if_the_used_images_are_unknown() -> None:
     lines = seen(line())
     for broken in ({"ps": NO_COMMAND}, {"containers": NO_COMMAND}, {"ps": answer(stdout="nonsense", exit_code=0)}):
         with pytest.raises(ResourceError, match="the images that containers use are unknown"):
@@ -382,6 +382,6 @@ def test_docker_removes_what_is_unused() -> None:
 
 
 @pytest.mark.parametrize("keep", [["x"], ["r.io/a"], [""]])
-def test_what_stays_is_named_whole(keep: list[str]) -> None:
+def test_the_kept_images_are_named_in_full(keep: list[str]) -> None:
     with pytest.raises(ResourceError, match="keep"):
         unused(keep=keep)

@@ -87,7 +87,7 @@ def is_held(node: DirectNode, path: str) -> bool:
     return node.machine.files.open.blocks(path, "d")
 
 
-def test_what_an_antivirus_takes_away_is_reported_in_its_words(make_node: MakeNode) -> None:
+def test_a_file_removed_by_an_antivirus_is_reported_with_its_message(make_node: MakeNode) -> None:
     node = make_node()
     with_old_kubelet(node)
     set_fault(node.machine, {"kind": "antivirus", "seconds": 600, "blocks": ["*kubelet.exe.*"]})
@@ -114,7 +114,7 @@ def _kept_on(call: Call) -> Call:
 
 
 @pytest.mark.parametrize(("offset", "word"), [(600, "ahead of"), (-7200, "behind")])
-def test_a_wrong_clock_is_told_before_tls_fails(make_node: MakeNode, offset: int, word: str) -> None:
+def test_a_wrong_clock_is_reported_before_tls_fails(make_node: MakeNode, offset: int, word: str) -> None:
     node = make_node(clock_offset=offset)
 
     state = join_state.read(node.observe(join_state.calls("")), datetime.datetime.now(datetime.UTC))
@@ -146,7 +146,7 @@ def test_a_german_windows_converges(make_node: MakeNode) -> None:
     assert converge(node, *GERMAN, check_mode=True).changes == []
 
 
-def test_german_errors_are_told_whole(make_node: MakeNode) -> None:
+def test_german_errors_are_reported_in_full(make_node: MakeNode) -> None:
     node = make_node(language="de-DE")
     call = Call(id="start", command="sc.exe", arguments=("start", "WinRM"), on_error="continue")
 

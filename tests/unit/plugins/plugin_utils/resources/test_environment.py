@@ -54,7 +54,7 @@ def managed(value: str | None, note: bool) -> t.Any:
     return answer({"exists": value is not None, "value": value, "kind": "String"}, noted(note))
 
 
-def test_what_is_managed_is_noted_before_it_is_set() -> None:
+def test_a_managed_value_is_recorded_before_it_is_set() -> None:
     variable = one(type="Environment", name="P", value="http://p", managed=True)
     assert planned(variable, value=managed("http://p", note=True)) is None
     change = must(variable, value=managed(None, note=False))
@@ -104,7 +104,7 @@ def test_path_entries_are_removed() -> None:
         {"path_entries": ["a"], "managed": True},
     ],
 )
-def test_what_cannot_be_is_refused(properties: dict[str, t.Any]) -> None:
+def test_invalid_variables_are_refused(properties: dict[str, t.Any]) -> None:
     with pytest.raises(ResourceError):
         one(type="Environment", name="X", **properties)
 

@@ -35,7 +35,7 @@ def text(**more: t.Any) -> t.Any:
         ({"content": "new", "create_only": True}, "old"),
     ],
 )
-def test_a_file_that_is_as_wanted(wanted: dict[str, t.Any], found: str | bytes) -> None:
+def test_a_file_without_a_difference_needs_no_change(wanted: dict[str, t.Any], found: str | bytes) -> None:
     assert planned(text(**wanted), file=answer(file(PATH, found))) is None
 
 
@@ -82,7 +82,7 @@ def test_only_the_access_list_differs() -> None:
     )
 
 
-def test_the_owner_counts_where_one_is_wanted() -> None:
+def test_the_owner_is_compared_if_one_is_requested() -> None:
     theirs = answer(file(PATH, "a", sddl="O:S-1-5-21-1-2-3-1001D:PAI(A;;FA;;;SY)(A;;FA;;;BA)"))
     assert planned(text(acl="D:P(A;;FA;;;SY)(A;;FA;;;BA)"), file=theirs) is None
     change = must(text(acl="O:BAD:P(A;;FA;;;SY)(A;;FA;;;BA)"), file=theirs)
@@ -101,7 +101,7 @@ def test_absence() -> None:
     assert commands(must(text(state="absent"), file=answer(file(PATH, "x")))) == ["Remove-Item"]
 
 
-def test_what_is_in_the_way_is_not_removed() -> None:
+def test_an_obstacle_is_not_removed() -> None:
     folder = {"path": PATH, "exists": True, "type": "directory"}
     for state in ("present", "absent"):
         with pytest.raises(ResourceError, match="got a directory"):
@@ -114,7 +114,7 @@ def test_what_is_in_the_way_is_not_removed() -> None:
     "properties",
     [{}, {"content": "a", "source_content_base64": "YQ=="}, {"source_content_base64": "!"}, {"content": "x" * 600_000}],
 )
-def test_what_cannot_be_is_refused(properties: dict[str, t.Any]) -> None:
+def test_invalid_files_are_refused(properties: dict[str, t.Any]) -> None:
     with pytest.raises(ResourceError):
         text(**properties)
 

@@ -52,7 +52,7 @@ def seen(**more: t.Any) -> dict[str, t.Any]:
         ({"protocol": "icmpv4", "local_ports": []}, {"Protocol": "ICMPv4", "LocalPort": "RPC"} | {"LocalPort": "Any"}),
     ],
 )
-def test_as_wanted(wanted: dict[str, t.Any], found: dict[str, t.Any]) -> None:
+def test_a_rule_without_a_difference_needs_no_change(wanted: dict[str, t.Any], found: dict[str, t.Any]) -> None:
     assert planned(rule(**wanted), **seen(**found)) is None
 
 
@@ -74,7 +74,7 @@ def test_a_new_rule() -> None:
     }
 
 
-def test_a_new_rule_without_ports_names_none() -> None:
+def test_a_new_rule_without_ports_sets_no_ports() -> None:
     change = must(rule(protocol="ICMPv4", local_ports=[]), rule=NO_RULE, ports=SKIPPED, addresses=SKIPPED)
     assert not {"LocalPort", "RemotePort"} & set(change.calls[0].parameters)
 
@@ -89,7 +89,7 @@ def test_a_new_rule_without_ports_names_none() -> None:
         ({"remote_addresses": ["10.1.0.0/16"]}, {}, {"RemoteAddress": ["10.1.0.0/16"]}),
     ],
 )
-def test_a_change_sends_what_differs(
+def test_a_change_sends_the_differences(
     wanted: dict[str, t.Any], found: dict[str, t.Any], parameters: dict[str, t.Any]
 ) -> None:
     change = must(rule(**wanted), **seen(**found))
@@ -117,6 +117,6 @@ def test_absence() -> None:
     "properties",
     [{"name": "a*"}, {"protocol": "tpc"}, {"protocol": "300"}, {"protocol": "Any"}, {"protocol": "ICMPv4"}],
 )
-def test_what_cannot_be_is_refused(properties: dict[str, t.Any]) -> None:
+def test_invalid_rules_are_refused(properties: dict[str, t.Any]) -> None:
     with pytest.raises(ResourceError):
         rule(**properties)

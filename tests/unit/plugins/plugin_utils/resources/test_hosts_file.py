@@ -62,7 +62,7 @@ def test_a_hosts_file_that_cannot_be_read_as_a_whole_is_left_alone(node: DirectN
         assert node.machine.files.read_text(HOSTS) == content
 
 
-def test_a_machine_says_whether_it_resolves_the_control_plane(node: DirectNode) -> None:
+def test_a_machine_reports_whether_it_resolves_the_control_plane(node: DirectNode) -> None:
     def unresolved() -> str:
         seen = node.observe(join_state.calls("k8s.example.com"))
         return join_state.read(seen, datetime.datetime.now(datetime.UTC)).unresolved
@@ -73,6 +73,6 @@ def test_a_machine_says_whether_it_resolves_the_control_plane(node: DirectNode) 
 
 
 @pytest.mark.parametrize("entries", [{"a b": "10.3.0.1"}, {"": "10.3.0.1"}, {"a\n10.3.0.2 b": "10.3.0.1"}, {"a": "b"}])
-def test_what_is_no_name_or_address_is_refused(entries: dict[str, str]) -> None:
+def test_invalid_names_and_addresses_are_refused(entries: dict[str, str]) -> None:
     with pytest.raises(ResourceError, match="expected"):
         one(type="HostsFile", name="m", entries=entries)

@@ -179,7 +179,7 @@ def test_the_registry_fixes_are_resources() -> None:
     assert {resource.type for resource in resources} == {"Registry"}
 
 
-def test_every_property_says_what_it_is() -> None:
+def test_every_property_has_a_description() -> None:
     for type_ in TYPES.values():
         assert type_.__doc__
         for name, field in properties(type_).items():

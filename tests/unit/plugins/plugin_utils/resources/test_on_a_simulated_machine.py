@@ -336,7 +336,7 @@ def test_a_file_that_the_archive_does_not_have_is_named(node: DirectNode) -> Non
     assert "kubeadm.exe" in outcome.failures[0]
 
 
-def test_a_registry_that_leaves_the_list_leaves_the_machine_and_nobody_elses_does(node: DirectNode) -> None:
+def test_an_unlisted_registry_is_removed_and_those_of_others_stay(node: DirectNode) -> None:
     folder = "C:\\certs.d"
 
     def resources_of(given: dict[str, t.Any]) -> list[Item]:
@@ -361,7 +361,7 @@ def test_a_registry_that_leaves_the_list_leaves_the_machine_and_nobody_elses_doe
     assert files.exists(rf"{folder}\theirs.example")
 
 
-def test_docker_trusts_no_authority_that_has_left_the_list(node: DirectNode) -> None:
+def test_docker_trusts_no_unlisted_authority(node: DirectNode) -> None:
     def resources_of(given: dict[str, t.Any]) -> list[Item]:
         found = registries.read(given)
         return [*registries.unlisted_for_docker(found), *registries.docker_files(found)]

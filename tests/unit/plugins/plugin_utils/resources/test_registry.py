@@ -40,7 +40,7 @@ def seen(value: t.Any = None, kind: str | None = None, key_exists: bool = True) 
         ("Binary", "", []),
     ],
 )
-def test_the_same_value_in_other_words_is_no_change(kind: str, wanted: t.Any, found: t.Any) -> None:
+def test_an_equivalent_value_is_no_change(kind: str, wanted: t.Any, found: t.Any) -> None:
     assert planned(registry(value=wanted, value_type=kind), value=seen(found, kind)) is None
 
 

@@ -36,7 +36,7 @@ def files(*names: str) -> t.Any:
     return answer(*({"FullName": name} for name in names))
 
 
-def test_versions_that_nobody_lists() -> None:
+def test_unlisted_versions() -> None:
     cache = one(
         type="ArtifactCache", name="C:\\cache\\", keep=["c:\\CACHE\\a\\1\\x.zip", "C:\\cache\\b\\custom\\k\\x.zip"]
     )
@@ -58,7 +58,7 @@ def ctr(*lines: str) -> t.Any:
     return answer(stdout="\n".join(["REF TYPE DIGEST SIZE PLATFORMS LABELS", *lines]))
 
 
-def test_images_that_nobody_uses() -> None:
+def test_unused_images() -> None:
     unused = one(type="UnusedContainerImages", name="containerd", keep=[PAUSE])
     listed = ctr(
         f"{PAUSE} x {A} 1 MiB - -",

@@ -74,7 +74,7 @@ def seen(**more: t.Any) -> t.Any:
         ({"triggers": []}, {"Triggers.CimClass.CimClassName": None, "Triggers.StartBoundary": None}),
     ],
 )
-def test_as_wanted(wanted: dict[str, t.Any], found: dict[str, t.Any]) -> None:
+def test_a_task_without_a_difference_needs_no_change(wanted: dict[str, t.Any], found: dict[str, t.Any]) -> None:
     assert planned(task(**wanted), task=seen(**found)) is None
 
 
@@ -129,7 +129,7 @@ def test_absence() -> None:
     assert commands(must(task(state="absent"), task=seen())) == ["Unregister-ScheduledTask"]
 
 
-def test_a_task_without_a_folder_lies_at_the_root() -> None:
+def test_a_task_without_a_folder_is_in_the_root_folder() -> None:
     assert (task(name="x").task_path, task(name="x").task_name) == ("\\", "x")
 
 
@@ -148,6 +148,6 @@ def test_a_task_without_a_folder_lies_at_the_root() -> None:
         {"execution_time_limit_minutes": -1},
     ],
 )
-def test_what_cannot_be_is_refused(properties: dict[str, t.Any]) -> None:
+def test_invalid_tasks_are_refused(properties: dict[str, t.Any]) -> None:
     with pytest.raises(ResourceError):
         task(**properties)

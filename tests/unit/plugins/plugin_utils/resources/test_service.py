@@ -76,7 +76,7 @@ DEFINED = {"path": "C:\\k\\kubelet.exe", "arguments": ["--v=2"]}
         ({"state": "running"}, {}),
     ],
 )
-def test_a_service_that_is_as_wanted(wanted: dict[str, t.Any], values: dict[str, t.Any]) -> None:
+def test_a_service_without_a_difference_needs_no_change(wanted: dict[str, t.Any], values: dict[str, t.Any]) -> None:
     assert planned(kubelet(**wanted), service=running(), definition=definition(**values)) is None
 
 
@@ -165,7 +165,7 @@ def test_another_environment_alone_restarts_a_running_service() -> None:
         ({**DEFINED, "arguments": ["--v=4"], "state": "running"}, "Running", {}),
     ],
 )
-def test_what_may_cut_the_link_begins_detached_from_it(
+def test_a_change_that_may_cut_the_link_runs_detached(
     wanted: dict[str, t.Any], status: str, values: dict[str, t.Any]
 ) -> None:
     for cuts in (True, False):
@@ -293,7 +293,7 @@ def test_no_log_hides_the_environment() -> None:
         {"recovery": {"reset_seconds": -1, "actions": []}},
     ],
 )
-def test_what_cannot_be_is_refused(properties: dict[str, t.Any]) -> None:
+def test_invalid_services_are_refused(properties: dict[str, t.Any]) -> None:
     with pytest.raises(ResourceError):
         one(**{"type": "Service", "name": "x", **properties})
 
@@ -306,7 +306,7 @@ _ACTION = st.builds(
 
 
 @given(st.integers(0, 2**32 - 1), st.lists(_ACTION, max_size=5))
-def test_what_the_registry_would_keep_is_read_as_what_was_wanted(
+def test_normalized_registry_values_equal_the_requested_ones(
     reset: int, actions: list[service_recovery.FailureAction]
 ) -> None:
     recovery = service_recovery.Recovery(reset_seconds=reset, actions=tuple(actions))
@@ -350,7 +350,7 @@ LEFT_BY_1_34 = 'KUBELET_KUBEADM_ARGS="--node-ip=10.0.0.5 --pod-infra-container-i
         ("1.36.2", "--node-ip=10.0.0.5 -v=2", "--pod-infra-container-image pause:3.10"),
     ],
 )
-def test_flags_that_the_kubelet_does_not_know_are_left_out_and_told(version: str, kept: str, dropped: str) -> None:
+def test_unknown_kubelet_flags_are_left_out_and_reported(version: str, kept: str, dropped: str) -> None:
     resource = kubelet(
         path="C:\\k\\kubelet.exe", arguments_from_file=FLAGS_FILE, arguments_for_kubelet=version, state="running"
     )
@@ -367,7 +367,7 @@ def test_flags_that_the_kubelet_does_not_know_are_left_out_and_told(version: str
     assert planned(resource, service=running(), definition=same, flags=answer(file(FLAGS_FILE, LEFT_BY_1_34))) is None
 
 
-def test_a_version_that_is_none_is_refused() -> None:
+def test_an_invalid_version_is_refused() -> None:
     with pytest.raises(ResourceError, match="arguments_for_kubelet"):
         kubelet(path="C:\\k\\kubelet.exe", arguments_for_kubelet="1.36")
 

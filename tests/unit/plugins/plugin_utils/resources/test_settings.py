@@ -24,7 +24,7 @@ def names(configured: str, active: str) -> t.Any:
 
 
 @pytest.mark.parametrize("name", ["win-node-1", "WIN-NODE-1"])
-def test_computer_name_as_wanted(name: str) -> None:
+def test_an_equal_computer_name_needs_no_change(name: str) -> None:
     assert planned(one(type="ComputerName", name=name), names=names("WIN-NODE-1", "WIN-NODE-1")) is None
 
 
@@ -69,7 +69,7 @@ def clock(server: str, kind: str) -> t.Any:
         ({"sync_type": "domain"}, "time.windows.com,0x9", "NT5DS"),
     ],
 )
-def test_clock_as_wanted(wanted: dict[str, t.Any], server: str, kind: str) -> None:
+def test_a_clock_without_a_difference_needs_no_change(wanted: dict[str, t.Any], server: str, kind: str) -> None:
     assert planned(one(type="W32Time", name="clock", **wanted), parameters=clock(server, kind)) is None
 
 
@@ -104,7 +104,7 @@ def shows(text: str) -> t.Any:
         ({"state": "absent"}, DIRECT),
     ],
 )
-def test_proxy_as_wanted(wanted: dict[str, t.Any], text: str) -> None:
+def test_an_equal_proxy_needs_no_change(wanted: dict[str, t.Any], text: str) -> None:
     assert planned(one(type="WinHttpProxy", name="machine", **wanted), proxy=shows(text)) is None
 
 
@@ -141,12 +141,12 @@ def test_a_managed_proxy(noted: bool) -> None:
         ("<local>", ["<local>"]),
     ],
 )
-def test_no_proxy_in_the_words_of_winhttp(entry: str, said: list[str]) -> None:
+def test_no_proxy_entries_become_winhttp_patterns(entry: str, said: list[str]) -> None:
     assert patterns(entry) == said
 
 
 @given(st.ip_addresses(v=4), st.integers(1, 32))
-def test_a_network_is_said_in_at_most_128_patterns(address: t.Any, bits: int) -> None:
+def test_a_network_becomes_at_most_128_patterns(address: t.Any, bits: int) -> None:
     said = patterns(f"{address}/{bits}")
     assert 1 <= len(said) <= 128
     assert any(str(address).startswith(pattern.rstrip("*")) for pattern in said)
@@ -190,7 +190,7 @@ def updates(**more: t.Any) -> t.Any:
         ({"wsus_server": ""}, None, None),
     ],
 )
-def test_updates_as_wanted(wanted: dict[str, t.Any], au: t.Any, top: t.Any) -> None:
+def test_an_equal_update_policy_needs_no_change(wanted: dict[str, t.Any], au: t.Any, top: t.Any) -> None:
     assert planned(updates(**wanted), policy=policy(au, top)) is None
 
 
@@ -226,7 +226,7 @@ def pages(**more: t.Any) -> t.Any:
 D = {"path": "D:\\pagefile.sys", "initial_mb": 4096, "maximum_mb": 8192}
 
 
-def test_paging_as_wanted() -> None:
+def test_paging_without_a_difference_needs_no_change() -> None:
     assert planned(pages(automatic=True), **paging(True)) is None
     assert planned(pages(files=[D]), **paging(False, ("d:\\pagefile.sys", 4096, 8192))) is None
     assert planned(pages(), **paging(False)) is None

@@ -48,6 +48,6 @@ def test_a_note_that_names_no_folder_removes_nothing(name: t.Any) -> None:
 
 
 @pytest.mark.parametrize("more", [{"keep": [".."]}, {"keep": ["a\\b"]}, {"keep": [""]}, {"name": "C:\\", "keep": []}])
-def test_what_cannot_be_is_refused(more: dict[str, t.Any]) -> None:
+def test_invalid_registries_are_refused(more: dict[str, t.Any]) -> None:
     with pytest.raises(ResourceError):
         one(**{"type": "UnlistedRegistries", "name": FOLDER, **more})

@@ -39,7 +39,7 @@ def test_a_reference_is_parsed_into_its_parts_and_written_as_it_was(
 
 
 @given(st.text(alphabet="aA0.:/@-_ \n", max_size=20))
-def test_what_is_parsed_is_written_unchanged(text: str) -> None:
+def test_parsed_references_are_written_unchanged(text: str) -> None:
     if is_whole(text):
         assert str(ImageReference.parse(text)) == text
 

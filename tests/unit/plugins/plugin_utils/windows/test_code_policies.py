@@ -62,7 +62,7 @@ def test_enforced_applocker_stops_before_the_first_change(machine: Machine) -> N
     assert run(machine).outcome.changes == []
 
 
-def test_applocker_that_only_audits_hinders_nobody(machine: Machine) -> None:
+def test_applocker_in_audit_mode_blocks_nothing(machine: Machine) -> None:
     registry(machine, APPLOCKER, "EnforcementMode", 0)
     assert len(run(machine).outcome.changes) == 1
 
@@ -76,11 +76,11 @@ def test_enforced_code_integrity_stops_before_the_first_change(machine: Machine)
 
 
 @pytest.mark.parametrize("machine", [{"user_mode_code_integrity": 1}], indirect=True)
-def test_code_integrity_that_only_audits_hinders_nobody(machine: Machine) -> None:
+def test_code_integrity_in_audit_mode_blocks_nothing(machine: Machine) -> None:
     assert len(run(machine).outcome.changes) == 1
 
 
-def test_an_execution_policy_of_signed_scripts_is_told_and_goes_on(machine: Machine) -> None:
+def test_an_execution_policy_for_signed_scripts_is_a_warning(machine: Machine) -> None:
     registry(machine, SCRIPTS, "EnableScripts", 1)
     registry(machine, SCRIPTS, "ExecutionPolicy", "AllSigned")
     work = run(machine)
@@ -103,7 +103,7 @@ def test_an_execution_policy_of_signed_scripts_is_told_and_goes_on(machine: Mach
         ("Access is denied", ""),
     ],
 )
-def test_a_module_that_cannot_even_run_says_what_to_allow(text: str, words: str) -> None:
+def test_a_blocked_module_names_what_to_allow(text: str, words: str) -> None:
     explained = code_policies.explained(text)
     assert words in explained
     assert bool(explained) == bool(words)

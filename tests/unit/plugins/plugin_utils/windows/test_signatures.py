@@ -77,7 +77,7 @@ def test_any_other_program_is_refused_before_it_takes_its_place(node: DirectNode
     assert node.machine.files.read_bytes(KUBELET) == before
 
 
-def test_who_begins_to_ask_for_signatures_gets_what_is_there_checked(node: DirectNode) -> None:
+def test_newly_required_signatures_are_checked_on_existing_files(node: DirectNode) -> None:
     unsigned = program("kubelet", "1.37.1")
     assert install(node, unsigned, []).failures == []
     assert "NotSigned" in install(node, unsigned, [MICROSOFT.subject]).failures[0]

@@ -337,7 +337,7 @@ WINDOWS = {
 }
 
 
-def test_windows_says_what_it_is() -> None:
+def test_the_windows_version_is_read() -> None:
     found: dict[str, object] = {}
     for case, answer in WINDOWS.items():
         about = outcome(windows_info.read, answer)
