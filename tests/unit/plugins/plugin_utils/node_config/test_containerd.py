@@ -28,7 +28,7 @@ SETTINGS = ContainerdConfig(
     root="C:\\ProgramData\\containerd\\root",
     state="C:\\ProgramData\\containerd\\state",
 )
-DEFAULTS = pathlib.Path(__file__).parents[3] / "simulator" / "contracts" / "containerd-default"
+DEFAULTS = pathlib.Path(__file__).parents[4] / "simulator" / "contracts" / "containerd-default"
 VERSIONS = ["1.6.36", "1.7.35", "2.0.14", "2.1.9", "2.2.9", "2.3.7", "2.4.2"]
 
 
@@ -43,8 +43,6 @@ def leaves(document: t.Mapping[str, t.Any], path: tuple[str, ...] = ()) -> t.Ite
 @pytest.mark.parametrize("version", VERSIONS)
 def test_every_key_is_one_that_this_containerd_itself_prints(version: str) -> None:
     printed = DEFAULTS / f"{version.rpartition('.')[0]}.toml"
-    if not printed.exists():
-        pytest.skip(f"no recorded default configuration of containerd {version}")
     known = dict(leaves(tomllib.loads(printed.read_text(encoding="utf-8"))))
     ours = dict(leaves(tomllib.loads(render(version, SETTINGS))))
     assert set(ours) <= set(known)
