@@ -34,9 +34,9 @@ def collections_root() -> Path:
     link.parent.mkdir(parents=True, exist_ok=True)
     if link.resolve() != ROOT:
         # Workers of xdist come here at the same moment: make it aside, then rename, which is atomic.
-        aside = link.with_name(f"node.{os.getpid()}")
-        aside.symlink_to(ROOT, target_is_directory=True)
-        aside.replace(link)
+        temporary = link.with_name(f"node.{os.getpid()}")
+        temporary.symlink_to(ROOT, target_is_directory=True)
+        temporary.replace(link)
     return made
 
 

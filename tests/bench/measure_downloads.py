@@ -53,7 +53,7 @@ def measure() -> Mapping[str, float]:
 
 
 def _seconds(machine: Machine, server: ArtifactServer, versions: range | list[int]) -> float:
-    wanted = cache.resources_for_versions(
+    requested = cache.resources_for_versions(
         {"tool": [str(version) for version in versions]},
         cache_dir="C:\\cache",
         kinds=KINDS,
@@ -61,7 +61,7 @@ def _seconds(machine: Machine, server: ArtifactServer, versions: range | list[in
         upstream=False,
     )
     began = time.monotonic()
-    outcome = Convergence(NodeSession(DirectNode(machine)), load(wanted)).run()
+    outcome = Convergence(NodeSession(DirectNode(machine)), load(requested)).run()
     if outcome.failures:
         raise RuntimeError("\n".join(outcome.failures))
     return time.monotonic() - began

@@ -81,9 +81,9 @@ class Controller:
     ) -> BuildResult:
         """Build the bundle, without a delay between attempts."""
         key, _ = keys.private_key(str(self.folder / "key"))
-        wanted = resources if isinstance(resources, bundle_content.BundleContent) else self.needed_content(resources)
+        requested = resources if isinstance(resources, bundle_content.BundleContent) else self.needed_content(resources)
         fetcher = Fetcher(attempts=attempts, sleep=self.pauses.append)
-        return Builder(self.bundle, key, fetcher, BuildOptions(**options)).run(wanted)
+        return Builder(self.bundle, key, fetcher, BuildOptions(**options)).run(requested)
 
     def verified(self) -> verify.Bundle:
         """Return the verified bundle."""

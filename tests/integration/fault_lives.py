@@ -235,12 +235,14 @@ class Round:
         if unfinished:
             last = run_playbook(self._site, self._subject.playbook, "--limit", ",".join(sorted(unfinished)))
             self._see_changes(last, sorted(unfinished), problems)
-        look = functools.partial(self._subject.state, self._site)
+        read_state = functools.partial(self._subject.state, self._site)
         # If a run has failed, its message is more useful than a state that is never reached.
         for host in self._lives if not problems[UNHURT] else ():
             if problems[host]:
                 continue
-            if different := lasting_differences(functools.partial(look, host), functools.partial(look, UNHURT)):
+            if different := lasting_differences(
+                functools.partial(read_state, host), functools.partial(read_state, UNHURT)
+            ):
                 problems[host].append(f"another state: {different}")
         return problems
 
@@ -257,25 +259,25 @@ class Round:
             outcome.problems += [f"{host} ({life}): {text}" for text in found]
 
 
-def differences(found: Any, wanted: Any, path: str = "") -> list[str]:
+def differences(found: Any, expected: Any, path: str = "") -> list[str]:
     """Return the differences of two values, each as `PATH: FOUND != EXPECTED`."""
-    if isinstance(found, Mapping) and isinstance(wanted, Mapping):
-        keys = sorted({*found, *wanted}, key=str)
-        return [text for key in keys for text in differences(found.get(key), wanted.get(key), f"{path}/{key}")]
-    if found == wanted:
+    if isinstance(found, Mapping) and isinstance(expected, Mapping):
+        keys = sorted({*found, *expected}, key=str)
+        return [text for key in keys for text in differences(found.get(key), expected.get(key), f"{path}/{key}")]
+    if found == expected:
         return []
-    texts = [str(found), str(wanted)]
+    texts = [str(found), str(expected)]
     apart = next((place for place, pair in enumerate(zip(*texts, strict=False)) if pair[0] != pair[1]), 0)
     begin = max(0, apart - 40)
     return [f"{path}: {texts[0][begin : begin + 300]} != {texts[1][begin : begin + 300]}"]
 
 
 def lasting_differences(
-    found: Callable[[], Mapping[str, Any]], wanted: Callable[[], Mapping[str, Any]], seconds: float = 60
+    found: Callable[[], Mapping[str, Any]], requested: Callable[[], Mapping[str, Any]], seconds: float = 60
 ) -> list[str]:
     """Return the lasting differences of two states: kubelets and pods do some of their work after a run."""
     end = time.monotonic() + seconds
-    while (different := differences(found(), wanted())) and time.monotonic() < end:
+    while (different := differences(found(), requested())) and time.monotonic() < end:
         time.sleep(1)
     return different
 

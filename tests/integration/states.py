@@ -47,7 +47,7 @@ def configured(machine: Machine) -> dict[str, Any]:
         for entry in machine.files.walk(folder)
         if not entry.is_directory
     }
-    status: dict[str, Any] = {name: look(machine) for name, look in machine.families.status.items()}
+    status: dict[str, Any] = {name: read(machine) for name, read in machine.families.status.items()}
     services = {
         name: (found.state, found.start_mode, found.image_path, found.dependencies)
         for name in machine.services.names()
@@ -56,5 +56,5 @@ def configured(machine: Machine) -> dict[str, Any]:
     registry = {
         path: values for path, values in changed_values(machine).items() if "computername" not in path.casefold()
     }
-    looks = {name: status[name] for name in ("features", "firewall", "defender", "scheduled_tasks")}
-    return {"files": files, "services": services, "registry": registry, **looks}
+    more = {name: status[name] for name in ("features", "firewall", "defender", "scheduled_tasks")}
+    return {"files": files, "services": services, "registry": registry, **more}

@@ -199,12 +199,12 @@ def test_each_failure_names_its_source_and_the_other_artifacts_are_downloaded(
     run = cache(node, {"tool": [*BROKEN, "good"]}, sites=[site], upstream=False, kinds=TOOL)
     assert run.status() == {**{f"tool {name}": "failed" for name in BROKEN}, "tool good": "fetched"}
     for name, (dummy, dummy2, words) in BROKEN.items():
-        (told,) = [text for text in run.outcome.failures if f"Artifact tool {name}:" in text]
-        assert f"{server.url}/files.example/tool/{name}/tool.tar.gz: " in told
+        (reported,) = [text for text in run.outcome.failures if f"Artifact tool {name}:" in text]
+        assert f"{server.url}/files.example/tool/{name}/tool.tar.gz: " in reported
         # This also applies to a signed URL, for which users need to know whether it has expired (403) or is wrong
         # (404).
-        assert words in told
-        assert SECRET not in told
+        assert words in reported
+        assert SECRET not in reported
     finals = [name for name in files(node) if name.endswith("tool.tar.gz")]
     assert finals == ["tool\\good\\tool.tar.gz"]
     server.faults.clear()

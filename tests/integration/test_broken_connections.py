@@ -100,9 +100,9 @@ def test_the_run_continues_or_reports_where_it_stopped(broken: PlayRun, host: st
 
 @pytest.mark.parametrize("host", POINTS)
 def test_the_next_run_finishes_the_work(site: Site, finished: PlayRun, host: str) -> None:
-    wanted = configured(site.machine(f"{POINTS[host][0]}-unhurt"))
-    assert wanted["files"]
-    assert configured(site.machine(host)) == wanted
+    expected = configured(site.machine(f"{POINTS[host][0]}-unhurt"))
+    assert expected["files"]
+    assert configured(site.machine(host)) == expected
 
 
 def test_one_more_run_changes_nothing(last: PlayRun) -> None:

@@ -105,7 +105,7 @@ def test_an_archive_has_the_registrys_own_index_and_only_the_blobs_that_its_wind
 @pytest.mark.sweep
 def test_a_download_that_is_cut_at_any_byte_goes_on(controller: Controller, sweep: Sweeps) -> None:
     content = random.Random(7).randbytes(4000)
-    wanted, injected, converged = controller.needed_content([controller.own("tool.zip", content)]), 0, 0
+    requested, injected, converged = controller.needed_content([controller.own("tool.zip", content)]), 0, 0
     for at in sweep.choose("bundle", [*range(0, 4000, 97), 3999], 20):
         for name in ("bundle", "key", "key.pub"):
             path = controller.folder / name
@@ -114,7 +114,7 @@ def test_a_download_that_is_cut_at_any_byte_goes_on(controller: Controller, swee
                     file.rmdir() if file.is_dir() else file.unlink()
         controller.server.fault("cut", "*tool.zip", at=at, times=1)
         before = sum(controller.server.status()["bytes"].values())
-        made = controller.make(wanted)
+        made = controller.make(requested)
         injected += 1
         (path,) = controller.verified().entries
         converged += made.failures == [] and controller.verified().file(path).read_bytes() == content
@@ -214,14 +214,14 @@ def test_a_server_that_is_busy_is_given_the_time_it_asks_for(controller: Control
 
 
 def test_a_long_download_reports_progress(controller: Controller, tmp_path: Path) -> None:
-    said: list[str] = []
+    messages: list[str] = []
     ticks = itertools.count(step=6)
     controller.server.put("files.example/long.zip", b"x" * 3_000_000)
     source = FetchSource(url=f"{controller.server.url}/files.example/long.zip?sig=s3cret")
-    Fetcher(notify=said.append, clock=lambda: float(next(ticks))).file(source, tmp_path / "long.zip")
+    Fetcher(notify=messages.append, clock=lambda: float(next(ticks))).file(source, tmp_path / "long.zip")
     bare = f"bundle: {controller.server.url}/files.example/long.zip"
-    assert said
-    assert set(said) <= {f"{bare}: {number} of 3 MB" for number in range(4)}
+    assert messages
+    assert set(messages) <= {f"{bare}: {number} of 3 MB" for number in range(4)}
 
 
 def test_sites_are_asked_in_order_and_the_publisher_last(controller: Controller) -> None:
@@ -241,20 +241,20 @@ def test_a_proxy_with_a_password_and_a_private_authority(controller: Controller,
     with ArtifactServer(authority=authority, proxy_user="me:s3cret") as proxy:
         through = proxy.url.replace("http://", "http://me:s3cret@")
         resource = controller.artifact("crictl", "1.37.0", mirror="", upstream=True, proxy=through)
-        wanted = controller.needed_content([resource])
+        requested = controller.needed_content([resource])
         # The authority is not trusted yet.
-        (failure,) = controller.make(wanted, attempts=1).failures
+        (failure,) = controller.make(requested, attempts=1).failures
         assert "its certificate is not accepted" in failure
         assert "s3cret" not in failure
         bundle = tmp_path / "ca.pem"
         bundle.write_bytes(authority.pem)
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("REQUESTS_CA_BUNDLE", str(bundle))
-            assert controller.make(wanted).failures == []
+            assert controller.make(requested).failures == []
         assert proxy.status()["proxied"] > 0
         # A wrong password.
         proxy.proxy_user = "me:other"
-        (failure,) = controller.make(wanted, attempts=1, refresh=True).failures
+        (failure,) = controller.make(requested, attempts=1, refresh=True).failures
         assert "the proxy refused the connection (407)" in failure
         assert "s3cret" not in failure
 
@@ -329,20 +329,20 @@ def test_a_dry_run_sends_no_requests(controller: Controller) -> None:
 
 
 def test_requirements_of_hosts_can_be_passed_between_tasks(controller: Controller) -> None:
-    wanted = controller.needed_content(
+    expected = controller.needed_content(
         [controller.artifact("crictl", "1.37.0", proxy="http://p:1", no_proxy="a,b"), controller.image()], username="me"
     )
-    assert bundle_content.from_data(json.loads(json.dumps(bundle_content.to_data(wanted)))) == wanted
-    (file,) = wanted.files.values()
+    assert bundle_content.from_data(json.loads(json.dumps(bundle_content.to_data(expected)))) == expected
+    (file,) = expected.files.values()
     assert {(source.proxy, source.no_proxy) for source in file.sources} == {("http://p:1", ("a", "b"))}
 
 
 def test_memory_does_not_grow_with_the_size_of_files(controller: Controller) -> None:
     content = random.Random(1).randbytes(1 << 20) * 48
-    wanted = controller.needed_content([controller.own("large.zip", content)])
+    requested = controller.needed_content([controller.own("large.zip", content)])
     tracemalloc.start()
     try:
-        assert controller.make(wanted).failures == []
+        assert controller.make(requested).failures == []
         verify.verify(str(controller.bundle), controller.public)
         peak = tracemalloc.get_traced_memory()[1]
     finally:

@@ -44,8 +44,8 @@ def test_registries_that_require_authentication(controller: Controller, auth: An
             (failure,) = controller.make(controller.needed_content(image, ca=ca, **given)).failures
             assert "username and password" in failure or "HTTP 401" in failure
             assert "wr0ng" not in failure
-        wanted = controller.needed_content(image, ca=ca, username="me", password="s3cret")
-        assert controller.make(wanted).failures == []
+        requested = controller.needed_content(image, ca=ca, username="me", password="s3cret")
+        assert controller.make(requested).failures == []
         assert "s3cret" not in (controller.bundle / "index.json").read_text()
 
 
@@ -57,8 +57,8 @@ def test_the_mirror_of_all_other_registries_is_asked(controller: Controller) -> 
     blobs.add(names[1], ["2022"])
     with SimulatedRegistry(images=blobs) as mirror:
         settings = {"_default": {"mirrors": [mirror.url]}, "other.example": {"server": "http://127.0.0.1:9"}}
-        wanted = content.of_resources(load([controller.image(name) for name in names]), ("2022",), settings)
-        made = controller.make(wanted, attempts=1)
+        requested = content.of_resources(load([controller.image(name) for name in names]), ("2022",), settings)
+        made = controller.make(requested, attempts=1)
     # A registry with its own settings is not one of the others.
     assert [entry.name for entry in made.entries.values()] == names[:1]
     assert ["other.example" in failure or "127.0.0.1:9" in failure for failure in made.failures] == [True]
@@ -140,12 +140,12 @@ def test_no_password_goes_to_a_token_server_without_https(
         SimulatedRegistry(images=blobs, user="me:s3cret", auth="bearer", tls=context) as registry,
     ):
         controller.registry = registry
-        wanted = controller.needed_content(
+        requested = controller.needed_content(
             [controller.image("r.example/app:1")], ca=authority.pem.decode(), username="me", password="s3cret"
         )
         # Only the token server that the registry names may be on another host.
         monkeypatch.setattr(SimulatedRegistry, "url", clear.url)
-        (failure,) = controller.make(wanted, attempts=1).failures
+        (failure,) = controller.make(requested, attempts=1).failures
         asked = sum(clear.status()["requests"].values())
     assert "a token server without HTTPS" in failure
     assert asked == 0

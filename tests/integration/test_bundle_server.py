@@ -115,13 +115,13 @@ def test_each_node_has_a_token_of_its_own_which_can_be_revoked(bundle: Bundle) -
 
 @contextlib.contextmanager
 def idle_connections(
-    port: int, wanted: int, addresses: Sequence[str], sent: bytes = b""
+    port: int, requested: int, addresses: Sequence[str], sent: bytes = b""
 ) -> Iterator[list[socket.socket]]:
     """Open as many connections as this process can, which never complete a request."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     open_now = len(list(Path("/proc/self/fd").iterdir()))
-    number = min(wanted, hard - open_now - 100)
+    number = min(requested, hard - open_now - 100)
     connections = []
     try:
         for index in range(number):

@@ -27,9 +27,9 @@ def machine() -> Iterator[Machine]:
 
 @pytest.mark.parametrize("kind", ["winrm", "psrp"])
 def test_constrained_language_is_named_with_what_to_allow(machine: Machine, kind: str) -> None:
-    wanted: dict[str, Any] = {"resources": [{"type": "Directory", "name": "C:\\k"}]}
+    requested: dict[str, Any] = {"resources": [{"type": "Directory", "name": "C:\\k"}]}
     with connect(machine, kind) as connection:
-        result = run_action(connection, "node_state", wanted)
+        result = run_action(connection, "node_state", requested)
     assert result["failed"]
     assert "PowerShell is in constrained language mode here" in result["msg"]
     assert "allow the account that Ansible uses" in result["msg"]

@@ -338,7 +338,7 @@ def test_a_link_that_breaks_at_any_request(
     with pytest.MonkeyPatch.context() as patch:
         # Two pieces.
         patch.setattr(download, "PIECE", 150)
-        wanted = members(collect(machine, tmp_path, **small))
+        expected = members(collect(machine, tmp_path, **small))
         assert server.counters.snapshot()["remote_commands"] == 6
         # One piece per remote command, which takes at least four requests. test_node_connection.py cuts every request.
         for request in itertools.count(first, 4):
@@ -353,7 +353,7 @@ def test_a_link_that_breaks_at_any_request(
             assert not result.get("unreachable"), (request, result)
             found = members(result)
             assert found["files/kubelet/C/var/log/kubelet/kubelet.log"] == machine.files.read_bytes(KUBELET)
-            assert found.keys() == wanted.keys()
+            assert found.keys() == expected.keys()
             assert [path for path in gathered(machine) if "logs-" in path] == [], request
             if pending:
                 break

@@ -189,13 +189,13 @@ def test_the_expiry_of_a_certificate_is_read_without_a_logon(renewals: Renewals)
         "ansible_psrp_ca_cert": str(renewals.pins),
     }
     with https(renewals.machine) as connection:
-        told = actions.run_action(connection, "winrm_certificate_info", {}, variables=variables)
+        reported = actions.run_action(connection, "winrm_certificate_info", {}, variables=variables)
         silent = actions.run_action(connection, "winrm_certificate_info", {"warn_days": 10}, variables=variables)
         plain = actions.run_action(
             connection, "winrm_certificate_info", {}, variables={**variables, "ansible_port": 5985}
         )
-    assert (told["days_left"], told["trusted_by"]) == (19, str(renewals.pins))
-    assert "expires in 19 days" in told["warnings"][0]
+    assert (reported["days_left"], reported["trusted_by"]) == (19, str(renewals.pins))
+    assert "expires in 19 days" in reported["warnings"][0]
     assert "warnings" not in silent
     assert plain["days_left"] is None
     counted = server.counters.snapshot()

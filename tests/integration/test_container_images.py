@@ -181,8 +181,8 @@ def test_only_unlisted_unused_and_unpinned_images_go(machines: Machines, registr
     machine = machines.next()
     given = {"registries": mirrors(registry)}
     pinned = {"name": "registry.k8s.io/pause:3.6", "pinned": True}
-    used, unused, wanted = f"{NANO}:ltsc2022", f"{CORE}:ltsc2022", "registry.k8s.io/pause:3.8"
-    converge(machine, [pinned, used, unused, wanted, PAUSE], **given)
+    used, unused, requested = f"{NANO}:ltsc2022", f"{CORE}:ltsc2022", "registry.k8s.io/pause:3.8"
+    converge(machine, [pinned, used, unused, requested, PAUSE], **given)
     server = connect(machine, r"\\.\pipe\containerd-containerd")
     assert server is not None
     sandbox = server.run_sandbox(PodConfig("web", "default", "1", host_network=True))
@@ -190,14 +190,14 @@ def test_only_unlisted_unused_and_unpinned_images_go(machines: Machines, registr
     assert image is not None
     server.run_container(sandbox, "web", image, ContainerCommand(()), attempt=0, log="")
 
-    checked = converge(machine, [wanted], prune=True, check_mode=True, **given)
+    checked = converge(machine, [requested], prune=True, check_mode=True, **given)
     assert [change["type"] for change in checked["changes"]] == ["UnusedContainerImages"]
-    result = converge(machine, [wanted], prune=True, **given)
+    result = converge(machine, [requested], prune=True, **given)
     # The pod's own pause image is also in use.
-    assert names(machine) == {pinned["name"], used, wanted, PAUSE}
+    assert names(machine) == {pinned["name"], used, requested, PAUSE}
     assert not any(name.startswith(CORE) for name in ctr(machine, "images", "list", "-q").split())
     assert result["changed"]
-    again = converge(machine, [wanted], prune=True, **given)
+    again = converge(machine, [requested], prune=True, **given)
     assert (again["changed"], again["remote_commands"]) == (False, 1)
 
 

@@ -124,7 +124,7 @@ def test_pause_is_built_from_another_base_and_only_again_if_something_changed(
     machines: Machines, registry: SimulatedRegistry
 ) -> None:
     machine, host = docker_machine(machines, registry), f"127.0.0.1:{registry.port}"
-    wanted = {
+    requested = {
         "type": "BuiltContainerImage", "name": f"{host}/built:1", "runtime": "docker",
         "docker": rf"{DOCKER}\docker.exe", "dockerfile": DOCKERFILE, "push": True, "delay": 0.01, "retries": 1,
         "build_args": {"BASE": f"{host}/nanoserver:insider", "PAUSE": f"{host}/pause:3.10.2"},
@@ -134,14 +134,14 @@ def test_pause_is_built_from_another_base_and_only_again_if_something_changed(
         with connect(machine) as connection:
             return run_action(connection, "node_state", {"resources": [resource]})
 
-    first = state(wanted)
+    first = state(requested)
     assert not first.get("failed"), first.get("msg")
     assert f"{host}/built:1" in names(machine)
     assert registry.counters["pushed"]
     assert not machine.files.listing(r"C:\Windows\winkube\builds")
-    again = state(wanted)
+    again = state(requested)
     assert (again["changed"], again["remote_commands"]) == (False, 1)
-    changed = {**wanted, "dockerfile": f"{DOCKERFILE}LABEL changed=yes\n"}
+    changed = {**requested, "dockerfile": f"{DOCKERFILE}LABEL changed=yes\n"}
     pushed = dict(registry.images.tags)
     registry.failures["built/built:1"] = 503
     unpushed = state(changed)
@@ -152,7 +152,7 @@ def test_pause_is_built_from_another_base_and_only_again_if_something_changed(
     assert [change["why"] for change in repeated["changes"]] == ["pushed is false, expected true"]
     assert registry.images.tags[f"{host}/built:1"] != pushed[f"{host}/built:1"]
     assert state(changed)["changed"] is False
-    broken = state({**wanted, "dockerfile": "FROM ${BASE}\nCOPY nothing.exe /x.exe\n"})
+    broken = state({**requested, "dockerfile": "FROM ${BASE}\nCOPY nothing.exe /x.exe\n"})
     assert "BuiltContainerImage" in broken["msg"]
     assert not machine.files.listing(r"C:\Windows\winkube\builds")
 
@@ -176,9 +176,9 @@ def test_pause_is_built_under_containerd_by_the_roles_own_dockerfile(
     }  # fmt: skip
     resources = [*settings, service, pause]
 
-    def state(wanted: list[dict[str, Any]]) -> dict[str, Any]:
+    def state(requested: list[dict[str, Any]]) -> dict[str, Any]:
         with connect(machine) as connection:
-            return run_action(connection, "node_state", {"resources": wanted})
+            return run_action(connection, "node_state", {"resources": requested})
 
     first = state(resources)
     assert not first.get("failed"), first.get("msg")

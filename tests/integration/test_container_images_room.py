@@ -43,8 +43,8 @@ def test_nothing_is_pulled_that_does_not_fit(machines: Machines) -> None:
         assert "not enough disk space on C: for the plan; nothing was changed" in refused["msg"]
         assert "ContainerImage r.example/large:1 1 MB" in " ".join(refused["msg"].split())
         assert registry.counters["bytes"] < 10_000  # the manifest and the configuration
-        told = converge(machine, [{"name": "r.example/large:1", "size": 10**10}], **given)
-        assert "35.0 GB" in told["msg"]
+        reported = converge(machine, [{"name": "r.example/large:1", "size": 10**10}], **given)
+        assert "35.0 GB" in reported["msg"]
     assert names(machine) == {"r.example/small:1"}
 
 

@@ -61,7 +61,7 @@ def store_of(machine: Machine) -> list[str]:
     return sorted(ctr(machine, "images", "check").splitlines())
 
 
-def trouble(machine: Machine, blobs: Blobs, point: Point, wanted: list[str]) -> tuple[bool, str]:
+def trouble(machine: Machine, blobs: Blobs, point: Point, expected: list[str]) -> tuple[bool, str]:
     """Inject a fault into a pull, and return whether the run failed and why the store did not converge."""
     with SimulatedRegistry(images=blobs) as registry:
         given: dict[str, Any] = {"registries": mirrors(registry, "r.example"), "retries": 1}
@@ -70,14 +70,14 @@ def trouble(machine: Machine, blobs: Blobs, point: Point, wanted: list[str]) -> 
         registry.faults.clear()
         failed = bool(hit.get("failed"))
         claimed = statuses(hit)[IMAGE]
-        if claimed == "pulled" and store_of(machine) != wanted:
+        if claimed == "pulled" and store_of(machine) != expected:
             return failed, "it was called pulled and is not"
         if failed != (claimed != "pulled"):
             return failed, f"it is {claimed}, and failed is {failed}"
         if point.times == ONCE and failed:
             return failed, f"one fault was one too many: {hit.get('msg')}"
         repaired = converge(machine, [IMAGE], **given)
-        if repaired.get("failed") or store_of(machine) != wanted:
+        if repaired.get("failed") or store_of(machine) != expected:
             return failed, f"the next run did not mend it: {repaired.get('msg')}"
         again = converge(machine, [IMAGE], **given)
         return failed, "a further run changed something" if again["changed"] else ""
@@ -93,10 +93,12 @@ def test_images_converge_wherever_a_pull_is_cut(monkeypatch: pytest.MonkeyPatch,
         first = machines.next()
         with SimulatedRegistry(images=blobs) as registry:
             converge(first, [IMAGE], registries=mirrors(registry, "r.example"))
-        wanted = store_of(first)
+        requested = store_of(first)
         fresh = [machines.next() for _ in faults]
         with ThreadPoolExecutor(6) as pool:
-            outcomes = pool.map(lambda pair: trouble(pair[0], blobs, pair[1], wanted), zip(fresh, faults, strict=True))
+            outcomes = pool.map(
+                lambda pair: trouble(pair[0], blobs, pair[1], requested), zip(fresh, faults, strict=True)
+            )
             found = dict(zip(map(str, faults), outcomes, strict=True))
     bad = {point: why for point, (_, why) in found.items() if why}
     broken = sum(failed for failed, _ in found.values())

@@ -330,16 +330,16 @@ def test_one_network_goes_and_the_others_stay(node: NodeFactory) -> None:
 
 
 @pytest.mark.parametrize(
-    ("networks", "said"),
+    ("networks", "message"),
     [(["cbr1"], "(cbr0, lab, nat), got 'cbr1'"), (["lab"], "got 'lab', which protected_networks protects")],
 )
 def test_a_network_that_is_not_there_is_refused_before_anything_changes(
-    refusing: Machine, networks: list[str], said: str
+    refusing: Machine, networks: list[str], message: str
 ) -> None:
     before, running = hns_objects(refusing), services(refusing)
     result = cleanup(refusing, "networks", networks=networks)
     assert result["failed"]
-    assert said in result["msg"]
+    assert message in result["msg"]
     assert result["remote_commands"] == 1
     assert (hns_objects(refusing), services(refusing)) == (before, running)
 

@@ -63,10 +63,10 @@ def noted(site: Site) -> dict[str, str]:
     return found
 
 
-def eventually(site: Site, wanted: set[str]) -> set[str]:
+def eventually(site: Site, expected: set[str]) -> set[str]:
     """Return the networks of the node after flannel's pod has created its own."""
     for dummy in range(100):
-        if networks(site) == wanted:
+        if networks(site) == expected:
             break
         time.sleep(0.2)
     return networks(site)

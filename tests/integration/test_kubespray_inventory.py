@@ -129,10 +129,10 @@ def test_pods_run_the_images_of_the_site(site: Site, first: PlayRun) -> None:
             if status.state.running
         }
 
-    wanted = {"kube-flannel": FLANNEL, "kube-proxy": KUBE_PROXY}
-    wait_for(lambda: images() == wanted, f"the pods run {wanted}", 60)
+    expected = {"kube-flannel": FLANNEL, "kube-proxy": KUBE_PROXY}
+    wait_for(lambda: images() == expected, f"the pods run {expected}", 60)
     status: Any = site.node(HOST).status()
-    assert set(wanted.values()) <= {image["name"] for image in status["container_images"]}
+    assert set(expected.values()) <= {image["name"] for image in status["container_images"]}
 
 
 def test_a_second_run_changes_nothing(site: Site, first: PlayRun) -> None:

@@ -94,11 +94,11 @@ def refused(site: Site) -> PlayRun:
 
 def test_another_minor_version_is_refused_before_any_node_is_changed(site: Site, refused: PlayRun) -> None:
     refused.expect(2)
-    said = refused.messages("n1")
-    assert "kube_version" in said
-    assert "1.37.1" in said
-    assert "1.36.3" in said
-    assert "upgrade_nodes.yml" in said
+    message = refused.messages("n1")
+    assert "kube_version" in message
+    assert "1.37.1" in message
+    assert "1.36.3" in message
+    assert "upgrade_nodes.yml" in message
     assert commands(site) == dict.fromkeys(NODES, 1)
     assert refused.changes("n1") == []
 

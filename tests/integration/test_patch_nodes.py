@@ -304,7 +304,7 @@ def test_machines_without_a_cluster(start_site: SiteFactory) -> None:
 
 
 @pytest.mark.parametrize(
-    ("variables", "said"),
+    ("variables", "messages"),
     [
         ({"windows_patches_public": []}, ["windows_patches_public and windows_patches_private are both empty"]),
         (
@@ -322,9 +322,11 @@ def test_machines_without_a_cluster(start_site: SiteFactory) -> None:
         ({"node_maintenance_node_name": "nobody"}, ["nobody: the cluster has no node of this name"]),
     ],
 )
-def test_bad_input_is_refused_before_a_node_is_touched(site: Site, variables: dict[str, Any], said: list[str]) -> None:
+def test_bad_input_is_refused_before_a_node_is_touched(
+    site: Site, variables: dict[str, Any], messages: list[str]
+) -> None:
     run = site.run("patch_nodes.yml", "--limit", PATCHED[0], variables=variables)
     assert run.exit_code == 2
-    assert [text for text in said if text not in run.output] == [], run.output[-3000:]
+    assert [text for text in messages if text not in run.output] == [], run.output[-3000:]
     assert "SECRET" not in run.output
     assert site.counters(PATCHED[0])["remote_commands"] == 0

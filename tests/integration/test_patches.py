@@ -62,15 +62,15 @@ def test_a_server_that_has_its_patches_costs_one_command(server: Serve, files: F
 @pytest.mark.parametrize("connection", ["psrp", "winrm"])
 def test_three_files_and_one_reboot(server: Serve, files: Files, connection: str) -> None:
     machine = server()
-    wanted = [files.add(NEXT), files.add(FIX, "cab"), files.add(STAGED, "msu")]
-    result = install(machine, wanted, connection=connection)
+    requested = [files.add(NEXT), files.add(FIX, "cab"), files.add(STAGED, "msu")]
+    result = install(machine, requested, connection=connection)
     assert set(statuses(result).values()) == {"installed"}
     assert (result["changed"], result["reboots"], result["reboot_required"]) == (True, 1, False)
     assert (result["os_build_before"], result["os_build_after"]) == ("20348.2849", "20348.2966")
     assert result["remote_commands"] <= 10
     assert {NEXT, FIX.kb, STAGED.kb} <= installed(machine)
     assert state(machine)["files"] == []
-    again = install(machine, wanted, connection=connection)
+    again = install(machine, requested, connection=connection)
     assert (again["changed"], again["remote_commands"]) == (False, 1)
 
 
@@ -129,10 +129,10 @@ def test_a_full_disk_is_reported_and_no_patch_is_partly_installed(
 ) -> None:
     machine = server()
     machine.files.reserved += machine.files.free_space() - 24_000_000
-    wanted = files.add(dataclasses.replace(STAGED, disk_mb=needed), size=size)
+    requested = files.add(dataclasses.replace(STAGED, disk_mb=needed), size=size)
     if fault:
         faults.set_fault(machine, {"kind": "disk_full"})
-    result = install(machine, [wanted])
+    result = install(machine, [requested])
     assert statuses(result) == {STAGED.kb: "failed"}
     assert "disk is full" in message(result, STAGED.kb) or "is the disk full" in message(result, STAGED.kb)
     assert STAGED.kb not in installed(machine)
@@ -163,12 +163,12 @@ class TestControllersFiles:
     ) -> None:
         monkeypatch.setattr(upload, "PIECE", 40_000)
         machine = server()
-        wanted = self.entry(tmp_path, STAGED, size=100_000)
+        requested = self.entry(tmp_path, STAGED, size=100_000)
         options = {"patch_source": str(tmp_path), "update_server": "none"}
-        result = install(machine, [wanted], connection=connection, **options)
+        result = install(machine, [requested], connection=connection, **options)
         assert statuses(result) == {STAGED.kb: "installed"}, result["patches"]
         assert state(machine)["files"] == []
-        assert install(machine, [wanted], connection=connection, **options)["remote_commands"] == 1
+        assert install(machine, [requested], connection=connection, **options)["remote_commands"] == 1
 
     def test_a_wrong_one_is_not_pushed(self, server: Serve, tmp_path: Path) -> None:
         machine = server()
@@ -179,29 +179,29 @@ class TestControllersFiles:
 
     def test_a_mirror_serves_names_too(self, server: Serve, files: Files) -> None:
         entry = files.add(FIX)
-        wanted = {"file": entry["url"].rpartition("/")[2], "sha256": entry["sha256"]}
-        result = install(server(), [wanted], patch_source=files.url, update_server="none")
+        requested = {"file": entry["url"].rpartition("/")[2], "sha256": entry["sha256"]}
+        result = install(server(), [requested], patch_source=files.url, update_server="none")
         assert statuses(result) == {FIX.kb: "installed"}
 
 
 class TestReboots:
     def test_no_reboots_if_they_are_not_allowed(self, server: Serve, files: Files) -> None:
         machine = server()
-        wanted = [files.add(STAGED)]
-        result = install(machine, wanted, reboot=False)
+        requested = [files.add(STAGED)]
+        result = install(machine, requested, reboot=False)
         assert (statuses(result), result["reboots"], result["reboot_required"]) == (
             {STAGED.kb: "needs_reboot"},
             0,
             True,
         )
         assert not result.get("failed")
-        result = install(machine, [*wanted, files.add(FIX)], reboot=False)
+        result = install(machine, [*requested, files.add(FIX)], reboot=False)
         assert statuses(result) == {STAGED.kb: "needs_reboot", FIX.kb: "failed"}
         assert "reboot" in message(result, FIX.kb)
         # The next run that may install does the rest, and nothing twice.
-        checked = install(machine, wanted, check=True)
+        checked = install(machine, requested, check=True)
         assert (checked["changed"], statuses(checked)) == (True, {STAGED.kb: "needs_reboot"})
-        result = install(machine, wanted)
+        result = install(machine, requested)
         assert (statuses(result), result["reboots"]) == ({STAGED.kb: "installed"}, 1)
 
     def test_two_where_an_update_needs_two(self, server: Serve, files: Files) -> None:
@@ -253,12 +253,12 @@ class TestReboots:
         assert any("the update stack was still busy after 1 s" in text for text in result["warnings"])
 
     def test_the_limit_of_reboots_is_respected(self, server: Serve, files: Files) -> None:
-        wanted = [files.add(Update("KB5999040", builds=(20348,), reboots=2))]
+        requested = [files.add(Update("KB5999040", builds=(20348,), reboots=2))]
         machine = server()
-        result = install(machine, wanted, max_reboots=1)
+        result = install(machine, requested, max_reboots=1)
         assert (statuses(result), result["reboots"]) == ({"KB5999040": "needs_reboot"}, 1)
         assert result["failed"]
-        assert statuses(install(machine, wanted, max_reboots=1)) == {"KB5999040": "installed"}
+        assert statuses(install(machine, requested, max_reboots=1)) == {"KB5999040": "installed"}
 
     def test_a_patch_rolled_back_at_the_boot_is_not_reported_as_installed(self, server: Serve, files: Files) -> None:
         fault = {"kind": "update_fails", "kb": NEXT, "hresult": "0x800f0922", "at": "boot", "times": None}

@@ -100,11 +100,11 @@ def start() -> Iterator[Callable[[int], Fleet]]:
 
 def test_every_cut_is_survived(start: Callable[[int], Fleet], tmp_path: Path, sweep: Sweeps) -> None:
     files = Files(f"{free_network()}.250", tmp_path)
-    wanted: list[Any] = [PUBLIC, files.add(FILE)]
+    requested: list[Any] = [PUBLIC, files.add(FILE)]
     unhurt = start(2)
     requests: dict[str, int] = {}
     for name, connection in (("N1", "psrp"), ("N2", "winrm")):
-        result = install(make(unhurt, name), wanted, connection=connection)
+        result = install(make(unhurt, name), requested, connection=connection)
         assert set(statuses(result).values()) == {"installed"}, result
         requests[connection] = unhurt.nodes[name].server.counters.snapshot()["wsman_requests"]
     aim = state(unhurt.machine("N1"))
@@ -120,13 +120,13 @@ def test_every_cut_is_survived(start: Callable[[int], Fleet], tmp_path: Path, sw
         fleet, name = place
         machine, server = make(fleet, name), fleet.nodes[name].server
         server.set_fault(cut.fault(machine))
-        first = install(machine, wanted, connection=cut.connection, reconnect_timeout=cut.reconnect_timeout)
+        first = install(machine, requested, connection=cut.connection, reconnect_timeout=cut.reconnect_timeout)
         hit = not server.faults.pending()
         server.faults.clear()
-        second = install(machine, wanted, connection=cut.connection)
+        second = install(machine, requested, connection=cut.connection)
         # If the run with the fault completed its work, the second run is already the additional one.
         rested = second["remote_commands"] == 1
-        third = second if rested else install(machine, wanted, connection=cut.connection)
+        third = second if rested else install(machine, requested, connection=cut.connection)
         left = [entry.path for entry in machine.files.listing(BATCHES)]
         problems = {
             "the cut missed": not hit,

@@ -58,11 +58,11 @@ class TestWindowsUpdate:
     @pytest.mark.parametrize("connection", ["psrp", "winrm"])
     def test_three_patches_and_one_reboot(self, server: Serve, files: Files, connection: str) -> None:
         machine = server(windows_update=self.OFFERS, update_seconds=200)
-        wanted = [NEXT, self.TOOL, files.add(STAGED)]
-        result = install(machine, wanted, connection=connection)
+        requested = [NEXT, self.TOOL, files.add(STAGED)]
+        result = install(machine, requested, connection=connection)
         assert set(statuses(result).values()) == {"installed"}, result["patches"]
         assert (result["reboots"], result["remote_commands"] <= 10) == (1, True), result["remote_commands"]
-        again = install(machine, wanted, connection=connection)
+        again = install(machine, requested, connection=connection)
         assert (again["changed"], again["remote_commands"]) == (False, 1)
 
     def test_twenty_minutes_of_installing_stay_within_the_budget(
@@ -75,16 +75,16 @@ class TestWindowsUpdate:
         scale = 1 / 100
         monkeypatch.setattr(patches_run, "FIRST_POLL", patches_run.FIRST_POLL * scale)
         monkeypatch.setattr(patches_run, "POLL", patches_run.POLL * scale)
-        said: list[str] = []
-        monkeypatch.setattr(Display, "display", lambda _self, text, *_, **__: said.append(text))
+        messages: list[str] = []
+        monkeypatch.setattr(Display, "display", lambda _self, text, *_, **__: messages.append(text))
         machine = server(windows_update=self.OFFERS, update_seconds=400, time_scale=scale)
         result = install(machine, [NEXT, self.TOOL, files.add(STAGED)])
         assert set(statuses(result).values()) == {"installed"}, result["patches"]
         # Six and the polls, plus one more poll if the machine that runs the tests is busy.
         assert (result["reboots"], result["remote_commands"] in (7, 8, 9)) == (1, True), result["remote_commands"]
-        assert f"patched: installing {NEXT}, {self.TOOL}, {STAGED.kb}" in said
-        assert f"patched: Windows Update is installing {NEXT}, {self.TOOL}" in said
-        assert "patched: rebooting" in said
+        assert f"patched: installing {NEXT}, {self.TOOL}, {STAGED.kb}" in messages
+        assert f"patched: Windows Update is installing {NEXT}, {self.TOOL}" in messages
+        assert "patched: rebooting" in messages
 
     def test_unlisted_updates_are_found_in_windows_updates_log(self, server: Serve) -> None:
         machine = server(windows_update={"offers": [self.TOOL, self.DEFENDER, self.DOTNET]})
@@ -139,11 +139,11 @@ class TestWindowsUpdate:
 
     def test_the_next_run_waits_for_what_this_one_left_at_work(self, server: Serve, files: Files) -> None:
         machine = server(windows_update=self.OFFERS, update_seconds=300)
-        wanted = [NEXT, files.add(STAGED)]
-        result = install(machine, wanted, timeout=1)
+        requested = [NEXT, files.add(STAGED)]
+        result = install(machine, requested, timeout=1)
         assert result["failed"]
         assert "the batch keeps running on the node" in result["msg"]
-        result = install(machine, wanted)
+        result = install(machine, requested)
         assert set(statuses(result).values()) == {"installed"}, result["patches"]
         assert [entry["attempts"] for entry in result["patches"]] == [0, 1]
 
@@ -155,8 +155,8 @@ class TestTestSigning:
 
     def test_test_signing_is_turned_on_and_reported(self, server: Serve, files: Files) -> None:
         machine = server(secure_boot=False)
-        wanted = files.add(self.PRIVATE, "exe", name=self.MARKED, signer="test")
-        result = install(machine, [wanted])
+        requested = files.add(self.PRIVATE, "exe", name=self.MARKED, signer="test")
+        result = install(machine, [requested])
         assert (statuses(result), result["test_signing"], result["reboots"]) == (
             {"KB5999020": "installed"},
             "turned_on",
@@ -164,7 +164,7 @@ class TestTestSigning:
         )
         assert any("test signing was turned on" in text for text in result["warnings"])
         assert state(machine)["test_signing"]
-        again = install(machine, [wanted])
+        again = install(machine, [requested])
         assert (again["changed"], again["test_signing"], again["remote_commands"]) == (False, "on", 1)
 
     def test_a_signature_verifies_a_file_without_a_checksum(self, server: Serve, files: Files) -> None:

@@ -250,8 +250,10 @@ def test_the_second_run_changes_nothing(site: Site, second: PlayRun) -> None:
 
 def skipped(run: PlayRun, task: str) -> bool:
     """Return whether no host ran a task."""
-    (said,) = re.findall(rf"^TASK \[[^\]]*{task}\][^\n]*\n(.*?)(?=^TASK |^PLAY )", run.output, re.MULTILINE | re.DOTALL)
-    return "skipping:" in said and "ok:" not in said and "changed:" not in said
+    (message,) = re.findall(
+        rf"^TASK \[[^\]]*{task}\][^\n]*\n(.*?)(?=^TASK |^PLAY )", run.output, re.MULTILINE | re.DOTALL
+    )
+    return "skipping:" in message and "ok:" not in message and "changed:" not in message
 
 
 def test_the_second_run_asks_once_how_the_nodes_are(site: Site, second: PlayRun, cluster_kind: str) -> None:

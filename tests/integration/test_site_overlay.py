@@ -64,8 +64,8 @@ def overlay(start_site: SiteFactory) -> tuple[Site, PlayRun]:
     endpoint = site.world.cluster.server.removeprefix("https://")
     core = client.CoreV1Api(cluster_api(site))
     info = core.read_namespaced_config_map("cluster-info", "kube-public").data["kubeconfig"]
-    told = {"kubeconfig": info.replace(endpoint, "lb-apiserver.kubernetes.local:6443")}
-    core.patch_namespaced_config_map("cluster-info", "kube-public", {"data": told})
+    data = {"kubeconfig": info.replace(endpoint, "lb-apiserver.kubernetes.local:6443")}
+    core.patch_namespaced_config_map("cluster-info", "kube-public", {"data": data})
     refused = site.run("site.yml").expect(2)
     assert "it cannot resolve the name of the control plane's endpoint" in refused.messages("overlay")
     assert refused.recap["overlay"]["changed"] == 0
@@ -127,6 +127,6 @@ def test_files_planted_by_a_user_are_not_used(overlay: tuple[Site, PlayRun]) -> 
     for path in (r"C:\k\version.dll", r"C:\etc\kubernetes\manifests\evil.yaml"):
         assert not files.exists(path), path
     assert files.descriptor(r"C:\var\lib\kubelet\kubeadm-flags.env").owner == "BA"
-    told = " ".join(run.output.split())
+    reported = " ".join(run.output.split())
     for folder in (r"C:\ProgramData\winkube", r"C:\k", r"C:\etc\kubernetes", r"C:\var\lib\kubelet"):
-        assert f"Directory {folder}: users other than administrators" in told, folder
+        assert f"Directory {folder}: users other than administrators" in reported, folder

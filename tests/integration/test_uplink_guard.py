@@ -179,9 +179,9 @@ def test_a_reboot_before_the_network_leaves_another_guard(fleet: Fleet) -> None:
     started = guard(machine, **LONG)
     machine.power.reset()
     finished = guard(machine, state="absent", guard=started["guard"], **LONG)
-    (said,) = finished["warnings"]
-    assert NOTE in said
-    assert "a new guard was started" in said
+    (message,) = finished["warnings"]
+    assert NOTE in message
+    assert "a new guard was started" in message
     assert finished["guard"]["key"] != started["guard"]["key"]
     hns.store(machine).create_network("cbr0", "L2Bridge", "10.244.1.0/24")
     restored = guard(machine, state="absent", guard=finished["guard"], timeout=60)
@@ -213,13 +213,13 @@ def test_an_adapter_with_dhcp_needs_no_guard(fleet: Fleet) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"settle": -1}, "settle"),
         ({"state": "absent", "guard": {"key": "k"}}, "expected the guard that state: present returned"),
     ],
 )
-def test_bad_options_are_refused_before_the_node_is_asked(fleet: Fleet, options: dict[str, Any], said: str) -> None:
+def test_bad_options_are_refused_before_the_node_is_asked(fleet: Fleet, options: dict[str, Any], message: str) -> None:
     result = guard(fleet.machine("DHCP"), **options)
     assert result["failed"]
-    assert said in result["msg"]
+    assert message in result["msg"]

@@ -57,9 +57,9 @@ class Mutation:
         report: is told what happens.
     """
 
-    def __init__(self, wanted: argparse.Namespace, texts: Mapping[str, str], report: Report) -> None:
-        self._wanted, self._texts, self._report = wanted, texts, report
-        self._areas = [self._with_tests(AREAS[name]) for name in wanted.area or AREAS]
+    def __init__(self, expected: argparse.Namespace, texts: Mapping[str, str], report: Report) -> None:
+        self._wanted, self._texts, self._report = expected, texts, report
+        self._areas = [self._with_tests(AREAS[name]) for name in expected.area or AREAS]
         self._coverage = Coverage(coverage.texts_of(texts.items()))
         self._map = LineMap.load(ROOT / mapping.FILE)
 
@@ -147,19 +147,19 @@ class Mutation:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Try mutants, and return the exit status: 0, however many survived."""
-    wanted = options(arguments)
+    requested = options(arguments)
     texts = {
         path: (ROOT / path).read_text(encoding="utf-8")
         for path in workplace.files_of(ROOT)
         if path.endswith((*sources.SUFFIXES, ".py"))
     }
     lines = None
-    if wanted.since:
-        lines = choice.changed_since(ROOT, wanted.since)
+    if requested.since:
+        lines = choice.changed_since(ROOT, requested.since)
     report = Report(texts)
-    mutation = Mutation(wanted, texts, report)
+    mutation = Mutation(requested, texts, report)
     chosen = mutation.choose(lines)
-    if wanted.list:
+    if requested.list:
         mutation.show(chosen)
         return 0
     mutation.run(chosen)

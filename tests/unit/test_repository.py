@@ -198,8 +198,8 @@ def test_tools_of_a_release_are_pinned_by_hash() -> None:
     assert [package for package in packages if "==" not in package or "--hash=sha256:" not in package] == []
     for file in ("requirements.txt", "requirements-test.txt"):
         lines = (ROOT / file).read_text(encoding="utf-8").splitlines()
-        wanted = {re.split(r"[<>=\[]", line)[0].lower() for line in lines if re.match(r"[A-Za-z]", line)}
-        assert wanted <= names
+        expected = {re.split(r"[<>=\[]", line)[0].lower() for line in lines if re.match(r"[A-Za-z]", line)}
+        assert expected <= names
 
 
 def test_tests_that_wait_are_repeated_by_make_soak() -> None:

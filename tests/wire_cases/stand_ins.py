@@ -57,10 +57,10 @@ def run_program(machine: Machine, invocation: Invocation) -> ProgramResult:
     return ProgramResult(code, out, err)
 
 
-def _count(machine: Machine, path: str, wanted: int) -> int:
+def _count(machine: Machine, path: str, expected: int) -> int:
     before = machine.files.read_bytes(path) if machine.files.is_file(path) else b""
     machine.files.write_bytes(path, before + b"x")
-    return 0 if len(before) + 1 >= wanted else 3
+    return 0 if len(before) + 1 >= expected else 3
 
 
 def get_thing(machine: Machine, bound: Bound) -> Iterable[object]:

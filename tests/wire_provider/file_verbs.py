@@ -176,10 +176,10 @@ def commit_file(
     return [OrderedOutput(destination=destination, sha256=sha256, size=size, algorithm=algorithm, expected=expected)]
 
 
-def _manifest(machine: Machine, wanted: Mapping[str, Any], sha256: str, size: int) -> dict[str, Any]:
+def _manifest(machine: Machine, requested: Mapping[str, Any], sha256: str, size: int) -> dict[str, Any]:
     """Return the manifest with the results. Keys that differ only in case are separate."""
     found = {"sha256": sha256, "size": size, "time": machine.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")}
-    return {**wanted, **found}
+    return {**requested, **found}
 
 
 def _require(machine: Machine, path: str) -> None:
@@ -223,12 +223,12 @@ def copy_file(
     machine: Machine, parameters: Mapping[str, Any], given: list[object], process: Process, timeout: float
 ) -> list[object]:
     """Copy files, or only their last bytes. If one cannot be copied, the others still are copied."""
-    return [_copy(machine, wanted, process) for wanted in entries(parameters, "files")]
+    return [_copy(machine, requested, process) for requested in entries(parameters, "files")]
 
 
-def _copy(machine: Machine, wanted: Mapping[str, Any], process: Process) -> OrderedOutput:
-    path, destination = text(wanted, "path"), text(wanted, "destination")
-    tail = None if wanted.get("tail") is None else whole(wanted, "tail")
+def _copy(machine: Machine, requested: Mapping[str, Any], process: Process) -> OrderedOutput:
+    path, destination = text(requested, "path"), text(requested, "destination")
+    tail = None if requested.get("tail") is None else whole(requested, "tail")
     done = OrderedOutput(path=path, size=None, copied=0, error=None)
     process.check()
     try:

@@ -78,9 +78,9 @@ class Runner:
         try:
             for group in groups.split(calls):
                 self.process.check()
-                wanted = [call for call in group if not self.stopped or call.always]
-                if wanted:
-                    self._group(wanted, done, len(calls))
+                requested = [call for call in group if not self.stopped or call.always]
+                if requested:
+                    self._group(requested, done, len(calls))
                 done += len(group)
         finally:
             self.runspaces.close()
@@ -293,8 +293,8 @@ class Runner:
         conditions = properties.conditions(call.until)
         if any(properties.matches(item, conditions) for item in attempt.objects):
             return None
-        wanted = ", ".join(f"{path} = {to_text(value)}" for path, value in call.until.items())
-        return _late("UntilNotMet", f"no output object of {call.command} met {wanted}")
+        requested = ", ".join(f"{path} = {to_text(value)}" for path, value in call.until.items())
+        return _late("UntilNotMet", f"no output object of {call.command} met {requested}")
 
     def _result(self, call: Call, attempt: Attempt) -> dict[str, Any]:
         result: dict[str, Any] = {}

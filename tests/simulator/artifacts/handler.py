@@ -67,8 +67,8 @@ class ArtifactHandler(BaseHTTPRequestHandler):
         """Count a proxy request. Return False after an error response if the credentials are missing."""
         self.server.owner.count_proxied()
         user = self.server.owner.proxy_user
-        wanted = "Basic " + base64.b64encode(user.encode()).decode()
-        if not user or self.headers.get("Proxy-Authorization") == wanted:
+        expected = "Basic " + base64.b64encode(user.encode()).decode()
+        if not user or self.headers.get("Proxy-Authorization") == expected:
             return True
         self._send(407, b"who are you?\n", {"Proxy-Authenticate": 'Basic realm="proxy"'})
         return False
@@ -92,8 +92,8 @@ class ArtifactHandler(BaseHTTPRequestHandler):
     def _allowed(self) -> bool:
         """Return whether the client may get files. If not, an error response was sent."""
         owner = self.server.owner
-        wanted = "Basic " + base64.b64encode(owner.user.encode()).decode()
-        if owner.user and self.headers.get("Authorization") != wanted:
+        expected = "Basic " + base64.b64encode(owner.user.encode()).decode()
+        if owner.user and self.headers.get("Authorization") != expected:
             self._send(401, b"who are you?\n", {"WWW-Authenticate": 'Basic realm="artifacts"'})
             return False
         given = dict(parse_qsl(urlsplit(self.path).query))
@@ -168,14 +168,16 @@ class ArtifactHandler(BaseHTTPRequestHandler):
             return
         if kind != "no-range":
             headers["Accept-Ranges"] = "bytes"
-        wanted = None if kind == "no-range" or self._stale(tag) else byte_range(self.headers.get("Range"), len(content))
-        if wanted is None:
+        requested = (
+            None if kind == "no-range" or self._stale(tag) else byte_range(self.headers.get("Range"), len(content))
+        )
+        if requested is None:
             self._send(200, content, headers, fault)
-        elif wanted.start >= len(content):
+        elif requested.start >= len(content):
             self._send(416, b"", {"Content-Range": f"bytes */{len(content)}"})
         else:
-            headers["Content-Range"] = f"bytes {wanted.start}-{wanted.stop - 1}/{len(content)}"
-            self._send(206, content[wanted.start : wanted.stop], headers, fault)
+            headers["Content-Range"] = f"bytes {requested.start}-{requested.stop - 1}/{len(content)}"
+            self._send(206, content[requested.start : requested.stop], headers, fault)
 
     def _stale(self, tag: str) -> bool:
         condition = self.headers.get("If-Range")

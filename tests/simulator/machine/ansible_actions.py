@@ -52,12 +52,12 @@ def failure(message: str, **more: object) -> ProgramResult:
 
 def _refusal(session: Session, manifest: WrapperManifest) -> ProgramResult | None:
     windows = session.machine.windows
-    for wanted, actual, what in (
+    for requested, actual, what in (
         (manifest.min_os, windows.full, "on this OS as it requires a minimum version of"),
         (manifest.min_powershell, windows.powershell, "as it requires a minimum PowerShell version of"),
     ):
-        if wanted and _version(actual) < _version(wanted):
-            return failure(f'This module cannot run {what} {wanted}, actual was "{actual}"')
+        if requested and _version(actual) < _version(requested):
+            return failure(f'This module cannot run {what} {requested}, actual was "{actual}"')
     return None
 
 

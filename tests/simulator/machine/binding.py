@@ -49,17 +49,18 @@ def bind(
 
 
 def _find(contract: Contract, name: str) -> Parameter:
-    wanted = name.casefold()
-    if wanted in contract.parameters:
-        return contract.parameters[wanted]
+    requested = name.casefold()
+    if requested in contract.parameters:
+        return contract.parameters[requested]
     parameters = list(contract.parameters.values())
     for parameter in parameters:
-        if wanted in (alias.casefold() for alias in parameter.aliases):
+        if requested in (alias.casefold() for alias in parameter.aliases):
             return parameter
     matches = [
         parameter
         for parameter in parameters
-        if wanted and any(spelling.casefold().startswith(wanted) for spelling in (parameter.name, *parameter.aliases))
+        if requested
+        and any(spelling.casefold().startswith(requested) for spelling in (parameter.name, *parameter.aliases))
     ]
     # A parameter of the command takes precedence over a common parameter with the same prefix.
     own = [parameter for parameter in matches if not parameter.common] or matches

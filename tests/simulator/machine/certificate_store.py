@@ -169,11 +169,11 @@ def friendly_name(machine: Machine, store: str, mark: str) -> str:
     return name.decode("utf-16-le").rstrip("\0") if name else ""
 
 
-def _property(blob: bytes, wanted: int) -> bytes | None:
+def _property(blob: bytes, requested: int) -> bytes | None:
     position = 0
     while position + 12 <= len(blob):
         kind, _, length = struct.unpack_from("<III", blob, position)
-        if kind == wanted:
+        if kind == requested:
             return blob[position + 12 : position + 12 + length]
         position += 12 + length
     return None

@@ -278,9 +278,9 @@ def _enumeration(value: object, kind: str, values: tuple[str, ...]) -> object:
 
 
 def _name(name: str, kind: str, values: tuple[str, ...]) -> str:
-    wanted = name.casefold()
-    exact = [known for known in values if known.casefold() == wanted]
-    prefixed = exact or [known for known in values if wanted and known.casefold().startswith(wanted)]
+    requested = name.casefold()
+    exact = [known for known in values if known.casefold() == requested]
+    prefixed = exact or [known for known in values if requested and known.casefold().startswith(requested)]
     if len(prefixed) != 1:
         raise _invalid_name(name, kind, values)
     return prefixed[0]

@@ -179,9 +179,9 @@ class Machine:
         self.services.events.append(f"booted {datetime.now(UTC).isoformat(timespec='seconds')}")
         if self.generalized:
             self._specialise()
-        wanted = str(self.registry.data(f"{COMPUTER_NAME}\\ComputerName", "ComputerName", self.settings.name))
-        self.registry.set(f"{COMPUTER_NAME}\\ActiveComputerName", "ComputerName", wanted)
-        host_name = self.registry.data(TCPIP, "NV Hostname", wanted)
+        requested = str(self.registry.data(f"{COMPUTER_NAME}\\ComputerName", "ComputerName", self.settings.name))
+        self.registry.set(f"{COMPUTER_NAME}\\ActiveComputerName", "ComputerName", requested)
+        host_name = self.registry.data(TCPIP, "NV Hostname", requested)
         self.registry.set(TCPIP, "Hostname", host_name)
         baseline.at_boot(self)
         for work in self.families.on_boot:

@@ -45,8 +45,8 @@ class PSObject:
         """Return the property's name with its own capitalization, or None."""
         if name in self.properties:
             return name
-        wanted = name.casefold()
-        return next((key for key in self.properties if key.casefold() == wanted), None)
+        requested = name.casefold()
+        return next((key for key in self.properties if key.casefold() == requested), None)
 
     def get(self, name: str, default: object = None) -> object:
         """Return a property's value. The name is case-insensitive."""
@@ -241,8 +241,8 @@ class Invocation:
 
     def variable(self, name: str, default: str = "") -> str:
         """Return an environment variable. The name is case-insensitive."""
-        wanted = name.casefold()
-        return next((value for key, value in self.environment.items() if key.casefold() == wanted), default)
+        requested = name.casefold()
+        return next((value for key, value in self.environment.items() if key.casefold() == requested), default)
 
 
 @dataclass(frozen=True)

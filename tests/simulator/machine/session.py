@@ -37,8 +37,8 @@ class Session:
 
     def variable(self, name: str, default: str = "") -> str:
         """Return an environment variable. The name is case-insensitive."""
-        wanted = name.casefold()
-        return next((value for key, value in self.environment.items() if key.casefold() == wanted), default)
+        requested = name.casefold()
+        return next((value for key, value in self.environment.items() if key.casefold() == requested), default)
 
     def expand(self, text: str) -> str:
         """Return a text with all `%NAME%` replaced."""

@@ -149,14 +149,14 @@ class NodeServer:
 
     def _listen(self) -> None:
         """Open a port for each of WinRM's listeners, and close all others. The caller must hold the lock."""
-        wanted = self._host.winrm().transports - (set() if self._tls else {"HTTPS"})
-        for transport in self._listeners.keys() - wanted:
+        requested = self._host.winrm().transports - (set() if self._tls else {"HTTPS"})
+        for transport in self._listeners.keys() - requested:
             self._listeners.pop(transport).close()
             for connection in [each for each, origin in self._connections.items() if origin == transport]:
                 connection.cut()
         self._listening = True
         try:
-            for transport in sorted(wanted - self._listeners.keys()):
+            for transport in sorted(requested - self._listeners.keys()):
                 port = self.https_port if transport == "HTTPS" else self.http_port
                 listener = _Listener(self.address, port, transport, self._accepted)
                 self._listeners[transport] = listener

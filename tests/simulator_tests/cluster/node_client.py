@@ -33,10 +33,10 @@ SIGNER = "kubernetes.io/kube-apiserver-client-kubelet"
 MERGE, STRATEGIC = "application/merge-patch+json", "application/strategic-merge-patch+json"
 
 
-def eventually(look: Callable[[], T | None], what: str, seconds: float = 60) -> T:
+def eventually(probe: Callable[[], T | None], what: str, seconds: float = 60) -> T:
     """Return the first true answer of `look`."""
     end = time.monotonic() + seconds
-    while not (found := look()):
+    while not (found := probe()):
         assert time.monotonic() < end, f"not in {seconds:g} s: {what}"
         time.sleep(0.05)
     return found

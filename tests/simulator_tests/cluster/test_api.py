@@ -54,13 +54,13 @@ def test_the_version_is_known(api: k8s.ApiClient, cluster: SimulatedCluster) -> 
 def test_the_service_of_the_api_leads_to_it(admin: Client, cluster: SimulatedCluster) -> None:
     service = eventually(lambda: admin.get("/api/v1/namespaces/default/services/kubernetes"), "the service")
     port = int(cluster.server.rpartition(":")[2])
-    wanted = {"name": "https", "port": port, "protocol": "TCP"}
+    requested = {"name": "https", "port": port, "protocol": "TCP"}
     endpoints = admin.get("/api/v1/namespaces/default/endpoints/kubernetes")
     (subset,) = endpoints["subsets"]
     slice_ = admin.get("/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes")
     (address,) = [entry["ip"] for entry in subset["addresses"]]
-    assert service["spec"]["ports"] == [{**wanted, "port": 443, "targetPort": port}]
-    assert subset["ports"] == slice_["ports"] == [wanted]
+    assert service["spec"]["ports"] == [{**requested, "port": 443, "targetPort": port}]
+    assert subset["ports"] == slice_["ports"] == [requested]
     assert slice_["endpoints"] == [{"addresses": [address], "conditions": {"ready": True}}]
     assert slice_["metadata"]["labels"] == {"kubernetes.io/service-name": "kubernetes"}
 
@@ -274,9 +274,9 @@ def test_a_pods_spec_does_not_change(admin: Client, namespace: str) -> None:
 
 def test_a_deployment_makes_pods_and_takes_them_back(admin: Client, namespace: str) -> None:
     path = f"/apis/apps/v1/namespaces/{namespace}/deployments"
-    wanted = workload("scaled")
-    wanted["spec"]["template"]["spec"]["nodeSelector"] = {"example.org/none": "such"}  # no kubelet has to end them
-    code, body = admin.request("POST", path, wanted)
+    requested = workload("scaled")
+    requested["spec"]["template"]["spec"]["nodeSelector"] = {"example.org/none": "such"}  # no kubelet has to end them
+    code, body = admin.request("POST", path, requested)
     assert (code, body["spec"]["replicas"], body["spec"]["strategy"]["type"]) == (201, 1, "RollingUpdate")
     pods = f"/api/v1/namespaces/{namespace}/pods?labelSelector=app%3Dscaled"
     eventually(lambda: len(admin.get(pods)["items"]) == 1, "one pod")

@@ -191,7 +191,7 @@ def kubeconfig(folder: Path, server: str) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "message"),
     [
         (b"<html>Log in</html>", "expected JSON, got another format"),
         (b"\xff\xfe", "expected JSON, got another format"),
@@ -206,9 +206,9 @@ def kubeconfig(folder: Path, server: str) -> Path:
         ),
     ],
 )
-def test_an_answer_of_another_form_is_one_clear_message(tmp_path: Path, answer: bytes, said: str) -> None:
+def test_an_answer_of_another_form_is_one_clear_message(tmp_path: Path, answer: bytes, message: str) -> None:
     with impostor(tmp_path, 200, answer) as client:
-        with pytest.raises(ApiError, match=rf"the response to GET /api/v1/nodes cannot be used: {said}$") as bad:
+        with pytest.raises(ApiError, match=rf"the response to GET /api/v1/nodes cannot be used: {message}$") as bad:
             NodeApi(client).nodes()
         assert not bad.value.is_temporary
         with (

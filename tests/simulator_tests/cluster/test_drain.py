@@ -105,8 +105,8 @@ def test_a_budget_in_the_way_is_named(api: NodeApi, admin: Client, namespace: st
     # With both nodes cordoned the evicted ones come back nowhere.
     results = empty(api, *nodes, timeout=3)
     assert "timeout" in [one["status"] for one in results.values()]
-    said = "PodDisruptionBudget guard allows no eviction (The disruption budget guard needs 3 healthy pods and has 3"
-    assert any(f"pod {namespace}/web-" in one["msg"] and said in one["msg"] for one in results.values()), results
+    message = "PodDisruptionBudget guard allows no eviction (The disruption budget guard needs 3 healthy pods and has 3"
+    assert any(f"pod {namespace}/web-" in one["msg"] and message in one["msg"] for one in results.values()), results
     # Pods that controllers of earlier tests brought here are nobody's concern.
     own = [name for one in results.values() for name in one["evicted"] if name.startswith(f"{namespace}/")]
     assert len(own) == 1

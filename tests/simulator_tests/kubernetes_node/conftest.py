@@ -57,7 +57,7 @@ def wait_for(condition: Callable[[], Any], what: str, seconds: float = 60) -> An
 
 def own_families() -> families.Families:
     """What a node of these tests has: this room's families, and what they need of Windows."""
-    wanted = (
+    expected = (
         "core.hosts",
         "core.cmd",
         "core.sc",
@@ -67,8 +67,8 @@ def own_families() -> families.Families:
         "kubernetes_node",
     )
     known = families.names()
-    assert [part for part in wanted if not any(part in name for name in known)] == []
-    return families.load(name for name in known if any(part in name for part in wanted))
+    assert [part for part in expected if not any(part in name for name in known)] == []
+    return families.load(name for name in known if any(part in name for part in expected))
 
 
 @dataclass

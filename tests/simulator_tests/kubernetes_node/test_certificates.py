@@ -117,8 +117,8 @@ def test_a_kubelet_with_an_expired_certificate_ends(ready: Node, hourly: Admin) 
     set_clock(ready, hourly, 2 * HOUR)
 
     wait_for(lambda: kubelet_state(ready) == "Stopped", "the kubelet ends")
-    said = "\n".join(ready.machine.services.events)
-    assert "The currently active client certificate has expired and the server is responsive, exiting." in said
+    message = "\n".join(ready.machine.services.events)
+    assert "The currently active client certificate has expired and the server is responsive, exiting." in message
     hourly.wait_ready(ready.name, "Unknown")
     # Nothing is left to begin anew with: kubeadm has removed the bootstrap token.
     ready.machine.services.start("kubelet")

@@ -59,7 +59,7 @@ def test_a_container_has_its_endpoint_while_it_runs(make_node: Callable[..., Nod
 def test_docker_refuses_invalid_commands(make_node: Callable[..., Node]) -> None:
     node, server = with_docker(make_node)
     server.start(server.create("web", "registry.example/app:1"))
-    for arguments, code, said in (
+    for arguments, code, message in (
         (["start", "none"], 1, "Error response from daemon: No such container: none"),
         (["rm", "web"], 1, "container is running"),
         (["inspect", "none"], 1, "Error: No such object: none"),
@@ -68,7 +68,7 @@ def test_docker_refuses_invalid_commands(make_node: Callable[..., Node]) -> None
         (["swarm"], 1, "the simulator does not model docker swarm"),
     ):
         result = node.run("docker.exe", *arguments)
-        assert (result.exit_code, said in result.stderr) == (code, True), result
+        assert (result.exit_code, message in result.stderr) == (code, True), result
     assert node.run("docker.exe", "rm", "--force", "web", "none").stdout == "web\n"
     assert endpoints(node) == {}
 

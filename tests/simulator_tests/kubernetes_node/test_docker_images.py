@@ -65,8 +65,8 @@ def test_names_of_an_image(make_node: Callable[..., Node], registry: SimulatedRe
     ]
     assert docker(node, "rmi", "pause:mine") == "Untagged: pause:mine\n"
     assert "No such image: pause:mine" in docker(node, "rmi", "pause:mine", code=1)
-    said = docker(node, "rmi", "registry.k8s.io/pause:3.10.2")
-    assert f"Deleted: {row['ID']}" in said
+    output = docker(node, "rmi", "registry.k8s.io/pause:3.10.2")
+    assert f"Deleted: {row['ID']}" in output
     assert listed(node) == []
     assert json.loads(docker(node, "system", "df", "--format", "json").splitlines()[0])["TotalCount"] == "0"
 
@@ -126,8 +126,8 @@ def test_a_pause_image_is_built_and_pushed(make_node: Callable[..., Node]) -> No
             'ENV A=1 B="two words"\nLABEL \\\n  role=pause\nADD bin/pause.exe /pause.exe\nUSER ContainerUser\n'
             'ENTRYPOINT ["/pause.exe"]\n',
         )
-        said = docker(node, "build", "-t", f"{base}/my/pause:1", "--build-arg", f"BASE={base}", r"C:\build")
-        assert f"Successfully tagged {base}/my/pause:1" in said
+        output = docker(node, "build", "-t", f"{base}/my/pause:1", "--build-arg", f"BASE={base}", r"C:\build")
+        assert f"Successfully tagged {base}/my/pause:1" in output
         (about,) = json.loads(docker(node, "image", "inspect", f"{base}/my/pause:1"))
         assert about["Config"] == {
             "Env": ["A=1", "B=two words"],
@@ -184,8 +184,8 @@ def test_credentials(make_node: Callable[..., Node], auth: str) -> None:
         assert "pull access denied" in docker(node, "pull", f"{base}/{PAUSE}", code=1)
         assert docker(node, "--config", r"C:\cfg", "login", "-u", "u", "--password-stdin", base, stdin=b"wrong", code=1)
         assert not node.machine.files.exists(r"C:\cfg\config.json")
-        said = docker(node, "--config", r"C:\cfg", "login", "-u", "u", "--password-stdin", base, stdin=b"secret\n")
-        assert said == "Login Succeeded\n"
+        output = docker(node, "--config", r"C:\cfg", "login", "-u", "u", "--password-stdin", base, stdin=b"secret\n")
+        assert output == "Login Succeeded\n"
         docker(node, "--config", r"C:\cfg", "pull", f"{base}/{PAUSE}")
         found = json.loads(docker(node, "--config", r"C:\cfg", "manifest", "inspect", "--verbose", f"{base}/{PAUSE}"))
         assert {item["Descriptor"]["platform"]["os"] for item in found} == {"linux", "windows"}
@@ -239,25 +239,25 @@ def test_pulls_that_are_disturbed(make_node: Callable[..., Node]) -> None:
     """A cut connection is gone on with; too many requests, and a full disk, leave no name in the store."""
     name = "mcr.microsoft.com/windows/servercore:ltsc2022"
     with SimulatedRegistry() as registry:
-        wanted = f"{registry.address}:{registry.port}/windows/servercore:ltsc2022"
+        requested = f"{registry.address}:{registry.port}/windows/servercore:ltsc2022"
         path = layer_of(registry, name, "10.0.20348")
         node = started(make_node())
         registry.fault("status", path, status=429, times=6)
-        assert "toomanyrequests" in docker(node, "pull", wanted, code=1)
+        assert "toomanyrequests" in docker(node, "pull", requested, code=1)
         node.machine.files.reserved = node.machine.files.capacity - 100_000
-        assert "There is not enough space on the disk" in docker(node, "pull", wanted, code=1)
+        assert "There is not enough space on the disk" in docker(node, "pull", requested, code=1)
         assert listed(node) == []
         node.machine.files.reserved = 0
         registry.fault("cut", path, at=10_000, times=2)
-        docker(node, "pull", wanted)
+        docker(node, "pull", requested)
         assert [(row["Tag"], row["Size"] != "0B") for row in listed(node)] == [("ltsc2022", True)]
 
 
 def test_several_pulls_at_once(make_node: Callable[..., Node], registry: SimulatedRegistry) -> None:
     node = started(make_node())
     base = f"{registry.address}:{registry.port}"
-    wanted = [f"{base}/pause:{tag}" for tag in ("3.8", "3.9", "3.10", "3.10.1", "3.10.2")]
+    requested = [f"{base}/pause:{tag}" for tag in ("3.8", "3.9", "3.10", "3.10.1", "3.10.2")]
     with ThreadPoolExecutor(5) as pool:
-        results = list(pool.map(lambda name: node.run(rf"{DOCKER}\docker.exe", "pull", "-q", name), wanted * 2))
+        results = list(pool.map(lambda name: node.run(rf"{DOCKER}\docker.exe", "pull", "-q", name), requested * 2))
     assert [result.exit_code for result in results] == [0] * 10
-    assert sorted(f"{row['Repository']}:{row['Tag']}" for row in listed(node)) == sorted(wanted)
+    assert sorted(f"{row['Repository']}:{row['Tag']}" for row in listed(node)) == sorted(requested)

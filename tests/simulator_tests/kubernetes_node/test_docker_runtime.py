@@ -77,9 +77,9 @@ def runtime_of(node: Node) -> cri.CriRuntime:
 
 
 def names(node: Node, *more: str) -> list[str]:
-    said = node.run(rf"{DOCKER}\docker.exe", "ps", *more, "--format", "{{.Names}}")
-    assert said.exit_code == 0, said
-    return said.stdout.split()
+    result = node.run(rf"{DOCKER}\docker.exe", "ps", *more, "--format", "{{.Names}}")
+    assert result.exit_code == 0, result
+    return result.stdout.split()
 
 
 def test_pods_are_containers_of_docker(docker_node: Node) -> None:
@@ -123,8 +123,8 @@ def test_crictl_speaks_to_cri_dockerd(docker_node: Node) -> None:
 
     node.machine.services.configure("cri-dockerd", DependOnService=None)
     node.machine.services.stop("docker")
-    said = node.run(r"C:\k\crictl.exe", "-r", PIPE, "pods")
-    assert (said.exit_code, "Is the docker daemon running?" in said.stderr) == (1, True)
+    result = node.run(r"C:\k\crictl.exe", "-r", PIPE, "pods")
+    assert (result.exit_code, "Is the docker daemon running?" in result.stderr) == (1, True)
     assert [item["reason"] for item in crictl("info")["status"]["conditions"]] == ["DockerDaemonNotReady", ""]
 
 
@@ -167,13 +167,13 @@ def test_cri_dockerd_needs_dockerd_and_knows_its_flags(
     result = node.run(r"C:\cri\cri-dockerd.exe")
     assert (result.exit_code, "Is the docker daemon running?" in result.stderr) == (1, True)
     install_docker(node, registry)
-    for words, said in (
+    for words, message in (
         (["--windows-service"], "unknown flag: --windows-service"),
         (["--network-plugin=calico"], "didn't find compatible CNI plugin"),
         (["run"], "Unknown command: run"),
     ):
         result = node.run(r"C:\cri\cri-dockerd.exe", *words)
-        assert (result.exit_code, said in result.stderr) == (1, True), result
+        assert (result.exit_code, message in result.stderr) == (1, True), result
     assert "cri-dockerd 0.3.20" in node.run(r"C:\cri\cri-dockerd.exe", "--version").stdout
     node.machine.services.create("cri-dockerd", r"C:\cri\cri-dockerd.exe", Start=2)
     with pytest.raises(ServiceError) as raised:

@@ -24,7 +24,7 @@ from .docker_nodes import DOCKER, docker, dockerd_exe, put, started
 
 
 @pytest.mark.parametrize(
-    ("daemon", "flags", "said"),
+    ("daemon", "flags", "message"),
     [
         ({"storage-driver": "overlay2"}, [], "the following directives don't match any configuration option"),
         ({"live-restore": True}, [], "don't match any configuration option: live-restore"),
@@ -40,22 +40,24 @@ from .docker_nodes import DOCKER, docker, dockerd_exe, put, started
         ({}, ["now"], 'unknown command "now"'),
     ],
 )
-def test_dockerd_refuses(make_node: Callable[..., Node], daemon: dict[str, Any], flags: list[str], said: str) -> None:
+def test_dockerd_refuses(
+    make_node: Callable[..., Node], daemon: dict[str, Any], flags: list[str], message: str
+) -> None:
     """On a command line it says so; as a service it ends before it reports, and the reason is in the events."""
     node = make_node()
     put(node, **daemon)
     if "--config-file" in flags:
         node.write(r"C:\ProgramData\docker\config\daemon.json", '{"wrong": 1}')
     result = dockerd_exe(node, *flags)
-    assert (result.exit_code, said in result.stderr) == (1, True), result.stderr
+    assert (result.exit_code, message in result.stderr) == (1, True), result.stderr
     line = " ".join([rf'"{DOCKER}\dockerd.exe"', "--run-service", *flags])
     node.machine.services.create("docker", line, Start=2)
     with pytest.raises(ServiceError) as raised:
         node.machine.services.start("docker")
     assert raised.value.code == 1053
-    assert said in node.machine.services.events[-1]
+    assert message in node.machine.services.events[-1]
     (event,) = event_log_store.events(node.machine, "Application")
-    assert (event.provider, event.level, said in event.message) == ("docker", 2, True)
+    assert (event.provider, event.level, message in event.message) == ("docker", 2, True)
 
 
 def test_dockerd_reads_its_configuration(make_node: Callable[..., Node]) -> None:

@@ -282,13 +282,13 @@ def test_scenes_can_be_set_from_outside(make_node: Callable[..., Node]) -> None:
     scene(network="lab", type="Transparent")
     assert [item["Name"] for item in listed(node, "Get-HnsNetwork")] == ["vxlan0", "nat", "lab"]
     assert len(listed(node, "Get-HnsEndpoint")) == 1 + 3 + 2 + 1
-    for fault, said in (
+    for fault, message in (
         ({"scene": "weave"}, "expected one of the scenes flannel-host-gw.* got weave"),
         ({"scene": "azure", "walking": 1}, "unknown parameter of a scene: walking"),
         ({"scene": "azure", "running": "many"}, "expected the type int for running of a scene"),
         ({"network": "x", "type": "Token Ring"}, "expected one of the types of networks"),
     ):
-        with pytest.raises(ValueError, match=said):
+        with pytest.raises(ValueError, match=message):
             scene(**fault)
     with pytest.raises(ValueError, match="the feature Containers"):
         faults.set_fault(make_node(features=[]).machine, {"kind": "hns_scene", "scene": "azure"})

@@ -103,9 +103,9 @@ def test_not_ready_without_a_cni_configuration(node: Node, cluster: Admin) -> No
 
     joined(node, cluster)
 
-    said = "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:"
-    said += "Network plugin returns error: "
-    cluster.wait_ready(node.name, "False", said + "cni plugin not initialized")
+    message = "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:"
+    message += "Network plugin returns error: "
+    cluster.wait_ready(node.name, "False", message + "cni plugin not initialized")
 
 
 def test_not_ready_without_the_plugins_executable(node: Node, cluster: Admin) -> None:
@@ -165,13 +165,13 @@ def test_discovery_by_file_finds_the_cluster(make_node: Callable[..., Node], clu
     server = cluster.cluster.server
     discovered_by_file(node, cluster, "/discovery.conf", server)
     path = "/api/v1/namespaces/kube-public/configmaps/cluster-info"
-    told = cluster.client.get(path)["data"]["kubeconfig"]
+    kubeconfig = cluster.client.get(path)["data"]["kubeconfig"]
     # Nobody listens there (RFC 5737).
-    cluster.client.patch(path, {"data": {"kubeconfig": told.replace(server, "https://192.0.2.1:6443")}})
+    cluster.client.patch(path, {"data": {"kubeconfig": kubeconfig.replace(server, "https://192.0.2.1:6443")}})
     try:
         result = node.join()
     finally:
-        cluster.client.patch(path, {"data": {"kubeconfig": told}})
+        cluster.client.patch(path, {"data": {"kubeconfig": kubeconfig}})
 
     assert result.exit_code == 0, result.stderr
     assert f"server: {server}\n" in node.machine.files.read_text(r"C:\etc\kubernetes\kubelet.conf")

@@ -114,14 +114,14 @@ def test_without_rotation_an_older_one_starts(node: Node) -> None:
 
 
 @pytest.mark.parametrize(
-    ("argv", "wanted"),
+    ("argv", "expected"),
     [
         ([r"C:\k\kubelet.exe", "--v=2"], [r"C:\k\kubelet.exe", "--v=2"]),
         (["C:/k/Kube-Log-Runner.EXE", "-also-stdout", "--log-file", "x", r"C:\k\kubelet.exe"], [r"C:\k\kubelet.exe"]),
     ],
 )
-def test_the_processes_that_run_in_the_end(argv: list[str], wanted: list[str]) -> None:
-    assert log_runner.command(argv) == wanted
+def test_the_processes_that_run_in_the_end(argv: list[str], expected: list[str]) -> None:
+    assert log_runner.command(argv) == expected
 
 
 def test_containerd_logs_to_its_file_or_nowhere(make_node: Callable[..., Node]) -> None:

@@ -158,14 +158,16 @@ def test_vxlan_makes_an_overlay(node: Node, cluster: Admin) -> None:
 
 
 @pytest.mark.parametrize(
-    ("backend", "said"),
+    ("backend", "message"),
     [
         ({"Type": "vxlan", "VNI": 1}, "must be greater than or equal to 4096"),
         ({"Type": "vxlan", "VNI": 4096, "Port": 8472}, "Windows uses 4789 only"),
         ({"Type": "wireguard"}, "unknown backend type: wireguard"),
     ],
 )
-def test_flanneld_refuses_what_windows_cannot(node: Node, cluster: Admin, backend: dict[str, Any], said: str) -> None:
+def test_flanneld_refuses_what_windows_cannot(
+    node: Node, cluster: Admin, backend: dict[str, Any], message: str
+) -> None:
     join(node, cluster)
     node.put(r"C:\flanneld.exe", "flanneld", "0.28.0")
     node.write(r"C:\net-conf.json", json.dumps({"Network": "10.244.0.0/16", "Backend": backend}))
@@ -179,7 +181,7 @@ def test_flanneld_refuses_what_windows_cannot(node: Node, cluster: Admin, backen
     result = node.run(r"C:\flanneld.exe", *arguments, environment={"NODE_NAME": node.name})
 
     assert result.exit_code == 1
-    assert said in result.stderr
+    assert message in result.stderr
 
 
 def test_kube_proxy_waits_for_the_network_and_makes_load_balancers(node: Node, cluster: Admin) -> None:

@@ -77,22 +77,22 @@ def plain(value: object) -> object:
 
 @pytest.mark.parametrize("case", STUB_CASES, ids=[case["note"] for case in STUB_CASES])
 def test_recorded_stub(case: dict[str, Any]) -> None:
-    wanted = case.get("error")
-    if wanted is None:
+    requested = case.get("error")
+    if requested is None:
         bound = bind(stub(), case["parameters"])
         output = {key: value for key, value in case["output"][0].items() if not key.endswith(".type")}
         assert {name: plain(value) for name, value in bound.items()} == output
         return
     with pytest.raises(CmdletError) as caught:
         bind(stub(), case["parameters"])
-    message = wanted["message"]
+    message = requested["message"]
     for core, desktop in WORDING.items():
         message = message.replace(core, desktop)
     found = caught.value
     assert (found.category, found.error_id, found.exception_type) == (
-        wanted["category"],
-        wanted["fqid"],
-        wanted["type"],
+        requested["category"],
+        requested["fqid"],
+        requested["type"],
     )
     assert found.message == message
 

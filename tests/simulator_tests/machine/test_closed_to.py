@@ -111,8 +111,8 @@ def test_get_acl_and_set_acl_use_privileges(machine: Machine, session: Session, 
     script = r"Set-Acl C:\own (Get-Acl C:\like); (Get-Acl C:\own).Owner"
     with machine.acting.as_account(user.user):
         outcome = run_script(user, script, [])
-        said = [found.message for found in (*outcome.errors, outcome.failure) if found]
-        assert said[0] == "Attempted to perform an unauthorized operation."
+        messages = [found.message for found in (*outcome.errors, outcome.failure) if found]
+        assert messages[0] == "Attempted to perform an unauthorized operation."
     with machine.acting.as_account(session.user):
         assert run_script(session, script, []).output == ["BUILTIN\\Administrators"]
     assert "(A;OICI;FA;;;BA)" in machine.files.sddl(r"C:\own")

@@ -114,8 +114,8 @@ def test_user_rights_define_privileges(machine: Machine) -> None:
 
 def test_the_sid_of_a_service(machine: Machine) -> None:
     # https://learn.microsoft.com/windows/win32/secauthz/well-known-sids names it as TrustedInstaller's.
-    wanted = "S-1-5-80-956008885-3418522649-1831038044-1853292631-2271478464"
-    assert service_sid("TrustedInstaller") == token(machine, "NT SERVICE\\trustedinstaller").user == wanted
+    expected = "S-1-5-80-956008885-3418522649-1831038044-1853292631-2271478464"
+    assert service_sid("TrustedInstaller") == token(machine, "NT SERVICE\\trustedinstaller").user == expected
 
 
 @pytest.mark.parametrize(

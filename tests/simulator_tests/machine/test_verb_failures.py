@@ -81,9 +81,9 @@ def test_a_process_that_blocks_moving_a_folder_is_named(files: Session) -> None:
     machine.files.make_directory("C:\\f")
     machine.files.write_text("C:\\f\\log", "x")
     with machine.files.open.hold("C:\\f\\log", "w", "rwd", "kubelet.exe"):
-        held = run(files, "@move-path", path="C:\\f", destination="C:\\g")["error"]
-    assert (held["category"], held["id"]) == ("ResourceBusy", "FileInUse")
-    assert "held open by kubelet.exe" in held["message"]
+        error = run(files, "@move-path", path="C:\\f", destination="C:\\g")["error"]
+    assert (error["category"], error["id"]) == ("ResourceBusy", "FileInUse")
+    assert "held open by kubelet.exe" in error["message"]
     image = machine.processes.begin("pause.exe", "SYSTEM", image="C:\\f\\pause.exe")
     runs = run(files, "@move-path", path="C:\\f", destination="C:\\g")["error"]
     assert (runs["category"], runs["id"]) == ("ResourceBusy", "FileInUse")

@@ -83,7 +83,7 @@ def test_a_new_address_is_tentative_at_first(make_machine: Callable[..., Machine
 
 
 @pytest.mark.parametrize(
-    ("parameters", "error_id", "said"),
+    ("parameters", "error_id", "message"),
     [
         ({"IPAddress": ADDRESS}, "Windows System Error 5010,New-NetIPAddress", "already exists"),
         (
@@ -95,10 +95,10 @@ def test_a_new_address_is_tentative_at_first(make_machine: Callable[..., Machine
         ({"IPAddress": "127.0.3.12", "InterfaceAlias": "none"}, "CmdletizationQuery_NotFound_InterfaceAlias", "none"),
     ],
 )
-def test_addresses_that_are_refused(static: Shell, parameters: dict[str, Any], error_id: str, said: str) -> None:
+def test_addresses_that_are_refused(static: Shell, parameters: dict[str, Any], error_id: str, message: str) -> None:
     error = static.error("New-NetIPAddress", **{"InterfaceAlias": "Ethernet", "PrefixLength": 24, **parameters})
     assert error.error_id.startswith(error_id)
-    assert said in error.message
+    assert message in error.message
     assert addresses(static) == [(ADDRESS, "Manual")]
 
 

@@ -93,6 +93,6 @@ def test_synchronising_puts_a_wrong_clock_right(shell: Any) -> None:
 def test_a_clock_that_is_too_far_off_stays_wrong(shell: Any) -> None:
     shell.machine.services.start("W32Time")
     shell.machine.clock.offset = 86400
-    said = shell.program("w32tm.exe", "/resync").stdout
-    assert "The computer did not resync because the required time change was too big." in said
+    output = shell.program("w32tm.exe", "/resync").stdout
+    assert "The computer did not resync because the required time change was too big." in output
     assert shell.machine.clock.offset == 86400

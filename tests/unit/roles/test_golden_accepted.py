@@ -203,7 +203,7 @@ def test_cri_dockerd_knows_every_flag_by_contract(golden: Golden) -> None:
 
 
 @pytest.mark.parametrize(
-    ("host", "wanted"),
+    ("host", "expected"),
     [
         ("docker.io", ["https://mirror.example", "http://10.0.0.9:5000", "https://registry-1.docker.io"]),
         ("registry.example:5000", ["https://registry.example:5000"]),
@@ -211,14 +211,14 @@ def test_cri_dockerd_knows_every_flag_by_contract(golden: Golden) -> None:
     ],
 )
 def test_containerd_pulls_from_the_hosts_in_hosts_toml(
-    host: str, wanted: list[str], machine: Machine, golden: Golden
+    host: str, expected: list[str], machine: Machine, golden: Golden
 ) -> None:
     folder = host.replace(":5000", "_5000_")
     place = rf"C:\certs.d\{folder}"
     machine.files.make_directory(place)
     machine.files.write_bytes(rf"{place}\hosts.toml", golden(f"registries/{folder}/hosts.toml").encode())
     found = registry_hosts.endpoints(machine, host, [r"C:\certs.d"])
-    assert [endpoint.url for endpoint in found] == wanted
+    assert [endpoint.url for endpoint in found] == expected
     if "example:" in host:
         assert found[0].headers == {"Authorization": "Basic cmVhZGVyOnMzY3JldA=="}
         assert found[0].ca == (rf"{place}\ca-8d92501b8557.pem",)
@@ -290,9 +290,9 @@ def test_kubeadm_finds_the_cluster_in_its_file(machine: Machine, golden: Golden)
 
     def problem(text: str) -> str:
         machine.files.write_bytes(path, text.encode())
-        wanted = discovery.Discovery("", "", file="/ProgramData/winkube/discovery.conf")
+        requested = discovery.Discovery("", "", file="/ProgramData/winkube/discovery.conf")
         with pytest.raises(discovery.DiscoveryError) as raised:
-            discovery.discover(machine, wanted, 0, lambda _seconds: True)
+            discovery.discover(machine, requested, 0, lambda _seconds: True)
         return str(raised.value)
 
     # The server does not exist: kubeadm has read the file when it tries to connect.

@@ -44,7 +44,7 @@ def test_a_node_is_live_if_it_has_joined_and_the_cluster_knows_it(variables: dic
 
 
 @pytest.mark.parametrize(
-    ("version", "wanted", "accepted"),
+    ("version", "requested", "accepted"),
     [
         ("v1.34.4", "1.34.4", True),
         ("v1.34.4", "1.34.9", True),
@@ -55,15 +55,20 @@ def test_a_node_is_live_if_it_has_joined_and_the_cluster_knows_it(variables: dic
         ("", "1.36.2", True),
     ],
 )
-def test_another_minor_version_is_refused(version: str, wanted: str, accepted: bool) -> None:
+def test_another_minor_version_is_refused(version: str, requested: str, accepted: bool) -> None:
     cluster = {"nodes": {"win1": {"version": version}}}
-    variables = {**JOINED, "node_join_cluster": cluster, "kubernetes_node_version": wanted, "inventory_hostname": "one"}
+    variables = {
+        **JOINED,
+        "node_join_cluster": cluster,
+        "kubernetes_node_version": requested,
+        "inventory_hostname": "one",
+    }
     arguments = task("node_join", "live.yml", MINOR)["ansible.builtin.assert"]
     assert bool(evaluated(arguments["that"], **variables)) is accepted
     if not accepted:
         found = templar(["kubernetes_node", "cni", "node_join"], variables)
         message = str(found.template(trust_as_template(arguments["fail_msg"])))
-        for text in ("win1", version.removeprefix("v"), wanted, "upgrade_nodes.yml"):
+        for text in ("win1", version.removeprefix("v"), requested, "upgrade_nodes.yml"):
             assert text in message
 
 
@@ -176,8 +181,8 @@ def test_a_live_node_that_is_not_back_in_service_fails_the_run(state: dict[str, 
     arguments = report["ansible.builtin.assert"]
     assert bool(value(known, arguments["that"])) is good
     if not good:
-        told = str(known.template(trust_as_template(arguments["fail_msg"])))
-        assert ("still cordoned" in told) is not state["work"]
+        reported = str(known.template(trust_as_template(arguments["fail_msg"])))
+        assert ("still cordoned" in reported) is not state["work"]
 
 
 def note(host: str, stage: str = "waiting", **more: t.Any) -> dict[str, t.Any]:

@@ -87,9 +87,9 @@ def _step(value: Any, part: str) -> tuple[Any, Callable[[], None]]:
         if isinstance(value, dict) and part[2:] in value:
             return value[part[2:]], lambda: value.pop(part[2:])
     elif isinstance(value, list):
-        wanted = json.loads(part[2:])
+        requested = json.loads(part[2:])
         for one in value:
-            if all(one.get(key, _DEFAULTS.get(key)) == content for key, content in wanted.items()):
+            if all(one.get(key, _DEFAULTS.get(key)) == content for key, content in requested.items()):
                 return one, lambda one=one: value.remove(one)
     raise LookupError(part)
 
@@ -128,9 +128,9 @@ def _merge(target: Any, applied: Any, field: str = "") -> Any:
     keys = _keys(field, applied) if isinstance(applied, list) and applied else ()
     if not keys or not isinstance(target, list):
         return copy.deepcopy(applied)
-    wanted = {_element(keys, one): one for one in applied}
-    merged = [_merge(one, wanted.pop(_element(keys, one), {})) for one in target]
-    return merged + [copy.deepcopy(one) for one in wanted.values()]
+    requested = {_element(keys, one): one for one in applied}
+    merged = [_merge(one, requested.pop(_element(keys, one), {})) for one in target]
+    return merged + [copy.deepcopy(one) for one in requested.values()]
 
 
 def server_side_apply(live: Object | None, applied: Object, manager: str, force: bool, now: str) -> Object:

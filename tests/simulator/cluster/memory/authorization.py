@@ -68,8 +68,8 @@ class Authorizer:
         if target.resource == "nodes" and target.verb in _READ:
             return "" if target.name == node else own_only
         if target.resource == "pods" and target.verb in ("list", "watch"):
-            wanted = (f"spec.nodeName={node}", f"spec.nodeName=={node}")
-            found = any(one in wanted for one in target.field_selector.split(","))
+            requested = (f"spec.nodeName={node}", f"spec.nodeName=={node}")
+            found = any(one in requested for one in target.field_selector.split(","))
             return "" if found else "can only list/watch pods with spec.nodeName field selector"
         if target.resource == "leases":
             return _lease_refusal(node, target)
@@ -82,9 +82,9 @@ class Authorizer:
             return "" if target.verb == "get" else "can only create tokens for individual service accounts"
         if target.resource != "serviceaccounts" and target.verb not in _READ:
             return "can only read resources of this type"
-        wanted = (target.resource, target.name)
+        requested = (target.resource, target.name)
         for pod in self._store.peek_all("pods", target.namespace):
-            if pod["spec"].get("nodeName") == node and wanted in references(pod):
+            if pod["spec"].get("nodeName") == node and requested in references(pod):
                 return ""
         return f"no relationship found between node '{node}' and this object"
 

@@ -231,11 +231,11 @@ def _keep(kind: ResourceType, old: Object, new: Object, subresource: str) -> Obj
     return new | {"metadata": metadata}
 
 
-def _check_preconditions(kind: ResourceType, old: Object, wanted: Object) -> None:
+def _check_preconditions(kind: ResourceType, old: Object, requested: Object) -> None:
     for key in ("uid", "resourceVersion"):
-        if wanted.get(key) not in (None, old["metadata"][key]):
+        if requested.get(key) not in (None, old["metadata"][key]):
             name = "UID" if key == "uid" else "ResourceVersion"
-            found = f"{name} in precondition: {wanted[key]}, {name} in object meta: {old['metadata'][key]}"
+            found = f"{name} in precondition: {requested[key]}, {name} in object meta: {old['metadata'][key]}"
             raise conflict(kind.plural, kind.group, old["metadata"]["name"], f"Precondition failed: {found}")
 
 
@@ -245,8 +245,8 @@ def _grace(kind: ResourceType, old: Object, options: Object) -> int:
         return 0
     if not old["spec"].get("nodeName") or old.get("status", {}).get("phase") in ("Succeeded", "Failed"):
         return 0
-    wanted = options.get("gracePeriodSeconds")
-    seconds = old["spec"].get("terminationGracePeriodSeconds", 30) if wanted is None else int(wanted)
+    requested = options.get("gracePeriodSeconds")
+    seconds = old["spec"].get("terminationGracePeriodSeconds", 30) if requested is None else int(requested)
     before = old["metadata"].get("deletionGracePeriodSeconds")
     return seconds if before is None else min(seconds, before)
 

@@ -65,12 +65,12 @@ def watch_objects(
     Raises:
         ApiErrorResponse: 400 or 410 for a resourceVersion that is malformed or too old.
     """
-    wanted = query.get("resourceVersion", "")
-    if wanted and not wanted.isdigit():
-        raise bad_request(f'invalid resource version "{wanted}"')
-    initial = query.get("sendInitialEvents") == "true" or wanted in ("", "0")
+    requested = query.get("resourceVersion", "")
+    if requested and not requested.isdigit():
+        raise bad_request(f'invalid resource version "{requested}"')
+    initial = query.get("sendInitialEvents") == "true" or requested in ("", "0")
     with store.lock:
-        revision = store.revision if initial else int(wanted)
+        revision = store.revision if initial else int(requested)
         current = [one for one in store.peek_all(kind.plural) if selection.has(one)] if initial else []
         if not initial:
             store.changes_after(kind, revision)  # an old revision raises an error before the response begins

@@ -23,9 +23,9 @@ from simulator.kubernetes_node.programs import contracts
 
 def _list(run: CtrRun) -> str:
     images = run.server.store.images(run.namespace)
-    wanted = run.line.arguments
-    if wanted:
-        images = [image for image in images if any(_matches(image, text) for text in wanted)]
+    requested = run.line.arguments
+    if requested:
+        images = [image for image in images if any(_matches(image, text) for text in requested)]
     if run.line.on("quiet"):
         return "".join(f"{image.name}\n" for image in images)
     new = contracts.at_least(run.server.version, "2.0")
@@ -70,13 +70,15 @@ def build_of(run: CtrRun) -> int:
     Raises:
         CtrError: --platform is invalid.
     """
-    wanted = run.line.text("platform")
-    found = re.fullmatch(r"windows(?:\(10\.0\.(\d+)(?:\.\d+)?\))?(?:/amd64)?", wanted)
-    if wanted and not found:
-        raise CtrError(f"the simulator does not model --platform {wanted}")
+    requested = run.line.text("platform")
+    found = re.fullmatch(r"windows(?:\(10\.0\.(\d+)(?:\.\d+)?\))?(?:/amd64)?", requested)
+    if requested and not found:
+        raise CtrError(f"the simulator does not model --platform {requested}")
     if found and found[1]:
         if not contracts.at_least(run.server.version, "2.0"):
-            raise CtrError(f'"{wanted}" is an invalid component of "{wanted}": platform specifier component must match')
+            raise CtrError(
+                f'"{requested}" is an invalid component of "{requested}": platform specifier component must match'
+            )
         return int(found[1])
     return run.server.build
 
@@ -137,9 +139,9 @@ def _delete(run: CtrRun) -> str:
 def _check(run: CtrRun) -> str:
     """Print for each image which parts of it exist (cmd/ctr/commands/images/images.go; core/images Check)."""
     server, rows = run.server, [["REF", "TYPE", "DIGEST", "STATUS", "SIZE", "UNPACKED"]]
-    wanted = run.line.arguments
+    requested = run.line.arguments
     for image in server.store.images(run.namespace):
-        if wanted and not any(_matches(image, text) for text in wanted):
+        if requested and not any(_matches(image, text) for text in requested):
             continue
         found = server.store.manifest(image, server.build, server.exact)
         status, size, unpacked = "unavailable (0/?)", "0.0 B/?", False

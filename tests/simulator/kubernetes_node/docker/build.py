@@ -220,11 +220,11 @@ class _Build:
     def _sources(self, stage: str, source: str) -> Iterator[tuple[str, bytes]]:
         if stage:
             earlier = next((item for item in self._stages[:-1] if item.name == stage), None)
-            wanted = "Files/" + source.replace("\\", "/").removeprefix("C:").lstrip("/")
-            data = None if earlier is None else member(earlier.layers, wanted)
+            requested = "Files/" + source.replace("\\", "/").removeprefix("C:").lstrip("/")
+            data = None if earlier is None else member(earlier.layers, requested)
             if data is None:
                 raise DockerError(f"COPY failed: stat {source}: file does not exist")
-            yield wanted.rpartition("/")[2], data
+            yield requested.rpartition("/")[2], data
             return
         files = self._run.machine.files
         path = f"{self._context}\\{source.replace('/', chr(92)).lstrip(chr(92))}".rstrip("\\").removesuffix("\\.")

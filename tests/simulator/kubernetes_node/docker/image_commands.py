@@ -112,9 +112,9 @@ def _listed(run: DockerRun, image: DockerImage) -> list[dict[str, object]]:
 def _images(run: DockerRun) -> str:
     listed = [row for image in run.server.images.all() for row in _listed(run, image)]
     if run.arguments:
-        wanted, _, tag = run.arguments[0].rpartition(":") if ":" in run.arguments[0].rpartition("/")[2] else (
+        requested, _, tag = run.arguments[0].rpartition(":") if ":" in run.arguments[0].rpartition("/")[2] else (
             run.arguments[0], "", "")  # fmt: skip
-        listed = [row for row in listed if row["Repository"] == familiar(wanted) and tag in ("", row["Tag"])]
+        listed = [row for row in listed if row["Repository"] == familiar(requested) and tag in ("", row["Tag"])]
     for text in run.several("filter", *(["f"] if "f" in run.options else [])):
         kind, _, value = text.partition("=")
         if kind == "dangling":
@@ -127,11 +127,13 @@ def _images(run: DockerRun) -> str:
                 or fnmatch.fnmatch(f"{row['Repository']}:{row['Tag']}", value)
             ]
         elif kind == "label":
-            key, equals, wanted = value.partition("=")
+            key, equals, requested = value.partition("=")
             labels = {
                 image.id: (image.config.get("config") or {}).get("Labels") or {} for image in run.server.images.all()
             }
-            having = {identity for identity, own in labels.items() if key in own and (not equals or own[key] == wanted)}
+            having = {
+                identity for identity, own in labels.items() if key in own and (not equals or own[key] == requested)
+            }
             listed = [row for row in listed if any(found.startswith(str(row["ID"])) or found[7:].startswith(
                 str(row["ID"])) for found in having)]  # fmt: skip
         else:
@@ -224,12 +226,12 @@ def _save(run: DockerRun) -> str:
     path = run.text("o", "output")
     if not path:
         raise DockerUsageError("cowardly refusing to save to a terminal. Use the -o flag or redirect")
-    wanted: dict[str, tuple[DockerImage, list[str]]] = {}
+    requested: dict[str, tuple[DockerImage, list[str]]] = {}
     for name in run.arguments:
         image = run.server.images.find(name)
         tags = [tag for tag in image.tags if tag == normal(name)]
-        wanted.setdefault(image.id, (image, []))[1].extend(tags)
-    data = docker_archive.save(run.server.images, wanted.values(), layout=at_least(run.server.version, "25"))
+        requested.setdefault(image.id, (image, []))[1].extend(tags)
+    data = docker_archive.save(run.server.images, requested.values(), layout=at_least(run.server.version, "25"))
     run.machine.files.write_bytes(run.path(path), data)
     return ""
 

@@ -207,8 +207,8 @@ class DockerTransfer:
             _, digest = self._puller.resolve(place, reference)
             document = _document(self._puller.fetch(place, reference, "manifests", digest)[1])
             entries = document.get("manifests") or [{"digest": digest, "mediaType": document.get("mediaType")}]
-            wanted = [str(entry["digest"]) for entry in entries]
-            fetched = {item: self._puller.fetch(place, reference, "manifests", item)[1] for item in wanted}
+            requested = [str(entry["digest"]) for entry in entries]
+            fetched = {item: self._puller.fetch(place, reference, "manifests", item)[1] for item in requested}
         except PullError as error:
             raise _failure(error, reference) from error
         return {**document, "digest": digest}, {item: _document(data) for item, data in fetched.items()}

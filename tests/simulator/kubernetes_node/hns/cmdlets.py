@@ -78,10 +78,10 @@ def _listed(machine: Machine, found: Store, kind: str) -> list[PSObject]:
 def _getter(kind: str) -> Cmdlet:
     def get(machine: Machine, bound: Bound) -> Iterable[object]:
         objects = _listed(machine, _guard(machine, bound), kind)
-        wanted = bound.text("Id").upper()
-        if not wanted:
+        requested = bound.text("Id").upper()
+        if not requested:
             return objects
-        kept = [item for item in objects if str(item["ID"]).upper() == wanted]
+        kept = [item for item in objects if str(item["ID"]).upper() == requested]
         if not kept:
             raise _failure(HnsError(f"Open{bound.command.removeprefix('Get-Hns')}", ELEMENT_NOT_FOUND))
         return kept

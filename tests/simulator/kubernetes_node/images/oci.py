@@ -107,10 +107,10 @@ def matches(platform: Mapping[str, Any], build: int, exact: bool) -> bool:
     """
     if platform.get("os") != "windows" or platform.get("architecture") != "amd64":
         return False
-    wanted = str(platform.get("os.version", ""))
-    if not wanted:
+    requested = str(platform.get("os.version", ""))
+    if not requested:
         return True
-    parts = wanted.split(".")
+    parts = requested.split(".")
     image = int(parts[2]) if len(parts) > 2 and parts[2].isdigit() else 0
     if exact or build < _STABLE:
         return image == build

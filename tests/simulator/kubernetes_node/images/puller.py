@@ -60,8 +60,8 @@ class Puller:
         Raises:
             PullError: a registry rejects a request, or the download fails.
         """
-        wanted = ("pull",) if reference.digest else ("pull", "resolve")
-        asked = [place for place in places if set(wanted) <= set(place.capabilities)]
+        requested = ("pull",) if reference.digest else ("pull", "resolve")
+        asked = [place for place in places if set(requested) <= set(place.capabilities)]
         if not asked:
             raise PullError(f"no {'pull' if reference.digest else 'resolve'} hosts: not found")
         first: PullError | None = None
@@ -93,14 +93,14 @@ class Puller:
         return media_type, reference.digest or digest
 
     def fetch(
-        self, places: Sequence[RegistryEndpoint], reference: oci.ImageReference, kind: str, wanted: str
+        self, places: Sequence[RegistryEndpoint], reference: oci.ImageReference, kind: str, requested: str
     ) -> tuple[str, bytes]:
         """Return (media type, content) of a manifest or a small blob.
 
         Raises:
             PullError: a registry rejects a request, or the download fails.
         """
-        answer = self._open(places, reference, kind, wanted, 0)
+        answer = self._open(places, reference, kind, requested, 0)
         data = answer.read()
         self.bytes += len(data)
         return answer.headers.get("content-type", "").partition(";")[0], data
@@ -163,7 +163,7 @@ class Puller:
                     raise PullError(f"failed to copy: {error}") from error
 
     def _open(
-        self, places: Sequence[RegistryEndpoint], reference: oci.ImageReference, kind: str, wanted: str, offset: int
+        self, places: Sequence[RegistryEndpoint], reference: oci.ImageReference, kind: str, requested: str, offset: int
     ) -> RegistryResponse:
         asked = [place for place in places if "pull" in place.capabilities]
         if not asked:
@@ -171,14 +171,14 @@ class Puller:
         first: PullError | None = None
         for place in asked:
             try:
-                answer = self._ask(place, "GET", reference, kind, wanted, last=place is asked[-1], offset=offset)
+                answer = self._ask(place, "GET", reference, kind, requested, last=place is asked[-1], offset=offset)
             except PullError as error:
                 first = first or error
                 continue
             if answer.status < 300 or (offset and answer.status == 416):
                 return answer
             answer.stream.close()
-            url = f"{place.url}/v2/{reference.path}/{kind}/{wanted}"
+            url = f"{place.url}/v2/{reference.path}/{kind}/{requested}"
             message = f"unexpected status code {url}: {answer.status_text()}"
             first = first or PullError(f"content at {url} not found: not found" if answer.status == 404 else message)
         assert first is not None
@@ -190,12 +190,12 @@ class Puller:
         method: str,
         reference: oci.ImageReference,
         kind: str,
-        wanted: str,
+        requested: str,
         *,
         last: bool,
         offset: int = 0,
     ) -> RegistryResponse:
-        path = f"{reference.path}/{kind}/{wanted}" + (f"?ns={reference.host}" if place.mirror else "")
+        path = f"{reference.path}/{kind}/{requested}" + (f"?ns={reference.host}" if place.mirror else "")
         return self._client.ask(place, method, path, last=last, offset=offset)
 
 

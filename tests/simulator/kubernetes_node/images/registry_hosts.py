@@ -61,8 +61,8 @@ def endpoints(machine: Machine, host: str, config_paths: Sequence[str], *, plain
         if found:
             return _in_folder(machine, found, own)
     if mirrors and not config_paths:
-        wanted = mirrors.get(host, mirrors.get("*", ()))
-        return [*(RegistryEndpoint(url.rstrip("/"), mirror=True) for url in wanted), own]
+        requested = mirrors.get(host, mirrors.get("*", ()))
+        return [*(RegistryEndpoint(url.rstrip("/"), mirror=True) for url in requested), own]
     return [own]
 
 

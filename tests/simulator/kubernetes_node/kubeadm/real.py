@@ -72,7 +72,7 @@ def join(
     program: Path,
     arguments: list[str],
     config: str | None,
-    wanted: JoinConfiguration,
+    requested: JoinConfiguration,
 ) -> ProgramResult | None:
     """Run `kubeadm join`.
 
@@ -96,7 +96,7 @@ def join(
     if os.geteuid() != 0:
         words = ["unshare", "-r", *words]
     try:
-        return _run(machine, invocation, words, wanted)
+        return _run(machine, invocation, words, requested)
     finally:
         answerer.close()
         file.unlink(missing_ok=True)
@@ -106,7 +106,7 @@ def _environment(home: str) -> dict[str, str]:
     return {"PATH": os.environ.get("PATH", ""), "HOME": home}
 
 
-def _run(machine: Machine, invocation: Invocation, words: list[str], wanted: JoinConfiguration) -> ProgramResult:
+def _run(machine: Machine, invocation: Invocation, words: list[str], requested: JoinConfiguration) -> ProgramResult:
     process = subprocess.Popen(
         words,
         stdin=subprocess.DEVNULL,
@@ -125,14 +125,14 @@ def _run(machine: Machine, invocation: Invocation, words: list[str], wanted: Joi
     for line in process.stdout:
         printed.append(line)
         if line.startswith("[kubelet-start] Starting the kubelet"):
-            correct(machine, wanted)
+            correct(machine, requested)
             _take_over(machine, kubeadm_join.BOOTSTRAP)
             kubeadm_join.start_kubelet(machine, complained)
     code = process.wait()
     reader.join(5)
-    correct(machine, wanted)
+    correct(machine, requested)
     if code == 0:
-        _annotate(machine, wanted)
+        _annotate(machine, requested)
     kept = [line for line in complained if not _LINUX_ONLY.match(line)]
     return ProgramResult(
         code, _windows_text("".join(printed)), "".join(line if line.endswith("\n") else line + "\n" for line in kept)
@@ -172,7 +172,7 @@ def _link_certificate(machine: Machine) -> Path | None:
     return link
 
 
-def correct(machine: Machine, wanted: JoinConfiguration) -> None:
+def correct(machine: Machine, requested: JoinConfiguration) -> None:
     """Adapt the files to those that kubeadm.exe writes."""
     folder = kubeadm_join.KUBELET
     for name in ("config.yaml", "instance-config.yaml", "kubeadm-flags.env"):
@@ -181,7 +181,7 @@ def correct(machine: Machine, wanted: JoinConfiguration) -> None:
             continue
         before = machine.files.read_text(path)
         text = re.sub(r"unix://(npipe:\S*?)(?=[\s\"]|$)", r"\1", before)
-        text = re.sub(r"unix:///(?:var/)?run/containerd/containerd\.sock", wanted.cri_socket or PIPE, text)
+        text = re.sub(r"unix:///(?:var/)?run/containerd/containerd\.sock", requested.cri_socket or PIPE, text)
         if name == "config.yaml":
             text = _kubelet_configuration(text)
         if text != before:
@@ -205,17 +205,17 @@ def _kubelet_configuration(text: str) -> str:
     )
 
 
-def _annotate(machine: Machine, wanted: JoinConfiguration) -> None:
+def _annotate(machine: Machine, requested: JoinConfiguration) -> None:
     """Correct the runtime's endpoint in the node's annotation, if this version of kubeadm still writes it."""
     try:
         client = Client(machine, read_kubeconfig(machine, kubeadm_join.KUBELET_CONF))
     except KubeconfigError:
         return
     try:
-        found = client.get(f"/api/v1/nodes/{wanted.node_name}")
+        found = client.get(f"/api/v1/nodes/{requested.node_name}")
         if (found["metadata"].get("annotations") or {}).get(_SOCKET, "").startswith("unix://"):
             client.patch(
-                f"/api/v1/nodes/{wanted.node_name}", {"metadata": {"annotations": {_SOCKET: wanted.cri_socket}}}
+                f"/api/v1/nodes/{requested.node_name}", {"metadata": {"annotations": {_SOCKET: requested.cri_socket}}}
             )
     except (ApiError, OSError):
         pass  # the annotation is optional: the node exists and is Ready

@@ -101,16 +101,16 @@ def status(machine: Machine, name: str, settings: KubeletSettings, runtime: CriR
     moment = stamp(machine)
     reasons = problems(runtime)
     runtime = None if runtime is None or runtime.problem() else runtime
-    wanted = [(kind, "False", reason, message) for kind, reason, message in _HEALTHY]
+    requested = [(kind, "False", reason, message) for kind, reason, message in _HEALTHY]
     if reasons:
-        wanted.append(
+        requested.append(
             ("Ready", "False", "KubeletNotReady", "[" + ", ".join(reasons) + "]" if len(reasons) > 1 else reasons[0])
         )
     else:
-        wanted.append(("Ready", "True", "KubeletReady", "kubelet is posting ready status"))
+        requested.append(("Ready", "True", "KubeletReady", "kubelet is posting ready status"))
     before = {item["type"]: item for item in known.get("conditions") or []}
     conditions = []
-    for kind, state, reason, message in wanted:
+    for kind, state, reason, message in requested:
         old = before.get(kind, {})
         changed = old["lastTransitionTime"] if old.get("status") == state else moment
         conditions.append({"type": kind, "status": state, "reason": reason, "message": message,

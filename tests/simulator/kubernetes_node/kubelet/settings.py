@@ -168,9 +168,9 @@ def read(machine: Machine, argv: Sequence[str], version: str) -> KubeletSettings
     folder = found.text("config-dir")
     if folder:
         _drop_ins(machine, drive(folder), settings, version)
-    wanted: dict[str, object] = {**(settings.document.get("featureGates") or {}), **found.pairs("feature-gates")}
+    requested: dict[str, object] = {**(settings.document.get("featureGates") or {}), **found.pairs("feature-gates")}
     try:
-        settings.gates = configuration.gates(wanted, version)
+        settings.gates = configuration.gates(requested, version)
     except ConfigurationError as error:
         raise KubeletError(f"failed to set feature gates from initial flags-based config: {error}") from error
     _validate(settings)

@@ -58,19 +58,19 @@ class RegistryHandler(BaseHTTPRequestHandler):
             self._fail(404, "NAME_UNKNOWN", "repository name not known to registry")
             return
         namespace = parse_qs(parts.query).get("ns", [""])[0]
-        name, kind, wanted = route["name"], route["kind"], route["object"]
-        if self._failing(name, wanted, namespace):
+        name, kind, requested = route["name"], route["kind"], route["object"]
+        if self._failing(name, requested, namespace):
             return
         if kind == "tags":
             tags = {"name": name, "tags": self.owner.tags(name, namespace)}
             self._send(200, json.dumps(tags).encode(), "application/json")
         else:
-            self._content(name, namespace, kind, wanted, fault)
+            self._content(name, namespace, kind, requested, fault)
 
     do_HEAD = do_GET  # noqa: N815 - the base class looks for this name
 
-    def _content(self, name: str, namespace: str, kind: str, wanted: str, fault: ArtifactFault | None) -> None:
-        digest = self.owner.find(name, namespace, wanted)
+    def _content(self, name: str, namespace: str, kind: str, requested: str, fault: ArtifactFault | None) -> None:
+        digest = self.owner.find(name, namespace, requested)
         if digest is None:
             what = ("MANIFEST_UNKNOWN", "manifest unknown") if kind == "manifests" else ("BLOB_UNKNOWN", "blob unknown")
             self._fail(404, *what)
@@ -78,8 +78,8 @@ class RegistryHandler(BaseHTTPRequestHandler):
         media_type, data = self.owner.images.content[digest]
         if self.command == "GET":
             self.owner.count(kind)
-        if kind == "manifests" and not wanted.startswith("sha256:"):
-            self.owner.count(f"{namespace}/{name}:{wanted}" if namespace else f"{name}:{wanted}")
+        if kind == "manifests" and not requested.startswith("sha256:"):
+            self.owner.count(f"{namespace}/{name}:{requested}" if namespace else f"{name}:{requested}")
         if fault and fault.kind == "wrong":
             data = bytes(byte ^ 0x5A for byte in data)
         elif fault and fault.kind == "truncated":
@@ -116,8 +116,8 @@ class RegistryHandler(BaseHTTPRequestHandler):
         """Return whether the client is authorized. If not, an error response was sent."""
         owner = self.owner
         basic = "Basic " + base64.b64encode(owner.user.encode()).decode()
-        wanted = basic if owner.auth == "basic" else f"Bearer {_TOKEN}"
-        if not owner.user or self.headers.get("Authorization") == wanted:
+        expected = basic if owner.auth == "basic" else f"Bearer {_TOKEN}"
+        if not owner.user or self.headers.get("Authorization") == expected:
             return True
         challenge = 'Basic realm="registry"'
         if owner.auth == "bearer":
@@ -128,8 +128,8 @@ class RegistryHandler(BaseHTTPRequestHandler):
         return False
 
     def _token(self) -> None:
-        wanted = "Basic " + base64.b64encode(self.owner.user.encode()).decode()
-        if self.headers.get("Authorization") != wanted:
+        expected = "Basic " + base64.b64encode(self.owner.user.encode()).decode()
+        if self.headers.get("Authorization") != expected:
             self._fail(401, "UNAUTHORIZED", "incorrect username or password")
             return
         self.owner.count("tokens")
@@ -168,9 +168,9 @@ class RegistryHandler(BaseHTTPRequestHandler):
         self.owner.count("pushed")
         self._answer(201, {"Docker-Content-Digest": digest, "Location": parts.path})
 
-    def _failing(self, name: str, wanted: str, namespace: str = "") -> bool:
+    def _failing(self, name: str, requested: str, namespace: str = "") -> bool:
         """Send an error response if the name is configured to fail, and return whether one was sent."""
-        status = self.owner.failures.get(f"{namespace or name.partition('/')[0]}/{name}:{wanted}")
+        status = self.owner.failures.get(f"{namespace or name.partition('/')[0]}/{name}:{requested}")
         if status:
             self._fail(status, "UNAVAILABLE", "injected")
         return bool(status)

@@ -110,17 +110,17 @@ class SimulatedRegistry:
         with self._lock:
             self.counters.clear()
 
-    def find(self, name: str, namespace: str, wanted: str) -> str | None:
+    def find(self, name: str, namespace: str, requested: str) -> str | None:
         """Return the digest of a tag.
 
         A name without `ns` may be the path of any repository, or begin with its host.
         """
-        if wanted.startswith("sha256:"):
-            return wanted if wanted in self.images.content else None
+        if requested.startswith("sha256:"):
+            return requested if requested in self.images.content else None
         exact = (
-            [f"{namespace}/{name}:{wanted}"]
+            [f"{namespace}/{name}:{requested}"]
             if namespace
-            else [f"{self.address}:{self.port}/{name}:{wanted}", f"{name}:{wanted}"]
+            else [f"{self.address}:{self.port}/{name}:{requested}", f"{name}:{requested}"]
         )
         for candidate in exact:
             if candidate in self.images.tags:
@@ -128,7 +128,8 @@ class SimulatedRegistry:
         if namespace:
             return None
         return next(
-            (found for known, found in self.images.tags.items() if known.partition("/")[2] == f"{name}:{wanted}"), None
+            (found for known, found in self.images.tags.items() if known.partition("/")[2] == f"{name}:{requested}"),
+            None,
         )
 
     def tags(self, name: str, namespace: str) -> list[str]:

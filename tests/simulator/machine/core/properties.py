@@ -48,8 +48,8 @@ def _read(machine: Machine, value: Value) -> object:
 def _shown(machine: Machine, place: ProviderItem, names: Iterable[str]) -> PSObject:
     """Return the values of a key as an object with the properties that PowerShell adds."""
     found = {name or "(default)": _read(machine, value) for name, value in machine.registry.values(place.path).items()}
-    wanted = {name.casefold() for name in names}
-    chosen = {name: value for name, value in found.items() if name.casefold() in wanted}
+    requested = {name.casefold() for name in names}
+    chosen = {name: value for name, value in found.items() if name.casefold() in requested}
     return PSObject(CUSTOM_OBJECT, {**chosen, **provider_properties(place)})
 
 

@@ -223,9 +223,9 @@ def query(machine: Machine, words: list[str], *, extended: bool = False) -> Prog
 def _of_kind(number: int, kinds: set[str]) -> bool:
     if "all" in kinds:
         return True
-    wanted = {word for word in kinds if word in TYPES}
-    if wanted:
-        return any(number & TYPES[word] for word in wanted)
+    requested = {word for word in kinds if word in TYPES}
+    if requested:
+        return any(number & TYPES[word] for word in requested)
     return bool(number & (0x0F if "driver" in kinds else 0x30))
 
 

@@ -97,13 +97,13 @@ def _checked(
         return refusal
     except NoCheckModeError as error:
         return {"changed": False, "skipped": True, "msg": str(error)}
-    wanted = {key.casefold() for key in arguments} | {
+    requested = {key.casefold() for key in arguments} | {
         option.casefold() for alias, option in rules.aliases.items() if alias in arguments
     }
     given = {
         option: params[option]
         for option, settings in rules.options.items()
-        if option.casefold() in wanted and params[option] != settings.default
+        if option.casefold() in requested and params[option] != settings.default
     }
     answer = _run(session, module, ModuleArguments({**internal, **params}, text, name, given))
     shown: dict[str, Any] = masked({**answer, "invocation": {"module_args": params}}, checks.secrets)

@@ -54,15 +54,15 @@ def group(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
 
 def _members(session: Session, arguments: ModuleArguments, found: Account) -> bool:
     """Add and remove members as the option `members` requests, and return whether anything differs."""
-    wanted = arguments.raw("members", {})
+    requested = arguments.raw("members", {})
     now = accounts.member_sids(session.machine, found)
-    if wanted.get("set") is not None and (wanted.get("add") or wanted.get("remove")):
+    if requested.get("set") is not None and (requested.get("add") or requested.get("remove")):
         raise ArgumentError("parameters are mutually exclusive: set, add found in members")
-    if wanted.get("set") is not None:
-        kept = [sid_of(session, str(name)) for name in wanted["set"]]
+    if requested.get("set") is not None:
+        kept = [sid_of(session, str(name)) for name in requested["set"]]
         new, gone = [member for member in kept if member not in now], [member for member in now if member not in kept]
     else:
-        listed = {key: [sid_of(session, str(name)) for name in wanted.get(key) or ()] for key in ("add", "remove")}
+        listed = {key: [sid_of(session, str(name)) for name in requested.get(key) or ()] for key in ("add", "remove")}
         new = [member for member in listed["add"] if member not in now]
         gone = [member for member in listed["remove"] if member in now]
     if not arguments.check_mode:
@@ -91,13 +91,13 @@ def membership(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     if found is None:
         return answer | {"failed": True, "msg": f"Could not find local group {name}"}
     listed = given if isinstance(given, list) else str(given).split(",")
-    wanted = list(dict.fromkeys(sid_of(session, str(item).strip()) for item in listed))
+    requested = list(dict.fromkeys(sid_of(session, str(item).strip()) for item in listed))
     now = accounts.member_sids(machine, found)
-    new = [member for member in wanted if member not in now] if state != "absent" else []
+    new = [member for member in requested if member not in now] if state != "absent" else []
     gone = {
         "present": [],
-        "absent": [member for member in wanted if member in now],
-        "pure": [member for member in now if member not in wanted],
+        "absent": [member for member in requested if member in now],
+        "pure": [member for member in now if member not in requested],
     }[state]
     if not arguments.check_mode:
         _change(session, found, new, gone)

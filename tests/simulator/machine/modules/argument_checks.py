@@ -248,15 +248,15 @@ class Checks:
                 raise self._fail(f"missing parameter(s) required by '{name}': {', '.join(missing)}")
 
     def _required_if(self, condition: tuple[Any, ...], params: Mapping[str, Any]) -> None:
-        name, wanted, needed = str(condition[0]), condition[1], [str(item) for item in condition[2]]
+        name, requested, needed = str(condition[0]), condition[1], [str(item) for item in condition[2]]
         any_of = len(condition) > 3 and bool(condition[3])
-        if params.get(name) is None or net_text(params[name]) != net_text(wanted):
+        if params.get(name) is None or net_text(params[name]) != net_text(requested):
             return
         missing = [other for other in needed if other not in params]
         if len(missing) >= (len(needed) if any_of else 1):
             term = "any" if any_of else "all"
             listed = ", ".join(missing)
-            raise self._fail(f"{name} is {net_text(wanted)} but {term} of the following are missing: {listed}")
+            raise self._fail(f"{name} is {net_text(requested)} but {term} of the following are missing: {listed}")
 
     def _nested(self, name: str, option: ModuleOption, value: Any) -> Any:
         if option.type == "dict":

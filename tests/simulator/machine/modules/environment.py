@@ -79,13 +79,13 @@ def variables(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     """Set or remove environment variables (win_environment)."""
     level = _choice(arguments, "level", "machine", "process", "user")
     state = _choice(arguments, "state", "absent", "present") if arguments.raw("state") is not None else ""
-    wanted = arguments.raw("variables")
-    if wanted is None:
-        wanted = {arguments.text("name"): arguments.raw("value")}
+    requested = arguments.raw("variables")
+    if requested is None:
+        requested = {arguments.text("name"): arguments.raw("value")}
     elif any(arguments.raw(other) is not None for other in ("name", "value", "state")):
         raise ArgumentError("parameters are mutually exclusive: variables, name")
     answer: dict[str, Any] = {"changed": False, "values": {}, "warnings": []}
-    for name, value in wanted.items():
+    for name, value in requested.items():
         text = "" if value is None else str(value)
         if state == "absent" and text:
             answer["warnings"].append(

@@ -27,8 +27,8 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 def run(session: Session, arguments: ModuleArguments) -> Facts:
     """Gather the facts of the requested subsets."""
     arguments.modelled("gather_subset", "gather_timeout", "fact_path")
-    wanted = arguments.raw("gather_subset", ["all"])
-    subsets = [str(item) for item in (wanted if isinstance(wanted, list) else str(wanted).split(","))]
+    requested = arguments.raw("gather_subset", ["all"])
+    subsets = [str(item) for item in (requested if isinstance(requested, list) else str(requested).split(","))]
     chosen, warnings = choose(subsets)
     facts: Facts = {"gather_subset": subsets, "module_setup": True}
     for names, gather in _GATHERERS:

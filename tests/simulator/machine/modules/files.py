@@ -98,8 +98,8 @@ def _legacy_path(session: Session, arguments: ModuleArguments) -> str:
 
 def _file(session: Session, path: str, state: object, *, change: bool) -> dict[str, Any]:
     files = session.machine.files
-    wanted = str(state).casefold() if state is not None else None
-    if wanted == "touch":
+    requested = str(state).casefold() if state is not None else None
+    if requested == "touch":
         if files.is_directory(path):
             raise ArgumentError("the simulator does not model win_file's state touch for a folder")
         if not files.exists(path) and not files.is_directory(parent(path)):
@@ -108,20 +108,20 @@ def _file(session: Session, path: str, state: object, *, change: bool) -> dict[s
             files.write_bytes(path, files.read_bytes(path) if files.is_file(path) else b"")
         return {"changed": True}
     if files.exists(path):
-        if wanted == "absent":
+        if requested == "absent":
             if change:
                 files.delete(path)
             return {"changed": True}
-        if wanted == "directory" and not files.is_directory(path):
+        if requested == "directory" and not files.is_directory(path):
             return {"changed": False, "failed": True, "msg": f"path {path} is not a directory"}
-        if wanted == "file" and files.is_directory(path):
+        if requested == "file" and files.is_directory(path):
             return {"changed": False, "failed": True, "msg": f"path {path} is not a file"}
         return {"changed": False}
-    if wanted == "directory":
+    if requested == "directory":
         if change:
             files.make_directory(path)
         return {"changed": True}
-    if wanted == "absent":
+    if requested == "absent":
         return {"changed": False}
     # Split-Path -Leaf returns the last name even if the path ends in a backslash, so such a path can be a file.
     return {"changed": False, "failed": True, "msg": f"path {path} will not be created"}

@@ -73,11 +73,11 @@ class _Nssm:
             raise _Failed(self.answer | log)
         return result.stdout.replace("\0", "")
 
-    def update(self, parameter: str, wanted: list[str] | None) -> None:
+    def update(self, parameter: str, requested: list[str] | None) -> None:
         """Set a parameter of the service if it differs. An empty list resets it."""
-        if wanted is None:
+        if requested is None:
             return
-        values = [value for value in wanted if value]
+        values = [value for value in requested if value]
         of = f'{parameter} for service "{self.name}"'
         found = self.run(f"Error retrieving {of}", "get", self.name, parameter)
         now = [line for line in found.splitlines() if line]
@@ -185,8 +185,8 @@ def _parameters(arguments: ModuleArguments, nssm: _Nssm) -> None:
 def _bring(nssm: _Nssm, state: str) -> None:
     name = nssm.name
 
-    def is_at(wanted: str) -> bool:
-        return wanted in nssm.run(f'Error starting service "{name}"', "status", name)
+    def is_at(requested: str) -> bool:
+        return requested in nssm.run(f'Error starting service "{name}"', "status", name)
 
     if state in ("stopped", "restarted") and not is_at("SERVICE_STOPPED") and nssm.change("stop_service"):
         nssm.run(f'Error stopping service "{name}"', "stop", name)

@@ -76,7 +76,7 @@ def edit(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
         text = "the data type when name is not specified can only be 'string'"
         answer["warnings"] = [f"{text}, the type has automatically been converted"]
         kind = "String"
-    wanted = Value(_data(data, kind), kind)
+    requested = Value(_data(data, kind), kind)
     if arguments.text("state", default="present").casefold() == "absent":
         delete_key = arguments.flag("delete_key", default=True)
         return answer | _remove(session, path, name, delete_key=delete_key, write=write)
@@ -88,13 +88,13 @@ def edit(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     if (not exists and not write) or (name is None and data is None):
         return answer | {"changed": not exists}
     old = registry.get(path, str(name or ""))
-    if old == wanted:
+    if old == requested:
         return answer | {"changed": not exists}
     if write:
-        registry.set(path, str(name or ""), wanted.data, wanted.kind)
+        registry.set(path, str(name or ""), requested.data, requested.kind)
     if old is None:
         return answer | {"changed": True}
-    return answer | {"changed": True, "data_changed": old.data != wanted.data, "data_type_changed": old.kind != kind}
+    return answer | {"changed": True, "data_changed": old.data != requested.data, "data_type_changed": old.kind != kind}
 
 
 def _remove(session: Session, path: str, name: object, *, delete_key: bool, write: bool) -> dict[str, Any]:

@@ -25,13 +25,15 @@ def run(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     users = arguments.raw("users")
     if users is None:
         raise ArgumentError("missing required arguments: users")
-    wanted = list(dict.fromkeys(sid_of(session, str(user)) for user in (users if isinstance(users, list) else [users])))
+    requested = list(
+        dict.fromkeys(sid_of(session, str(user)) for user in (users if isinstance(users, list) else [users]))
+    )
     holders = held_by(session.machine, name)
-    new = [user for user in wanted if user not in holders] if action != "remove" else []
+    new = [user for user in requested if user not in holders] if action != "remove" else []
     gone = {
         "add": [],
-        "remove": [user for user in wanted if user in holders],
-        "set": [user for user in holders if user not in wanted],
+        "remove": [user for user in requested if user in holders],
+        "set": [user for user in holders if user not in requested],
     }[action]
     if not arguments.check_mode:
         kept = [user for user in holders if user not in gone]

@@ -134,15 +134,15 @@ def _configure(machine: Machine, arguments: ModuleArguments, service: Service, *
 def _bring(machine: Machine, arguments: ModuleArguments, name: str, *, write: bool) -> bool:
     service = machine.services.get(name)
     assert service is not None
-    wanted, force = arguments.text("state", default="").casefold(), arguments.flag("force_dependent_services")
-    if wanted == "paused":
+    requested, force = arguments.text("state", default="").casefold(), arguments.flag("force_dependent_services")
+    if requested == "paused":
         # No simulated service accepts SERVICE_CONTROL_PAUSE: CanPauseAndContinue is false for all of them.
         raise ArgumentError(f"failed to pause service {name}: The service does not support pausing")
-    if not wanted or service.state == {"started": "Running", "stopped": "Stopped"}.get(wanted):
+    if not requested or service.state == {"started": "Running", "stopped": "Stopped"}.get(requested):
         return False
-    if write and wanted == "started":
+    if write and requested == "started":
         _cmdlet(machine, "Start-Service", Name=[name])
-    elif write and wanted == "stopped":
+    elif write and requested == "stopped":
         _cmdlet(machine, "Stop-Service", Name=[name], Force=force)
     elif write:
         _cmdlet(machine, "Restart-Service", Name=[name], Force=force)

@@ -71,8 +71,8 @@ class Guard:
     def require_child(self, path: str, *, folder: bool) -> None:
         """Raise AccessDeniedError unless the acting user may create an item at a path whose folder exists."""
         token = self.token
-        wanted = check.ADD_FOLDER if folder else check.ADD_FILE
-        if token is not None and wanted & ~self._granted(self._follow(parent(path)), token, ()):
+        requested = check.ADD_FOLDER if folder else check.ADD_FILE
+        if token is not None and requested & ~self._granted(self._follow(parent(path)), token, ()):
             raise AccessDeniedError(path)
 
     def may_delete(self, path: str) -> bool:
@@ -114,12 +114,12 @@ class Guard:
         token = self.token
         if token is None:
             return
-        wanted = parse(sddl)
-        owner, listed = wanted.owner is not None, wanted.entries is not None
+        requested = parse(sddl)
+        owner, listed = requested.owner is not None, requested.entries is not None
         # The new owner may set the list.
         if owner:
             self.require(path, check.WRITE_OWNER, enabled)
-            if not check.may_own(token, wanted.owner or "", enabled):
+            if not check.may_own(token, requested.owner or "", enabled):
                 raise InvalidOwnerError
         if listed and not owner:
             self.require(path, check.WRITE_DAC, enabled)

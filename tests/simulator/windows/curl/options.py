@@ -187,8 +187,8 @@ class CurlCommandLine:
             case "output":
                 config.outputs.append(value)
             case "header" | "proxy-header":
-                wanted = config.headers if option.name == "header" else config.proxy_headers
-                wanted += self._lines(value)
+                requested = config.headers if option.name == "header" else config.proxy_headers
+                requested += self._lines(value)
             case "data" | "data-binary" | "data-raw":
                 config.data.append(self._data(value, option.name))
             case "resolve":

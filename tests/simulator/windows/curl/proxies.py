@@ -58,16 +58,16 @@ def _user(parts: SplitResult) -> str:
 
 def excepted(host: str, exceptions: str, version: Version) -> bool:
     """Return whether a host is excluded from the proxy. CIDR blocks have been supported since 7.86."""
-    wanted = host.casefold().rstrip(".")
+    requested = host.casefold().rstrip(".")
     for entry in exceptions.replace(",", " ").split():
         if entry == "*":
             return True
         name = entry.casefold().lstrip(".").rstrip(".")
-        if wanted == name or (name and wanted.endswith(f".{name}") and not _is_address(wanted)):
+        if requested == name or (name and requested.endswith(f".{name}") and not _is_address(requested)):
             return True
-        if "/" in name and version >= (7, 86) and _is_address(wanted):
+        if "/" in name and version >= (7, 86) and _is_address(requested):
             try:
-                if ipaddress.ip_address(wanted) in ipaddress.ip_network(name, strict=False):
+                if ipaddress.ip_address(requested) in ipaddress.ip_network(name, strict=False):
                     return True
             except (ValueError, TypeError):
                 continue

@@ -147,8 +147,8 @@ def open_stream(
 
 def _resolved(host: str, port: int, config: OperationOptions) -> tuple[str, int]:
     for entry in config.resolve:
-        name, wanted, address = [*entry.lstrip("+").split(":", 2), "", ""][:3]
-        if name.casefold() in (host.casefold(), "*") and wanted == str(port):
+        name, requested, address = [*entry.lstrip("+").split(":", 2), "", ""][:3]
+        if name.casefold() in (host.casefold(), "*") and requested == str(port):
             return address.split(",")[0].strip("[]"), port
     return host, port
 

@@ -134,8 +134,8 @@ def _check_name(connection: ssl.SSLSocket, host: str, version: Version) -> None:
         known += [str(address) for address in names.get_values_for_type(x509.IPAddress)]
     except x509.ExtensionNotFound:
         known = []
-    wanted = host.casefold()
-    if wanted in known or any(name.startswith("*.") and wanted.partition(".")[2] == name[2:] for name in known):
+    requested = host.casefold()
+    if requested in known or any(name.startswith("*.") and requested.partition(".")[2] == name[2:] for name in known):
         return
     code = errors.PEER_FAILED_VERIFICATION if version >= (8, 0) else errors.SSL_CONNECT_ERROR
     raise CurlError(code, f"schannel: {_WRONG_NAME}")

@@ -141,9 +141,9 @@ def _check(session: Session, arguments: ModuleArguments, path: str, answer: dict
     algorithm = arguments.text("checksum_algorithm", default="sha1")
     found = hashlib.new(algorithm, session.machine.files.read_bytes(path), usedforsecurity=False).hexdigest().upper()
     answer["checksum"] = found
-    wanted = arguments.text("checksum", default="")
-    if wanted and wanted.upper() != found:
-        raise ArgumentError(f"The checksum for {path} did not match '{wanted}', it was '{found}'")
+    requested = arguments.text("checksum", default="")
+    if requested and requested.upper() != found:
+        raise ArgumentError(f"The checksum for {path} did not match '{requested}', it was '{found}'")
 
 
 def _command(session: Session, arguments: ModuleArguments, state: str, path: str, status: _Status) -> str:

@@ -116,7 +116,7 @@ def _select(machine: Machine, bound: Bound, command: str) -> list[Rule]:
     if inputs:
         names = [str(item.get("InstanceID") or item.get("Name")) for item in inputs if isinstance(item, PSObject)]
         return [rules[name.casefold()] for name in names if name.casefold() in rules]
-    wanted: dict[str, Rule] = {}
+    requested: dict[str, Rule] = {}
     for parameter, attribute in (
         ("Name", "name"),
         ("DisplayName", "display_name"),
@@ -130,9 +130,9 @@ def _select(machine: Machine, bound: Bound, command: str) -> list[Rule]:
                 raise no_cim_object(
                     "MSFT_NetFirewallRule", "InstanceID" if parameter == "Name" else parameter, pattern, command
                 )
-            wanted |= found
+            requested |= found
         if patterns:
-            return _narrow(list(wanted.values()), bound)
+            return _narrow(list(requested.values()), bound)
     return _narrow(list(rules.values()), bound)
 
 

@@ -87,8 +87,8 @@ def selects(pattern: str, name: str, *, anchored: bool = True) -> bool:
     It matches the whole path or a folder above it. A leading `./` is ignored on both sides, and `*` also matches `/`.
     An exclusion (not `anchored`) can also match from any folder of the path on.
     """
-    wanted, shown = _plain(pattern), _plain(name)
-    parts = re.split(r"(\[[^\]]+\]|\*|\?)", wanted)
+    requested, shown = _plain(pattern), _plain(name)
+    parts = re.split(r"(\[[^\]]+\]|\*|\?)", requested)
     text = "".join(
         ".*" if part == "*" else "." if part == "?" else part if part.startswith("[") else re.escape(part)
         for part in parts

@@ -86,8 +86,8 @@ def _fill(machine: Machine, store: ComponentStore) -> None:
         known = update_catalogue.find(name, build)
         _add(store, known or Update(name, category="Updates", date="2024-09-10", reboots=0))
     chosen = [entry.update.ubr for entry in store.entries.values() if entry.update.ubr]
-    wanted = machine.settings.option("ubr")
-    ubr = wanted if isinstance(wanted, int) else max(chosen, default=machine.windows.ubr)
+    requested = machine.settings.option("ubr")
+    ubr = requested if isinstance(requested, int) else max(chosen, default=machine.windows.ubr)
     if ubr not in chosen:
         # The cumulative update of the installation media has no article, but determines the build.
         base = Update(f"base {ubr}", hot_fix="", builds=(build,), ubr=ubr, date="2024-09-10")

@@ -63,7 +63,7 @@ def test_unknown_arguments_are_refused(sc):
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "message"),
     [
         (("create", "mine", "binpath=", "x"), 1073, "[SC] CreateService FAILED 1073:"),
         (("config", "nope", "start=", "auto"), 1060, "[SC] OpenService FAILED 1060:"),
@@ -85,10 +85,10 @@ def test_unknown_arguments_are_refused(sc):
         (("config", "mine", "depend=", "RpcSs/mine"), 1059, "[SC] ChangeServiceConfig FAILED 1059:"),
     ],
 )
-def test_failures_have_the_code_of_windows(sc, words, code, said):
+def test_failures_have_the_code_of_windows(sc, words, code, message):
     result = sc(*words)
     assert result.exit_code == code
-    assert result.stdout.startswith(said + "\r\n\r\n")
+    assert result.stdout.startswith(message + "\r\n\r\n")
 
 
 @pytest.mark.parametrize(

@@ -118,8 +118,8 @@ def test_an_unavailable_requirement_is_reported_with_its_host(options: dict[str,
 def test_a_bundle_is_made_once(site: Path) -> None:
     content = needs(site)
     shown: list[str] = []
-    with pytest.MonkeyPatch.context() as said:
-        said.setattr(bundle, "show", shown.append)
+    with pytest.MonkeyPatch.context() as message:
+        message.setattr(bundle, "show", shown.append)
         made = make(site, content, content)
     assert shown == ["bundle: KB5999001: 0.0 MB"]
     pem = made["public_key"]
@@ -206,7 +206,7 @@ def test_missing_files_of_a_bundle_are_reported_and_the_rest_is_kept(
         def __init__(self, folder: Path, key: object, fetcher: object, how: object, say: object) -> None:
             asked.append(vars(how) | {"folder": folder})
 
-        def run(self, wanted: object) -> types.SimpleNamespace:
+        def run(self, requested: object) -> types.SimpleNamespace:
             entries = {"a": types.SimpleNamespace(size=3), "b": types.SimpleNamespace(size=4)}
             return types.SimpleNamespace(
                 fetched=["b", "a"],

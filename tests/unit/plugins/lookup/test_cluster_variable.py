@@ -101,8 +101,8 @@ def test_kubesprays_cluster_variables_apply_to_windows_hosts(tmp_path: pathlib.P
     }
     assert {name: value(templar, name) for name in names} == names
     exceptions = value(templar, "kubernetes_node_no_proxy").split(",")
-    wanted = {".example.com", "10.233.64.0/18", "10.233.0.0/18", ".example.local", ".svc", "ubuntu01", "10.3.0.1"}
-    assert wanted | {"windows01", "10.3.0.4"} <= set(exceptions)
+    requested = {".example.com", "10.233.64.0/18", "10.233.0.0/18", ".example.local", ".svc", "ubuntu01", "10.3.0.1"}
+    assert requested | {"windows01", "10.3.0.4"} <= set(exceptions)
 
 
 def test_a_hosts_own_variable_comes_first(tmp_path: pathlib.Path) -> None:
@@ -131,8 +131,8 @@ def test_the_default_applies_if_neither_inventory_nor_cluster_has_a_value(tmp_pa
     assert value(templar, "winkube_no_proxy") == ""
     assert value(templar, "cni_pods_subnet") == "10.244.0.0/16"
     # The cluster's own value takes precedence over a default.
-    told = {**templar.available_variables, "winkube_cluster": {"pod_subnet": "10.9.0.0/16", "service_subnet": ""}}
-    templar = Templar(loader=DataLoader(), variables=told)
+    known = {**templar.available_variables, "winkube_cluster": {"pod_subnet": "10.9.0.0/16", "service_subnet": ""}}
+    templar = Templar(loader=DataLoader(), variables=known)
     assert value(templar, "cni_pods_subnet") == "10.9.0.0/16"
     assert value(templar, "cni_services_subnet") == "10.96.0.0/12"
 

@@ -155,6 +155,6 @@ def test_wherever_something_else_stands(kind: str, item: t.Any) -> None:
 @given(value=VALUES)
 @example(value={"items": None})
 def test_a_problem_is_one_line(value: t.Any) -> None:
-    said = api_forms.problem(value, api_forms.list_of(api_forms.NODE))
-    assert "\n" not in said
-    assert not said or "expected" in said
+    message = api_forms.problem(value, api_forms.list_of(api_forms.NODE))
+    assert "\n" not in message
+    assert not message or "expected" in message

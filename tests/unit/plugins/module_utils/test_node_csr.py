@@ -223,8 +223,10 @@ def test_only_the_expected_request_is_approved(asked: list[dict[str, t.Any]], re
             and one["spec"]["signerName"] == SIGNER
             and one["spec"]["usages"] == USAGES
         ]
-        wanted = {pem((f"system:node:{verdict.node}",), ("system:nodes",), (), number, False) for number in (1, 2, 3)}
-        assert {base64.b64decode(spec["request"]).decode() for spec in possible} & wanted
+        requested = {
+            pem((f"system:node:{verdict.node}",), ("system:nodes",), (), number, False) for number in (1, 2, 3)
+        }
+        assert {base64.b64decode(spec["request"]).decode() for spec in possible} & requested
 
 
 SHAPES = st.recursive(

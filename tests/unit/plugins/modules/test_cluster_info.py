@@ -34,7 +34,7 @@ CLUSTER = "clusters: [{cluster: {server: 'https://k8s.example.com:6443', certifi
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "has no ConfigMap kube-public/cluster-info"),
         ("clusters: []", "has no ConfigMap kube-public/cluster-info"),
@@ -46,11 +46,11 @@ CLUSTER = "clusters: [{cluster: {server: 'https://k8s.example.com:6443', certifi
         (CLUSTER % "bm8gUEVN", "kube-public/cluster-info of the cluster at https://k8s.example.com:6443: "),
     ],
 )
-def test_a_broken_config_map_is_one_clear_message(text: str, said: str) -> None:
+def test_a_broken_config_map_is_one_clear_message(text: str, message: str) -> None:
     fake = t.cast("t.Any", Fake("kubeconfig", text))
     with pytest.raises(AssertionError) as failed:
         cluster_info.read(fake, fake)
-    assert said in str(failed.value)
+    assert message in str(failed.value)
     assert "kube-public/cluster-info" in str(failed.value)
 
 

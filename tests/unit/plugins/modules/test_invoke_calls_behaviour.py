@@ -53,8 +53,8 @@ def test_cmdlets_behave_as_recorded(run: Run, repository: Path, tmp_path: Path) 
         result = seen[f"c{number}"]
         if "error" in case:
             error = result["error"]
-            wanted = (case["error"]["category"], case["error"]["fqid"], case["error"]["type"])
-            assert (error["category"], error["id"], error["type"]) == wanted, case["note"]
+            expected = (case["error"]["category"], case["error"]["fqid"], case["error"]["type"])
+            assert (error["category"], error["id"], error["type"]) == expected, case["note"]
         else:
             assert result["ok"], (case["note"], result)
             assert unrolled(result["output"]) == unrolled(case["output"]), case["note"]

@@ -62,11 +62,11 @@ def test_verbs_fail_as_specified(run: Run, tmp_path: Path) -> None:
 
 def test_a_file_is_hashed_while_others_write(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "log"
-    look = {"id": "r", "command": "@read-file", "parameters": {"paths": [str(file)], "hash": True}}
+    call = {"id": "r", "command": "@read-file", "parameters": {"paths": [str(file)], "hash": True}}
     with file.open("wb") as writer:
         writer.write(b"begun")
         writer.flush()
-        (seen,) = run(look)["calls"]["r"]["output"]
+        (seen,) = run(call)["calls"]["r"]["output"]
     assert seen["sha256"] == hashlib.sha256(b"begun").hexdigest()
 
 

@@ -251,13 +251,13 @@ def test_its_keys_are_those_of_the_wire(repository: Path, wire: str) -> None:
     text = "".join((repository / file).read_text(encoding="utf-8") for file in FILES)
     assert set(re.findall(r"\$Call\['(\w+)'\]", text, re.I)) == set(table(wire, "Call"))
     assert set(re.findall(r"\$Batch\['(\w+)'\]", text, re.I)) == set(table(wire, "Batch"))
-    wanted = set(re.findall(r"`(\w+)`", wire.split("\n`input`: ")[1].split("\nComparison")[0])) & {
+    expected = set(re.findall(r"`(\w+)`", wire.split("\n`input`: ")[1].split("\nComparison")[0])) & {
         "from",
         "where",
         "parameter",
         "property",
     }
-    assert set(re.findall(r"(?:\$Source|\['input'\])\['(\w+)'\]", text, re.I)) == wanted
+    assert set(re.findall(r"(?:\$Source|\['input'\])\['(\w+)'\]", text, re.I)) == expected
 
 
 def test_the_controller_writes_the_keys_of_the_wire(wire: str) -> None:

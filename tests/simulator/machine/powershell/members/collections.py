@@ -36,9 +36,9 @@ def equal(left: object, right: object) -> bool:
     return net_type(left) == net_type(right) and left == right
 
 
-def index_of(found: Items, wanted: object) -> int:
+def index_of(found: Items, requested: object) -> int:
     """Return the position of an item, or -1."""
-    return next((at for at, item in enumerate(found) if equal(item, wanted)), -1)
+    return next((at for at, item in enumerate(found) if equal(item, requested)), -1)
 
 
 def ordered(found: Items) -> Items:

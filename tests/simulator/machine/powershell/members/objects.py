@@ -98,9 +98,9 @@ class PropertyBag(list[object]):
 
     def find(self, name: object) -> object:
         """Return the property with this name, or None."""
-        wanted = to_text(name).casefold()
+        requested = to_text(name).casefold()
         return next(
-            (item for item in self if isinstance(item, PSObject) and to_text(item.get("Name")).casefold() == wanted),
+            (item for item in self if isinstance(item, PSObject) and to_text(item.get("Name")).casefold() == requested),
             None,
         )
 

@@ -23,8 +23,8 @@ class Groups(list[object]):
 
     def find(self, name: object) -> object:
         """Return the group with this name or number."""
-        wanted = to_text(name)
-        return next((item for item in self if isinstance(item, PSObject) and item.get("Name") == wanted), None)
+        requested = to_text(name)
+        return next((item for item in self if isinstance(item, PSObject) and item.get("Name") == requested), None)
 
 
 class Matches(list[object]):

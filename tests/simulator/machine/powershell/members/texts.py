@@ -70,24 +70,24 @@ def _replace(text: str, old: object, new: object) -> str:
     return text.replace(to_text(old), to_text(new))
 
 
-def _index_of(text: str, wanted: object, *start: object) -> int:
+def _index_of(text: str, requested: object, *start: object) -> int:
     if start and not isinstance(start[0], int):
         raise NotModelled("String.IndexOf with these arguments")
-    return text.find(to_text(wanted), *(integer(item) for item in start))
+    return text.find(to_text(requested), *(integer(item) for item in start))
 
 
-def _starts(text: str, wanted: object, *how: object) -> bool:
-    first, second = _by_case(text, wanted, how)
+def _starts(text: str, requested: object, *how: object) -> bool:
+    first, second = _by_case(text, requested, how)
     return first.startswith(second)
 
 
-def _ends(text: str, wanted: object, *how: object) -> bool:
-    first, second = _by_case(text, wanted, how)
+def _ends(text: str, requested: object, *how: object) -> bool:
+    first, second = _by_case(text, requested, how)
     return first.endswith(second)
 
 
-def _by_case(text: str, wanted: object, how: tuple[object, ...]) -> tuple[str, str]:
-    other = to_text(wanted)
+def _by_case(text: str, requested: object, how: tuple[object, ...]) -> tuple[str, str]:
+    other = to_text(requested)
     comparison = to_text(how[0]).casefold() if how else ""
     if comparison and not comparison.startswith(("ordinal", "currentculture", "invariantculture")):
         raise NotModelled(f"a comparison by {to_text(how[0])}")
@@ -121,9 +121,9 @@ TEXT = Members(
         "split": (0, 2, _split),
         "startswith": (1, 2, _starts),
         "endswith": (1, 2, _ends),
-        "contains": (1, 1, lambda text, wanted: to_text(wanted) in text),
+        "contains": (1, 1, lambda text, requested: to_text(requested) in text),
         "indexof": (1, 2, _index_of),
-        "lastindexof": (1, 1, lambda text, wanted: text.rfind(to_text(wanted))),
+        "lastindexof": (1, 1, lambda text, requested: text.rfind(to_text(requested))),
         "substring": (1, 2, _substring),
         "remove": (1, 2, _remove),
         "insert": (2, 2, _insert),

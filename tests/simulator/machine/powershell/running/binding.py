@@ -236,12 +236,12 @@ def bind(run: Interpreter, block: Block, name: str, given: CommandArguments, *, 
 
 
 def _find(binding: Binding, key: str) -> FunctionParameter | None:
-    wanted = key.casefold()
+    requested = key.casefold()
     parameters = binding.block.parameters
     for parameter in parameters:
-        if wanted == parameter.name.casefold() or wanted in (alias.casefold() for alias in _aliases(parameter)):
+        if requested == parameter.name.casefold() or requested in (alias.casefold() for alias in _aliases(parameter)):
             return parameter
-    found = [item for item in parameters if item.name.casefold().startswith(wanted)]
+    found = [item for item in parameters if item.name.casefold().startswith(requested)]
     if len(found) > 1:
         matching = " ".join(f"-{item.name}" for item in found)
         message = (

@@ -99,14 +99,14 @@ class Loops:
     def _meets(self, node: Switch, case: SyntaxNode, item: object) -> bool:
         if isinstance(case, Block):
             return truth(single(self._run.call_block(case, item=item, has_item=True)))
-        wanted = self._run.evaluator.value(case)
+        requested = self._run.evaluator.value(case)
         if node.mode == "wildcard":
-            return patterns.like(item, wanted, sensitive=node.sensitive)
+            return patterns.like(item, requested, sensitive=node.sensitive)
         if node.mode == "regex":
-            found = patterns.compiled(wanted, sensitive=node.sensitive).search(to_text(item))
+            found = patterns.compiled(requested, sensitive=node.sensitive).search(to_text(item))
             if found:
                 self._run.variables.set("matches", patterns.groups(found))
             return found is not None
-        if isinstance(item, str) != isinstance(wanted, str) and item is not None and wanted is not None:
-            return same(to_text(item), to_text(wanted), sensitive=node.sensitive)
-        return same(item, wanted, sensitive=node.sensitive)
+        if isinstance(item, str) != isinstance(requested, str) and item is not None and requested is not None:
+            return same(to_text(item), to_text(requested), sensitive=node.sensitive)
+        return same(item, requested, sensitive=node.sensitive)

@@ -183,10 +183,10 @@ class VisibleVariables:
             message = f"Cannot overwrite variable {lower} because it is read-only or constant."
             raise failure(message, "VariableNotWritable", "WriteError")
         scope = self._chain(space)[0]
-        wanted = kind if kind is not None else scope.types.get(lower)
+        requested = kind if kind is not None else scope.types.get(lower)
         if kind is not None:
             scope.types[lower] = kind
-        scope.variables[lower] = self._typed(wanted, value) if wanted else value
+        scope.variables[lower] = self._typed(requested, value) if requested else value
 
     @staticmethod
     def _typed(kind: str, value: object) -> object:

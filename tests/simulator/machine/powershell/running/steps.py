@@ -99,23 +99,23 @@ def tree(block: ScriptBlock) -> Block:
 
 def is_switch(run: Interpreter, name: str, parameter: str) -> bool:
     """Return whether a parameter of a cmdlet is a switch, according to its contract."""
-    wanted = parameter.casefold()
+    requested = parameter.casefold()
     description = commands.describe(run.session.machine, commands.ALIASES.get(name.casefold(), name))
     if description is None:
         return False
-    exact = description.parameters.get(wanted)
+    exact = description.parameters.get(requested)
     found = (
         [exact]
         if exact
         else [
             item
             for item in description.parameters.values()
-            if any(spelling.casefold() == wanted for spelling in item.aliases)
+            if any(spelling.casefold() == requested for spelling in item.aliases)
         ]
     ) or [
         item
         for item in description.parameters.values()
-        if any(spelling.casefold().startswith(wanted) for spelling in (item.name, *item.aliases))
+        if any(spelling.casefold().startswith(requested) for spelling in (item.name, *item.aliases))
     ]
     own = [item for item in found if not item.common] or found
     return bool(own) and all(item.type == "SwitchParameter" for item in own)

@@ -28,8 +28,8 @@ def test_no_part_of_any_password_is_shown(password: str) -> None:
     assert redact_url(url) == "http://proxy.example:3128/x"
     assert carries_secret(url)
     for value in (url, [url], {"a": url}, {url: 1}):
-        told = str(Problem("v", value, "expected another"))
-        assert "hunter" not in told
+        reported = str(Problem("v", value, "expected another"))
+        assert "hunter" not in reported
     assert "proxy.example:3128" in str(Problem("v", url, "expected another"))
 
 

@@ -340,8 +340,8 @@ CONTAINERD = "github.com/containerd/containerd/releases/download/v2.3.7/containe
 def test_a_checksum_from_the_same_plain_http_server_is_not_trusted(site: t.Any, named: str) -> None:
     """A mirror over plain HTTP served a trojan with its own .sha256, without any message."""
     values = sourced(site)
-    told = preflight.warnings(values, ["container_runtime"])
-    assert [named in text and "http://mirror:8080" in text for text in told] == ([True] if named else [])
+    reported = preflight.warnings(values, ["container_runtime"])
+    assert [named in text and "http://mirror:8080" in text for text in reported] == ([True] if named else [])
     refused = preflight.refused(sourced(site, "strict"), ["container_runtime"])
     assert [problem.variable for problem in refused] == (["artifact_sites"] if named else [])
     assert all(named in str(problem) and "artifact_verify" in str(problem) for problem in refused)

@@ -67,8 +67,8 @@ def artifact(**more: t.Any) -> content.BundleContent:
     return content.of_resources(load([document]), ["2022"], {})
 
 
-def build(folder: pathlib.Path, servers: Servers, wanted: content.BundleContent, **options: t.Any) -> BuildResult:
-    return Builder(folder, KEY, t.cast("t.Any", servers), BuildOptions(**options)).run(wanted)
+def build(folder: pathlib.Path, servers: Servers, requested: content.BundleContent, **options: t.Any) -> BuildResult:
+    return Builder(folder, KEY, t.cast("t.Any", servers), BuildOptions(**options)).run(requested)
 
 
 @pytest.fixture
@@ -81,17 +81,17 @@ def there(folder: pathlib.Path) -> dict[str, bytes]:
 
 
 def test_a_file_is_fetched_once_and_signed(folder: pathlib.Path) -> None:
-    servers, wanted = Servers({OWN: b"new"}), artifact(sha256=digest(b"new"))
-    made = build(folder, servers, wanted)
+    servers, requested = Servers({OWN: b"new"}), artifact(sha256=digest(b"new"))
+    made = build(folder, servers, requested)
     assert (made.fetched, made.failures, made.warnings, made.signed) == (["dl.example/v1/kubelet.exe"], [], [], True)
     assert there(folder) == {"dl.example/v1/kubelet.exe": b"new"}
     entry = made.entries["dl.example/v1/kubelet.exe"]
     assert (entry.name, entry.version, entry.source, entry.sha256) == ("kubelet 1.37.1", "1.37.1", OWN, digest(b"new"))
     assert not (folder / WORK).exists()
-    again = build(folder, servers, wanted)
+    again = build(folder, servers, requested)
     assert (again.fetched, again.signed, again.entries) == ([], False, made.entries)
     assert servers.asked == [OWN]
-    assert build(folder, servers, wanted, refresh=True).fetched == ["dl.example/v1/kubelet.exe"]
+    assert build(folder, servers, requested, refresh=True).fetched == ["dl.example/v1/kubelet.exe"]
 
 
 def test_a_dry_run_lists_what_it_would_download(folder: pathlib.Path) -> None:
@@ -103,11 +103,11 @@ def test_a_dry_run_lists_what_it_would_download(folder: pathlib.Path) -> None:
 
 @pytest.mark.parametrize("damage", [b"bad", None])
 def test_a_file_that_is_not_what_was_signed_is_fetched_again(folder: pathlib.Path, damage: bytes | None) -> None:
-    servers, wanted = Servers({OWN: b"new"}), artifact(sha256=digest(b"new"))
-    build(folder, servers, wanted)
+    servers, requested = Servers({OWN: b"new"}), artifact(sha256=digest(b"new"))
+    build(folder, servers, requested)
     path = folder / "dl.example" / "v1" / "kubelet.exe"
     path.unlink() if damage is None else path.write_bytes(damage)
-    made = build(folder, servers, wanted)
+    made = build(folder, servers, requested)
     assert made.fetched == ["dl.example/v1/kubelet.exe"]
     assert len(made.warnings) == 1
     assert made.warnings[0].endswith("; the file is downloaded again")
@@ -209,13 +209,13 @@ def test_hosts_that_contradict_each_other_are_refused() -> None:
 
 def test_a_site_is_asked_as_the_node_would_ask_it() -> None:
     site = {"url": SITE, "checksum_url": None, "proxy": "", "headers": {"X-Token": "s3cret"}}
-    wanted = artifact(sha256="a" * 64, sites=[site], proxy="http://proxy:3128", no_proxy=["a,b"])
-    (file,) = wanted.files.values()
+    expected = artifact(sha256="a" * 64, sites=[site], proxy="http://proxy:3128", no_proxy=["a,b"])
+    (file,) = expected.files.values()
     assert file.sources == (
         FetchSource(url=SITE, headers={"X-Token": "s3cret"}, proxy="", no_proxy=("a", "b")),
         FetchSource(url=OWN, headers={}, proxy="http://proxy:3128", no_proxy=("a", "b")),
     )
-    assert content.from_data(content.to_data(wanted)) == wanted
+    assert content.from_data(content.to_data(expected)) == expected
 
 
 def test_files_for_other_versions_of_windows_are_skipped() -> None:

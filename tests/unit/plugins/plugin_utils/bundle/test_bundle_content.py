@@ -78,9 +78,9 @@ def test_requirements_follow_from_resources() -> None:
         Patch(name="c", kb="KB3", file=PatchFile(name="c.msu", sha256=SHA, local="/c.msu"), windows=("2019",)),
         Patch(name="d", kb="KB4"),
     ]
-    wanted = content.of_patches(patches, ["2022", "2025"], "http://p:1", ("a",))
-    found["patches"] = content.to_data(wanted)["files"]
-    assert content.from_data(content.to_data(wanted)) == wanted
+    expected = content.of_patches(patches, ["2022", "2025"], "http://p:1", ("a",))
+    found["patches"] = content.to_data(expected)["files"]
+    assert content.from_data(content.to_data(expected)) == expected
     outcomes.check("bundle/content", found)
 
 

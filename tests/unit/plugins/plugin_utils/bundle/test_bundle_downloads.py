@@ -44,8 +44,8 @@ class Site:
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                wanted = ("Range", "If-Range", "Authorization", "Accept-Encoding", "User-Agent", "X-Own")
-                found = {name: self.headers[name] for name in wanted if name in self.headers}
+                expected = ("Range", "If-Range", "Authorization", "Accept-Encoding", "User-Agent", "X-Own")
+                found = {name: self.headers[name] for name in expected if name in self.headers}
                 site.asked.append((self.path, found))
                 replies = site.replies[self.path.partition("?")[0].rpartition("/")[2]]
                 reply = replies.pop(0) if len(replies) > 1 else replies[0]

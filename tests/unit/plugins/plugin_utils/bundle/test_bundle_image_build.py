@@ -79,11 +79,11 @@ def build(
     folder: Path, registry: Registry, windows: t.Sequence[str], digest: str = "", **options: t.Any
 ) -> tuple[BuildResult, list[str]]:
     """Build the bundle, and return the result and the lines that were printed."""
-    said: list[str] = []
+    messages: list[str] = []
     image = content.BundleImage(name=NAME, windows=tuple(windows), digest=digest)
-    wanted = content.BundleContent(files={}, images={NAME: image})
-    done = Builder(folder, KEY, t.cast("t.Any", registry), BuildOptions(**options), said.append).run(wanted)
-    return done, said
+    requested = content.BundleContent(files={}, images={NAME: image})
+    done = Builder(folder, KEY, t.cast("t.Any", registry), BuildOptions(**options), messages.append).run(requested)
+    return done, messages
 
 
 def archives(folder: Path) -> list[str]:
@@ -92,7 +92,7 @@ def archives(folder: Path) -> list[str]:
 
 def test_versions_of_windows_with_the_same_image_share_an_archive(tmp_path: Path, registry: Registry) -> None:
     top = registry.push("10.0.20348.1", "10.0.17763.1")
-    done, said = build(tmp_path, registry, ["2019", "2022", "2025"])
+    done, message = build(tmp_path, registry, ["2019", "2022", "2025"])
     assert done.failures == []
     by_windows = {entry.windows: entry for entry in done.entries.values()}
     assert set(by_windows) == {("2019",), ("2022", "2025")}
@@ -102,7 +102,7 @@ def test_versions_of_windows_with_the_same_image_share_an_archive(tmp_path: Path
     assert (entry.digest, entry.size) == (top, path.stat().st_size)
     assert entry.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
     assert sorted(done.fetched) == sorted(archives(tmp_path)) == sorted(done.entries)
-    assert said == [f"bundle: {NAME} for Windows Server {text}" for text in ("2019", "2022, 2025")]
+    assert message == [f"bundle: {NAME} for Windows Server {text}" for text in ("2019", "2022, 2025")]
     with tarfile.open(path) as archive:
         assert "index.json" in archive.getnames()
     assert not (tmp_path / ".work").exists()

@@ -139,18 +139,18 @@ def test_a_client_with_too_many_requests_has_to_wait(served: Served, monkeypatch
 
 def test_a_node_downloads_only_so_much_at_once(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listener, "_AT_ONCE", 1)
-    held, go = threading.Event(), threading.Event()
+    blocked, go = threading.Event(), threading.Event()
     handler = listener.Handler
 
     def slow(connection: socket.socket, request: bytes, files: Files) -> t.Any:
-        held.set()
+        blocked.set()
         go.wait(20)
         return handler(connection, request, files)
 
     monkeypatch.setattr(listener, "Handler", slow)
     with served.connect() as first, served.connect() as second, served.connect() as other:
         first.sendall(head())
-        assert held.wait(20)
+        assert blocked.wait(20)
         second.sendall(head())
         status, headers, _body = reply(second)
         assert (status, headers[b"Retry-After"]) == (b"HTTP/1.1 503 Service Unavailable", b"1")

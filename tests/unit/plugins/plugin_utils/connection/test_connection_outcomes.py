@@ -69,9 +69,9 @@ def test_each_connection_is_judged() -> None:
             settings = ConnectionSettings(
                 plugin=plugin, auth=auth, https=bool(https), validates=validates, encryption=encryption
             )
-            told = f"{plugin} {'+'.join(auth)} {'https' if https else 'http'}"
-            told += f" {'validates' if validates else 'ignores'} {encryption}"
-            found[told] = checks.problem(settings, allow_insecure=False, installed=lambda _module: True)
+            reported = f"{plugin} {'+'.join(auth)} {'https' if https else 'http'}"
+            reported += f" {'validates' if validates else 'ignores'} {encryption}"
+            found[reported] = checks.problem(settings, allow_insecure=False, installed=lambda _module: True)
             assert checks.problem(settings, allow_insecure=True, installed=lambda _module: True) is None
     outcomes.check("connection/judged", found)
 

@@ -130,13 +130,13 @@ def test_results() -> None:
         "container_images/results",
         {
             name: listing.results(
-                [wanted],
+                [requested],
                 {PAUSE: before} if before else {},
                 {PAUSE: after} if after else {},
-                outcome(wanted, kind),
+                outcome(requested, kind),
                 "2022",
             )
-            for name, (wanted, kind, before, after) in cases.items()
+            for name, (requested, kind, before, after) in cases.items()
         },
     )
     assert len(listing.results([image(windows=["2019"])], {}, {}, outcome(image()), None)) == 1

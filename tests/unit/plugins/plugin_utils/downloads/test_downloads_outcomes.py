@@ -43,7 +43,7 @@ def download(*places: DownloadSource, name: str = "tool.zip", **more: t.Any) -> 
 def test_the_calls_of_a_download() -> None:
     both = {"first": download(FIRST), "two sources": download(FIRST, SECOND)}
     unverified: dict[str, t.Any] = {"commit": {}, "verified": False}
-    wanted = {
+    expected = {
         **both,
         "unverified": download(SECOND, **unverified),
         "unverified tar.gz": download(FIRST, name="tool.TAR.GZ", **unverified),
@@ -63,9 +63,9 @@ def test_the_calls_of_a_download() -> None:
             version=(7, 66),
         ),
     }
-    found = {name: outcomes.calls(attempts.calls(one, broken=False)) for name, one in wanted.items()}
+    found = {name: outcomes.calls(attempts.calls(one, broken=False)) for name, one in expected.items()}
     found |= {f"{name}, broken": outcomes.calls(attempts.calls(one, broken=True)) for name, one in both.items()}
-    again = attempts.calls(wanted["unverified"], broken=True)
+    again = attempts.calls(expected["unverified"], broken=True)
     outcomes.check("downloads/calls", {**found, "unverified, broken": outcomes.calls(again)})
 
 
@@ -125,12 +125,12 @@ RESULTS: dict[str, dict[str, CallResult]] = {
 def test_the_outcomes_of_a_download() -> None:
     headers = DownloadSource(url="https://one.example/x", route=DownloadRoute(headers={"X-Key": "key"}))
     login = DownloadSource(url="https://two.example/x", route=DownloadRoute(headers={"Cookie": "x"}))
-    wanted = download(FIRST, SECOND)
+    requested = download(FIRST, SECOND)
     redirected = {"download-0": ended(47), "download-1": ended(47), "download-again": ended(7)}
     found = {
         name: {
-            "explain": attempts.explain(wanted, results),
-            "brought": attempts.downloaded(wanted, results) or "nothing",
+            "explain": attempts.explain(requested, results),
+            "brought": attempts.downloaded(requested, results) or "nothing",
         }
         for name, results in RESULTS.items()
     }

@@ -212,9 +212,9 @@ def test_a_resource_explains_its_failure() -> None:
 def test_progress_of_a_long_change_is_reported_once() -> None:
     world = World()
     world.running_answers = 3
-    said: list[str] = []
-    converge(world, Setting(name="a", long=True), Setting(name="b"), notify=said.append)
-    assert said == ["win-1: 1/2 Setting a"]
+    messages: list[str] = []
+    converge(world, Setting(name="a", long=True), Setting(name="b"), notify=messages.append)
+    assert messages == ["win-1: 1/2 Setting a"]
 
 
 def test_warnings_of_calls_name_node_and_resource() -> None:

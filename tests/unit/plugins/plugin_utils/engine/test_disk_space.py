@@ -187,9 +187,9 @@ def test_it_fits_exactly_where_sum_and_reserve_are_free(
         if any(need.volume == name for need in needs)
         and sum(need.size or 0 for need in needs if need.volume == name) + reserve > free
     ]
-    said = disk_space.refusal(disk_space.Measurement(needs=tuple(needs), free=left), reserve=reserve)
-    assert (said is None) == (not short)
-    assert all(f"not enough disk space on {name}" in (said or "") for name in short)
+    message = disk_space.refusal(disk_space.Measurement(needs=tuple(needs), free=left), reserve=reserve)
+    assert (message is None) == (not short)
+    assert all(f"not enough disk space on {name}" in (message or "") for name in short)
 
 
 @pytest.mark.parametrize(
@@ -201,8 +201,8 @@ def test_amounts(size: int, text: str) -> None:
 
 
 def test_the_unpacked_size_of_an_archive_is_estimated_from_its_download() -> None:
-    def planned(position: int, title: str, wanted: SpaceRequirement) -> Planned:
-        change = Change(why="", before={}, after={"x": 1}, calls=(), space=(wanted,))
+    def planned(position: int, title: str, requested: SpaceRequirement) -> Planned:
+        change = Change(why="", before={}, after={"x": 1}, calls=(), space=(requested,))
         return Planned(position=position, resource=Big(name=title), change=change)
 
     brought = planned(0, "archive", SpaceRequirement(path="C:\\cache\\a.tar.gz", size=100))
@@ -217,8 +217,8 @@ def test_the_unpacked_size_of_an_archive_is_estimated_from_its_download() -> Non
 
 def test_a_file_of_several_changes_counts_once_per_volume() -> None:
     def planned(position: int, drive: str, parts: dict[str, int]) -> Planned:
-        wanted = SpaceRequirement(path=f"{drive}:\\store", probe=Parts(parts=parts))
-        change = Change(why="", before={}, after={"x": 1}, calls=(), space=(wanted,))
+        requested = SpaceRequirement(path=f"{drive}:\\store", probe=Parts(parts=parts))
+        change = Change(why="", before={}, after={"x": 1}, calls=(), space=(requested,))
         return Planned(position=position, resource=Big(name=str(position)), change=change)
 
     base = {"base": 100}
@@ -233,10 +233,10 @@ def test_a_file_of_several_changes_counts_once_per_volume() -> None:
 
 
 def test_a_change_may_need_space_on_several_volumes_and_repeatedly_on_one() -> None:
-    def needs(*wanted: SpaceRequirement) -> list[tuple[str, int | None]]:
-        change = Change(why="", before={}, after={"x": 1}, calls=(), space=wanted)
+    def needs(*expected: SpaceRequirement) -> list[tuple[str, int | None]]:
+        change = Change(why="", before={}, after={"x": 1}, calls=(), space=expected)
         planned = Planned(position=0, resource=Big(name="a"), change=change)
-        assert len(disk_space.measure_calls([planned])) == len({one.path[0].upper() for one in wanted})
+        assert len(disk_space.measure_calls([planned])) == len({one.path[0].upper() for one in expected})
         return [(need.volume, need.size) for need in disk_space.needs([planned], {})]
 
     assert needs(SpaceRequirement(path="C:\\a", size=1), SpaceRequirement(path="D:\\a", size=4)) == [
@@ -262,8 +262,8 @@ def test_a_forbidden_reboot_before_a_later_measurement_is_reported() -> None:
 def asked_of(*calls: Call, secret: bool = False) -> tuple[Call, ...]:
     """Return the queries for the size of a download, without that for the free space."""
     download = Call(id="download", command="curl.exe", secret=secret)
-    wanted = SpaceRequirement(path="c:\\cache\\a", probe=Stdout(calls=calls))
-    change = Change(why="it is not there", before={}, after={}, calls=(download,), space=(wanted,))
+    requested = SpaceRequirement(path="c:\\cache\\a", probe=Stdout(calls=calls))
+    change = Change(why="it is not there", before={}, after={}, calls=(download,), space=(requested,))
     free, *found = disk_space.measure_calls([Planned(position=0, resource=Big(name="a"), change=change)])
     assert (free.command, free.parameters, free.on_error) == ("@free-space", {"path": "c:\\cache\\a"}, "continue")
     return tuple(found)

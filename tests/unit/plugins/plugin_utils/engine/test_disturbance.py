@@ -49,10 +49,10 @@ def test_a_resource_states_whether_it_disturbs_pods() -> None:
 
 def test_services_are_found_in_the_calls() -> None:
     archive = {"type": "Archive", "name": "C:\\k", "path": "C:\\k.zip"}
-    look = Call(id="service-0", command="Get-Service", parameters={"Name": ["kubelet"]})
+    query = Call(id="service-0", command="Get-Service", parameters={"Name": ["kubelet"]})
     stop = Call(id="stop-0", command="Stop-Service", input=Input(calls=("service-0",)))
-    assert of(archive, look, stop) == "restarts kubelet"
-    assert of(archive, look) == ""
+    assert of(archive, query, stop) == "restarts kubelet"
+    assert of(archive, query) == ""
     assert of({**archive, "stops": ["kubelet"]}) == ""
     deleted = Call(id="delete", command="sc.exe", arguments=("delete", "flanneld"))
     stops = ServiceEffect(service="flanneld", effect="stops")

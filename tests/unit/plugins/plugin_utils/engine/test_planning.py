@@ -122,7 +122,7 @@ def test_questions_beyond_a_batch_are_split_between_resources() -> None:
 
 
 def test_a_service_that_is_redefined_later_may_fail_to_start_before() -> None:
-    look = Call(id="service-0", command="Get-Service", parameters={"Name": ["kubelet"]})
+    query = Call(id="service-0", command="Get-Service", parameters={"Name": ["kubelet"]})
     start = Call(id="start-0", command="Start-Service", input=Input(calls=("service-0",)), retries=1)
     restart = Call(id="restart", command="Restart-Service", parameters={"Name": ["Kubelet"]})
 
@@ -131,7 +131,7 @@ def test_a_service_that_is_redefined_later_may_fail_to_start_before() -> None:
         return Planned(position=position, resource=Thing(name="t"), change=change)
 
     restarts = ServiceEffect(service="Kubelet", effect="restarts")
-    files = at(0, look, start)
+    files = at(0, query, start)
     for changes, expected in (
         ([files], "stop"),
         ([files, at(1, restart, service=restarts)], "continue"),
@@ -148,6 +148,6 @@ def test_why_a_no_log_resource_differs_is_hidden() -> None:
     reasons = {}
     for no_log in (False, True):
         (change,) = planned(["never"], no_log=no_log)
-        told = dataclasses.replace(change, change=dataclasses.replace(change.change, why="is password, not secret"))
-        reasons[no_log] = told.to_result()["why"]
+        reported = dataclasses.replace(change, change=dataclasses.replace(change.change, why="is password, not secret"))
+        reasons[no_log] = reported.to_result()["why"]
     assert reasons == {False: "is password, not secret", True: "differs (hidden: no_log)"}

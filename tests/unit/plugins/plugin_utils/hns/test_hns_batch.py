@@ -140,8 +140,8 @@ def answers(plan: CleanupPlan, left: t.Iterable[str] = (), **more: CallResult) -
 def test_objects_that_could_not_be_removed_are_named_and_the_rest_is_gone() -> None:
     plan = plan_of(many(3, 3))
     stuck = plan.endpoints[1]
-    said = CallResult(ok=True, warnings=("HcnDeleteEndpoint -- HRESULT: 2147500037",))
-    done = read_done(plan, answers(plan, [stuck.id], **{"remove-endpoints": said}))
+    message = CallResult(ok=True, warnings=("HcnDeleteEndpoint -- HRESULT: 2147500037",))
+    done = read_done(plan, answers(plan, [stuck.id], **{"remove-endpoints": message}))
     assert [item.id for item in done.left] == [stuck.id]
     assert len(done.items) == len(plan.items) - 1
     (failure,) = done.failures
@@ -176,7 +176,7 @@ def test_skipped_calls_are_counted_not_listed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("remove-endpoints", "Remove-HnsEndpoint"),
         ("endpoints-after", "Get-HnsEndpoint"),
@@ -184,10 +184,10 @@ def test_skipped_calls_are_counted_not_listed() -> None:
         ("remove-networks-again", "Remove-HnsNetwork"),
     ],
 )
-def test_a_call_that_hns_does_not_answer_is_a_hang(name: str, said: str) -> None:
+def test_a_call_that_hns_does_not_answer_is_a_hang(name: str, message: str) -> None:
     plan = plan_of(many(3, 3))
     late = CallResult(ok=False, error=CallError(id="CommandTimeout"))
-    assert read_done(plan, answers(plan, **{name: late})).hang == said
+    assert read_done(plan, answers(plan, **{name: late})).hang == message
 
 
 def test_the_diff_has_the_full_list() -> None:

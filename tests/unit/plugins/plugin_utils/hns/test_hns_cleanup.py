@@ -144,7 +144,7 @@ DEFAULTS = {name: spec.get("default") for name, spec in hns_options.CLEANUP_OPTI
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "messages"),
     [
         ({"scope": "stale", "networks": ["cbr0"]}, "networks: expected no networks with scope stale, got"),
         ({"scope": "networks"}, "networks: expected names of networks, because scope is networks"),
@@ -161,10 +161,10 @@ DEFAULTS = {name: spec.get("default") for name, spec in hns_options.CLEANUP_OPTI
         ),
     ],
 )
-def test_options_that_contradict_each_other_are_refused(options: dict[str, t.Any], said: str) -> None:
+def test_options_that_contradict_each_other_are_refused(options: dict[str, t.Any], messages: str) -> None:
     with pytest.raises(ScopeError) as error:
         hns_options.cleanup_request({**DEFAULTS, **options})
-    assert str(error.value).startswith(said)
+    assert str(error.value).startswith(messages)
 
 
 def test_only_scope_stale_needs_may_restart_and_observes_twice() -> None:

@@ -193,8 +193,8 @@ def test_the_results_of_a_cleanup_are_read_and_reported() -> None:
     found: dict[str, Any] = {}
     for case, seen in cases.items():
         done = read_done(plan, seen)
-        told: list[str] = []
-        reported = CleanupOutcome(scope="all", notify=told.append)
+        message: list[str] = []
+        reported = CleanupOutcome(scope="all", notify=message.append)
         reported.plan_made(plan, facts)
         reported.batch_done(plan, done)
         document = reported.to_result(name="host", diff=True, check_mode=False, remote_commands=3)
@@ -205,7 +205,7 @@ def test_the_results_of_a_cleanup_are_read_and_reported() -> None:
                 name: getattr(done, name) for name in ("failures", "warnings", "restored", "started", "hang", "aborted")
             },
             "seconds": done.seconds,
-            "told": told,
+            "told": message,
             "result": lines({key: value for key, value in document.items() if key not in LISTS}),
             "lists": [len(document.get(key, ())) for key in LISTS],
         }

@@ -40,8 +40,8 @@ def ids(items: t.Iterable[t.Any]) -> set[str]:
 @settings(deadline=None)
 @given(models(), st.sampled_from([None, [], ["cbr0"], ["nat", "lab"]]))
 def test_scope_stale_removes_only_objects_without_owners(model: Model, protected: list[str] | None) -> None:
-    wish = CleanupRequest(scope="stale", protected=None if protected is None else tuple(protected))
-    plan = make_plan(wish, facts_of(model))
+    request = CleanupRequest(scope="stale", protected=None if protected is None else tuple(protected))
+    plan = make_plan(request, facts_of(model))
 
     def open_network(one: Pod) -> bool:
         name = one.network["name"]
@@ -58,8 +58,8 @@ def test_scope_stale_removes_only_objects_without_owners(model: Model, protected
         assert not (item.endpoints & there) - stale
     removed = ids(plan.policies)
     for number, refers in enumerate(model.policies):
-        wanted = {model.reference(one) for one in refers}
-        if wanted and not (wanted & there) - stale:
+        requested = {model.reference(one) for one in refers}
+        if requested and not (requested & there) - stale:
             assert f"{number:08X}-2222-4000-8000-000000000000" in removed
     # No namespace of a running or starting pod, or of the host.
     kept = {one.namespace_id for one in model.pods if one.of_pod and one.kind not in gone} | {"E" * 8}
@@ -73,10 +73,12 @@ def test_scope_stale_removes_only_objects_without_owners(model: Model, protected
 @settings(deadline=None)
 @given(models(), st.sampled_from(["all", "networks"]), st.booleans())
 def test_the_other_scopes_stay_on_their_networks(model: Model, scope: t.Literal["all", "networks"], keep: bool) -> None:
-    wish = CleanupRequest(scope=scope, networks=("cbr0",) if scope == "networks" else (), keep_running_containers=keep)
+    request = CleanupRequest(
+        scope=scope, networks=("cbr0",) if scope == "networks" else (), keep_running_containers=keep
+    )
     facts = facts_of(model)
-    check_request(wish, facts)
-    plan = make_plan(wish, facts)
+    check_request(request, facts)
+    plan = make_plan(request, facts)
     targets = CNIS if scope == "all" else ("cbr0",)
     assert {item.network_name for item in plan.endpoints} <= set(targets)
     assert {item.name for item in plan.networks} <= set(targets)
@@ -113,12 +115,12 @@ def test_an_object_that_appears_between_two_observations_is_kept() -> None:
 
 
 def test_an_empty_namespace_waits_for_pods_that_are_being_made() -> None:
-    wish = CleanupRequest(scope="stale")
+    request = CleanupRequest(scope="stale")
     model = Model(pods=[pod(0, "live")], policies=[], orphans=1)
-    assert ids(make_plan(wish, facts_of(model)).namespaces) == {"F0000000"}
-    assert make_plan(wish, facts_of(dataclasses.replace(model, pods=[pod(0, "live"), pod(1, "creating")]))).empty
+    assert ids(make_plan(request, facts_of(model)).namespaces) == {"F0000000"}
+    assert make_plan(request, facts_of(dataclasses.replace(model, pods=[pod(0, "live"), pod(1, "creating")]))).empty
     # A containerd without such leases does not show it.
-    assert make_plan(wish, facts_of(dataclasses.replace(model, leases=False))).empty
+    assert make_plan(request, facts_of(dataclasses.replace(model, leases=False))).empty
 
 
 def test_a_load_balancer_with_a_live_endpoint_is_kube_proxys_to_change() -> None:
@@ -141,17 +143,17 @@ def docker(*containers: tuple[str, str, str]) -> dict[str, t.Any]:
     lines = "".join(
         f'{{"ID":"{identity}","Names":"{name}","State":"{state}"}}\n' for identity, name, state in containers
     )
-    said = CallResult(ok=True, exit_code=0, stdout=lines)
-    return {"installed": "docker", "1.docker": said, "2.docker": said}
+    output = CallResult(ok=True, exit_code=0, stdout=lines)
+    return {"installed": "docker", "1.docker": output, "2.docker": output}
 
 
 def test_endpoints_of_stopped_docker_containers_are_kept_by_default() -> None:
     model = Model(pods=[pod(0, "gone", DOCKER), pod(1, "gone", DOCKER), pod(2, "gone", DOCKER)], policies=[])
     running, stopped, vanished = model.pods
-    said = docker((running.sandbox, "web", "running"), (stopped.sandbox, "old", "exited"))
-    wish = CleanupRequest(scope="stale", protected=())
-    assert ids(make_plan(wish, facts_of(model, **said)).endpoints) == {vanished.endpoint_id}
-    more = make_plan(dataclasses.replace(wish, stopped_containers=True), facts_of(model, **said))
+    output = docker((running.sandbox, "web", "running"), (stopped.sandbox, "old", "exited"))
+    request = CleanupRequest(scope="stale", protected=())
+    assert ids(make_plan(request, facts_of(model, **output)).endpoints) == {vanished.endpoint_id}
+    more = make_plan(dataclasses.replace(request, stopped_containers=True), facts_of(model, **output))
     assert ids(more.endpoints) == {stopped.endpoint_id, vanished.endpoint_id}
     assert {item.why for item in more.items if item.type == "HnsEndpoint"} == {
         "old does not run",
@@ -174,18 +176,18 @@ class SharedPod(Pod):
 def test_an_endpoint_is_in_use_while_one_of_its_containers_runs(stopped_first: bool) -> None:
     shared = SharedPod(number=0, kind="gone", network=DOCKER, isolated=False, named=False, born=True)
     states = ("exited", "running") if stopped_first else ("running", "exited")
-    wish = CleanupRequest(scope="stale", protected=(), stopped_containers=True)
+    request = CleanupRequest(scope="stale", protected=(), stopped_containers=True)
 
     def plan(*states: str) -> CleanupPlan:
-        said = docker((shared.sandbox, "one", states[0]), (shared.other, "two", states[1]))
-        return make_plan(wish, facts_of(Model(pods=[shared], policies=[]), **said))
+        output = docker((shared.sandbox, "one", states[0]), (shared.other, "two", states[1]))
+        return make_plan(request, facts_of(Model(pods=[shared], policies=[]), **output))
 
     assert not plan(*states).endpoints
     assert ids(plan("exited", "exited").endpoints) == {shared.endpoint_id}
 
 
 @pytest.mark.parametrize(
-    ("wish", "said"),
+    ("cleanup", "message"),
     [
         (
             CleanupRequest(scope="networks", networks=("cbr1",)),
@@ -208,17 +210,17 @@ def test_an_endpoint_is_in_use_while_one_of_its_containers_runs(stopped_first: b
         ),
     ],
 )
-def test_an_impossible_request_is_refused_with_an_alternative(wish: CleanupRequest, said: str) -> None:
+def test_an_impossible_request_is_refused_with_an_alternative(cleanup: CleanupRequest, message: str) -> None:
     with pytest.raises(ScopeError) as error:
-        check_request(wish, facts_of(Model(pods=[], policies=[])))
-    assert said in str(error.value)
+        check_request(cleanup, facts_of(Model(pods=[], policies=[])))
+    assert message in str(error.value)
 
 
 def test_a_network_may_be_gone_where_that_is_allowed() -> None:
     facts = facts_of(Model(pods=[], policies=[]))
-    wish = CleanupRequest(scope="networks", networks=("vxlan0", CNI["id"].lower()), missing_ok=True)
-    check_request(wish, facts)
-    assert [item.name for item in make_plan(wish, facts).networks] == ["cbr0"]
+    request = CleanupRequest(scope="networks", networks=("vxlan0", CNI["id"].lower()), missing_ok=True)
+    check_request(request, facts)
+    assert [item.name for item in make_plan(request, facts).networks] == ["cbr0"]
 
 
 def test_a_dry_run_lists_the_owners_of_what_would_be_removed() -> None:
@@ -235,9 +237,9 @@ def test_a_dry_run_lists_the_owners_of_what_would_be_removed() -> None:
 
 def test_a_network_is_protected_by_its_id_too() -> None:
     model = Model(pods=[pod(0, "live"), pod(1, "live", AZURE)], policies=[])
-    wish = CleanupRequest(scope="all", protected=("nat", "{" + CNI["id"].lower() + "}"))
-    check_request(wish, facts_of(model))
-    plan = make_plan(wish, facts_of(model))
+    request = CleanupRequest(scope="all", protected=("nat", "{" + CNI["id"].lower() + "}"))
+    check_request(request, facts_of(model))
+    plan = make_plan(request, facts_of(model))
     assert [item.name for item in plan.networks] == ["azure"]
     assert ids(plan.endpoints) == {model.pods[1].endpoint_id}
     check_request(CleanupRequest(scope="all", protected=("gone",), missing_ok=True), facts_of(model))
@@ -246,9 +248,9 @@ def test_a_network_is_protected_by_its_id_too() -> None:
 def test_scope_stale_only_warns_of_a_protected_network_that_is_not_there() -> None:
     """The scope removes no networks, and the list may apply to a whole fleet."""
     facts = facts_of(Model(pods=[], policies=[]))
-    (said,) = check_request(CleanupRequest(scope="stale", protected=("nat", "lba")), facts)
+    (message,) = check_request(CleanupRequest(scope="stale", protected=("nat", "lba")), facts)
     expected = "protected_networks: expected the name or id of an existing network (azure, cbr0, lab, nat), got 'lba'"
-    assert said.startswith(expected)
+    assert message.startswith(expected)
     assert not check_request(CleanupRequest(scope="stale", protected=("nat", "lab")), facts)
     assert not check_request(CleanupRequest(scope="stale", protected=("lba",), missing_ok=True), facts)
 
@@ -263,9 +265,9 @@ def test_all_networks_of_a_name_go_and_each_once() -> None:
     twin = {"ID": "7" * 8, "Name": "cbr0", "Type": "L2Bridge", "Subnets": []}
     both = result([*observation.calls["1.networks"].output, twin])
     facts = facts_of(Model(pods=[pod(0, "gone")], policies=[]), **{"1.networks": both, "2.networks": both})
-    wish = CleanupRequest(scope="networks", networks=("cbr0", "CBR0", CNI["id"]))
-    check_request(wish, facts)
-    plan = make_plan(wish, facts)
+    request = CleanupRequest(scope="networks", networks=("cbr0", "CBR0", CNI["id"]))
+    check_request(request, facts)
+    plan = make_plan(request, facts)
     assert [item.id for item in plan.networks] == [CNI["id"], "7" * 8]
     assert len(plan.items) == len(set(plan.items))
 
@@ -328,9 +330,9 @@ def test_a_running_container_keeps_its_whole_network() -> None:
 def test_nothing_goes_where_running_containers_stay_and_the_runtime_does_not_answer(name: str) -> None:
     broken = CallResult(ok=False, exit_code=1, stderr="connection error", error=CallError(id="NativeCommandError"))
     model = Model(pods=[pod(0, "live"), pod(1, "gone")], policies=[])
-    for wish in (CleanupRequest(scope="networks", networks=("cbr0",)), CleanupRequest(scope="all")):
-        looks = {f"{look}.{name}": broken for look in (1, 2)}
-        plan = make_plan(dataclasses.replace(wish, keep_running_containers=True), facts_of(model, **looks))
+    for request in (CleanupRequest(scope="networks", networks=("cbr0",)), CleanupRequest(scope="all")):
+        broken_answers = {f"{number}.{name}": broken for number in (1, 2)}
+        plan = make_plan(dataclasses.replace(request, keep_running_containers=True), facts_of(model, **broken_answers))
         assert not plan.endpoints
         assert not plan.containers
         assert "cbr0" not in {item.name for item in plan.networks}

@@ -64,14 +64,16 @@ class Answers:
     name = "node-1"
     remote_commands = 0
 
-    def __init__(self, *looks: Observation, runs: Sequence[Answer] = (good,), earlier: State = "finished") -> None:
-        self._looks, self._runs, self._earlier = list(looks), list(runs), earlier
+    def __init__(
+        self, *observations: Observation, runs: Sequence[Answer] = (good,), earlier: State = "finished"
+    ) -> None:
+        self._observations, self._runs, self._earlier = list(observations), list(runs), earlier
         self.on_progress: Any = None
         self.noted: list[str] = []
 
     def observe(self, calls: Sequence[Call], *, step: str = "", private: bool = False) -> Observation:
         self.noted.append(step)
-        return self._looks.pop(0) if len(self._looks) > 1 else self._looks[0]
+        return self._observations.pop(0) if len(self._observations) > 1 else self._observations[0]
 
     def run(self, batch: Batch, *, step: str = "", private: bool = False, system: bool = False) -> Observation:
         # Another golden file contains the restoration of an adapter's settings.
@@ -182,13 +184,13 @@ def cases() -> dict[str, Case]:
 
 
 def transcript(case: Case) -> dict[str, Any]:
-    said: list[str] = []
+    messages: list[str] = []
     usual = CleanupOptions(facts=FactsOptions(hns_timeout=5.0), batch=BatchOptions(), restart_timeout=7.0)
     options = dataclasses.replace(usual, **case.options)
     work = Cleanup(
-        NodeSession(cast("Any", case.node), notify=said.append), case.request, options, check_mode=case.check_mode
+        NodeSession(cast("Any", case.node), notify=messages.append), case.request, options, check_mode=case.check_mode
     )
-    found: dict[str, Any] = {"asked": case.node.noted, "said": said}
+    found: dict[str, Any] = {"asked": case.node.noted, "said": messages}
     try:
         work.run()
     except (NodeError, AnsibleConnectionFailure) as error:

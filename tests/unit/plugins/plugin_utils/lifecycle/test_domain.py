@@ -179,9 +179,9 @@ def test_registry_fixes_are_resources_and_each_is_one_of_its_name() -> None:
     resources = registry_fixes.resources({"2019", "2022", "2025"})
     loaded = load(resources)
     assert len({resource.name for resource in loaded}) == len(loaded)
-    wanted = [fix for fix in registry_fixes.fixes() if fix["os"] in ("*", "2019", "2022", "2025")]
+    expected = [fix for fix in registry_fixes.fixes() if fix["os"] in ("*", "2019", "2022", "2025")]
     listed = {(item["key"], item["value_name"], item["value"]) for item in resources}
-    assert {(fix["path"], fix["name"], fix["value"]) for fix in wanted} == listed
+    assert {(fix["path"], fix["name"], fix["value"]) for fix in expected} == listed
 
 
 def test_a_fix_for_every_windows_has_no_limit() -> None:

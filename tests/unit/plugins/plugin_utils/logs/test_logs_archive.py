@@ -143,7 +143,7 @@ def kept(
     source: t.BinaryIO, members: t.Mapping[str, str], limit: int = 100 * MB, **documents: t.Any
 ) -> tuple[logs_archive.ArchiveContent, dict[str, bytes]]:
     target = io.BytesIO()
-    told = logs_archive.write(
+    reported = logs_archive.write(
         source,
         target,
         folder="win-1",
@@ -156,12 +156,12 @@ def kept(
     with tarfile.open(fileobj=target) as archive:
         found = {member.name: (archive.extractfile(member) or io.BytesIO()).read() for member in archive}
         assert {member.mode for member in archive} <= {0o600}
-    return told, found
+    return reported, found
 
 
 def test_members_get_their_names_and_lose_their_secrets() -> None:
     event_log = b"ElfFile\0" + "password=geheim".encode("utf-16-le")
-    told, found = kept(
+    reported, found = kept(
         tar(f00000=b"token: geheim\nok\n", e00000=event_log, f00001="pw: Passw0rd!\n".encode("utf-16"), other=b"x"),
         {"f00000": "files/a.log", "e00000": "event-logs/System.evtx", "f00001": "files/b.log"},
         **{"facts/x.json": {"password": "geheim", "a": [1]}, "commands/x.txt": "said Passw0rd!\n"},
@@ -173,12 +173,12 @@ def test_members_get_their_names_and_lose_their_secrets() -> None:
         "win-1/files/b.log": b"pw: ***\n",
         "win-1/commands/x.txt": b"said ***\n",
     }
-    assert told.members["files/a.log"] == len(b"token: ***\nok\n")
+    assert reported.members["files/a.log"] == len(b"token: ***\nok\n")
 
 
 def test_binary_files_are_left_out_and_reported() -> None:
-    told, found = kept(tar(f00000=b"\0\1\2" * 100), {"f00000": "files/a.log"})
-    assert (told.not_texts, found) == (("files/a.log",), {})
+    reported, found = kept(tar(f00000=b"\0\1\2" * 100), {"f00000": "files/a.log"})
+    assert (reported.not_texts, found) == (("files/a.log",), {})
 
 
 def test_links_and_unrequested_names_are_ignored() -> None:
@@ -279,7 +279,7 @@ def test_memory_does_not_grow_with_the_archive() -> None:
         patch.setattr(logs_archive, "_IN_MEMORY", 64 * 1024)
         patch.setattr(logs_archive, "_COPY", 64 * 1024)
         tracemalloc.start()
-        told = logs_archive.write(
+        reported = logs_archive.write(
             source,
             t.cast("t.BinaryIO", Nothing()),
             folder="w",
@@ -290,7 +290,7 @@ def test_memory_does_not_grow_with_the_archive() -> None:
         )
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-    assert told.members == {"a.log": len(data)}
+    assert reported.members == {"a.log": len(data)}
     assert peak < 2 * MB < len(data) / 3
 
 

@@ -77,9 +77,9 @@ def messages() -> list[str]:
 
 @pytest.fixture
 def collection(node: LoggingNode, tmp_path: Path, messages: list[str]) -> Collection:
-    wanted, redaction = catalogue.requested_logs(OPTIONS), Redaction(["s3cret-word"])
+    requested, redaction = catalogue.requested_logs(OPTIONS), Redaction(["s3cret-word"])
     return Collection(
-        NodeSession(t.cast("t.Any", node), notify=messages.append), wanted, tmp_path / "new" / "logs", redaction
+        NodeSession(t.cast("t.Any", node), notify=messages.append), requested, tmp_path / "new" / "logs", redaction
     )
 
 
@@ -160,9 +160,9 @@ def test_an_unwritable_folder_is_reported_before_the_node_is_contacted(
     node: LoggingNode, tmp_path: Path, messages: list[str]
 ) -> None:
     (tmp_path / "file").write_text("no folder", encoding="utf-8")
-    wanted = catalogue.requested_logs(OPTIONS)
+    requested = catalogue.requested_logs(OPTIONS)
     collection = Collection(
-        NodeSession(t.cast("t.Any", node), notify=messages.append), wanted, tmp_path / "file" / "logs", Redaction()
+        NodeSession(t.cast("t.Any", node), notify=messages.append), requested, tmp_path / "file" / "logs", Redaction()
     )
     with pytest.raises(ResourceError, match="expected a folder that can be written to"):
         collection.collect()

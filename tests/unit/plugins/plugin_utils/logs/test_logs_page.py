@@ -89,7 +89,7 @@ def test_a_node_with_collected_logs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("result", "status", "said"),
+    ("result", "status", "message"),
     [
         ({"unreachable": True, "msg": "connection refused"}, "unreachable", "connection refused"),
         ({"failed": True, "msg": "gather logs: no room", "windows": WINDOWS}, "failed", "gather logs: no room"),
@@ -100,11 +100,11 @@ def test_a_node_with_collected_logs() -> None:
         ({**GOOD, "services_not_running": ["hns (manual)"]}, "complete", "hns (manual)"),
     ],
 )
-def test_every_node_is_listed_with_its_reason(result: t.Any, status: str, said: str) -> None:
+def test_every_node_is_listed_with_its_reason(result: t.Any, status: str, message: str) -> None:
     reader = read(win1=GOOD, win2=result)
     assert [row["status"] for row in rows(win1=GOOD, win2=result)] == ["complete", status]
     assert "win2" in reader.texts
-    assert any(said in text for text in reader.texts)
+    assert any(message in text for text in reader.texts)
 
 
 def test_missing_logs_come_first_and_a_hang_is_reported_in_its_row() -> None:

@@ -72,7 +72,7 @@ def test_no_source_takes_whole_folders_of_secrets() -> None:
 @pytest.mark.parametrize("channel", ["Security", "Windows PowerShell", "Microsoft-Windows-PowerShell/Operational"])
 def test_event_logs_with_scripts_and_command_lines_are_never_taken(channel: str) -> None:
     assert catalogue.sources().forbids_event_log(channel)
-    assert not [wanted for wanted in catalogue.sources().event_logs if fnmatch.fnmatchcase(channel, wanted)]
+    assert not [requested for requested in catalogue.sources().event_logs if fnmatch.fnmatchcase(channel, requested)]
 
 
 def test_every_entry_names_where_it_comes_from(repository: Path) -> None:
@@ -132,9 +132,9 @@ def test_a_path_for_each_namespace() -> None:
 def test_bad_options_are_reported_with_accepted_values(option: str, value: t.Any, accepted: str) -> None:
     with pytest.raises(ResourceError) as caught:
         catalogue.requested_logs({**OPTIONS, option: value})
-    said = str(caught.value)
-    assert said.startswith(f"{option}: ")
-    assert accepted in said
+    message = str(caught.value)
+    assert message.startswith(f"{option}: ")
+    assert accepted in message
 
 
 def test_debug_scripts_are_resources_of_one_cached_archive() -> None:

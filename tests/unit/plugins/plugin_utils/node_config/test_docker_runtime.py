@@ -44,7 +44,7 @@ def test_a_machine_outside_a_cluster_may_have_any_runtime(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "current"),
+    ("answers", "current"),
     [
         ({}, "containerd"),
         ({"dropin": f"kind: KubeletConfiguration\ncontainerRuntimeEndpoint: {DOCKER}\n"}, "docker"),
@@ -68,20 +68,20 @@ def test_a_machine_outside_a_cluster_may_have_any_runtime(name: str) -> None:
         ),
     ],
 )
-def test_a_node_that_has_joined_keeps_its_runtime(told: dict[str, str], current: str) -> None:
+def test_a_node_that_has_joined_keeps_its_runtime(answers: dict[str, str], current: str) -> None:
     other = "docker" if current == "containerd" else "containerd"
-    assert planned(runtime(current), **seen(**told)) is None  # type: ignore[arg-type]
+    assert planned(runtime(current), **seen(**answers)) is None  # type: ignore[arg-type]
     with pytest.raises(
         ResourceError,
         match=f"expected {current}, which this node already uses in its cluster.*Drain the node.*kubeadm reset.*"
         f"to {current} for this node",
     ):
-        planned(runtime(other), **seen(**told))  # type: ignore[arg-type]
+        planned(runtime(other), **seen(**answers))  # type: ignore[arg-type]
 
 
 def test_an_unknown_runtime_endpoint_is_left_unchanged() -> None:
-    told = seen(dropin="containerRuntimeEndpoint: npipe:////./pipe/another\n")
-    assert planned(runtime("docker"), **told) is None  # type: ignore[arg-type]
+    answers = seen(dropin="containerRuntimeEndpoint: npipe:////./pipe/another\n")
+    assert planned(runtime("docker"), **answers) is None  # type: ignore[arg-type]
 
 
 def parameters(arguments: list[str]) -> dict[str, dict[str, object]]:
@@ -132,8 +132,8 @@ def test_nssm_would_expand_a_percent_sign() -> None:
     ],
 )
 def test_versions_that_go_together(kubernetes: str, engine: str, adapter: str, problem: str | None) -> None:
-    told = docker_problem(Version.parse(kubernetes), Version.parse(engine), Version.parse(adapter))
-    assert (told is None) if problem is None else problem in str(told)
+    reported = docker_problem(Version.parse(kubernetes), Version.parse(engine), Version.parse(adapter))
+    assert (reported is None) if problem is None else problem in str(reported)
 
 
 def values(**more: object) -> dict[str, object]:

@@ -55,12 +55,12 @@ class Answers:
 
     def __init__(
         self,
-        *looks: Observation,
+        *observations: Observation,
         runs: Sequence[Observation | Exception] = (),
         jobs: Sequence[Mapping[str, Any] | None] = (),
         lines: Sequence[str] = (),
     ) -> None:
-        self.looks, self.runs, self.jobs, self.lines = list(looks), list(runs), list(jobs), list(lines)
+        self.observations, self.runs, self.jobs, self.lines = list(observations), list(runs), list(jobs), list(lines)
         self.on_progress: Any = None
         self.noted: list[str] = []
 
@@ -69,7 +69,7 @@ class Answers:
         ids = " ".join(call.id for call in calls if call.id not in usual)
         self.noted.append(f"{step}: {ids}")
         if step == OBSERVE:
-            return self.looks.pop(0) if len(self.looks) > 1 else self.looks[0]
+            return self.observations.pop(0) if len(self.observations) > 1 else self.observations[0]
         if step == "start Windows Update":
             line = self.lines.pop(0)
             return Observation(calls={"wu.job": ok({"Line": line}) if line else ok()})
@@ -301,9 +301,9 @@ def cases() -> dict[str, Case]:
 
 
 def transcript(case: Case) -> dict[str, Any]:
-    said: list[str] = []
-    run = PatchRun(session(case.node, case.allowed, said.append), case.patches, case.options)
-    found: dict[str, Any] = {"asked": case.node.noted, "said": said}
+    messages: list[str] = []
+    run = PatchRun(session(case.node, case.allowed, messages.append), case.patches, case.options)
+    found: dict[str, Any] = {"asked": case.node.noted, "said": messages}
     try:
         run.run()
     except NodeError as error:
@@ -378,7 +378,7 @@ def test_a_file_that_is_there_is_not_uploaded(monkeypatch: pytest.MonkeyPatch, t
     second = PatchFile(name="base.msu", sha256=DIGEST, local=str(local))
     pushed: list[str] = []
     monkeypatch.setattr(patch_run, "push", lambda _node, _path, target, _there, _step: pushed.append(target) or 1)
-    node.looks, node.runs = [observed(files=there), observed(FIX.kb)], [answer(installed(0))]
+    node.observations, node.runs = [observed(files=there), observed(FIX.kb)], [answer(installed(0))]
     transcript(Case([dataclasses.replace(patch, requires=(second,))], node))
     assert pushed == [f"{observe.CACHE}\\{DIGEST[:16]}\\base.msu"]
 

@@ -89,11 +89,11 @@ def test_a_pending_update_stack_reboots_before_anything_is_installed(machine: Ma
     assert run.reboots == 1
 
 
-@pytest.mark.parametrize("wanted", ["KB500000", "KB5000001"])
-def test_windows_update_is_asked_for_whole_numbers(wanted: str) -> None:
+@pytest.mark.parametrize("requested", ["KB500000", "KB5000001"])
+def test_windows_update_is_asked_for_whole_numbers(requested: str) -> None:
     offered = [f"2026-11 Cumulative Update ({number})" for number in ("KB500000", "KB5000001", "KB50000011")]
-    (pattern,) = update.arguments([dataclasses.replace(patch(), kb=wanted)], "default")["accept_list"]
-    assert [title for title in offered if re.search(pattern, title)] == [f"2026-11 Cumulative Update ({wanted})"]
+    (pattern,) = update.arguments([dataclasses.replace(patch(), kb=requested)], "default")["accept_list"]
+    assert [title for title in offered if re.search(pattern, title)] == [f"2026-11 Cumulative Update ({requested})"]
 
 
 def test_a_job_whose_process_died_is_not_waited_for(machine: Machine) -> None:
@@ -138,16 +138,16 @@ def test_a_test_signed_update_is_installed_only_where_windows_will_load_it(tmp_p
     try:
         content = update_package.make(Update("KB5999001", test_signed=True))
         file = PatchFile(name="fix.msu", sha256=hashlib.sha256(content).hexdigest(), url="http://127.0.0.1:9/fix.msu")
-        wanted = Patch(name="fix", kb="KB5999001", file=file, test_signed=True)
-        machine.files.make_directory(observe.folder(wanted))
-        machine.files.write_bytes(observe.path(wanted, file), content)
+        requested = Patch(name="fix", kb="KB5999001", file=file, test_signed=True)
+        machine.files.make_directory(observe.folder(requested))
+        machine.files.write_bytes(observe.path(requested, file), content)
         node = PatchedNode(machine)
-        seen = observe.read(node.observe(observe.calls([wanted])))
-        calls = files.file_calls(wanted, seen.node, files.FileRules(), seen.files, {}, "p0.")
+        seen = observe.read(node.observe(observe.calls([requested])))
+        calls = files.file_calls(requested, seen.node, files.FileRules(), seen.files, {}, "p0.")
         answer = node.run(Batch(calls=calls))
         installed = answer["p0.install"]
         assert (installed.skipped is not None) is refused
-        attempt = files.read(wanted, Scope("p0.").results(answer.calls), 0)
+        attempt = files.read(requested, Scope("p0.").results(answer.calls), 0)
         if refused:
             assert attempt.outcome == "failed"
             assert "test signing could not be turned on" in attempt.why

@@ -32,7 +32,9 @@ from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import 
 
 
 def test_every_judgement_has_a_reason() -> None:
-    outcomes.check("patches/judged", {case: judge(wanted, seen) for case, (wanted, seen, _status) in CASES.items()})
+    outcomes.check(
+        "patches/judged", {case: judge(requested, seen) for case, (requested, seen, _status) in CASES.items()}
+    )
 
 
 def test_every_outcome_has_a_reason() -> None:
@@ -128,7 +130,7 @@ def test_every_answer_of_an_installer_has_a_reason() -> None:
             {"have-0": done(), "signature": done(), "testsigning": error(stdout=" denied \r\n"), "install": SKIPPED},
         ),
     }
-    found |= {case: read(wanted, results, 1) for case, (wanted, results) in more.items()}
+    found |= {case: read(requested, results, 1) for case, (requested, results) in more.items()}
     outcomes.check("patches/installer_answers", found)
 
 

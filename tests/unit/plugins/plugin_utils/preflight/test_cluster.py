@@ -46,7 +46,7 @@ def test_a_host_that_fits_has_no_problem() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kubelet", "server", "said"),
+    ("kubelet", "server", "message"),
     [
         ("1.34.4", "1.34.0", None),
         ("1.34.0", "1.37.1", None),
@@ -55,10 +55,10 @@ def test_a_host_that_fits_has_no_problem() -> None:
         ("2.0.0", "1.37.1", "expected 1.34 to 1.37"),
     ],
 )
-def test_the_version_skew_policy(kubelet: str, server: str, said: str | None) -> None:
+def test_the_version_skew_policy(kubelet: str, server: str, message: str | None) -> None:
     problem = skew_problem(Version.parse(kubelet), Version.parse(server))
-    assert (said or "") in (problem or "")
-    assert (problem is None) is (said is None)
+    assert (message or "") in (problem or "")
+    assert (problem is None) is (message is None)
 
 
 def test_a_kubelet_newer_than_the_api_server_is_refused() -> None:
@@ -138,20 +138,22 @@ def test_flannels_network_is_the_pods() -> None:
     assert "10.244.0.0/16" in problem
 
 
-@pytest.mark.parametrize("told", ["127.0.0.1:6443", "localhost:6443", "[::1]:6443", "LOCALHOST:6443", "127.1.2.3:6443"])
-def test_an_endpoint_on_loopback_is_refused(told: str) -> None:
-    (problem,) = problems_of({"api_server": told})
-    for text in ("node_join_api_server", told, "HOST:PORT"):
+@pytest.mark.parametrize(
+    "endpoint", ["127.0.0.1:6443", "localhost:6443", "[::1]:6443", "LOCALHOST:6443", "127.1.2.3:6443"]
+)
+def test_an_endpoint_on_loopback_is_refused(endpoint: str) -> None:
+    (problem,) = problems_of({"api_server": endpoint})
+    for text in ("node_join_api_server", endpoint, "HOST:PORT"):
         assert text in problem
-    assert problems_of({"api_server": told}, api_server="k8s.example.com:6443") == []
+    assert problems_of({"api_server": endpoint}, api_server="k8s.example.com:6443") == []
     # Simulated servers run on the machine of their control plane.
-    assert problems_of({"api_server": told}, address="127.50.0.22") == []
+    assert problems_of({"api_server": endpoint}, address="127.50.0.22") == []
 
 
 def test_a_hosts_entry_does_not_lead_to_loopback() -> None:
-    told = {"api_server": "lb-apiserver.kubernetes.local:6443"}
-    assert problems_of(told) == problems_of(told, hosts={"lb-apiserver.kubernetes.local": "10.3.0.9"}) == []
-    assert problems_of(told, hosts={"lb-apiserver.kubernetes.local": "127.0.0.1"})
+    cluster = {"api_server": "lb-apiserver.kubernetes.local:6443"}
+    assert problems_of(cluster) == problems_of(cluster, hosts={"lb-apiserver.kubernetes.local": "10.3.0.9"}) == []
+    assert problems_of(cluster, hosts={"lb-apiserver.kubernetes.local": "127.0.0.1"})
 
 
 @pytest.mark.parametrize(
@@ -179,7 +181,7 @@ def test_which_name_a_node_has_to_resolve(endpoint: str, hosts: dict[str, str], 
 
 
 @pytest.mark.parametrize(
-    ("proxy", "given", "kubeconfig", "told"),
+    ("proxy", "given", "kubeconfig", "reported"),
     [
         ("http://proxy:3128", {"cni_pods_subnet"}, "", True),
         ("http://proxy:3128", set(), "/k", False),
@@ -188,9 +190,9 @@ def test_which_name_a_node_has_to_resolve(endpoint: str, hosts: dict[str, str], 
     ],
 )
 def test_a_no_proxy_without_the_clusters_networks_is_reported(
-    proxy: str, given: set[str], kubeconfig: str, told: bool
+    proxy: str, given: set[str], kubeconfig: str, reported: bool
 ) -> None:
-    assert bool(checks.proxy_warnings(proxy, given, kubeconfig)) is told
+    assert bool(checks.proxy_warnings(proxy, given, kubeconfig)) is reported
 
 
 def test_daemon_sets_without_an_operating_system_are_reported() -> None:

@@ -85,7 +85,7 @@ def test_invalid_names_are_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "joins", "missing", "said"),
+    ("path", "joins", "missing", "message"),
     [
         ("/a/config", True, False, None),
         ("", False, True, None),
@@ -95,9 +95,11 @@ def test_invalid_names_are_refused(name: str) -> None:
         ("/a/config:/b/config", True, False, "one file"),
     ],
 )
-def test_a_kubeconfig_is_one_file(path: str, joins: bool, missing: bool, said: str | None) -> None:
+def test_a_kubeconfig_is_one_file(path: str, joins: bool, missing: bool, message: str | None) -> None:
     problems = preflight.kubeconfig_problems(path, joins=joins, missing=missing)
-    assert [said in str(problem) and "KUBECONFIG" in str(problem) for problem in problems] == ([True] if said else [])
+    assert [message in str(problem) and "KUBECONFIG" in str(problem) for problem in problems] == (
+        [True] if message else []
+    )
 
 
 def test_nodes_that_are_drained_need_a_kubeconfig() -> None:

@@ -114,11 +114,11 @@ def test_a_direct_batch_is_one_command_and_its_key_is_forgotten_with_the_next(ma
 def test_a_long_batch_is_detached_and_collected(machine: ScriptedMachine) -> None:
     machine.running_answers = 2
     node, action = make(machine)
-    said: list[Progress] = []
-    node.on_progress = said.append
+    messages: list[Progress] = []
+    node.on_progress = messages.append
     answer = node.run(Batch(calls=(Call(id="c", command="Install-C", long=True),)))
     assert answer["c"].ok
-    assert [progress.id for progress in said] == ["c", "c"]
+    assert [progress.id for progress in messages] == ["c", "c"]
     key = machine.batches[0]["key"]
     assert action.async_dirs == [f"{FOLDER}\\{key}"]
     assert [batch.get("wait") for batch in machine.batches] == [None, 60, 60, 60]

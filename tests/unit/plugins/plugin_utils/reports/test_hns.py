@@ -23,7 +23,7 @@ def facts(*kinds: str, **more: CallResult) -> dict[str, t.Any]:
 
 def failed(**error: str) -> dict[str, CallResult]:
     """Return results in which no listing of HNS succeeds."""
-    names = [f"{look}.{kind}" for look in (1, 2) for kind in ("policies", "namespaces", "endpoints", "networks")]
+    names = [f"{number}.{kind}" for number in (1, 2) for kind in ("policies", "namespaces", "endpoints", "networks")]
     return dict.fromkeys(names, CallResult(ok=False, error=CallError(**error)))
 
 
@@ -38,8 +38,8 @@ NODES: dict[str, t.Any] = {
 
 
 def test_the_last_line_names_the_next_step() -> None:
-    said = hns.totals(NODES)
-    assert said == (
+    message = hns.totals(NODES)
+    assert message == (
         "5 nodes; stale: 2 endpoints, 1 policy list, 2 namespaces; with stale objects: stale; "
         "HNS does not answer: hangs; without HNS: plain; failed: off"
     )
@@ -92,7 +92,7 @@ def test_the_id_of_a_namespace_without_a_name_is_never_shortened() -> None:
 
 def test_a_summary_counts_what_it_names() -> None:
     rows = hns.rows("win", facts("gone", "gone", "live"), summary=True)
-    told = {(row[1], row[5]): row[2] for row in rows if row[1] in ("endpoint", "policy list", "namespace")}
-    assert told[("endpoint", "stale")] == "2 endpoints"
-    assert told[("endpoint", "in use")] == "1 endpoint"
-    assert told[("policy list", "stale")] == "1 policy list"
+    reported = {(row[1], row[5]): row[2] for row in rows if row[1] in ("endpoint", "policy list", "namespace")}
+    assert reported[("endpoint", "stale")] == "2 endpoints"
+    assert reported[("endpoint", "in use")] == "1 endpoint"
+    assert reported[("policy list", "stale")] == "1 policy list"

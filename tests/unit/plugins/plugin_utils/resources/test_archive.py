@@ -303,9 +303,9 @@ def test_renamed_files_are_deleted_before_the_next_replacement() -> None:
 def test_an_archive_that_leads_out_of_its_folder_is_refused_before_anything_is_unpacked() -> None:
     resource = archive(exclusive=True)
     change = must(resource, **Disk().seen(resource))
-    looks = [each for each in change.calls if each.arguments[:1] == ("-tf",)]
-    assert looks
-    assert change.calls.index(looks[-1]) < [each.id for each in change.calls].index("unpack")
-    told = resource.explain(looks[0].id, CallResult(ok=False, exit_code=0, stdout="../../evil.exe\r\n"))
-    assert told == "the archive contains names that lead outside its target folder: ../../evil.exe"
+    listings = [each for each in change.calls if each.arguments[:1] == ("-tf",)]
+    assert listings
+    assert change.calls.index(listings[-1]) < [each.id for each in change.calls].index("unpack")
+    reported = resource.explain(listings[0].id, CallResult(ok=False, exit_code=0, stdout="../../evil.exe\r\n"))
+    assert reported == "the archive contains names that lead outside its target folder: ../../evil.exe"
     assert resource.explain("unpack", CallResult(ok=False, exit_code=1)) is None

@@ -31,7 +31,7 @@ def files(content: str | None = None, part: str | None = None) -> t.Any:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "seen"),
+    ("requested", "seen"),
     [
         ({"sha256": SHA256.upper()}, {}),
         ({"sha256": f"sha256:{SHA256}"}, {}),
@@ -44,8 +44,8 @@ def files(content: str | None = None, part: str | None = None) -> t.Any:
         ({"allow_unverified": True}, {}),
     ],
 )
-def test_a_whole_file_is_known_without_the_network(wanted: dict[str, t.Any], seen: dict[str, t.Any]) -> None:
-    assert planned(artifact(**wanted), file=files("whole"), **seen) is None
+def test_a_whole_file_is_known_without_the_network(requested: dict[str, t.Any], seen: dict[str, t.Any]) -> None:
+    assert planned(artifact(**requested), file=files("whole"), **seen) is None
 
 
 def test_one_download_goes_straight_to_its_place() -> None:
@@ -143,8 +143,8 @@ def attempts(change: Change, works: t.Collection[str], cut: t.Collection[str] = 
 def test_a_later_source_is_asked_only_if_those_before_failed(
     content: str | None, part: str | None, works: list[str], cut: list[str], expected: list[str]
 ) -> None:
-    wanted = artifact(urls=[URL, "https://mirror/x.tar.gz"], sha256=SHA256)
-    change = must(wanted, file=files(content, part))
+    requested = artifact(urls=[URL, "https://mirror/x.tar.gz"], sha256=SHA256)
+    change = must(requested, file=files(content, part))
     assert attempts(change, works, cut) == expected
     # A wrong one is useless in the meantime.
     assert (change.calls[0].command == "Remove-Item") == (content is not None)
@@ -155,8 +155,8 @@ def test_sites_are_asked_in_order_before_the_publisher_each_for_its_own_checksum
         {"url": "https://a/x.tar.gz?sig=s3cret", "checksum_url": "https://a/x.sha256?sig=s3cret", "proxy": ""},
         {"url": "https://b/x.tar.gz", "checksum_url": "https://b/x.sha256", "headers": {"X-Key": "s3cret"}},
     ]
-    wanted = artifact(sites=sites, checksum_url=URL + ".sha256", proxy="http://p:3128")
-    change = must(wanted, file=files(), checksum=answer(file(PATH + ".checksum")))
+    requested = artifact(sites=sites, checksum_url=URL + ".sha256", proxy="http://p:3128")
+    change = must(requested, file=files(), checksum=answer(file(PATH + ".checksum")))
     works = ["sum-2", "download-2"]
     assert attempts(change, works) == ["sum-0", "sum-1", "sum-2", "download-2"]
     assert attempts(change, ["sum-1", "download-1"]) == ["sum-0", "sum-1", "download-1"]
@@ -207,18 +207,18 @@ def test_a_manifest_that_does_not_match_a_verified_file_is_rewritten(noted: dict
 
 
 def test_a_file_that_differs_from_its_manifest_is_downloaded_again() -> None:
-    wanted = artifact(allow_unverified=True, **KIND)
-    assert planned(wanted, file=files("whole"), manifest=manifest(sha256=SHA256), curl=CURL) is None
-    other = must(wanted, file=files("whole"), manifest=manifest(sha256="0" * 64), curl=CURL)
+    requested = artifact(allow_unverified=True, **KIND)
+    assert planned(requested, file=files("whole"), manifest=manifest(sha256=SHA256), curl=CURL) is None
+    other = must(requested, file=files("whole"), manifest=manifest(sha256="0" * 64), curl=CURL)
     assert "another SHA256" in other.why
-    missing = must(wanted, file=files("whole"), manifest=answer(file(PATH + ".manifest.json")), curl=CURL)
+    missing = must(requested, file=files("whole"), manifest=answer(file(PATH + ".manifest.json")), curl=CURL)
     # It may be correct, and the last one, so it is only moved out of the way.
     assert commands(missing)[:2] == ["@move-path", "curl.exe"]
 
 
 def test_an_unverified_file_is_used_only_after_verification() -> None:
-    aside = file(PATH + ".unverified", "whole")
-    there = answer(file(PATH), file(PATH + ".part"), aside)
+    unverified = file(PATH + ".unverified", "whole")
+    there = answer(file(PATH), file(PATH + ".part"), unverified)
     back = must(artifact(sha256=SHA256), file=there)
     assert commands(back) == ["@move-path"]
     other = must(artifact(sha256="0" * 64), file=there)
@@ -247,10 +247,10 @@ def offer(etag: str, size: int) -> t.Any:
     ],
 )
 def test_a_users_own_file_is_fetched_again_when_its_etag_or_size_changes(answered: t.Any, changed: list[str]) -> None:
-    wanted = artifact(allow_unverified=True, custom=True, **KIND)
-    assert wanted.private
+    requested = artifact(allow_unverified=True, custom=True, **KIND)
+    assert requested.private
     seen = {"file": files("whole"), "manifest": manifest(sha256=SHA256, etag='"a"', size=5), "curl": CURL}
-    change = planned(wanted, **seen, offer=answered)
+    change = planned(requested, **seen, offer=answered)
     assert list(change.after if change else ()) == changed
     if change is not None:
         # The old one stays until the new one is complete.
@@ -350,24 +350,24 @@ FAILED = {
 
 
 def test_each_failed_source_is_reported_without_the_signature_in_its_url() -> None:
-    wanted = artifact(urls=["https://a/x.zip?sig=s3cret", "https://b/x.zip"], sha256=SHA256)
+    requested = artifact(urls=["https://a/x.zip?sig=s3cret", "https://b/x.zip"], sha256=SHA256)
     results = {key: CallResult.from_wire(value) for key, value in FAILED.items()}
-    told = wanted.failure(results)
-    assert "https://a/x.zip: " in told
-    assert "HTTP 404" in told
-    assert "https://b/x.zip: the server's certificate" in told
-    assert "SEC_E_CERT_EXPIRED" in told
-    assert "s3cret" not in told
+    reported = requested.failure(results)
+    assert "https://a/x.zip: " in reported
+    assert "HTTP 404" in reported
+    assert "https://b/x.zip: the server's certificate" in reported
+    assert "SEC_E_CERT_EXPIRED" in reported
+    assert "s3cret" not in reported
 
 
 def test_a_page_instead_of_a_file_is_called_one() -> None:
-    wanted = artifact(sha256=SHA256)
+    requested = artifact(sha256=SHA256)
     results = {
         "download-0": answer(exit_code=0, stdout="200 text/html"),
         "verify-0": failure("InvalidData", "ChecksumMismatch", "wrong SHA256 of x: expected a, but it has b"),
     }
-    told = wanted.failure(results)
-    assert "expected a, but it has b; the response is an HTML page" in told
+    reported = requested.failure(results)
+    assert "expected a, but it has b; the response is an HTML page" in reported
 
 
 def test_roles_may_name_one_file_each_in_their_own_way() -> None:

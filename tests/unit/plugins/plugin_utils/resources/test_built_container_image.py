@@ -45,11 +45,11 @@ MARK = f"winkube.node.built-from={built().source}"
 
 
 def test_it_is_built_marked_pinned_and_pushed_once() -> None:
-    wanted = built(pinned=True, push=True)
-    first = must(wanted, **containerd(None), **noted(None))
+    requested = built(pinned=True, push=True)
+    first = must(requested, **containerd(None), **noted(None))
     assert ids(first) == ["dockerfile", "build", "mark", "discard", "pin", "push", "key", "make-key", "note"]
-    assert call(first, "note").parameters["Value"] == wanted.source
-    assert planned(wanted, **containerd(f"{MARK},{PIN}"), **noted(wanted.source)) is None
+    assert call(first, "note").parameters["Value"] == requested.source
+    assert planned(requested, **containerd(f"{MARK},{PIN}"), **noted(requested.source)) is None
     assert planned(built(), **containerd(MARK)) is None
 
 

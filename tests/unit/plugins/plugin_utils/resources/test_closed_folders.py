@@ -119,8 +119,8 @@ def test_files_that_users_created_earlier_are_protected_and_renamed(machine: Mac
         assert files.who_may_write(path) - {USERS} == set(), path
     assert files.who_may_write(r"C:\etc\kubernetes") == set()
     assert not files.exists(r"C:\etc\kubernetes\manifests")
-    (aside,) = [entry for entry in files.listing(r"C:\etc\kubernetes") if entry.name.startswith(".untrusted-")]
-    assert files.read_text(rf"{aside.path}\manifests\evil.yaml") == "evil"
+    (renamed,) = [entry for entry in files.listing(r"C:\etc\kubernetes") if entry.name.startswith(".untrusted-")]
+    assert files.read_text(rf"{renamed.path}\manifests\evil.yaml") == "evil"
     for warnings in (planned.warnings, outcome.warnings):
         (warning,) = [text for text in warnings if "not trusted" in text]
         assert warning.startswith(r"node-1: Directory C:\etc\kubernetes: ")
@@ -131,8 +131,8 @@ def test_files_that_users_created_earlier_are_protected_and_renamed(machine: Mac
 def test_files_of_other_users_are_observed_again(machine: Machine) -> None:
     # The planted file has exactly the expected content. Without a second observation, it would not be written.
     plant(machine.files, r"C:\etc\kubernetes\x.conf", b"good\n")
-    wanted = {"type": "File", "name": r"C:\etc\kubernetes\x.conf", "content": "good\n"}
-    outcome = settled(DirectNode(machine), *ETC, wanted)
+    requested = {"type": "File", "name": r"C:\etc\kubernetes\x.conf", "content": "good\n"}
+    outcome = settled(DirectNode(machine), *ETC, requested)
     assert [change.planned.resource.type for change in outcome.changes] == ["Directory", "File"]
     assert machine.files.who_may_write(r"C:\etc\kubernetes\x.conf") == set()
 

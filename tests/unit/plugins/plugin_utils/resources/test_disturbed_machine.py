@@ -71,15 +71,15 @@ def with_old_kubelet(node: DirectNode) -> None:
 def test_a_file_that_a_scanner_holds_is_replaced_in_the_end(make_node: MakeNode) -> None:
     node = make_node(time_scale=0.1)
     with_old_kubelet(node)
-    held: list[str] = []
+    blocked: list[str] = []
     set_fault(node.machine, {"kind": "antivirus", "seconds": 5})
-    node.machine.files.on_written.append(lambda path: held.append(path) if is_held(node, path) else None)
+    node.machine.files.on_written.append(lambda path: blocked.append(path) if is_held(node, path) else None)
 
     with ArtifactServer() as server:
         outcome = converge(node, kubelet(server))
 
     assert outcome.failures == []
-    assert held, "the scanner has held the download"
+    assert blocked, "the scanner has held the download"
     assert node.machine.files.read_bytes(r"C:\k\kubelet.exe") == NEW
 
 
@@ -118,15 +118,15 @@ def test_a_wrong_clock_is_reported_before_tls_fails(make_node: MakeNode, offset:
     node = make_node(clock_offset=offset)
 
     state = join_state.read(node.observe(join_state.calls("")), datetime.datetime.now(datetime.UTC))
-    said = list(
+    messages = list(
         join_state.problems(state, cluster_servers=[], skew_limit=240, refuse_joined=False, require_prepared=False)
     )
 
-    assert len(said) == 1
+    assert len(messages) == 1
     expected = (
         f" s {word} the controller's clock; expected at most 240 s, because certificates may be rejected otherwise"
     )
-    assert expected in said[0]
+    assert expected in messages[0]
     assert abs(state.clock_skew - offset) < 60
 
 

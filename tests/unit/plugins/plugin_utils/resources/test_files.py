@@ -24,7 +24,7 @@ def text(**more: t.Any) -> t.Any:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "found"),
+    ("requested", "found"),
     [
         ({"content": "a\nb\n"}, "a\nb\n"),
         ({"content": "a\nb\r\n", "line_ending": "crlf"}, "a\r\nb\r\n"),
@@ -35,8 +35,8 @@ def text(**more: t.Any) -> t.Any:
         ({"content": "new", "create_only": True}, "old"),
     ],
 )
-def test_a_file_without_a_difference_needs_no_change(wanted: dict[str, t.Any], found: str | bytes) -> None:
-    assert planned(text(**wanted), file=answer(file(PATH, found))) is None
+def test_a_file_without_a_difference_needs_no_change(requested: dict[str, t.Any], found: str | bytes) -> None:
+    assert planned(text(**requested), file=answer(file(PATH, found))) is None
 
 
 def test_a_new_file() -> None:
@@ -121,10 +121,10 @@ def test_invalid_files_are_refused(properties: dict[str, t.Any]) -> None:
 
 def test_a_folder() -> None:
     folder = {"path": "C:\\k", "exists": True, "type": "directory", "sddl": "D:AI(A;ID;FA;;;SY)"}
-    wanted = one(type="Directory", name="C:\\k", acl=ACL)
+    requested = one(type="Directory", name="C:\\k", acl=ACL)
     assert planned(one(type="Directory", name="C:\\k"), directory=answer(folder)) is None
-    assert commands(must(wanted, directory=answer(folder))) == ["@set-acl"]
-    assert commands(must(wanted, directory=answer(file("C:\\k")))) == ["New-Item", "@set-acl"]
+    assert commands(must(requested, directory=answer(folder))) == ["@set-acl"]
+    assert commands(must(requested, directory=answer(file("C:\\k")))) == ["New-Item", "@set-acl"]
     gone = one(type="Directory", name="C:\\k", state="absent")
     assert commands(must(gone, directory=answer(folder))) == ["Remove-Item"]
     assert planned(gone, directory=answer(file("C:\\k"))) is None

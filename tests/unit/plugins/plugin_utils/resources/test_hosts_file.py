@@ -51,12 +51,12 @@ def test_other_lines_of_the_hosts_file_stay(node: DirectNode) -> None:
 
 
 def test_a_hosts_file_that_cannot_be_read_as_a_whole_is_left_alone(node: DirectNode) -> None:
-    for content, said in (
+    for content, message in (
         ("10.3.0.8 files\r\n" * 5000, "65536"),
         ("10.3.0.8 fil\N{REPLACEMENT CHARACTER}s\r\n", "UTF-8"),
     ):
         node.machine.files.write_text(HOSTS, content)
-        with pytest.raises(NodeError, match=said):
+        with pytest.raises(NodeError, match=message):
             converge(node, {"a": "10.3.0.1"})
         converge(node, {})
         assert node.machine.files.read_text(HOSTS) == content

@@ -243,29 +243,29 @@ def test_an_artifact_and_what_is_in_it(node: DirectNode, source: tuple[str, Path
         "allow_unverified": {"allow_unverified": True},
     }
     path = "C:\\cache\\kubernetes\\1.37.1\\k.zip"
-    wanted = [
+    requested = [
         item("Artifact", "kubernetes 1.37.1", path=path, urls=[f"{url}/k.zip"], **ways[how]),
         item("Archive", "C:\\k", path=path, **KUBELET),
     ]
-    assert settles(node, *wanted) == ["Artifact create", "Archive create"]
+    assert settles(node, *requested) == ["Artifact create", "Archive create"]
     assert node.machine.files.read_text("C:\\k\\kubelet.exe") == "kubelet 1"
     assert not node.machine.files.exists(path + ".part")
     node.machine.files.write_text("C:\\k\\kubelet.exe", "broken")
-    assert settles(node, *wanted) == ["Archive update"]
+    assert settles(node, *requested) == ["Archive update"]
     if how != "allow_unverified":
         node.machine.files.write_text(path, "broken")
-        assert settles(node, *wanted)[0] == "Artifact update"
+        assert settles(node, *requested)[0] == "Artifact update"
 
 
 def test_the_second_source_and_a_broken_download(node: DirectNode, source: tuple[str, Path]) -> None:
     url, folder = source
     (folder / "k.zip").write_bytes(b"whole")
     path, sha256 = "C:\\cache\\k.zip", hashlib.sha256(b"whole").hexdigest()
-    wanted = item("Artifact", "k", path=path, urls=[f"{url}/gone.zip", f"{url}/k.zip"], sha256=sha256)
+    requested = item("Artifact", "k", path=path, urls=[f"{url}/gone.zip", f"{url}/k.zip"], sha256=sha256)
     node.machine.files.make_directory("C:\\cache")
     node.machine.files.write_text(path, "wrong")
     node.machine.files.write_text(path + ".part", "who")
-    assert settles(node, wanted) == ["Artifact update"]
+    assert settles(node, requested) == ["Artifact update"]
     assert node.machine.files.read_text(path) == "whole"
     assert not node.machine.files.exists(path + ".part")
 
@@ -274,11 +274,11 @@ def test_an_archive_that_owns_its_folder(node: DirectNode, source: tuple[str, Pa
     node.machine.files.write_bytes("C:\\a.zip", archive("kubelet 1"))
     node.machine.files.make_directory("C:\\own")
     node.machine.files.write_text("C:\\own\\stale", "x")
-    wanted = item("Archive", "C:\\own", path="C:\\a.zip", exclusive=True, check=["kubernetes/LICENSE"])
-    assert settles(node, wanted) == ["Archive create"]
+    requested = item("Archive", "C:\\own", path="C:\\a.zip", exclusive=True, check=["kubernetes/LICENSE"])
+    assert settles(node, requested) == ["Archive create"]
     assert not node.machine.files.exists("C:\\own\\stale")
     node.machine.files.write_bytes("C:\\a.zip", archive("kubelet 2"))
-    assert settles(node, {**wanted}) == ["Archive update"]
+    assert settles(node, {**requested}) == ["Archive update"]
     assert node.machine.files.read_text("C:\\own\\kubernetes\\node\\bin\\kubelet.exe") == "kubelet 2"
 
 
@@ -317,9 +317,9 @@ def test_an_executable_is_replaced_though_it_runs(node: DirectNode) -> None:
 def test_a_wrong_checksum_names_both_hashes_and_deletes_the_file(node: DirectNode, source: tuple[str, Path]) -> None:
     url, folder = source
     (folder / "k.zip").write_bytes(b"tampered")
-    wanted = item("Artifact", "k", path="C:\\cache\\k.zip", urls=[f"{url}/k.zip"], sha256="a" * 64)
+    requested = item("Artifact", "k", path="C:\\cache\\k.zip", urls=[f"{url}/k.zip"], sha256="a" * 64)
     other = item("Environment", "X", value="1")
-    outcome = Convergence(NodeSession(node), load([wanted, other])).run()
+    outcome = Convergence(NodeSession(node), load([requested, other])).run()
     (failure,) = outcome.failures
     assert "a" * 64 in failure
     assert hashlib.sha256(b"tampered").hexdigest() in failure

@@ -48,7 +48,7 @@ def seen(**more: t.Any) -> t.Any:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "found"),
+    ("requested", "found"),
     [
         ({}, {}),
         ({}, {"Settings.ExecutionTimeLimit": "3.00:00:00", "Principal.UserId": "S-1-5-18"}),
@@ -74,8 +74,8 @@ def seen(**more: t.Any) -> t.Any:
         ({"triggers": []}, {"Triggers.CimClass.CimClassName": None, "Triggers.StartBoundary": None}),
     ],
 )
-def test_a_task_without_a_difference_needs_no_change(wanted: dict[str, t.Any], found: dict[str, t.Any]) -> None:
-    assert planned(task(**wanted), task=seen(**found)) is None
+def test_a_task_without_a_difference_needs_no_change(requested: dict[str, t.Any], found: dict[str, t.Any]) -> None:
+    assert planned(task(**requested), task=seen(**found)) is None
 
 
 def test_a_new_task() -> None:
@@ -107,7 +107,7 @@ def test_a_new_task() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "found", "why"),
+    ("requested", "found", "why"),
     [
         ({"execute": "C:\\x.exe"}, {}, "execute is C:\\k\\clean.exe, expected C:\\x.exe"),
         ({"user": "LOCAL SERVICE"}, {}, "user is SYSTEM, expected LOCAL SERVICE"),
@@ -120,8 +120,8 @@ def test_a_new_task() -> None:
         ({}, {"Settings.ExecutionTimeLimit": "PT1H"}, "execution time limit is PT1H, expected 3.00:00:00"),
     ],
 )
-def test_a_task_that_differs(wanted: dict[str, t.Any], found: dict[str, t.Any], why: str) -> None:
-    assert must(task(**wanted), task=seen(**found)).why == why
+def test_a_task_that_differs(requested: dict[str, t.Any], found: dict[str, t.Any], why: str) -> None:
+    assert must(task(**requested), task=seen(**found)).why == why
 
 
 def test_absence() -> None:

@@ -85,7 +85,7 @@ def test_newly_required_signatures_are_checked_on_existing_files(node: DirectNod
 
 def test_signers_are_named_for_all_kinds_or_by_kind() -> None:
     everywhere, one = [MICROSOFT.subject], {"kubernetes": [MICROSOFT.thumbprint]}
-    for given, kind, wanted in (
+    for given, kind, expected in (
         (everywhere, "crictl", everywhere),
         (one, "kubernetes", one["kubernetes"]),
         (one, "crictl", None),
@@ -93,7 +93,7 @@ def test_signers_are_named_for_all_kinds_or_by_kind() -> None:
         (None, "crictl", None),
     ):
         resource = locations.resource(kind, "1.37.1", cache_dir="C:\\cache", allowed_signers=given)
-        assert resource.get("allowed_signers") == wanted
+        assert resource.get("allowed_signers") == expected
         load([resource])
     for wrong in (["somebody"], [MICROSOFT.subject, MICROSOFT.thumbprint], 5, {"kubernetes": 5}):
         with pytest.raises(ArtifactError, match="artifact_allowed_signers"):

@@ -110,10 +110,10 @@ def test_values_of_any_type_end_in_one_clear_error_or_do_no_harm(honest: DirectN
     Convergence(NodeSession(recording), load(RESOURCES), check_mode=True).run()
     choice = random.Random(12)
     tried = [(path, value) for path in places(recording.wires) for value in choice.sample(ODD, 2)]
-    said = [error for path, value in tried if (error := outcome(replaced(recording.wires, path, value)))]
+    messages = [error for path, value in tried if (error := outcome(replaced(recording.wires, path, value)))]
     assert len(tried) > 600
-    assert 100 < len(said) < len(tried)
-    assert [text for text in said if not (text.startswith("node-1: ") and text.isprintable())] == []
+    assert 100 < len(messages) < len(tried)
+    assert [text for text in messages if not (text.startswith("node-1: ") and text.isprintable())] == []
 
 
 def outcome(wires: dict[str, dict[str, t.Any]]) -> str:
