@@ -70,7 +70,7 @@ EVERY = {
 }
 
 
-def test_every_kind_comes_in_few_commands_and_then_the_network_is_left_alone(
+def test_every_kind_needs_few_commands_and_a_second_run_no_network(
     old_and_new: DirectNode, server: ArtifactServer
 ) -> None:
     node = old_and_new
@@ -232,7 +232,7 @@ def test_an_unverified_download_must_at_least_have_the_right_file_format(
 
 
 @pytest.mark.parametrize("name", ["../../Windows/evil.exe", "a/../../evil.exe", "/Windows/evil.exe", "C:/evil.exe"])
-def test_a_zip_that_leads_out_of_its_folder_is_refused_whatever_verifies_it(
+def test_a_zip_with_paths_outside_its_folder_is_refused_even_if_verified(
     node: DirectNode, server: ArtifactServer, name: str
 ) -> None:
     evil = zip_archive({"good.exe": b"MZ", name: b"MZ"})

@@ -68,7 +68,7 @@ def test_25_artifacts_are_downloaded_in_few_commands_and_observed_in_one(
     assert [entry["sha256"] for entry in second["artifacts"]] == [entry["sha256"] for entry in first["artifacts"]]
 
 
-def test_one_that_fails_leaves_the_others_in_the_table(machine: Machine, server: ArtifactServer) -> None:
+def test_a_failed_artifact_does_not_hide_the_others_in_the_table(machine: Machine, server: ArtifactServer) -> None:
     result = cached(machine, server, artifacts={"crictl": ["1.37.0"], "tool": ["9.9.9"]})
     assert result["failed"]
     assert "Artifact tool 9.9.9" in result["msg"]

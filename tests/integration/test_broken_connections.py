@@ -105,11 +105,11 @@ def test_the_next_run_finishes_the_work(site: Site, finished: PlayRun, host: str
     assert configured(site.machine(host)) == expected
 
 
-def test_one_more_run_changes_nothing(last: PlayRun) -> None:
+def test_another_run_changes_nothing(last: PlayRun) -> None:
     assert {host: counters["changed"] for host, counters in last.recap.items()} == dict.fromkeys(last.recap, 0)
 
 
-def test_nothing_of_ours_is_left_running(site: Site, last: PlayRun) -> None:
+def test_no_process_of_the_collection_keeps_running(site: Site, last: PlayRun) -> None:
     for host in POINTS:
         names = [process.name for process in site.machine(host).processes.all()]
         assert not [name for name in names if name.startswith("powershell")], host

@@ -103,7 +103,7 @@ def test_an_archive_has_the_registrys_own_index_and_only_the_blobs_that_its_wind
 
 
 @pytest.mark.sweep
-def test_a_download_that_is_cut_at_any_byte_goes_on(controller: Controller, sweep: Sweeps) -> None:
+def test_a_download_cut_at_any_byte_continues(controller: Controller, sweep: Sweeps) -> None:
     content = random.Random(7).randbytes(4000)
     requested, injected, converged = controller.needed_content([controller.own("tool.zip", content)]), 0, 0
     for at in sweep.choose("bundle", [*range(0, 4000, 97), 3999], 20):
@@ -124,7 +124,7 @@ def test_a_download_that_is_cut_at_any_byte_goes_on(controller: Controller, swee
     assert converged == injected
 
 
-def test_a_layer_that_is_cut_goes_on_in_the_next_run(controller: Controller) -> None:
+def test_an_interrupted_layer_continues_in_the_next_run(controller: Controller) -> None:
     blobs = Blobs()
     blobs.add("r.example/app:1", ["2022"], size=300_000)
     with SimulatedRegistry(images=blobs) as registry:
@@ -207,7 +207,7 @@ def test_a_failed_download_is_one_message_and_the_rest_is_downloaded(
     assert (len(controller.verified().entries), (controller.bundle / ".work").exists()) == (2, False)
 
 
-def test_a_server_that_is_busy_is_given_the_time_it_asks_for(controller: Controller) -> None:
+def test_retry_after_of_a_busy_server_is_respected(controller: Controller) -> None:
     controller.server.fault("status", "*tool.zip", status=429, retry_after=17, times=2)
     assert controller.make([controller.own("tool.zip", b"x" * 100)]).failures == []
     assert controller.pauses == [17.0, 17.0]
@@ -350,7 +350,7 @@ def test_memory_does_not_grow_with_the_size_of_files(controller: Controller) -> 
     assert peak < len(content) // 3
 
 
-def test_a_run_that_is_killed_between_index_and_signature_goes_on(
+def test_a_run_killed_between_index_and_signature_can_be_repeated(
     controller: Controller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Killed(BaseException):

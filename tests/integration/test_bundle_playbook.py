@@ -171,7 +171,7 @@ def test_an_older_bundle_stops_the_play_before_the_node(site: Site, first: PlayR
     site.run([play], variables=variables).expect()
 
 
-def test_a_killed_play_leaves_no_server(site: Site, first: PlayRun, variables: dict[str, Any]) -> None:
+def test_a_killed_play_leaves_no_running_server(site: Site, first: PlayRun, variables: dict[str, Any]) -> None:
     wait = {"name": "Wait", "ansible.builtin.wait_for": {"timeout": 60}, "delegate_to": "localhost"}
     play = {**PREPARE[0], "tasks": [*PREPARE[0]["tasks"][:2], wait]}
     command = site.command([play], variables=variables)

@@ -73,7 +73,7 @@ def ask(
         connection.close()
 
 
-def test_it_has_the_files_of_the_index_and_no_other(bundle: Bundle, url: str) -> None:
+def test_only_files_of_the_index_are_served(bundle: Bundle, url: str) -> None:
     for path, entry in bundle.entries.items():
         status, body = ask(url, path)
         assert (status, hashlib.sha256(body).hexdigest()) == (200, entry.sha256)
@@ -175,7 +175,7 @@ def test_a_client_with_too_many_requests_gets_retry_after(bundle: Bundle, monkey
         bundle_server.stop(served.pid)
 
 
-def test_a_head_that_does_not_come_in_time_is_given_up(bundle: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_without_a_timely_head_is_aborted(bundle: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listener, "_HEAD_TIME", 0.2)
     own = files.Files(str(bundle.directory), {})
     server = listener.RequestListener("127.0.0.1", 0, nodes.Nodes({}), own, None, 512)
@@ -269,7 +269,7 @@ def is_refused(port: int) -> bool:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_it_ends_with_ansible_however_that_ends(controller: Controller, number: signal.Signals) -> None:
+def test_the_server_ends_with_ansible_in_any_case(controller: Controller, number: signal.Signals) -> None:
     program = (
         "import sys, time\n"
         "from ansible_collections.winkube.node.plugins.plugin_utils.bundle import server, verify\n"

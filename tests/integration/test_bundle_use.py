@@ -98,7 +98,7 @@ def server_result(bundle: Bundle, connection: Any, controller: Controller) -> di
 
 
 class TestVerification:
-    def test_no_node_is_touched_by_a_bundle_that_was_changed(self, controller: Controller, unused: Any) -> None:
+    def test_a_modified_bundle_reaches_no_node(self, controller: Controller, unused: Any) -> None:
         stranger = controller.bundle / "stranger"
         stranger.write_text("x")
         try:
@@ -191,7 +191,7 @@ class TestNodes:
         assert not result.get("failed"), result["msg"]
         check_node(machine, bundle)
 
-    def test_a_node_that_cannot_reach_the_controller_has_it_pushed(
+    def test_the_bundle_is_pushed_if_a_node_cannot_reach_the_controller(
         self, controller: Controller, bundle: Bundle, machines: Machines, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(upload, "PIECE", 100_000)

@@ -30,7 +30,7 @@ def machine() -> Iterator[Machine]:
         yield machines.next()
 
 
-def test_a_whole_cache_takes_few_commands_and_two_when_all_is_there(
+def test_a_whole_cache_needs_few_commands_and_two_if_complete(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with ArtifactServer() as server, SimulatedRegistry() as registry, connect(machine) as connection:

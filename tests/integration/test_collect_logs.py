@@ -113,7 +113,9 @@ def gathered(machine: Machine) -> list[str]:
 
 
 @pytest.mark.parametrize(("windows", "kind"), [("2019", "winrm"), ("2022", "psrp"), ("2025", "winrm")])
-def test_logs_come_back_and_the_node_is_as_before(node: NodeFactory, tmp_path: Path, windows: str, kind: str) -> None:
+def test_logs_are_downloaded_and_the_node_is_unchanged(
+    node: NodeFactory, tmp_path: Path, windows: str, kind: str
+) -> None:
     machine = node(windows)
     before = state_of(machine)
     result = collect(machine, tmp_path, kind=kind)
@@ -140,7 +142,7 @@ def test_logs_come_back_and_the_node_is_as_before(node: NodeFactory, tmp_path: P
     assert state_of(machine) == before
 
 
-def test_only_the_newest_of_each_source_comes(node: NodeFactory, tmp_path: Path) -> None:
+def test_only_the_newest_files_of_each_source_are_collected(node: NodeFactory, tmp_path: Path) -> None:
     machine = node()
     lines = [f"line {number:07}\n" for number in range(300_000)]
     put(machine, KUBELET, "".join(lines))
@@ -241,7 +243,7 @@ def test_binary_files_are_left_out(node: NodeFactory, tmp_path: Path) -> None:
     }
 
 
-def test_an_hns_that_hangs_does_not_keep_the_logs(node: NodeFactory, tmp_path: Path) -> None:
+def test_a_hang_of_hns_does_not_prevent_the_collection(node: NodeFactory, tmp_path: Path) -> None:
     machine = node()
     faults.set_fault(machine, {"kind": "hns_hang", "until": "restart"})
     result = collect(machine, tmp_path, hns_timeout=1)
@@ -295,7 +297,7 @@ def test_a_controller_that_cannot_write_is_reported_and_the_node_is_cleaned_up(
     assert list((tmp_path / "logs").iterdir()) == []
 
 
-def test_a_node_that_goes_away_is_cleaned_by_the_next_run(node: NodeFactory, fleet: Fleet, tmp_path: Path) -> None:
+def test_the_next_run_cleans_up_a_node_that_was_disconnected(node: NodeFactory, fleet: Fleet, tmp_path: Path) -> None:
     machine = node()
     server = fleet.nodes[machine.name].server
     small = {"sources": ["kubelet"], "reconnect_timeout": 1}

@@ -54,7 +54,7 @@ def test_a_wrong_password_is_tried_once(fleet: Fleet, machine: Machine, kind: st
     assert not machine.files.exists(r"C:\example")
 
 
-def test_nothing_is_sent_over_a_connection_that_others_can_read(fleet: Fleet, machine: Machine) -> None:
+def test_nothing_is_sent_over_an_unencrypted_connection(fleet: Fleet, machine: Machine) -> None:
     counters = fleet.nodes["WIN"].server.counters
     with https(machine, ansible_psrp_cert_validation="ignore") as connection:
         result = actions.run_action(connection, "node_state", DIRECTORY)
@@ -68,7 +68,7 @@ def test_nothing_is_sent_over_a_connection_that_others_can_read(fleet: Fleet, ma
     assert counters.snapshot()["connections"] > 0
 
 
-def test_message_encryption_seals_what_an_unchecked_certificate_leaves_open(machine: Machine) -> None:
+def test_message_encryption_protects_connections_with_unverified_certificates(machine: Machine) -> None:
     with https(machine, **SEALED) as connection:
         assert actions.run_action(connection, "node_state", DIRECTORY)["changed"]
 
@@ -145,7 +145,7 @@ def test_a_new_certificate_that_the_controller_would_not_trust_is_taken_back(
     assert renewals.state() == before
 
 
-def test_a_certificate_of_an_authority_is_left_to_it(renewals: Renewals) -> None:
+def test_a_certificate_of_an_authority_is_not_replaced(renewals: Renewals) -> None:
     renewals.use_own(days=20)
     before = renewals.state()
     with pytest.MonkeyPatch.context() as patch:

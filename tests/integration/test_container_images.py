@@ -57,9 +57,7 @@ def healthy(registry: SimulatedRegistry) -> Iterator[None]:
     registry.failures.clear()
 
 
-def test_twelve_images_come_in_few_commands_and_cost_one_when_they_are_there(
-    machines: Machines, registry: SimulatedRegistry
-) -> None:
+def test_twelve_images_need_few_commands_and_one_if_present(machines: Machines, registry: SimulatedRegistry) -> None:
     machine = machines.next()
     given = {"registries": mirrors(registry), "pinned": True, "parallel": 6}
 
@@ -210,7 +208,7 @@ def test_pinned_images_survive_the_kubelets_garbage_collection(machines: Machine
     assert f"{NANO}:ltsc2022" not in names(machine)
 
 
-def test_absent_images_leave_nothing_of_them(machines: Machines, registry: SimulatedRegistry) -> None:
+def test_absent_images_are_removed_completely(machines: Machines, registry: SimulatedRegistry) -> None:
     machine = machines.next()
     converge(machine, [{"name": PAUSE, "aliases": ["mirror.local/pause:1"]}], registries=mirrors(registry))
     gone = {"name": PAUSE, "aliases": ["mirror.local/pause:1"], "state": "absent"}
@@ -262,9 +260,7 @@ def test_archives_are_imported_and_leave_no_file(
     assert [entry.name for entry in machine.files.listing(r"C:\Windows\winkube\images")] == []
 
 
-def test_an_archive_on_the_node_has_to_hold_what_it_is_named_for(
-    machines: Machines, registry: SimulatedRegistry
-) -> None:
+def test_an_archive_on_the_node_must_contain_the_named_image(machines: Machines, registry: SimulatedRegistry) -> None:
     machine = machines.next()
     converge(machine, [f"{NANO}:ltsc2022"], registries=mirrors(registry))
     put(machine, r"C:\broken.tar", b"<html>no archive</html>")

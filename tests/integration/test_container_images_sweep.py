@@ -108,7 +108,7 @@ def test_images_converge_wherever_a_pull_is_cut(monkeypatch: pytest.MonkeyPatch,
     assert broken >= (8 if is_full() else 1)
 
 
-def test_a_pull_goes_on_where_it_was_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_pull_continues(monkeypatch: pytest.MonkeyPatch) -> None:
     blobs = Blobs()
     blobs.add(IMAGE, ["2022"], size=200_000)
     with Machines(1) as machines, SimulatedRegistry(images=blobs) as registry:

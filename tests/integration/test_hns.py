@@ -216,7 +216,7 @@ def test_a_machine_without_hns_has_nothing_to_clean(plain: Machine) -> None:
         assert "this machine has no HNS" in result["warnings"][0]
 
 
-def test_one_endpoint_that_stays_does_not_hold_up_the_others(node: NodeFactory) -> None:
+def test_one_undeletable_endpoint_does_not_block_the_others(node: NodeFactory) -> None:
     machine = node()
     put = fixtures.populate(machine, "flannel-host-gw", running=1, stale=4)
     machine.families.faults["hns_refuses"](machine, {"ids": put.stale[:1]})
@@ -265,9 +265,7 @@ def test_check_mode_changes_nothing_and_lists_everything(node: NodeFactory) -> N
     ("scene", "windows", "kind"),
     [("flannel-vxlan", "2019", "psrp"), ("calico", "2022", "winrm"), ("azure", "2025", "psrp")],
 )
-def test_all_removes_what_kubernetes_made_and_nothing_else(
-    node: NodeFactory, scene: str, windows: str, kind: str
-) -> None:
+def test_scope_all_removes_only_objects_of_kubernetes(node: NodeFactory, scene: str, windows: str, kind: str) -> None:
     machine = node(windows, static=True)
     fixtures.populate(machine, scene, running=3, stale=2, orphans=1)
     fixtures.add_network(machine, "lab", "Transparent")
@@ -283,7 +281,7 @@ def test_all_removes_what_kubernetes_made_and_nothing_else(
     assert not cleanup(machine, "all")["changed"]
 
 
-def test_static_addresses_come_back_when_the_switch_goes(node: NodeFactory) -> None:
+def test_static_addresses_are_restored_when_the_switch_is_removed(node: NodeFactory) -> None:
     machine = node("2022", static=True)
     fixtures.populate(machine, "flannel-host-gw", running=2)
     result = cleanup(machine, "all", kind="winrm")
@@ -319,7 +317,7 @@ def test_its_ports_are_free_before_services_start(node: NodeFactory) -> None:
     assert not result.get("warnings")
 
 
-def test_one_network_goes_and_the_others_stay(node: NodeFactory) -> None:
+def test_one_network_is_removed_and_the_others_stay(node: NodeFactory) -> None:
     machine = node("2025")
     fixtures.populate(machine, "flannel-vxlan", running=2, name="vxlan0")
     fixtures.add_network(machine, "nat", "NAT")
@@ -333,7 +331,7 @@ def test_one_network_goes_and_the_others_stay(node: NodeFactory) -> None:
     ("networks", "message"),
     [(["cbr1"], "(cbr0, lab, nat), got 'cbr1'"), (["lab"], "got 'lab', which protected_networks protects")],
 )
-def test_a_network_that_is_not_there_is_refused_before_anything_changes(
+def test_a_missing_network_is_refused_before_anything_changes(
     refusing: Machine, networks: list[str], message: str
 ) -> None:
     before, running = hns_objects(refusing), services(refusing)

@@ -128,7 +128,7 @@ def changed(site: Site, watch: Watch) -> PlayRun:
         thread.join()
 
 
-def test_the_former_network_goes_and_the_new_one_comes(site: Site, changed: PlayRun) -> None:
+def test_the_former_network_is_replaced_by_the_new_one(site: Site, changed: PlayRun) -> None:
     assert "HnsNetwork cbr0" in changed.changes(HOST)
     assert eventually(site, {"flannel.4096"}) == {"flannel.4096"}
     assert noted(site) == {"plugin": "flannel", "backend": "vxlan", "network": "flannel.4096"}

@@ -120,7 +120,7 @@ def test_stale_restarts_hns_on_a_drained_node(node: NodeFactory) -> None:
 
 
 @pytest.mark.parametrize("scope", ["networks", "all"])
-def test_the_other_scopes_restart_it_and_go_on(node: NodeFactory, scope: str) -> None:
+def test_the_other_scopes_restart_hns_and_continue(node: NodeFactory, scope: str) -> None:
     machine = node()
     fixtures.populate(machine, "flannel-host-gw", running=2, stale=2)
     hang(machine)
@@ -143,7 +143,7 @@ def test_a_removal_that_hangs_is_continued_after_the_restart(node: NodeFactory) 
     assert not machine.files.exists(JOURNAL)
 
 
-def test_only_with_leave_it_reboots(node: NodeFactory) -> None:
+def test_the_node_reboots_only_if_allowed(node: NodeFactory) -> None:
     machine = node()
     fixtures.populate(machine, "flannel-host-gw", running=2)
     boots = machine.power.boots

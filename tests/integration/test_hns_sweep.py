@@ -185,7 +185,7 @@ def cleanups(scope: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> Cleanups
         for number, (scope, kind, points) in enumerate(SWEEPS)
     ],
 )  # fmt: skip
-def test_it_converges_wherever_it_is_hit(cleanups: Cleanups, points: tuple[str, ...], sweep: Sweeps) -> None:
+def test_a_cleanup_converges_after_any_fault(cleanups: Cleanups, points: tuple[str, ...], sweep: Sweeps) -> None:
     with cleanups.start(1) as fleet:
         (node,) = fleet.nodes
         machine = fleet.machine(node)

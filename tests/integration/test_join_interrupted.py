@@ -123,7 +123,7 @@ def test_a_token_is_removed_from_a_machine_that_went_down_inside_kubeadm(
     assert holding(machine, token) == set()
 
 
-def test_a_join_that_an_interrupted_run_has_left_is_ended(node: DirectNode, cluster: SimulatedCluster) -> None:
+def test_a_running_join_of_an_interrupted_run_is_stopped(node: DirectNode, cluster: SimulatedCluster) -> None:
     """The old request is no longer approved. The next run uses its own token and key."""
     machine = node.machine
     with config.new_client_from_config(str(cluster.kubeconfig)) as api:

@@ -163,7 +163,7 @@ def count(folder: Path) -> tuple[dict[str, int], int]:
     return requests, max(written)
 
 
-def test_a_node_joins_wherever_it_is_hit(sweep: Sweeps, tmp_path: Path) -> None:
+def test_a_node_joins_despite_a_fault_at_any_point(sweep: Sweeps, tmp_path: Path) -> None:
     requests, files = count(tmp_path / "count")
     points = [
         Point(connection, kind, number)

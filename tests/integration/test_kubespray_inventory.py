@@ -149,7 +149,7 @@ def replaced(site: Site, first: PlayRun) -> PlayRun:
     return run_sample(site, kube_network_plugin="cni").expect()
 
 
-def test_flannel_goes_where_another_tool_takes_over(site: Site, replaced: PlayRun) -> None:
+def test_flannel_is_removed_if_another_tool_replaces_it(site: Site, replaced: PlayRun) -> None:
     daemon_sets = client.AppsV1Api(cluster_api(site)).list_daemon_set_for_all_namespaces().items
     assert "kube-flannel-windows" not in [item.metadata.name for item in daemon_sets]
     files = site.machine(HOST).files

@@ -190,7 +190,7 @@ def test_one_node_at_a_time_is_out_of_service(site: Site, resumed: tuple[PlayRun
     assert boots(site) == dict.fromkeys(NODES, 2)
 
 
-def test_in_the_end_all_are_in_service(site: Site, resumed: tuple[PlayRun, Watch]) -> None:
+def test_all_nodes_are_in_service_in_the_end(site: Site, resumed: tuple[PlayRun, Watch]) -> None:
     assert cordons(site) == {}
     assert joined_nodes.ready_nodes(site) == {*NODES}
     for name in NODES:

@@ -103,7 +103,7 @@ def play(request: pytest.FixtureRequest, fleet: Fleet, tmp_path: Path) -> Play:
     return run
 
 
-def test_a_node_converges_and_stays(play: Play, fleet: Fleet) -> None:
+def test_a_node_converges_and_a_second_run_changes_nothing(play: Play, fleet: Fleet) -> None:
     planned, output = play("--check", "--diff")
     for host, result in planned.items():
         assert (result["changed"], result["remote_commands"], result["rebooted"]) == (True, 1, False), host

@@ -163,7 +163,7 @@ def rollout(site: Site, stale: str) -> Rollout:
     return Rollout(run, report(site), commands, samples, min(fewest))
 
 
-def test_all_are_patched_but_the_one_that_fails(site: Site, rollout: Rollout) -> None:
+def test_all_nodes_except_the_failing_one_are_patched(site: Site, rollout: Rollout) -> None:
     rollout.run.expect(2)
     assert rollout.hosts("failed") == [FAILS], rollout.run.output[-5000:]
     assert rollout.hosts("patched") == sorted({*LACKING} - {FAILS})
@@ -258,7 +258,7 @@ def again(site: Site, killed: None) -> Rollout:
     return Rollout(run, report(site), {host: site.counters(host)["remote_commands"] for host in hosts})
 
 
-def test_a_run_after_goes_on_where_it_stopped(site: Site, again: Rollout) -> None:
+def test_the_next_run_continues_where_the_last_one_stopped(site: Site, again: Rollout) -> None:
     again.run.expect(0)
     assert {build(site, host) for host in [*LACKING, KILLED, CORDONED]} == {NEW_BUILD}
     assert again.commands[LACKING[0]] == 1
@@ -270,7 +270,7 @@ def test_no_node_is_left_cordoned_that_was_not_so_before(site: Site, again: Roll
     assert not again.nodes[KILLED]["cordoned"]
 
 
-def test_other_playbooks_take_a_node_out_and_put_it_back(site: Site, again: Rollout) -> None:
+def test_other_playbooks_can_drain_and_restore_a_node(site: Site, again: Rollout) -> None:
     host, role = LACKING[0], "winkube.node.node_maintenance"
     drained = f"node_maintenance_drained.nodes['{host}']"
     tasks: list[dict[str, Any]] = [

@@ -158,7 +158,7 @@ class TestControllersFiles:
         return {"file": name, "sha256": hashlib.sha256(data).hexdigest()}
 
     @pytest.mark.parametrize("connection", ["psrp", "winrm"])
-    def test_they_are_pushed_in_pieces(
+    def test_files_are_uploaded_in_pieces(
         self, server: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, connection: str
     ) -> None:
         monkeypatch.setattr(upload, "PIECE", 40_000)
@@ -204,7 +204,7 @@ class TestReboots:
         result = install(machine, requested)
         assert (statuses(result), result["reboots"]) == ({STAGED.kb: "installed"}, 1)
 
-    def test_two_where_an_update_needs_two(self, server: Serve, files: Files) -> None:
+    def test_two_reboots_if_an_update_needs_two(self, server: Serve, files: Files) -> None:
         result = install(server(), [files.add(Update("KB5999040", builds=(20348,), reboots=2))])
         assert (statuses(result), result["reboots"]) == ({"KB5999040": "installed"}, 2)
 
@@ -231,7 +231,7 @@ class TestReboots:
         assert (result["os_build_after"], result["reboots"] <= 3) == ("20348.2849", True)
         assert "reboot" in result["msg"]
 
-    def test_the_update_stack_comes_to_rest_first(
+    def test_the_run_waits_until_the_update_stack_is_idle(
         self, server: Serve, files: Files, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         machine = server(update_settle_seconds=250)

@@ -102,14 +102,14 @@ class TestWindowsUpdate:
         assert result["failed"]
         assert "KB9999999  not_offered" in result["msg"]
 
-    def test_one_that_fails_does_not_hold_up_the_others(self, server: Serve, files: Files) -> None:
+    def test_a_failed_patch_does_not_block_the_others(self, server: Serve, files: Files) -> None:
         fault = {"kind": "update_fails", "kb": NEXT, "hresult": "0x800f0922", "at": "install", "times": None}
         machine = server(windows_update=self.OFFERS, update_faults=[fault])
         result = install(machine, [NEXT, self.TOOL, files.add(FIX)])
         assert statuses(result) == {NEXT: "failed", self.TOOL: "installed", FIX.kb: "installed"}
         assert "0x800F0922" in message(result, NEXT)
 
-    def test_a_download_that_fails_does_not_either(self, server: Serve) -> None:
+    def test_a_failed_download_does_not_block_the_others(self, server: Serve) -> None:
         fault = {"kind": "update_fails", "kb": NEXT, "hresult": "0x80240034", "at": "download", "times": None}
         machine = server(windows_update=self.OFFERS, update_faults=[fault])
         result = install(machine, [NEXT, self.TOOL])
@@ -137,7 +137,7 @@ class TestWindowsUpdate:
         assert statuses(result) == {NEXT: "installed"}, result["patches"]
         assert (state(machine)["wuauserv"], state(machine)["marker"]) == (4, [])
 
-    def test_the_next_run_waits_for_what_this_one_left_at_work(self, server: Serve, files: Files) -> None:
+    def test_the_next_run_waits_for_the_unfinished_installation(self, server: Serve, files: Files) -> None:
         machine = server(windows_update=self.OFFERS, update_seconds=300)
         requested = [NEXT, files.add(STAGED)]
         result = install(machine, requested, timeout=1)
@@ -180,7 +180,7 @@ class TestTestSigning:
     @pytest.mark.parametrize(
         ("entry", "option"), [({"secure_boot": True}, {}), ({"secure_boot": False}, {"test_signing": False})]
     )
-    def test_it_is_refused_before_anything_is_downloaded(
+    def test_the_option_is_refused_before_anything_is_downloaded(
         self, server: Serve, files: Files, entry: dict[str, Any], option: dict[str, Any]
     ) -> None:
         machine = server(**entry)
@@ -192,7 +192,7 @@ class TestTestSigning:
     @pytest.mark.parametrize(
         ("entry", "option"), [({"secure_boot": True}, {}), ({"secure_boot": False}, {"test_signing": False})]
     )
-    def test_it_is_refused_by_its_signature(
+    def test_a_file_is_refused_because_of_its_signature(
         self, server: Serve, files: Files, entry: dict[str, Any], option: dict[str, Any]
     ) -> None:
         machine = server(**entry)
@@ -219,7 +219,7 @@ class TestTestSigning:
 class TestSigners:
     MICROSOFT = "CN=Microsoft Windows, O=Microsoft Corporation, L=Redmond, S=Washington, C=US"
 
-    def test_only_allowed_ones_are_installed(self, server: Serve, files: Files) -> None:
+    def test_only_allowed_patches_are_installed(self, server: Serve, files: Files) -> None:
         machine = server(secure_boot=False)
         ours, theirs = files.add(FIX), files.add(STAGED, signer="private")
         # A test certificate can have any subject.

@@ -95,7 +95,7 @@ def test_a_static_address_outlives_a_network_that_comes_late(fleet: Fleet, kind:
 
 
 @pytest.mark.parametrize("kind", CONNECTIONS)
-def test_a_link_that_breaks_leaves_one_guard_all_the_same(fleet: Fleet, kind: str) -> None:
+def test_a_broken_link_leaves_exactly_one_guard(fleet: Fleet, kind: str) -> None:
     """Cut at every request of its start: before it arrives, in its response, or after it."""
     machine, server = fleet.machine("IDLE"), fleet.nodes["IDLE"].server
     # Its end does not depend on a network.
@@ -126,7 +126,7 @@ def test_a_guard_survives_a_request_that_comes_too_early(fleet: Fleet) -> None:
     assert not early["changed"]
 
 
-def test_the_switch_of_one_card_is_enough(fleet: Fleet) -> None:
+def test_the_switch_of_one_adapter_is_enough(fleet: Fleet) -> None:
     """The lost address comes back, although the other adapter never gets a switch."""
     machine = fleet.machine("TWO")
     add_storage(machine)

@@ -88,7 +88,7 @@ def test_the_check_sees_every_kind_of_import(tmp_path: Path, monkeypatch: pytest
     assert sorted(used(source)) == sorted(found)
 
 
-def test_nothing_names_the_collection_that_the_simulator_was_written_for() -> None:
+def test_the_simulator_does_not_name_the_collection() -> None:
     licence = "# Copyright: (c) 2026, winkube.node contributors"
     paths = [path for path in SIMULATOR.rglob("*") if path.is_file() and path.suffix != ".pyc"]
     named = [

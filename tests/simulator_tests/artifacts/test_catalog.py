@@ -78,7 +78,7 @@ def test_an_archive_holds_the_programs_of_its_version(url: str, path: str, progr
     assert identify(members(url)[path]) == (program, version)
 
 
-def test_a_single_executable_is_the_one_of_the_archive() -> None:
+def test_a_single_executable_equals_that_in_the_archive() -> None:
     assert file(FLANNELD) == members(FLANNEL)["flanneld.exe"]
     assert file("dl.k8s.io/v1.37.1/bin/windows/amd64/kubelet.exe") == members(NODE)["kubernetes/node/bin/kubelet.exe"]
 

@@ -208,7 +208,7 @@ def test_faults_are_set_over_http(server: ArtifactServer) -> None:
     assert ask(server)[0] == 404
 
 
-def test_it_runs_as_a_program() -> None:
+def test_the_server_runs_as_a_program() -> None:
     command = [sys.executable, "-m", "simulator.artifacts", "--port", "0"]
     with subprocess.Popen(command, cwd=TESTS, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

@@ -100,7 +100,7 @@ def test_files_are_copied_inspected_and_fetched(connection: Any, server: Server,
     assert run(connection, shell.checksum("C:\\nowhere")) == (0, "1")
 
 
-def test_files_that_are_not_there(connection: Any, tmp_path: Path) -> None:
+def test_missing_files(connection: Any, tmp_path: Path) -> None:
     with pytest.raises(AnsibleError, match="failed to transfer file"):
         connection.fetch_file("C:\\nowhere", str(tmp_path / "x"))
     with pytest.raises(AnsibleFileNotFound):

@@ -102,7 +102,7 @@ def test_the_rights_to_read_suffice_for_cluster_info(user: User) -> None:
     assert found["kubernetes_version"] == f"v{found['node_version']}"
 
 
-def test_a_run_that_may_not_do_all_is_refused_with_what_it_lacks(user: User) -> None:
+def test_a_run_without_all_rights_is_refused_with_the_missing_ones(user: User) -> None:
     module = user("read", purposes=("read", "join"))
     with pytest.raises(AssertionError, match="Grant these permissions:\n") as refused:
         cluster_info.read(module, ClusterClient(module))
@@ -120,7 +120,7 @@ def test_a_run_that_may_not_do_all_is_refused_with_what_it_lacks(user: User) -> 
         ("kube-system", "[]"),
     ],
 )
-def test_flannels_settings_are_read_where_they_are(
+def test_flannels_settings_are_found_in_both_namespaces(
     cluster: SimulatedCluster, admin: Client, space: str, text: str
 ) -> None:
     admin.request("POST", "/api/v1/namespaces", {"metadata": {"name": space}})

@@ -51,7 +51,7 @@ def test_the_version_is_known(api: k8s.ApiClient, cluster: SimulatedCluster) -> 
     assert f"{version.major}.{version.minor}" == "1.37"
 
 
-def test_the_service_of_the_api_leads_to_it(admin: Client, cluster: SimulatedCluster) -> None:
+def test_the_kubernetes_service_points_to_the_api_server(admin: Client, cluster: SimulatedCluster) -> None:
     service = eventually(lambda: admin.get("/api/v1/namespaces/default/services/kubernetes"), "the service")
     port = int(cluster.server.rpartition(":")[2])
     requested = {"name": "https", "port": port, "protocol": "TCP"}
@@ -228,7 +228,7 @@ def test_a_watch_reports_every_change(api: k8s.ApiClient, namespace: str) -> Non
     assert events == [("ADDED", "1"), ("MODIFIED", "2"), ("DELETED", "2")]
 
 
-def test_a_watch_without_a_start_shows_what_is_there_and_ends_in_time(admin: Client, namespace: str) -> None:
+def test_a_watch_without_a_start_sends_existing_objects_and_ends_in_time(admin: Client, namespace: str) -> None:
     admin.request("POST", f"/api/v1/namespaces/{namespace}/configmaps", config_map("there"))
     events = list(admin.watch(f"/api/v1/namespaces/{namespace}/configmaps?fieldSelector=metadata.name%3Dthere", 1))
     assert [(one["type"], one["object"]["metadata"]["name"]) for one in events] == [("ADDED", "there")]
@@ -272,7 +272,7 @@ def test_a_pods_spec_does_not_change(admin: Client, namespace: str) -> None:
     assert (code, body["status"]["phase"]) == (200, "Pending"), "the status has a subresource of its own"
 
 
-def test_a_deployment_makes_pods_and_takes_them_back(admin: Client, namespace: str) -> None:
+def test_a_deployment_creates_and_deletes_pods(admin: Client, namespace: str) -> None:
     path = f"/apis/apps/v1/namespaces/{namespace}/deployments"
     requested = workload("scaled")
     requested["spec"]["template"]["spec"]["nodeSelector"] = {"example.org/none": "such"}  # no kubelet has to end them
@@ -287,7 +287,7 @@ def test_a_deployment_makes_pods_and_takes_them_back(admin: Client, namespace: s
     eventually(lambda: not admin.get(pods)["items"], "the pods go with their owner")
 
 
-def test_the_end_of_a_namespace_is_the_end_of_all_in_it(admin: Client, namespace: str) -> None:
+def test_deleting_a_namespace_deletes_its_objects(admin: Client, namespace: str) -> None:
     admin.request("POST", f"/api/v1/namespaces/{namespace}/configmaps", config_map("last"))
     assert admin.request("DELETE", f"/api/v1/namespaces/{namespace}")[0] == 200
     eventually(lambda: admin.request("GET", f"/api/v1/namespaces/{namespace}")[0] == 404, "the namespace is gone")

@@ -143,7 +143,7 @@ def test_two_budgets_for_a_pod_are_refused(workload: Workload) -> None:
     assert "This pod has more than one PodDisruptionBudget" in body["message"]
 
 
-def test_an_eviction_is_of_the_pod_that_was_meant(workload: Workload) -> None:
+def test_an_eviction_applies_to_the_pod_with_the_given_uid(workload: Workload) -> None:
     uid = workload.pod("a")["metadata"]["uid"]
     workload.ready(1)
     code, body = workload.evict("a", preconditions={"uid": "another"})

@@ -31,7 +31,7 @@ def build(node: Node, dockerfile: str, name: str = "r.example/built:1") -> tuple
     return result.exit_code, result.stderr
 
 
-def test_it_needs_containerd_and_flags_that_it_knows(make_node: Callable[..., Node]) -> None:
+def test_buildkit_needs_containerd_and_known_flags(make_node: Callable[..., Node]) -> None:
     node = make_node()
     install(node, "--run-service")
     with pytest.raises(ServiceError, match="1053"):

@@ -85,7 +85,7 @@ def test_a_join_with_a_wrong_clock_is_refused_by_tls(
     assert f" is {word} {datetime.now(UTC).year + (word == 'after')}-" in result.stderr
 
 
-def test_a_clock_that_goes_wrong_cuts_the_node_off(ready: Node, hourly: Admin) -> None:
+def test_a_wrong_clock_disconnects_the_node(ready: Node, hourly: Admin) -> None:
     set_clock(ready, None, -2 * DAY)
     ready.machine.services.stop("kubelet", force=True)
     ready.machine.services.start("kubelet")

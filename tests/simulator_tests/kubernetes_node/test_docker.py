@@ -131,7 +131,7 @@ def test_an_endpoint_that_outlived_a_reboot_keeps_its_container_from_starting(
     assert node.run("docker.exe", "start", "web").exit_code == 0
 
 
-def test_a_machine_with_containers_that_left_endpoints(make_node: Callable[..., Node]) -> None:
+def test_a_machine_with_leftover_endpoints_of_containers(make_node: Callable[..., Node]) -> None:
     node, _ = with_docker(make_node)
     found = fixtures.populate(node.machine, running=2, stale=2, stopped=1)
 

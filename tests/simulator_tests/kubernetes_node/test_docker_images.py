@@ -151,7 +151,7 @@ def test_a_pause_image_is_built_and_pushed(make_node: Callable[..., Node]) -> No
         assert problem in docker(node, "build", r"C:\build", code=1)
 
 
-def test_mirrors_stand_for_docker_hub_alone(make_node: Callable[..., Node]) -> None:
+def test_mirrors_apply_to_docker_hub_only(make_node: Callable[..., Node]) -> None:
     images = Blobs()
     images.add("docker.io/library/busybox:1", ["2022"])
     images.add("registry.k8s.io/pause:3.10.2", ["2022"])

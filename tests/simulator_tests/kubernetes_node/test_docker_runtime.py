@@ -310,7 +310,9 @@ def test_a_node_with_docker_joins_and_its_network_comes_from_services(
     cluster.wait_ready(node.name, "True")
 
 
-def test_a_kubelet_ends_where_no_cri_answers(make_node: Callable[..., Node], registry: SimulatedRegistry) -> None:
+def test_a_kubelet_exits_if_the_cri_does_not_respond(
+    make_node: Callable[..., Node], registry: SimulatedRegistry
+) -> None:
     """Since 1.24: Docker alone is no runtime."""
     node = make_node()
     install_docker(node, registry)

@@ -96,7 +96,7 @@ def test_any_daemon_json_is_accepted_or_refused(document: Any) -> None:
         assert all(isinstance(item, str) for item in (*found.mirrors, *found.labels, *found.proxies.values()))
 
 
-def test_flags_come_and_go_with_versions(make_node: Callable[..., Node]) -> None:
+def test_flags_depend_on_the_version(make_node: Callable[..., Node]) -> None:
     old, new = make_node(), make_node()
     put(old, "20.10.24", proxies={"http-proxy": "http://p:3128"})
     put(new, "28.5.1", proxies={"http-proxy": "http://p:3128"})
@@ -113,7 +113,7 @@ def test_dockerd_needs_the_feature_containers(make_node: Callable[..., Node]) ->
     assert (result.exit_code, "ensure that the Containers feature is installed" in result.stderr) == (1, True)
 
 
-def test_dockerd_registers_itself(make_node: Callable[..., Node]) -> None:
+def test_dockerd_registers_its_service(make_node: Callable[..., Node]) -> None:
     node = make_node()
     put(node)
     assert dockerd_exe(node, "--register-service", "--service-name", "engine", "-D").exit_code == 0

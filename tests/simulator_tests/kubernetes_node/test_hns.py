@@ -57,7 +57,7 @@ def test_an_external_network_takes_the_link_both_ways(make_node: Callable[..., N
     assert "vEthernet (Ethernet)" not in [card.alias for card in interfaces(node.machine)]
 
 
-def test_a_nat_network_leaves_the_link_alone(make_node: Callable[..., Node]) -> None:
+def test_a_nat_network_does_not_affect_the_link(make_node: Callable[..., Node]) -> None:
     node = make_node()
 
     hns.store(node.machine).create_network("nat", "NAT", "172.20.0.0/20")

@@ -292,7 +292,7 @@ def test_a_hang_that_only_a_reboot_helps_against(make_node: Callable[..., Node])
     assert len(run(node, "Get-HnsNetwork")) == 1
 
 
-def test_a_service_that_does_not_even_stop(make_node: Callable[..., Node]) -> None:
+def test_a_service_that_cannot_be_stopped(make_node: Callable[..., Node]) -> None:
     node = make_node()
     fixtures.populate(node.machine, "flannel-host-gw")
     hang(node, until="reboot", stop_fails=True)
@@ -323,7 +323,7 @@ def test_a_single_call_that_hangs_ends_with_its_process(make_node: Callable[...,
     assert isinstance(call.outcome, ProcessEndedError)
 
 
-def test_a_hang_that_is_over_lets_calls_go_on(make_node: Callable[..., Node]) -> None:
+def test_calls_continue_when_a_hang_is_over(make_node: Callable[..., Node]) -> None:
     node = make_node()
     fixtures.populate(node.machine, "flannel-host-gw")
     hang(node)
@@ -341,7 +341,7 @@ def test_bad_hangs(make_node: Callable[..., Node], fault: dict[str, object]) -> 
         hang(make_node(), **fault)
 
 
-def test_services_that_depend_on_hns_stop_and_start_with_it(make_node: Callable[..., Node]) -> None:
+def test_dependent_services_stop_and_start_with_hns(make_node: Callable[..., Node]) -> None:
     node = make_node()
     node.machine.services.create(
         "nvagent", r"C:\Windows\System32\svchost.exe -k nv", DependOnService=["hns"], DisplayName="Agent"

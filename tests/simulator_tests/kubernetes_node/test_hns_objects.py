@@ -178,7 +178,7 @@ def test_an_error_leaves_the_others_alone_only_under_continue(make_node: Callabl
     assert found.stale[0] not in node.machine.part(hns.HnsState).endpoints
 
 
-def test_policy_lists_go_on_pointing_at_endpoints_that_are_gone(make_node: Callable[..., Node]) -> None:
+def test_policy_lists_keep_references_to_deleted_endpoints(make_node: Callable[..., Node]) -> None:
     node = in_use(make_node)
     found = fixtures.populate(node.machine, "flannel-host-gw", stale=1)
     store = hns.store(node.machine)

@@ -262,7 +262,7 @@ def test_a_deleted_node_stays_away_until_its_kubelet_restarts(node: Node, cluste
     cluster.wait_ready(node.name, "True")
 
 
-def test_a_joined_node_comes_back_after_a_reboot(node: Node, cluster: Admin) -> None:
+def test_a_joined_node_is_ready_again_after_a_reboot(node: Node, cluster: Admin) -> None:
     node.install_cni()
     joined(node, cluster)
     cluster.wait_ready(node.name, "True")

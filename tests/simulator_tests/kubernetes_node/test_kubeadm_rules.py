@@ -189,7 +189,7 @@ def test_a_join_checks_versions(make_node: Callable[..., Node], older_cluster: A
         assert not expected or result.exit_code == (2 if "Kubelet version" in expected else 1)
 
 
-def test_the_real_kubeadms_check_versions_so(older_cluster: Admin, tmp_path: Path) -> None:
+def test_the_real_kubeadms_check_versions_the_same_way(older_cluster: Admin, tmp_path: Path) -> None:
     version = older_cluster.client.get("/version")["gitVersion"].removeprefix("v")
     token = older_cluster.token()
     compared = 0

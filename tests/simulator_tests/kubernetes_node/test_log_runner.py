@@ -58,7 +58,7 @@ def test_log_runner_starts_the_kubelet_and_keeps_its_output(node: Node) -> None:
     assert node.machine.files.read_text(LOG).startswith(before)
 
 
-def test_its_file_is_open_as_long_as_it_runs(node: Node) -> None:
+def test_the_log_file_stays_open_while_log_runner_runs(node: Node) -> None:
     node.machine.files.make_directory(r"C:\var\log\kubelet")
     handles = node.machine.files.open
     with handles.hold(LOG, "r", "r"):

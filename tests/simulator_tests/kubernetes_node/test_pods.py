@@ -127,7 +127,7 @@ def test_flannel_brings_the_network_and_the_node_is_ready(node: Node, cluster: A
     assert annotations["flannel.alpha.coreos.com/public-ip"] == node.machine.address
 
 
-def test_an_ordinary_pod_gets_an_endpoint_and_gives_it_back(node: Node, cluster: Admin) -> None:
+def test_an_ordinary_pod_gets_and_releases_an_endpoint(node: Node, cluster: Admin) -> None:
     join(node, cluster)
     with_flannel(node, cluster)
     cluster.wait_ready(node.name, "True")

@@ -72,7 +72,7 @@ def test_a_pull_takes_its_own_builds_content_and_nothing_else(app_node: Node, pr
     assert listed.endswith("true")
 
 
-def test_a_pull_that_is_cut_goes_on_where_it_was(app_node: Node, private: SimulatedRegistry) -> None:
+def test_an_interrupted_pull_continues(app_node: Node, private: SimulatedRegistry) -> None:
     private.fault("cut", layer_path(private), at=10_000, times=2)
     result = app_node.ctr(*PULL, APP)
     assert result.exit_code == 0, result.stderr

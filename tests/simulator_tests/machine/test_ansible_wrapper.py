@@ -73,7 +73,7 @@ def test_a_batch_reaches_invoke_calls(session: Session) -> None:
     assert found["observation"]["calls"]["a"]["stdout"] == "win-a\r\n"
 
 
-def test_the_script_itself_has_to_be_sent(session: Session) -> None:
+def test_the_script_itself_is_uploaded(session: Session) -> None:
     for text in (b"# nothing", b""):
         lines = wrapped("winkube.node.invoke_calls", text, {"batch": "{}"})
         assert answer(ansible_actions.run(session, lines))["failed"]

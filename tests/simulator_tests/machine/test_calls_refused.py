@@ -21,7 +21,7 @@ def test_a_batch_is_below_1_mb(session: Session) -> None:
 
 
 @pytest.mark.parametrize("more", [{"secret": True}, {"select": []}, {"select": ["Nope"]}, {"until": {"Nope": 1}}, {}])
-def test_a_barrier_decides_by_what_it_counted(session: Session, more: dict[str, Any]) -> None:
+def test_a_barrier_decides_by_its_count(session: Session, more: dict[str, Any]) -> None:
     for name, reached in (("WinRM", False), ("Other", True)):
         observation = observe(
             session,
@@ -51,6 +51,6 @@ def test_a_final_exit_code_is_not_tried_again(session: Session) -> None:
     assert [calls[name]["attempts"] for name in calls] == [3, 1, 3]
 
 
-@pytest.mark.parametrize("case", REFUSED, ids=[case["says"] for case in REFUSED])
+@pytest.mark.parametrize("case", REFUSED, ids=[case["message"] for case in REFUSED])
 def test_forbidden_batches_are_refused_with_the_specified_messages(session: Session, case: dict[str, Any]) -> None:
-    assert answer(session, case["batch"]) == {"failed": True, "changed": False, "msg": case["says"]}
+    assert answer(session, case["batch"]) == {"failed": True, "changed": False, "msg": case["message"]}

@@ -49,7 +49,7 @@ def slow(make_machine: MachineFactory) -> Machine:
 
 
 @pytest.mark.parametrize(("seconds", "replaced"), [(5, True), (30, False)])
-def test_a_scanner_holds_new_executables(slow: Machine, seconds: int, replaced: bool) -> None:
+def test_a_scanner_keeps_new_executables_open(slow: Machine, seconds: int, replaced: bool) -> None:
     set_fault(slow, {"kind": "antivirus", "seconds": seconds})
     download(slow)
     assert slow.files.open.blocks(r"C:\k\kubelet.exe.part", "d")

@@ -40,7 +40,7 @@ def test_errors_found_by_a_verb_are_unchanged() -> None:
     assert categorised(own, "@commit-file") is own
 
 
-def test_it_holds_for_verbs(session: Session) -> None:
+def test_verbs_report_the_same_errors(session: Session) -> None:
     parameters = {"path": "C:\\Windows", "sddl": "nonsense"}
     call = {"id": "a", "command": "@set-acl", "parameters": parameters, "on_error": "continue"}
     error = observe(session, call)["calls"]["a"]["error"]

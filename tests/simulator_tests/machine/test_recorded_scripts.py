@@ -71,7 +71,7 @@ def test_a_script_cannot_hide_a_refusal(machine: Machine, script: str) -> None:
 @pytest.mark.parametrize(
     "refused", ["Add-Type -AssemblyName x", "$x = [xml]'<a/>'", "'a' | Start-Job { 1 }", "Get-Item x ||"]
 )
-def test_a_script_that_shows_its_refusal_does_nothing(machine: Machine, refused: str) -> None:
+def test_a_script_that_prints_its_refusal_does_nothing(machine: Machine, refused: str) -> None:
     result = answer(machine, f"Set-Content C:\\fz\\made.txt 1; {refused}")
     assert recorded.is_refused(result)
     assert not machine.files.exists("C:\\fz\\made.txt")

@@ -65,7 +65,7 @@ TOKENS = st.sampled_from([token for token in (USER, ADMINISTRATOR, GUEST, built_
         ("S-1-5-21-9-9-9-1001", "S-1-5-21-9-9-9-1001", {USERS}),
     ],
 )
-def test_whose_token_an_account_gets(machine: Machine, account: str, user: str, groups: set[str]) -> None:
+def test_logon_tokens_of_accounts(machine: Machine, account: str, user: str, groups: set[str]) -> None:
     accounts.add(machine, "alice", "User")
     found = token(machine, account)
     assert found.user == user.replace("@", machine.sid)

@@ -290,6 +290,6 @@ def test_a_misspelled_state_is_refused(module: Module, name: str, arguments: dic
     assert "presnt" in refusal(module(name, **arguments, state="presnt"))
 
 
-def test_all_of_them_are_named() -> None:
+def test_all_unmodelled_options_are_named() -> None:
     new = "acl acl_inheritance environment feature firewall_rule get_url group group_membership nssm package path unzip"
     assert {f"win_{name}" for name in [*new.split(), "user_right"]} <= families.load().modules.keys()

@@ -57,7 +57,9 @@ ATTEMPTS: dict[str, tuple[str, dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("command", "more", "message"), ATTEMPTS.values(), ids=ATTEMPTS)
-def test_it_is_not_replaced_in_place(running: Session, command: str, more: dict[str, Any], message: str) -> None:
+def test_a_running_executable_is_not_replaced_in_place(
+    running: Session, command: str, more: dict[str, Any], message: str
+) -> None:
     refused = call(running, command, **more)
     assert not refused["ok"]
     assert message in f"{refused['error']['message']} {refused.get('stderr')}"

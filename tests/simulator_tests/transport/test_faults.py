@@ -96,7 +96,7 @@ def test_a_second_receive_takes_over_from_one_whose_client_has_gone(node: Node) 
     assert client.get_command_output(shell, command_id)[0] == b"echo=sleep 1.5\r\n"
 
 
-def test_shells_can_go(node: Node) -> None:
+def test_shells_can_be_dropped(node: Node) -> None:
     client, shell = open_winrm(node)
     node.server.set_fault(TransportFault("shell_gone", action="Command"))
     with pytest.raises(WSManFaultError) as raised:
@@ -105,7 +105,7 @@ def test_shells_can_go(node: Node) -> None:
     assert node.host.closed_shells == [shell]
 
 
-def test_the_link_goes_down_at_a_request_and_comes_back(node: Node) -> None:
+def test_the_link_drops_at_a_request_and_recovers(node: Node) -> None:
     client, shell = open_winrm(node)
     node.server.set_fault(TransportFault("link_down", action="Command", seconds=0.7))
     with pytest.raises(requests.ConnectionError):

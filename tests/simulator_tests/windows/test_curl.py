@@ -76,7 +76,7 @@ def test_an_unknown_option_of_the_configuration_is_a_warning(machine: Machine, s
         ("2022", ["--frobnicate"], False),
     ],
 )
-def test_options_are_those_of_the_version(
+def test_options_depend_on_the_version(
     make_machine: MakeMachine, server: ArtifactServer, windows: str, options: list[str], known: bool
 ) -> None:
     machine: Machine = make_machine(windows)
@@ -220,7 +220,7 @@ def test_tar_cannot_overwrite_a_file_in_use(machine: Machine, server: ArtifactSe
     assert machine.files.read_text(r"C:\x") == "before"
 
 
-def test_it_holds_its_file_while_it_writes(machine: Machine, server: ArtifactServer) -> None:
+def test_curl_keeps_its_file_open_while_writing(machine: Machine, server: ArtifactServer) -> None:
     server.fault("slow", rate=20_000)
     stop = threading.Event()
 
@@ -242,7 +242,7 @@ def test_it_holds_its_file_while_it_writes(machine: Machine, server: ArtifactSer
     assert files.holders(r"C:\x") == []
 
 
-def test_it_ends_with_its_process(machine: Machine, server: ArtifactServer) -> None:
+def test_curl_ends_with_its_process(machine: Machine, server: ArtifactServer) -> None:
     server.fault("slow", rate=1000)
     stop = threading.Event()
     threading.Timer(0.3, stop.set).start()

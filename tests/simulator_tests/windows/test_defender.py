@@ -32,6 +32,6 @@ def test_without_the_feature_its_cmdlets_do_not_exist(shell: Any) -> None:
     assert shell.error("Get-MpPreference").error_id == "CommandNotFoundException"
 
 
-def test_without_its_service_they_fail(shell: Any) -> None:
+def test_without_their_service_the_cmdlets_fail(shell: Any) -> None:
     shell.machine.services.stop("WinDefend")
     assert shell.error("Get-MpPreference").error_id == "HRESULT 0x800106ba,Get-MpPreference"

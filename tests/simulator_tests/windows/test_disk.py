@@ -33,7 +33,7 @@ def test_an_image_of_30_gb_is_one_until_it_is_resized(make_machine: MakeMachine)
     assert machine.files.free_space() == free + 34 * GIGABYTE
 
 
-def test_downloads_side_by_side_never_write_more_than_there_is(machine: Machine) -> None:
+def test_parallel_downloads_never_exceed_the_free_space(machine: Machine) -> None:
     size = 300_000
     with ArtifactServer() as server:
         server.put("/example.com/x", bytes(size))

@@ -71,7 +71,7 @@ def test_a_log_that_does_not_exist_is_an_error_only_by_name(shell: Any) -> None:
     assert shell.error("Get-WinEvent", ListLog=["None"], ErrorAction="Stop").error_id.startswith("NoMatchingLogsFound,")
 
 
-def test_the_logs_of_containers_come_with_the_feature(make_machine: Any) -> None:
+def test_the_feature_adds_the_logs_of_containers(make_machine: Any) -> None:
     machine = make_machine()
     assert "Microsoft-Windows-Host-Network-Service-Admin" not in store.names(machine)
     machine.services.create("hns", r"C:\Windows\System32\svchost.exe -k NetSvcs", DisplayName="HNS", Start=3)

@@ -70,7 +70,7 @@ def test_a_feature_without_restart_takes_effect_at_once(machine: Machine) -> Non
     assert not machine.registry.key_exists(CBS_PENDING)
 
 
-def test_parents_tools_and_sub_features_come_along(machine: Machine) -> None:
+def test_parents_tools_and_sub_features_are_installed_too(machine: Machine) -> None:
     run(machine, "Install-WindowsFeature", Name="Web-Static-Content")
     assert [state(machine, name) for name in ("Web-Server", "Web-WebServer", "Web-Default-Doc")] == [
         "Installed",

@@ -18,7 +18,7 @@ RULE = {
 }
 
 
-def test_a_rule_is_made_and_found_with_its_filters(shell: Any) -> None:
+def test_a_created_rule_has_its_filters(shell: Any) -> None:
     shell.one("New-NetFirewallRule", **RULE, RemoteAddress=["10.0.0.0/8", "192.168.1.1"])
     rule = shell.one("Get-NetFirewallRule", Name="kubelet")
     assert [str(rule[key]) for key in ("DisplayName", "Enabled", "Direction", "Action", "Profile")] == [

@@ -30,7 +30,7 @@ def state(machine: Machine) -> object:
     return machine.registry.data(SETUP_STATE, "ImageState")
 
 
-def test_it_blocks_until_the_disk_is_generalized(make_machine: Any) -> None:
+def test_sysprep_blocks_until_the_disk_is_generalized(make_machine: Any) -> None:
     machine = make_machine(sysprep_seconds=0.5)
     assert state(machine) == "IMAGE_STATE_COMPLETE"
     thread = threading.Thread(target=seal, args=[machine])
@@ -93,7 +93,7 @@ def test_a_failure_on_the_way_leaves_the_disk_undeployable(make_machine: Any) ->
     assert state(machine) == "IMAGE_STATE_UNDEPLOYABLE"
 
 
-def test_it_ends_with_its_process(make_machine: Any) -> None:
+def test_the_wait_ends_with_syspreps_process(make_machine: Any) -> None:
     machine = make_machine(sysprep_seconds=30.0)
     stop = threading.Event()
     threading.Timer(0.2, stop.set).start()

@@ -46,7 +46,7 @@ def download(machine: Machine, url: str) -> str:
     return path
 
 
-def test_an_archive_of_upstream_lands_as_it_is_laid_out(machine: Machine) -> None:
+def test_an_upstream_archive_is_extracted_with_its_layout(machine: Machine) -> None:
     path = download(machine, "dl.k8s.io/v1.37.1/kubernetes-node-windows-amd64.tar.gz")
     machine.files.make_directory(r"C:\staging")
     assert tar(machine, "-xzf", path, "-C", r"C:\staging") == ProgramResult(0, "", "")
@@ -208,7 +208,7 @@ def test_a_file_that_another_holds_is_not_replaced(machine: Machine) -> None:
     assert machine.files.read_text(r"C:\out\other") == "new"
 
 
-def test_it_shares_nothing_of_what_it_writes(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tar_opens_its_output_files_exclusively(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     path = put(machine, "a.tar.gz", {"x": b"new"})
     machine.files.make_directory(r"C:\out")
     append, seen = machine.files.append, []

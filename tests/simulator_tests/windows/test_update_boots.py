@@ -32,7 +32,7 @@ pytestmark = pytest.mark.waits
 
 
 class TestTheBoot:
-    def test_the_update_stack_works_on_after_it(self, server: Any) -> None:
+    def test_the_update_stack_keeps_working_afterwards(self, server: Any) -> None:
         machine = server(update_settle_seconds=100000)
         put(machine, DECEMBER)
         wusa(machine)
@@ -43,7 +43,7 @@ class TestTheBoot:
         assert service is not None
         assert (service.state, service.start) == ("Running", 2)
 
-    def test_then_it_rests(self, server: Any) -> None:
+    def test_the_update_stack_becomes_idle(self, server: Any) -> None:
         machine = server()
         put(machine, DECEMBER)
         wusa(machine)
@@ -98,7 +98,7 @@ class TestFaults:
         assert (status(machine)["pending"], machine.power.pending_reboot) == ([], False)
         assert wusa(machine) == 3010, "it failed once"
 
-    def test_one_that_fails_for_good(self, server: Any) -> None:
+    def test_an_update_that_always_fails(self, server: Any) -> None:
         machine = server()
         set_fault(machine, kind="update_fails", kb="*", times=None)
         put(machine, DECEMBER)
@@ -106,7 +106,7 @@ class TestFaults:
         set_fault(machine, kind="update_faults_clear")
         assert wusa(machine) == 3010
 
-    def test_one_that_fails_at_the_boot_is_undone(self, server: Any, shell: Any) -> None:
+    def test_an_update_that_fails_at_the_boot_is_rolled_back(self, server: Any, shell: Any) -> None:
         machine = server()
         set_fault(machine, kind="update_fails", kb=DECEMBER, at="boot")
         put(machine, DECEMBER)
@@ -119,7 +119,7 @@ class TestFaults:
         assert wusa(machine) == 3010
 
     @pytest.mark.parametrize("action", ["power_reset", "power_off"])
-    def test_power_that_goes_in_the_middle(self, server: Any, action: str) -> None:
+    def test_a_power_failure_during_the_installation(self, server: Any, action: str) -> None:
         machine = server()
         set_fault(machine, kind="update_cut", kb=DECEMBER, action=action)
         put(machine, DECEMBER)
@@ -137,7 +137,7 @@ class TestFaults:
         settled(machine)
         assert wusa(machine) == 3010
 
-    def test_power_that_goes_at_the_boot(self, server: Any) -> None:
+    def test_a_power_failure_during_the_boot(self, server: Any) -> None:
         machine = server()
         set_fault(machine, kind="update_cut", kb=DECEMBER, at="boot")
         put(machine, DECEMBER)
@@ -147,7 +147,7 @@ class TestFaults:
         wait_for(lambda: machine.power.boots == boots + 2 and machine.power.state == "on")
         assert (machine.windows.ubr, status(machine)["pending"]) == (2849, [])
 
-    def test_a_link_that_goes_does_not_stop_it(self, server: Any) -> None:
+    def test_a_lost_link_does_not_stop_the_installation(self, server: Any) -> None:
         machine = server()
         set_fault(machine, kind="update_cut", action="link", seconds=0.01)
         put(machine, DECEMBER)

@@ -96,7 +96,7 @@ WHOLE = update_package.make(update_catalogue.find("KB5048654") or Update("KB1"),
 
 
 @given(position=st.integers(0, len(WHOLE) - 1), value=st.integers(1, 255))
-def test_no_changed_byte_goes_unseen(position: int, value: int) -> None:
+def test_every_changed_byte_is_detected(position: int, value: int) -> None:
     changed = bytearray(WHOLE)
     changed[position] ^= value
     # The padding of the header is nobody's.
@@ -107,7 +107,7 @@ def test_no_changed_byte_goes_unseen(position: int, value: int) -> None:
 
 
 @given(length=st.integers(0, len(WHOLE) - 1))
-def test_no_cut_goes_unseen(length: int) -> None:
+def test_every_truncation_is_detected(length: int) -> None:
     with pytest.raises((CorruptPackageError, NotAPackageError)):
         update_package.parse(WHOLE[:length])
 

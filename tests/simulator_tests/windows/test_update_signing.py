@@ -23,7 +23,7 @@ class TestTestSigning:
     def fix(self) -> Update:
         return Update("KB5999001", test_signed=True)
 
-    def test_a_private_fix_loads_only_when_it_is_on(self, server: Any) -> None:
+    def test_a_private_fix_loads_only_with_test_signing(self, server: Any) -> None:
         machine = server(secure_boot=False)
         put(machine, self.fix())
         assert wusa(machine) == 3010
@@ -46,7 +46,7 @@ class TestTestSigning:
         machine.power.reset()
         assert status(machine)["test_signing"] == {"set": False, "active": False}
 
-    def test_secure_boot_forbids_it(self, server: Any, shell: Any) -> None:
+    def test_secure_boot_forbids_test_signing(self, server: Any, shell: Any) -> None:
         machine = shell.machine = server()
         result = machine.programs.run("bcdedit.exe", ["/set", "testsigning", "on"])
         assert (result.exit_code, "protected by Secure Boot policy" in result.stderr) == (1, True)

@@ -153,7 +153,7 @@ class TestStandaloneInstaller:
         wait_for(lambda: not [item for item in machine.processes.all() if item.name == "wusa.exe"])
         assert status(machine)["pending"] == []
 
-    def test_it_needs_the_update_service(self, server: Any) -> None:
+    def test_the_installation_needs_the_update_service(self, server: Any) -> None:
         machine = server()
         put(machine, DECEMBER)
         machine.services.configure("wuauserv", Start=4)
@@ -257,7 +257,7 @@ class TestInstallers:
         put(machine, Update("KB5999003", builds=(17763,)), self.PATH)
         assert self.run(machine, "/q", "/norestart") == -2145124329
 
-    def test_one_that_only_replaces_files(self, server: Any) -> None:
+    def test_an_update_that_only_replaces_files(self, server: Any) -> None:
         machine = server()
         put(machine, Update("KB5999001", package="", hot_fix=""), self.PATH)
         assert self.run(machine, "/q", "/norestart") == 3010

@@ -157,12 +157,12 @@ class TestWhereFrom:
             ({"DoNotConnectToWindowsUpdateInternetLocations": 1}, "0x8024002E"),
         ],
     )
-    def test_policies_that_forbid_it(self, server: Any, policy: dict[str, object], expected: str) -> None:
+    def test_policies_that_forbid_updates(self, server: Any, policy: dict[str, object], expected: str) -> None:
         machine = server()
         machine.registry.write(POLICY, policy)
         assert expected in play(machine)["msg"]
 
-    def test_no_way_out(self, server: Any) -> None:
+    def test_updates_without_an_update_server(self, server: Any) -> None:
         assert "0x8024402C" in play(server(windows_update=False))["msg"]
 
     def test_a_disabled_service(self, server: Any) -> None:
@@ -224,7 +224,7 @@ class TestInstalling:
         listed = {item["HotFixID"] for item in shell.all("Get-HotFix")}
         assert ("KB5066139" in listed, DOTNET in listed) == (True, False)
 
-    def test_under_async_the_module_answers_by_itself(self, server: Any) -> None:
+    def test_async_returns_the_result_of_the_module(self, server: Any) -> None:
         machine = server()
         answer = play(machine, async_val=60, reject_list=["nothing"])
         assert (answer["changed"], answer["installed_update_count"], answer["reboot_required"]) == (True, 1, True)
@@ -247,7 +247,7 @@ class TestInstalling:
 
 
 class TestFailures:
-    def test_one_fails_and_the_rest_is_installed(self, server: Any) -> None:
+    def test_one_update_fails_and_the_rest_is_installed(self, server: Any) -> None:
         machine = server(windows_update={"offers": [DECEMBER, DOTNET]})
         faults.set_fault(machine, {"kind": "update_fails", "kb": DECEMBER, "times": None})
         answer = play(machine)
@@ -290,20 +290,20 @@ class TestTheSession:
         ask(machine, _operation="cancel", _operation_options=started["cancel_options"])
         assert update_session.find(machine, started["poll_options"]["pipe_name"]) is None
 
-    def test_its_progress(self, server: Any) -> None:
+    def test_the_progress_of_an_installation(self, server: Any) -> None:
         machine = server()
         output = read_to_the_end(machine, ask(machine))
         tasks = list(dict.fromkeys(entry["task"] for entry in output))
         assert tasks == ["search_result", "download", "download_result", "install", "install_result", "exit"]
 
-    def test_a_reboot_ends_it(self, server: Any) -> None:
+    def test_a_reboot_ends_the_installation(self, server: Any) -> None:
         machine = server()
         started = ask(machine)
         machine.power.reset()
         answer = ask(machine, _operation="poll", _operation_options=started["poll_options"])
         assert (answer["failed"], "server pipe" in answer["msg"]) == (True, True)
 
-    def test_to_cancel_it_stops_no_installation(self, server: Any) -> None:
+    def test_cancelling_does_not_stop_an_installation(self, server: Any) -> None:
         machine = server(update_seconds=300)
         started = ask(machine)
         wait_for(lambda: store_of(machine).working == DECEMBER)

@@ -90,7 +90,7 @@ def test_a_case_that_raises_differs_and_is_counted() -> None:
     ]
 
 
-def test_cases_differ_exactly_as_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recorded_differences_are_exactly_the_listed_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(agreement, "listed", lambda *_asked: {"a": "why", "b": "why"})
     agreement.check("cases", {"a": ["differs"], "c": []}, ["simulator"])
     with pytest.raises(AssertionError, match=r"take them out of disagreements.json: \['a'\]"):

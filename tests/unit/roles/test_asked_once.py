@@ -48,11 +48,11 @@ def test_unchanged_nodes_that_were_ready_are_not_waited_for() -> None:
     assert not waits(dict.fromkeys(HOSTS, SAME))
 
 
-def test_all_wait_where_anything_was_changed_on_one_of_them() -> None:
+def test_a_change_on_one_node_makes_all_wait() -> None:
     assert waits({"one": SAME, "two": {"node_join_untouched": False}})
 
 
-def test_all_wait_where_a_changed_node_is_drained_later() -> None:
+def test_a_changed_node_that_is_drained_later_makes_all_wait() -> None:
     assert waits({"one": SAME, "two": {"node_join_untouched": False, "node_join_later": True}})
 
 
@@ -61,12 +61,12 @@ def test_nodes_that_are_drained_later_are_not_waited_for() -> None:
     assert not waits({host: {**SAME, "node_join_later": True} for host in HOSTS}, {"nodes": {}})
 
 
-def test_the_others_wait_where_a_host_has_failed() -> None:
+def test_a_failed_host_makes_the_others_wait() -> None:
     assert waits({"one": SAME})
 
 
 @pytest.mark.parametrize("nodes", [{"n-one": {"ready": True}}, {"n-one": {"ready": True}, "n-two": {"ready": False}}])
-def test_all_wait_where_one_was_not_ready(nodes: dict[str, t.Any]) -> None:
+def test_a_node_that_was_not_ready_makes_all_wait(nodes: dict[str, t.Any]) -> None:
     assert waits(dict.fromkeys(HOSTS, SAME), {"nodes": nodes})
 
 

@@ -100,7 +100,7 @@ def test_containerd_has_no_warning_by_contract(name: str, version: str, golden: 
 
 
 @pytest.mark.parametrize("version", ["1.7.35", "2.4.2"])
-def test_the_real_containerd_takes_it(version: str) -> None:
+def test_the_real_containerd_accepts_the_configuration(version: str) -> None:
     file = comparison.path(f"containerd/{version}.toml")
     arguments = [program(f"containerd-{version}"), "--config", file, "config", "dump"]
     ran = subprocess.run(arguments, capture_output=True, text=True, check=False)

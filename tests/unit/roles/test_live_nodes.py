@@ -144,7 +144,7 @@ def test_each_lost_connection_of_the_maintenance_is_noticed(registered: str) -> 
         (False, ["10.0.0.9"], True, False),
     ],
 )
-def test_no_node_is_drained_by_a_machines_own_word(
+def test_a_machines_own_report_does_not_cause_a_drain(
     self_named: bool, addresses: list[str], left: bool, refused: bool
 ) -> None:
     problem = evaluated(
@@ -250,7 +250,7 @@ def test_a_play_without_nodes_selects_no_host(tmp_path: pathlib.Path) -> None:
     assert run.returncode == 0, run.stdout + run.stderr
 
 
-def test_where_no_node_is_live_the_second_part_does_nothing() -> None:
+def test_without_live_nodes_the_second_part_does_nothing() -> None:
     program = pathlib.Path(sys.executable).with_name("ansible-playbook")
     playbook = ROLES.parent / "playbooks" / "parts" / "live_nodes.yml"
     options = ["-i", "one,two,", "-e", "winkube_hosts=all", "-e", "ansible_connection=local"]

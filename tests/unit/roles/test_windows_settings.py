@@ -54,7 +54,7 @@ def test_a_proxy_that_an_administrator_set_stays(node: DirectNode) -> None:
     assert "theirs.example:8080" in run(node, "show", "proxy")
 
 
-def test_a_proxy_that_the_role_set_goes_with_the_setting(node: DirectNode) -> None:
+def test_a_proxy_set_by_the_role_is_removed_with_the_setting(node: DirectNode) -> None:
     converge(node, proxies(**OURS))
     assert "proxy.example:3128" in run(node, "show", "proxy")
     converge(node, proxies())

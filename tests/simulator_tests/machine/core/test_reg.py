@@ -33,7 +33,7 @@ def test_reg_creates_no_key_directly_below_a_hive(machine: Machine) -> None:
     assert reg(machine, "add", r"HKCU\NEWROOT", "/f").exit_code == 0, "other hives have no such rule"
 
 
-def test_keys_below_what_is_there_are_made(session: Session) -> None:
+def test_keys_are_created_below_existing_ones(session: Session) -> None:
     parameters = {"Path": r"HKLM:\SOFTWARE\Example\Below", "Force": True}
     assert observe(session, {"id": "a", "command": "New-Item", "parameters": parameters})["calls"]["a"]["ok"]
 

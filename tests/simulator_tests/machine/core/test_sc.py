@@ -27,7 +27,7 @@ def sc(shell):
     return run
 
 
-def test_a_value_may_stand_in_one_word_with_its_option(sc):
+def test_a_value_may_follow_its_option_without_a_blank(sc):
     """As Microsoft's own tutorials write it: https://github.com/dotnet/docs/issues/36520."""
     assert sc("config", "mine", "start=delayed-auto", "DisplayName=", "Mine").exit_code == 0
     service = sc.shell.machine.services.get("mine")

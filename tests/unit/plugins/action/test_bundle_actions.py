@@ -115,7 +115,7 @@ def test_an_unavailable_requirement_is_reported_with_its_host(options: dict[str,
     assert run(bundle_content, options, {"inventory_hostname": "a"}) == expected
 
 
-def test_a_bundle_is_made_once(site: Path) -> None:
+def test_a_bundle_is_built_once(site: Path) -> None:
     content = needs(site)
     shown: list[str] = []
     with pytest.MonkeyPatch.context() as message:
@@ -144,7 +144,7 @@ def test_a_bundle_is_made_once(site: Path) -> None:
     assert files(site / "bundle") == {"index.json", "index.json.sig"}
 
 
-def test_a_key_that_is_made_is_a_change(site: Path) -> None:
+def test_creating_a_key_is_a_change(site: Path) -> None:
     made = make(site, needs(site))
     (site / "key").unlink()
     again = make(site, needs(site))

@@ -98,7 +98,7 @@ class Listening(action.ActionModule):  # type: ignore[misc]  # ansible ships no 
 
 
 @pytest.mark.parametrize("closes_after", [0.0, 20.0])
-def test_it_is_done_when_the_machine_is_off(monkeypatch: pytest.MonkeyPatch, closes_after: float) -> None:
+def test_sysprep_is_done_when_the_machine_is_off(monkeypatch: pytest.MonkeyPatch, closes_after: float) -> None:
     time = FakeTime()
     with socket.create_server(("127.0.0.1", 0), backlog=100) as port:
 

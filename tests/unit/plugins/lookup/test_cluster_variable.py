@@ -173,7 +173,7 @@ def test_networks_that_the_inventory_does_not_name_are_reached_without_the_proxy
     assert not {"10.9.0.0/16", "10.8.0.0/16"} & exceptions
 
 
-def test_dockers_own_configuration_has_them(tmp_path: pathlib.Path) -> None:
+def test_dockers_configuration_contains_the_proxies(tmp_path: pathlib.Path) -> None:
     templar = variables(tmp_path, ("kube_control_plane", "k8s_cluster"), cluster={"http_proxy": "http://proxy:3128"})
     listed = value(asked(templar, QUERIED, container_runtime="moby"), "container_runtime_resources")
     (file,) = [one for one in listed if str(one.get("name")).endswith("daemon.json")]
@@ -195,7 +195,7 @@ def test_dockers_own_configuration_has_them(tmp_path: pathlib.Path) -> None:
         ({}, {}),
     ],
 )
-def test_the_load_balancers_name_comes_to_the_hosts_file(
+def test_the_load_balancers_name_is_written_to_the_hosts_file(
     tmp_path: pathlib.Path, cluster: dict[str, t.Any], expected: dict[str, str]
 ) -> None:
     templar = variables(tmp_path, ("kube_control_plane", "k8s_cluster"), cluster=cluster)

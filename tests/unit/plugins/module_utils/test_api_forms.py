@@ -144,7 +144,7 @@ def test_a_value_of_the_right_form_can_be_read(kind: str, data: st.DataObject, i
 
 @pytest.mark.parametrize("kind", READERS)
 @pytest.mark.parametrize("item", [None, True, 1, "x", [], [1], {}, {"a": 1}])
-def test_wherever_something_else_stands(kind: str, item: t.Any) -> None:
+def test_a_wrong_value_is_refused_at_any_place(kind: str, item: t.Any) -> None:
     found, form, read = READERS[kind]
     for place in places(found):
         changed = put(found, place, item)

@@ -47,7 +47,7 @@ def test_a_cordon_records_its_owner_and_is_removed_completely() -> None:
     assert patched(cordoned, uncordon_patch(cordoned, "patch_nodes")) == node()
 
 
-def test_a_node_that_was_cordoned_before_stays_so() -> None:
+def test_a_node_that_was_cordoned_before_stays_cordoned() -> None:
     before = node(unschedulable=True)
     assert cordon_patch(before, MARK) is None
     assert uncordon_patch(before, "patch_nodes") is None

@@ -184,7 +184,7 @@ def test_a_pod_that_must_not_be_evicted_leaves_the_node_unchanged(cluster: Clust
     assert cluster.evictions == ["default/b"]
 
 
-def test_a_node_that_was_cordoned_before_is_not_ours(cluster: Cluster) -> None:
+def test_a_node_cordoned_by_another_user_does_not_belong_to_us(cluster: Cluster) -> None:
     cluster.add("n", "a", unschedulable=True)
     result = cluster.drain()["n"]
     assert (result["status"], result["ours"], result["cordoned_before"]) == ("drained", False, True)
@@ -192,7 +192,7 @@ def test_a_node_that_was_cordoned_before_is_not_ours(cluster: Cluster) -> None:
     assert ANNOTATION not in cluster.nodes["n"]["metadata"]["annotations"]
 
 
-def test_a_node_of_an_earlier_run_is_ours(cluster: Cluster) -> None:
+def test_a_node_cordoned_by_an_earlier_run_belongs_to_us(cluster: Cluster) -> None:
     cluster.add("n", "a", unschedulable=True)
     cluster.nodes["n"]["metadata"]["annotations"][ANNOTATION] = MARK._replace(since="yesterday").to_text()
     result = cluster.drain()["n"]
@@ -212,7 +212,7 @@ def test_a_short_outage_of_the_api_server_is_not_a_failure(cluster: Cluster, sta
     assert cluster.drain()["n"]["status"] == "drained"
 
 
-def test_an_api_server_that_stays_away_is(cluster: Cluster) -> None:
+def test_a_long_outage_of_the_api_server_is_a_failure(cluster: Cluster) -> None:
     cluster.add("n", "a")
     cluster.refusals["list"] = [ApiError("the API server cannot be reached: refused")] * 1000
     assert cluster.drain(timeout=20)["n"]["msg"] == (
@@ -228,7 +228,7 @@ def test_a_request_that_is_not_allowed_is_not_repeated(cluster: Cluster) -> None
     assert cluster.now == 0
 
 
-def test_a_pod_of_a_namespace_that_goes_is_waited_for(cluster: Cluster) -> None:
+def test_pods_of_a_terminating_namespace_are_waited_for(cluster: Cluster) -> None:
     cluster.add("n", "a")
     terminating = ApiError("the namespace is being terminated", 403, {"NamespaceTerminating": "it is"})
     cluster.refusals["default/a"] = [terminating] * 3
@@ -313,7 +313,7 @@ def test_the_next_run_repairs_a_controllers_crash_at_any_request(after: bool) ->
 
 
 @pytest.mark.parametrize(("status", "expected"), [("Unknown", "drained"), ("False", "drained"), ("True", "timeout")])
-def test_pods_of_a_node_that_does_not_answer_are_asked_to_go_and_not_waited_for(status: str, expected: str) -> None:
+def test_pods_of_an_unresponsive_node_are_evicted_and_not_waited_for(status: str, expected: str) -> None:
     cluster = Cluster()
     cluster.add("n1", "a")
     cluster.nodes["n1"]["status"]["conditions"] = [{"type": "Ready", "status": status}]
@@ -358,7 +358,7 @@ class Busy(Cluster):
         super().patch_node(name, body)
 
 
-def test_the_second_patch_is_made_of_the_node_as_it_is_by_then() -> None:
+def test_the_second_patch_is_based_on_the_current_node() -> None:
     cluster = Busy()
     cluster.add("n")
     assert cluster.drain()["n"]["ours"]

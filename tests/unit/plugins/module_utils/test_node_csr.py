@@ -161,7 +161,7 @@ def test_a_kubelet_that_was_started_again_asks_with_the_same_key() -> None:
     assert [one.decision for one in verdicts] == ["approved", "approve"]
 
 
-def test_a_name_that_is_ready_is_not_given_twice() -> None:
+def test_the_name_of_a_ready_node_is_not_assigned_twice() -> None:
     (verdict,) = decide([request()], EXPECTED, ready=["win1"])
     assert verdict.decision == "refuse"
     assert "delete it first" in verdict.reason

@@ -40,12 +40,12 @@ def daemon_pod(name: str, daemon_set: str, *ids: str, ready: bool = True) -> dic
     )
 
 
-def test_a_controllers_pod_goes() -> None:
+def test_a_pod_of_a_controller_is_evicted() -> None:
     assert pods.sort_pods([pod()], force=False, delete_emptydir_data=False).evict == [pod()]
 
 
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
-def test_a_daemon_sets_pod_that_has_finished_goes(phase: str) -> None:
+def test_a_finished_pod_of_a_daemon_set_is_deleted(phase: str) -> None:
     # kubernetes/kubectl pkg/drain/filters.go, daemonSetFilter: finished pods can be removed.
     finished = pod(metadata={"ownerReferences": owner("DaemonSet")}, status={"phase": phase})
     assert pods.sort_pods([finished], force=False, delete_emptydir_data=False).evict == [finished]

@@ -111,7 +111,7 @@ def accepted(name: str) -> Accepted:
 
 
 @pytest.mark.parametrize("name", [*ACTIONS, *MODULES])
-def test_every_option_is_documented_as_it_is(name: str) -> None:
+def test_the_documentation_of_every_option_matches_the_code(name: str) -> None:
     def documented_keys(options: t.Mapping[str, t.Mapping[str, t.Any]]) -> dict[str, dict[str, t.Any]]:
         return {option: {key: spec[key] for key in DOCUMENTED if key in spec} for option, spec in options.items()}
 

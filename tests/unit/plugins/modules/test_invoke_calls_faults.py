@@ -20,7 +20,7 @@ def test_forbidden_batches_are_refused_with_the_specified_messages(answer: Answe
     cases = json.loads((REPOSITORY / "tests/wire_cases/refused.json").read_text(encoding="utf-8"))["cases"]
     for case in cases:
         text = case["batch"] if isinstance(case["batch"], str) else json.dumps(case["batch"])
-        assert answer(text) == {"changed": False, "failed": True, "msg": case["says"]}
+        assert answer(text) == {"changed": False, "failed": True, "msg": case["message"]}
 
 
 def test_verbs_fail_as_specified(run: Run, tmp_path: Path) -> None:

@@ -82,12 +82,12 @@ def all_code(repository: Path) -> str:
     return "\n".join(code((repository / file).read_bytes()) for file in FILES)
 
 
-def test_it_parses(source: bytes) -> None:
+def test_the_module_parses(source: bytes) -> None:
     wrong = [node.start_point.row + 1 for node in walk(tree(source)) if node.type == "ERROR" or node.is_missing]
     assert wrong == []
 
 
-def test_it_is_small_and_plain(source: bytes) -> None:
+def test_the_module_is_small_and_plain_ascii(source: bytes) -> None:
     lines = source.decode("ascii").splitlines()
     assert len(lines) < 320
     assert [number for number, line in enumerate(lines, 1) if len(line) > 120 or line != line.rstrip()] == []
@@ -232,12 +232,12 @@ def wire(repository: Path) -> str:
     return (repository / "docs" / "wire.md").read_text(encoding="utf-8")
 
 
-def test_its_verbs_are_those_of_the_wire(repository: Path, wire: str) -> None:
+def test_the_modules_verbs_are_those_of_the_specification(repository: Path, wire: str) -> None:
     verbs = (repository / "plugins/module_utils/_CallVerbs.psm1").read_text(encoding="utf-8")
     assert re.findall(r"^        '(@[a-z-]+)' \{", verbs, re.M) == table(wire, "Verbs")
 
 
-def test_it_allows_what_the_wire_names(repository: Path, wire: str) -> None:
+def test_the_module_allows_the_specified_commands(repository: Path, wire: str) -> None:
     checks = (repository / "plugins/module_utils/_CallChecks.psm1").read_text(encoding="utf-8")
     allowed = checks.split("$kinds = @{")[1].split("$verbs = @(")
     batch, rest = allowed[0].split("    call = @{")
@@ -247,7 +247,7 @@ def test_it_allows_what_the_wire_names(repository: Path, wire: str) -> None:
     assert re.findall(r"'(@[a-z-]+)'", allowed[1].split("\n)\n")[0]) == table(wire, "Verbs")
 
 
-def test_its_keys_are_those_of_the_wire(repository: Path, wire: str) -> None:
+def test_the_modules_keys_are_those_of_the_specification(repository: Path, wire: str) -> None:
     text = "".join((repository / file).read_text(encoding="utf-8") for file in FILES)
     assert set(re.findall(r"\$Call\['(\w+)'\]", text, re.I)) == set(table(wire, "Call"))
     assert set(re.findall(r"\$Batch\['(\w+)'\]", text, re.I)) == set(table(wire, "Batch"))

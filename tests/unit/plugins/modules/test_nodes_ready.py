@@ -69,7 +69,7 @@ def test_messages_of_a_kubelet_are_safe_to_print() -> None:
         ({"pod_ready": "False"}, "pod kube-flannel/f-1 is not ready"),
     ],
 )
-def test_a_node_that_did_not_yet(changes: dict[str, str], reason: str) -> None:
+def test_a_node_that_has_not_rebooted_yet(changes: dict[str, str], reason: str) -> None:
     found = state(Api(**changes))
     assert (found["ready"], found["reason"]) == (False, reason)
 

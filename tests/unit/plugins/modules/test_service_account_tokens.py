@@ -70,7 +70,7 @@ def test_a_token_that_comes_later_is_waited_for(monkeypatch: pytest.MonkeyPatch)
     assert result["tokens"] == {PROXY: "token of proxy", FLANNEL: "token of flannel"}
 
 
-def test_one_that_never_comes_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_token_that_never_appears_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     result, _ = run(monkeypatch, {PROXY: 0, FLANNEL: 10**9}, timeout=0.05)
     assert result["failed"]
     assert f"expected a token in {FLANNEL}, got none after" in result["msg"]

@@ -89,7 +89,7 @@ texts = st.text(st.characters(codec="utf-8", exclude_characters="\r\n\0"), max_s
 
 @given(st.sampled_from(sorted(SECRETS)), texts, texts)
 @example("proxy", "ẞİ", "")
-def test_they_are_blanked_among_other_lines(case: str, before: str, after: str) -> None:
+def test_secrets_are_redacted_between_other_lines(case: str, before: str, after: str) -> None:
     text, secret = SECRETS[case]
     assert secret not in Redaction().text(f"{before}\n{text}\n{after}").replace(before, "").replace(after, "")
 

@@ -42,7 +42,7 @@ def test_no_part_of_any_password_is_shown(password: str) -> None:
         ("from http://u:p@a to http://v:q/q@b", "from http://***@a to http://***@b"),
     ],
 )
-def test_a_user_goes_up_to_the_last_sign(text: str, shown: str) -> None:
+def test_user_information_ends_at_the_last_at_sign(text: str, shown: str) -> None:
     assert redact_users(text) == shown
 
 

@@ -92,7 +92,7 @@ def test_another_error_is_ansible_s() -> None:
 
 
 @pytest.mark.parametrize("allowed", [None, False, "no", True, "yes"])
-def test_a_connection_that_others_can_read_is_used_only_where_it_is_allowed(allowed: object) -> None:
+def test_an_unencrypted_connection_is_used_only_if_it_is_allowed(allowed: object) -> None:
     connection = Connection({**PSRP, "cert_validation": "ignore"})
     variables = {} if allowed is None else {"allow_insecure_connection": allowed}
     found = run_on(Answering(), action(lambda *_arguments: {"done": True}), {}, variables, connection=connection)

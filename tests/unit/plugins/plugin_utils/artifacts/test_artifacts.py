@@ -90,7 +90,7 @@ def test_the_publisher_is_asked_last_or_not_at_all() -> None:
     assert none.upstream == both.sources[-1].url
 
 
-def test_a_users_own_url_is_asked_at_sites_that_hold_such_only() -> None:
+def test_a_users_own_url_is_requested_only_from_sites_with_overrides() -> None:
     sites = [{"url": "http://mirror"}, {"url": "file:///C:/bundle", "overrides": True}]
     (resource,) = resources_for({"moby": [{"version": "29.2.1", "url": f"https://ci/x.zip?sig={SECRET}"}]}, sites=sites)
     assert [site["url"] for site in resource["sites"]] == ["file:///C:/bundle/ci/x.zip"]
@@ -242,7 +242,7 @@ def test_an_invalid_value_is_reported_with_its_variable_and_the_accepted_values(
 
 
 @given(st.text(max_size=40))
-def test_no_version_leads_out_of_the_cache(version: str) -> None:
+def test_no_version_leads_to_a_path_outside_the_cache(version: str) -> None:
     try:
         found = locations.locate("crictl", version, cache_dir=CACHE)
     except ArtifactError:
@@ -310,7 +310,7 @@ def test_preflight_checks_what_roles_install_and_where(name: str, value: t.Any, 
         cache.resources_for_versions({}, cache_dir="cache", prune=True)
 
 
-def test_preflight_warns_of_what_nothing_verifies_where_it_is_cached() -> None:
+def test_preflight_warns_of_unverified_artifacts_that_are_cached() -> None:
     values = {"image_cache_azure_vnet_versions": ["1.6.21"], "image_cache_containerd_versions": ["2.3.7"]}
     assert [text.split(" is ")[0] for text in preflight.warnings(values, ["image_cache"])] == ["azure-vnet 1.6.21"]
     assert preflight.warnings(values, ["sysprep"]) == []

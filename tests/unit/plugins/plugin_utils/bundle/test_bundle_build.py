@@ -115,7 +115,7 @@ def test_a_file_that_is_not_what_was_signed_is_fetched_again(folder: pathlib.Pat
 
 
 @pytest.mark.parametrize("algorithm", ["sha256", "sha512"])
-def test_another_checksum_makes_it_another_file(folder: pathlib.Path, algorithm: str) -> None:
+def test_a_file_with_another_checksum_is_another_file(folder: pathlib.Path, algorithm: str) -> None:
     servers = Servers({OWN: b"old"})
     pinned = {data: hashlib.new(algorithm, data).hexdigest() for data in (b"old", b"new")}
     build(folder, servers, artifact(**{algorithm: pinned[b"old"]}))
@@ -136,7 +136,7 @@ def test_a_failed_download_does_not_affect_the_others(folder: pathlib.Path) -> N
     assert list(made.entries) == ["o.example/o.exe"]
 
 
-def test_nothing_is_trusted_without_a_word(folder: pathlib.Path) -> None:
+def test_nothing_is_trusted_without_a_setting(folder: pathlib.Path) -> None:
     made = build(folder, Servers({OWN: b"new"}), artifact())
     assert made.warnings == [f"kubelet 1.37.1: nothing verifies this file; its SHA-256 is {digest(b'new')}"]
 
@@ -162,7 +162,7 @@ def test_unneeded_files_are_kept_until_they_are_pruned(folder: pathlib.Path) -> 
     assert (there(folder), (folder / "dl.example").exists()) == ({}, False)
 
 
-def test_a_stranger_in_the_folder_is_a_failure_until_it_is_pruned(folder: pathlib.Path) -> None:
+def test_an_unexpected_file_in_the_folder_is_a_failure_until_it_is_pruned(folder: pathlib.Path) -> None:
     folder.mkdir()
     (folder / "notes.txt").write_text("mine", encoding="utf-8")
     made = build(folder, Servers(), content.NOTHING)
@@ -207,7 +207,7 @@ def test_hosts_that_contradict_each_other_are_refused() -> None:
         assert joined.files["dl.example/v1/kubelet.exe"].checksum == Checksum(algorithm="SHA256", digest="a" * 64)
 
 
-def test_a_site_is_asked_as_the_node_would_ask_it() -> None:
+def test_sites_are_requested_as_the_node_would() -> None:
     site = {"url": SITE, "checksum_url": None, "proxy": "", "headers": {"X-Token": "s3cret"}}
     expected = artifact(sha256="a" * 64, sites=[site], proxy="http://proxy:3128", no_proxy=["a,b"])
     (file,) = expected.files.values()

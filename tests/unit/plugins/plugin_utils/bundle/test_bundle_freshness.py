@@ -65,7 +65,7 @@ def test_a_bundle_that_was_put_back_is_refused(folder: Path, tmp_path: Path) -> 
     assert state.stat().st_mode & 0o777 == 0o600
 
 
-def test_an_index_of_before_there_were_serials_is_older_than_any(folder: Path, tmp_path: Path) -> None:
+def test_an_index_without_a_serial_is_older_than_any_other(folder: Path, tmp_path: Path) -> None:
     state = tmp_path / "bundles.json"
     check(folder, state)
     data = index.dump(verify.verify(str(folder), PUBLIC).entries.values())

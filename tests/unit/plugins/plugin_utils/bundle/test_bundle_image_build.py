@@ -182,7 +182,7 @@ def test_a_key_that_others_may_read_is_refused(tmp_path: Path, mode: int) -> Non
         keys.private_key(str(path))
 
 
-def test_a_key_is_made_for_its_owner_alone(tmp_path: Path) -> None:
+def test_a_new_key_is_readable_by_its_owner_only(tmp_path: Path) -> None:
     path = tmp_path / "new" / "key"
     key, made = keys.private_key(str(path), "s3cret")
     assert made
@@ -207,7 +207,7 @@ def test_a_key_is_made_for_its_owner_alone(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_server_that_does_not_start_leaves_nothing(
+def test_a_failed_start_of_the_server_leaves_no_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, t.Any], message: str
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))

@@ -100,7 +100,7 @@ def test_wild_challenges_are_read(header: str) -> None:
     assert all(isinstance(value, str) for value in parameters.values())
 
 
-def test_a_challenge_as_registries_write_it() -> None:
+def test_challenges_of_registries_are_parsed() -> None:
     header = 'Bearer realm="https://auth.h/token?x=1",service="registry.h", scope="repository:a/b:pull,push",error=bad'
     assert bundle_registry.read_challenge(header) == (
         "bearer",
@@ -225,7 +225,7 @@ def test_a_mirror_must_be_a_url() -> None:
         ("Fri, 01 Jan 2100 00:00:00 GMT", 120.0),
     ],
 )
-def test_how_long_a_server_asks_to_wait(value: str, seconds: float | None) -> None:
+def test_retry_after_is_parsed(value: str, seconds: float | None) -> None:
     assert retry_after(value) == seconds
 
 

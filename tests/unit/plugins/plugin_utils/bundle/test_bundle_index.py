@@ -38,7 +38,7 @@ def entry(path: str, content: bytes = b"x", **more: t.Any) -> IndexEntry:
 
 
 @given(st.lists(PATHS, unique_by=str.casefold, max_size=6))
-def test_an_index_is_read_as_it_was_written(paths: list[str]) -> None:
+def test_a_written_index_reads_back_unchanged(paths: list[str]) -> None:
     entries = {path: entry(path, windows=("2022",), digest="d") for path in paths}
     assert bundle_index.load(bundle_index.dump(entries.values())) == entries
     assert bundle_index.dump(reversed(entries.values())) == bundle_index.dump(entries.values())

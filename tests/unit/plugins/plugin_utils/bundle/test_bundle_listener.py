@@ -137,7 +137,7 @@ def test_a_client_with_too_many_requests_has_to_wait(served: Served, monkeypatch
     assert statuses == [b"HTTP/1.1 404 Not Found", b"HTTP/1.1 429 Too Many Requests"]
 
 
-def test_a_node_downloads_only_so_much_at_once(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parallel_downloads_of_a_node_are_limited(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listener, "_AT_ONCE", 1)
     blocked, go = threading.Event(), threading.Event()
     handler = listener.Handler
@@ -162,7 +162,7 @@ def test_a_node_downloads_only_so_much_at_once(served: Served, monkeypatch: pyte
         assert reply(first)[2] == CONTENT
 
 
-def test_a_request_that_takes_too_long_or_too_much_is_given_up(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_or_large_requests_are_aborted(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     with served.connect() as long:
         with contextlib.suppress(OSError):
             long.sendall(b"GET / HTTP/1.1\r\nX: " + b"x" * 40_000)
@@ -183,7 +183,7 @@ def test_a_request_that_takes_too_long_or_too_much_is_given_up(served: Served, m
     until(lambda: not served.listener._waiting)
 
 
-def test_one_address_cannot_keep_all_connections(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_address_cannot_occupy_all_connections(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listener, "_WAITING", 2)
     with contextlib.ExitStack() as stack:
         connections = [stack.enter_context(served.connect()) for _number in range(3)]
@@ -335,7 +335,7 @@ def test_a_list_of_revoked_tokens_that_cannot_be_read_is_empty(tmp_path: Path) -
         (-1, -1, None, 65_536),
     ],
 )
-def test_the_limit_of_descriptors_is_raised_as_far_as_it_goes(
+def test_the_limit_of_descriptors_is_raised_to_the_maximum(
     monkeypatch: pytest.MonkeyPatch, soft: int, hard: int, raised: int | None, limit: int
 ) -> None:
     asked: list[tuple[int, int]] = []
@@ -345,7 +345,7 @@ def test_the_limit_of_descriptors_is_raised_as_far_as_it_goes(
     assert asked == ([] if raised is None else [(raised, hard)])
 
 
-def test_a_limit_that_cannot_be_raised_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_limit_that_cannot_be_raised_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_limits: object) -> None:
         raise ValueError("not allowed")
 

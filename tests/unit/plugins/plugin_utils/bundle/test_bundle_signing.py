@@ -106,7 +106,7 @@ def test_a_kill_at_any_step_loses_nothing(bundle: Path, step: int) -> None:
 
 
 @pytest.mark.parametrize("step", range(6), ids=STEPS)
-def test_a_second_kill_in_the_run_that_goes_on(bundle: Path, step: int) -> None:
+def test_a_second_kill_during_the_repeated_run(bundle: Path, step: int) -> None:
     newest = entries("h/one", "h/two", "h/three")
     with cut(step):
         signing.write(bundle, KEY, NEW.values())
@@ -143,7 +143,7 @@ def test_files_signed_by_another_key_are_not_trusted(bundle: Path, changed: str)
 
 
 @pytest.mark.parametrize("part", [INDEX, SIGNATURE])
-def test_either_file_may_be_the_one_that_was_left_behind(bundle: Path, part: str) -> None:
+def test_index_or_signature_may_be_left_behind(bundle: Path, part: str) -> None:
     old = {name: (bundle / name).read_bytes() for name in (INDEX, SIGNATURE)}
     signing.write(bundle, KEY, NEW.values())
     (bundle / part).replace(bundle / WORK / f"{part}.part")

@@ -40,7 +40,7 @@ def stored(mark: str, days: int, friendly_name: str = certificates.FRIENDLY_NAME
     return certificates.Certificate(thumbprint=mark, x509=make(days=days), friendly_name=friendly_name)
 
 
-def test_a_renewed_certificate_keeps_its_names_and_gets_the_one_it_is_reached_by() -> None:
+def test_a_renewed_certificate_keeps_its_names_and_adds_the_address_in_use() -> None:
     old = make(x509.DNSName("windows01.example"), x509.IPAddress(ipaddress.ip_address("192.0.2.21")))
     assert certificates.renewed_names(old, ["192.0.2.21", "198.51.100.7"]) == [
         "windows01.example",

@@ -51,5 +51,5 @@ def test_a_host_without_a_plugin_uses_that_of_the_task() -> None:
     assert settings_of_host("ssh", {"ansible_host": "192.0.2.21"}, lambda value: value).plugin == "ssh"
 
 
-def test_an_unknown_plugin_is_left_to_ansible() -> None:
+def test_an_unknown_plugin_is_reported_by_ansible() -> None:
     assert settings_of_host("example.none.such", {}, lambda value: value).plugin == "example.none.such"

@@ -59,7 +59,7 @@ def asked(server: ArtifactServer) -> int:
 
 
 @pytest.mark.parametrize(("part", "times"), [(False, 1), (True, 2)])
-def test_a_mirror_that_does_not_have_it_is_asked_once(
+def test_a_mirror_without_the_file_is_asked_once(
     node: DirectNode, mirrors: tuple[ArtifactServer, ArtifactServer], part: bool, times: int
 ) -> None:
     first, second = mirrors
@@ -73,9 +73,7 @@ def test_a_mirror_that_does_not_have_it_is_asked_once(
     assert (asked(first), asked(second)) == (1 + times, 1 + 1)
 
 
-def test_an_archive_that_is_refused_leaves_nothing(
-    node: DirectNode, mirrors: tuple[ArtifactServer, ArtifactServer]
-) -> None:
+def test_a_refused_archive_leaves_no_files(node: DirectNode, mirrors: tuple[ArtifactServer, ArtifactServer]) -> None:
     for server in mirrors:
         server.put("files.example/tool.zip", EVIL)
     outcome = run(node, artifact(EVIL, *mirrors))
@@ -109,7 +107,7 @@ def test_a_missing_archive_fails_only_its_own_resource(node: DirectNode) -> None
     assert "Archive C:\\tool: unpack: " in failure
 
 
-def test_an_archive_fails_for_itself_where_the_file_is_there(
+def test_a_damaged_archive_fails_only_its_own_resource(
     node: DirectNode, mirrors: tuple[ArtifactServer, ArtifactServer]
 ) -> None:
     first, _ = mirrors

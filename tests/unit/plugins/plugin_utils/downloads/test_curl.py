@@ -59,7 +59,7 @@ _CURL_7_55 = {
 
 @pytest.mark.parametrize("limit_rate", [None, "2M"])
 @pytest.mark.parametrize("version", [(), (7, 55, 1)])
-def test_only_options_that_the_oldest_curl_knows(version: tuple[int, ...], limit_rate: str | None) -> None:
+def test_only_options_of_the_oldest_supported_curl_are_used(version: tuple[int, ...], limit_rate: str | None) -> None:
     route = curl.DownloadRoute(
         proxy="http://p", no_proxy=("a", "b"), headers={"A": "b"}, ignore_revocation=True, limit_rate=limit_rate
     )
@@ -161,7 +161,7 @@ def test_a_question_about_a_size_has_exactly_these_options() -> None:
 @pytest.mark.parametrize(
     ("version", "final"), [((), (22,)), ((7, 66, 0), ()), ((7, 67), (22,)), ((7, 67, 0), (22,)), ((8, 9, 1), (22,))]
 )
-def test_a_refusal_is_final_where_curl_repeats_what_passes_by_itself(
+def test_a_refused_connection_is_not_retried_but_transient_errors_are(
     version: tuple[int, ...], final: tuple[int, ...]
 ) -> None:
     """curl itself retries after 429 since 7.67."""

@@ -253,7 +253,7 @@ def test_the_headers_of_a_server_are_read(stdout: str, expected: curl.RemoteFile
     assert curl.offered(answer(stdout=stdout)) == expected
 
 
-def test_no_answer_offers_nothing() -> None:
+def test_without_an_answer_resuming_is_not_possible() -> None:
     assert curl.offered(None) is None
     assert curl.offered(CallResult(ok=False, stdout="HTTP/1.1 200 OK\nContent-Length: 1\n\n")) is None
     assert curl.read_version(None) == ()

@@ -79,7 +79,7 @@ def test_unsupported_windows_is_refused_and_nothing_done(build: int, more: dict[
 
 
 @pytest.mark.parametrize(("build", "version"), [(14393, "2019"), (22000, "2022"), (25398, "23H2"), (29000, "2025")])
-def test_unsupported_windows_is_treated_as_the_next_older_where_allowed(build: int, version: str) -> None:
+def test_an_allowed_unsupported_windows_counts_as_the_next_older_version(build: int, version: str) -> None:
     resources = [Setting(name=name, windows=(name,)) for name in ("2019", "2022", "23H2", "2025")]
     outcome, _ = converge(World(windows={"CurrentBuild": str(build)}), *resources, allow_unsupported_windows=True)
     assert titles(outcome) == [f"Setting {version}"]
@@ -145,7 +145,7 @@ def test_lost_work_is_observed_again_and_finished() -> None:
     assert "the node lost the batch" in outcome.warnings[0]
 
 
-def test_services_of_lost_work_restart_even_if_it_was_all_done() -> None:
+def test_services_restart_after_a_lost_batch_even_if_it_had_finished() -> None:
     world = World()
     world.has_services(kubelet="Running")
     resources = (Setting(name="a", restarts=("kubelet",)),)

@@ -27,7 +27,7 @@ def commands_of_orders(machine: ScriptedMachine) -> list[dict[str, t.Any]]:
     return [batch for batch in machine.batches if "order" in {call["id"] for call in batch["calls"]}]
 
 
-def test_a_reported_reboot_happens_once_and_the_rest_goes_on() -> None:
+def test_a_reported_reboot_happens_once_and_the_run_continues() -> None:
     world = World()
     world.needs_reboot = {"a", "b"}
     outcome, action = converge(
@@ -156,7 +156,9 @@ def test_services_restart_once_if_they_run() -> None:
 
 @pytest.mark.parametrize("state", ["Stopped", "Running"])
 @pytest.mark.parametrize(("first", "restarts"), [("service", 1), ("file", 0)])
-def test_a_service_runs_with_what_the_batch_wrote_after_it_was_started(state: str, first: str, restarts: int) -> None:
+def test_a_service_restarts_if_its_configuration_is_written_after_its_start(
+    state: str, first: str, restarts: int
+) -> None:
     world = World()
     world.has_services(kubelet=state)
     (service,) = load([{"type": "Service", "name": "kubelet", "state": "running"}])
@@ -206,7 +208,7 @@ def test_a_service_that_restarts_after_a_change_anyway_restarts_once() -> None:
 
 
 @pytest.mark.parametrize("ordered", [True, False])
-def test_a_batch_that_is_lost_while_it_orders_the_reboot(monkeypatch: pytest.MonkeyPatch, ordered: bool) -> None:
+def test_a_batch_lost_while_ordering_the_reboot(monkeypatch: pytest.MonkeyPatch, ordered: bool) -> None:
     # Its process ended before it wrote its result. Whether it had ordered the reboot is unknown.
     run, lost = Node.run, []
 

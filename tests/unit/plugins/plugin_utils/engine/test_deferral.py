@@ -62,7 +62,7 @@ def test_immediate_changes_disturb_no_pods_and_depend_on_no_deferred_change(entr
 
 
 @given(st.lists(RESOURCES, max_size=12))
-def test_downloads_are_made_together_where_they_build_on_nothing_between_them(entries: list[t.Any]) -> None:
+def test_independent_downloads_run_in_one_group(entries: list[t.Any]) -> None:
     changes = plan(entries)
     grouped = group_parallel(changes)
     assert sorted(grouped, key=lambda item: item.position) == changes
@@ -95,7 +95,7 @@ def test_a_run_applies_the_first_part_and_reports_the_deferred_rest() -> None:
     assert outcome.deferred == []
 
 
-def test_nothing_but_a_reboot_is_left_undone() -> None:
+def test_only_the_reboot_is_deferred() -> None:
     world = World({"a": "pending"})
     outcome, action = converge(world, Setting(name="a"), disturbing="defer")
     assert [planned.resource.name for planned in outcome.deferred] == ["a"]

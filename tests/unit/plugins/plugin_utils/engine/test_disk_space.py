@@ -158,7 +158,7 @@ def test_a_disk_is_no_larger_than_that_of_the_machines_that_start_from_the_image
     assert [" ".join(line.split()) for line in lines[-2:]] == ["free -7.0 GB", "missing 9.0 GB"]
 
 
-def test_nothing_to_bring_and_check_mode_ask_for_nothing() -> None:
+def test_without_downloads_or_in_check_mode_nothing_is_measured() -> None:
     world = Disks({"C": 0})
     _, action = converge(world, Setting(name="a"))
     assert action._connection.commands == 2
@@ -178,7 +178,7 @@ NEEDS = st.lists(st.builds(disk_space.SpaceNeed, title=st.just("x"), volume=st.s
 
 
 @given(NEEDS, st.dictionaries(st.sampled_from(["C:", "D:"]), st.integers(0, 200)), st.integers(0, 100))
-def test_it_fits_exactly_where_sum_and_reserve_are_free(
+def test_a_plan_fits_if_sum_and_reserve_are_free(
     needs: list[disk_space.SpaceNeed], left: dict[str, int], reserve: int
 ) -> None:
     short = [
@@ -281,6 +281,6 @@ def test_programs_that_ask_for_sizes_run_eight_at_a_time() -> None:
 
 @pytest.mark.parametrize("private", [True, False])
 @pytest.mark.parametrize("secret", [True, False])
-def test_a_question_is_private_where_it_or_its_download_is(secret: bool, private: bool) -> None:
+def test_a_question_is_private_if_it_or_its_download_is(secret: bool, private: bool) -> None:
     (question,) = asked_of(Call(id="1", command="curl.exe", private=private), secret=secret)
     assert question.private is (secret or private)

@@ -36,7 +36,7 @@ def test_plain_changes_do_not() -> None:
 
 
 @pytest.mark.parametrize("service", ["kubelet", "KubeLet", "containerd", "docker", "cri-dockerd", "kube-proxy", "hns"])
-def test_a_restart_of_what_pods_need_does(service: str) -> None:
+def test_restarting_a_service_that_pods_need_disturbs_them(service: str) -> None:
     assert of({**FILE, "restarts": ["w32time", service]}) == f"restarts {service.lower()}"
     assert of({**FILE, "restarts": [service], "disturbs": False}) == ""
 

@@ -54,7 +54,7 @@ def calls_of(plan: CleanupPlan, **more: t.Any) -> tuple[Call, ...]:
     return batch_calls(plan, KEY, BatchOptions(**more))
 
 
-def test_work_on_the_node_does_not_grow_by_calls() -> None:
+def test_the_number_of_calls_does_not_depend_on_the_number_of_objects() -> None:
     small, large = plan_of(many(3, 2)), plan_of(many(300, 200))
     assert [call.id for call in calls_of(small)] == [call.id for call in calls_of(large)]
     listings = [call.command for call in calls_of(large) if call.command.startswith("Get-Hns")]
@@ -71,7 +71,7 @@ def test_an_observation_lists_each_kind_once_or_twice_with_a_grace_period() -> N
     assert sorted(twice) == sorted(once * 2)
 
 
-def test_all_goes_in_the_order_of_the_document() -> None:
+def test_objects_are_removed_in_the_documented_order() -> None:
     plan = dataclasses.replace(
         plan_of(many(2, 2), "all"),
         uplinks=(CARD,),
@@ -184,7 +184,7 @@ def test_skipped_calls_are_counted_not_listed() -> None:
         ("remove-networks-again", "Remove-HnsNetwork"),
     ],
 )
-def test_a_call_that_hns_does_not_answer_is_a_hang(name: str, message: str) -> None:
+def test_a_call_without_an_answer_of_hns_is_a_hang(name: str, message: str) -> None:
     plan = plan_of(many(3, 3))
     late = CallResult(ok=False, error=CallError(id="CommandTimeout"))
     assert read_done(plan, answers(plan, **{name: late})).hang == message

@@ -39,7 +39,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import 
 )
 
 
-def test_every_call_that_asks() -> None:
+def test_the_observing_calls() -> None:
     options = FactsOptions(hns_timeout=5.0, grace=1.5, conf_dirs=("C:\\c",), programs=PROGRAMS, extra_files=("C:\\x",))
     found = {
         "facts": facts_calls(FactsOptions()),

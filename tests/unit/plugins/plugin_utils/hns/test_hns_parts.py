@@ -110,7 +110,7 @@ def test_an_answer_that_cannot_be_read_is_a_problem(text: str) -> None:
     assert "crictl pods" in read_runtime(pods=printed(text), ctr=printed("")).problem
 
 
-def test_a_sandbox_that_is_being_made_has_a_lease_only() -> None:
+def test_a_sandbox_under_construction_has_only_a_lease() -> None:
     runtime = read_runtime(
         pods=pods(OTHER), containers=printed(""), ctr=printed(OTHER), leases=printed(f"{OTHER}\n{ID}\nnot-an-id\n")
     )
@@ -254,7 +254,7 @@ def adapters(**more: t.Any) -> hns_uplink.AdapterFacts:
     return hns_uplink.read({name: result(items) for name, items in {**CARDS, **more}.items()})
 
 
-def test_static_settings_are_those_of_the_outside_cards_wherever_they_are() -> None:
+def test_static_settings_of_external_adapters_are_found() -> None:
     (uplink,) = adapters().uplinks
     assert uplink == hns_uplink.Uplink(
         mac="00-AA",
@@ -323,7 +323,7 @@ def test_only_a_guards_own_note_is_read(content: str) -> None:
     assert hns_guard.noted({}) == ("", ())
 
 
-def test_all_that_gives_a_card_its_settings_back_runs_whatever_happened() -> None:
+def test_all_calls_that_restore_an_adapter_run_in_any_case() -> None:
     (uplink,) = adapters().uplinks
     calls = hns_uplink.restore_calls(uplink, "u.")
     assert all(call.always and call.on_error == "continue" for call in calls)

@@ -114,7 +114,7 @@ def test_an_object_that_appears_between_two_observations_is_kept() -> None:
     assert make_plan(CleanupRequest(scope="stale"), facts_of(young)).empty
 
 
-def test_an_empty_namespace_waits_for_pods_that_are_being_made() -> None:
+def test_an_empty_namespace_is_kept_while_pods_are_created() -> None:
     request = CleanupRequest(scope="stale")
     model = Model(pods=[pod(0, "live")], policies=[], orphans=1)
     assert ids(make_plan(request, facts_of(model)).namespaces) == {"F0000000"}
@@ -216,7 +216,7 @@ def test_an_impossible_request_is_refused_with_an_alternative(cleanup: CleanupRe
     assert message in str(error.value)
 
 
-def test_a_network_may_be_gone_where_that_is_allowed() -> None:
+def test_a_missing_network_is_accepted_with_missing_ok() -> None:
     facts = facts_of(Model(pods=[], policies=[]))
     request = CleanupRequest(scope="networks", networks=("vxlan0", CNI["id"].lower()), missing_ok=True)
     check_request(request, facts)
@@ -245,7 +245,7 @@ def test_a_network_is_protected_by_its_id_too() -> None:
     check_request(CleanupRequest(scope="all", protected=("gone",), missing_ok=True), facts_of(model))
 
 
-def test_scope_stale_only_warns_of_a_protected_network_that_is_not_there() -> None:
+def test_scope_stale_only_warns_of_a_missing_protected_network() -> None:
     """The scope removes no networks, and the list may apply to a whole fleet."""
     facts = facts_of(Model(pods=[], policies=[]))
     (message,) = check_request(CleanupRequest(scope="stale", protected=("nat", "lba")), facts)
@@ -260,7 +260,7 @@ def test_external_networks_that_stay_are_counted() -> None:
     assert make_plan(CleanupRequest(scope="networks", networks=("cbr0",)), facts).external_left == 2
 
 
-def test_all_networks_of_a_name_go_and_each_once() -> None:
+def test_all_networks_of_a_name_are_removed_once() -> None:
     observation = Model(pods=[pod(0, "gone")], policies=[]).observation()
     twin = {"ID": "7" * 8, "Name": "cbr0", "Type": "L2Bridge", "Subnets": []}
     both = result([*observation.calls["1.networks"].output, twin])
@@ -276,7 +276,7 @@ GONE = {"id": "9" * 8, "name": "vxlan0", "type": "Overlay"}
 """A network that HNS does not list."""
 
 
-def test_endpoints_whose_network_is_gone_go_too() -> None:
+def test_endpoints_of_a_missing_network_are_removed_too() -> None:
     model = Model(
         pods=[
             pod(0, "gone", GONE),
@@ -327,7 +327,7 @@ def test_a_running_container_keeps_its_whole_network() -> None:
 
 
 @pytest.mark.parametrize("name", ["pods", "ctr"])
-def test_nothing_goes_where_running_containers_stay_and_the_runtime_does_not_answer(name: str) -> None:
+def test_nothing_is_removed_if_running_containers_are_kept_but_unknown(name: str) -> None:
     broken = CallResult(ok=False, exit_code=1, stderr="connection error", error=CallError(id="NativeCommandError"))
     model = Model(pods=[pod(0, "live"), pod(1, "gone")], policies=[])
     for request in (CleanupRequest(scope="networks", networks=("cbr0",)), CleanupRequest(scope="all")):
@@ -338,7 +338,7 @@ def test_nothing_goes_where_running_containers_stay_and_the_runtime_does_not_ans
         assert "cbr0" not in {item.name for item in plan.networks}
 
 
-def test_a_sandbox_that_is_being_made_is_the_runtimes() -> None:
+def test_a_sandbox_under_construction_belongs_to_the_runtime() -> None:
     # containerd stops creating it when the network is gone. crictl does not list the sandbox yet.
     for others in ([], [pod(0, "live")]):
         model = Model(pods=[*others, pod(1, "creating")], policies=[])

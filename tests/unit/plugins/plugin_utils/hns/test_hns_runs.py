@@ -200,7 +200,7 @@ def transcript(case: Case) -> dict[str, Any]:
     return {**found, "result": json.dumps(document), **(parts if len(str(parts)) < 4000 else {})}
 
 
-def test_every_cleanup_asks_does_and_reports_the_same() -> None:
+def test_every_cleanup_has_the_recorded_calls_and_report() -> None:
     outcomes.check("hns/runs", {name: transcript(case) for name, case in cases().items()})
 
 

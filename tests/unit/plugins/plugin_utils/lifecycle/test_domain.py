@@ -64,7 +64,7 @@ def test_another_endpoint_than_the_clusters_own_needs_a_file() -> None:
     assert written["path"] in calls["remove-configuration"].parameters["LiteralPath"]  # type: ignore[operator]
 
 
-def test_the_token_is_on_no_command_line_and_its_file_goes_whatever_happens() -> None:
+def test_the_token_is_on_no_command_line_and_its_file_is_always_deleted() -> None:
     calls = {call.id: call for call in join_calls(join_configuration("1.37.1", JOIN), "C:\\k\\kubeadm.exe", 900)}
     assert not any(JOIN.token in argument for call in calls.values() for argument in call.arguments)
     carrying = [call for call in calls.values() if JOIN.token in str(call.parameters)]

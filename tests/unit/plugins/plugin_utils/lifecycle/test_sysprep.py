@@ -55,7 +55,7 @@ def test_the_shutdown_is_ordered_before_winrm_is_closed() -> None:
     assert sysprep.shutdown_calls(listeners, reset_winrm=False, shutdown=False) == ()
 
 
-def test_the_private_key_of_a_listener_stays_in_no_image(tmp_path: Path) -> None:
+def test_no_image_contains_the_private_key_of_a_listener(tmp_path: Path) -> None:
     machine = Machine(
         MachineSettings.read({"name": "win1", "address": "127.0.0.1", "windows": "2022"}), tmp_path / "machine"
     )

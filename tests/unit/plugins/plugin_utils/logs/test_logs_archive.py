@@ -55,7 +55,7 @@ def of(data: bytes) -> FileNode:
 
 
 @given(st.binary(max_size=500), st.integers(min_value=1, max_value=200))
-def test_any_file_comes_whole(data: bytes, piece: int) -> None:
+def test_any_file_is_collected_completely(data: bytes, piece: int) -> None:
     target = io.BytesIO()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(download, "PIECE", piece)

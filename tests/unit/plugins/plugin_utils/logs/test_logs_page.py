@@ -150,7 +150,7 @@ def test_versions(text: str, version: str) -> None:
     assert logs_page.version(text) == version
 
 
-def test_no_table_makes_the_page_wider_than_a_telephone() -> None:
+def test_no_table_makes_the_page_wider_than_a_phone() -> None:
     found = Tables()
     found.feed(logs_page.page(rows(), written="now", since="3d"))
     assert found.tables == found.boxed == 2

@@ -53,7 +53,7 @@ SECRET_FILES = (
 
 
 @pytest.mark.parametrize("path", SECRET_FILES)
-def test_secret_files_are_refused_and_no_source_wants_them(path: str) -> None:
+def test_secret_files_are_refused_and_in_no_source(path: str) -> None:
     assert catalogue.sources().forbids(path)
     assert catalogue.sources().forbids(path.upper())
 

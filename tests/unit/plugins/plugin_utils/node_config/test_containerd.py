@@ -41,7 +41,7 @@ def leaves(document: t.Mapping[str, t.Any], path: tuple[str, ...] = ()) -> t.Ite
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_every_key_is_one_that_this_containerd_itself_prints(version: str) -> None:
+def test_every_key_exists_in_containerds_default_configuration(version: str) -> None:
     printed = DEFAULTS / f"{version.rpartition('.')[0]}.toml"
     known = dict(leaves(tomllib.loads(printed.read_text(encoding="utf-8"))))
     ours = dict(leaves(tomllib.loads(render(version, SETTINGS))))
@@ -60,7 +60,7 @@ def test_sandbox_image_and_cni_folders_are_set_where_the_version_reads_them(vers
 
 
 @pytest.mark.parametrize("version", ["1.7.35", "2.4.2"])
-def test_the_real_containerd_takes_it_without_a_warning(version: str, tmp_path: pathlib.Path) -> None:
+def test_the_real_containerd_accepts_the_configuration_without_a_warning(version: str, tmp_path: pathlib.Path) -> None:
     folder = os.environ.get("KUBEBUILDER_ASSETS")
     program = pathlib.Path(folder or "/nonexistent") / f"containerd-{version}"
     if not program.exists():

@@ -131,7 +131,7 @@ def test_nssm_would_expand_a_percent_sign() -> None:
         ("1.37.1", "29.2.1", "0.2.6", "expected cri-dockerd 0.3.0 or newer"),
     ],
 )
-def test_versions_that_go_together(kubernetes: str, engine: str, adapter: str, problem: str | None) -> None:
+def test_compatible_versions(kubernetes: str, engine: str, adapter: str, problem: str | None) -> None:
     reported = docker_problem(Version.parse(kubernetes), Version.parse(engine), Version.parse(adapter))
     assert (reported is None) if problem is None else problem in str(reported)
 
@@ -149,7 +149,7 @@ def test_mobys_defaults_are_accepted() -> None:
     assert preflight.docker_problems("moby", f"{supported()['kubernetes']['newest']}.0", values()) == []
 
 
-def test_mirantis_archive_is_asked_for() -> None:
+def test_mirantis_archive_is_requested() -> None:
     (problem,) = preflight.docker_problems("docker", "1.37.1", values())
     assert "container_runtime_docker_url (from docker_url)" in str(problem)
     assert "container_runtime: moby needs no URL" in str(problem)

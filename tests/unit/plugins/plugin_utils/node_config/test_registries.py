@@ -193,7 +193,7 @@ def test_anything_is_either_refused_or_written_as_toml(settings: dict[str, t.Any
     assert "server" in found
 
 
-def test_nothing_given_is_nothing() -> None:
+def test_without_registries_there_are_no_resources() -> None:
     assert registries.read({}) == []
     with pytest.raises(ResourceError, match="expected a mapping of hosts"):
         registries.read(t.cast("t.Any", ["r.example"]))

@@ -64,7 +64,7 @@ def test_values_that_depend_on_the_cluster(given: dict[str, t.Any], there: set[s
     assert not absent & found
 
 
-def test_services_of_a_former_runtime_go() -> None:
+def test_services_of_a_former_runtime_are_removed() -> None:
     found = node_join.resources(samples.joined(had_services=True))
     services = {one["name"]: one["state"] for one in found if one["type"] == "Service"}
     assert services == {"kubelet": "running", "kube-proxy": "absent", "flanneld": "absent"}

@@ -39,7 +39,7 @@ def resources(**given: t.Any) -> list[dict[str, t.Any]]:
     return windows_settings.resources(dataclasses.replace(PLAIN, **given))
 
 
-def test_folders_of_ours_are_closed_before_anything_is_written() -> None:
+def test_folders_of_the_collection_are_protected_before_anything_is_written() -> None:
     found = resources(trusted_certificates=("a", "b"))
     assert kinds(found)[:4] == [
         ("Directory", "C:\\ProgramData\\winkube"),

@@ -323,7 +323,7 @@ def shortened(found: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("part", [0, 1])
-def test_every_run_asks_does_and_reports_the_same(part: int) -> None:
+def test_every_run_has_the_recorded_calls_and_report(part: int) -> None:
     found = {name: shortened(transcript(case)) for name, case in list(cases().items())[part * 18 : (part + 1) * 18]}
     outcomes.check("patches/more_runs", found) if part else outcomes.check("patches/runs", found)
 

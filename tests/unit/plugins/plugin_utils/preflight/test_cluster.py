@@ -109,7 +109,7 @@ def flannel(**backend: object) -> dict[str, t.Any]:
     ("backend", "own"),
     [({"Type": "host-gw"}, "host-gw"), ({"Type": "vxlan", "VNI": 4096, "Port": 4789}, "vxlan")],
 )
-def test_flannel_as_windows_nodes_have_it(backend: dict[str, object], own: str) -> None:
+def test_valid_flannel_settings_have_no_problem(backend: dict[str, object], own: str) -> None:
     assert problems_of(flannel(**backend), backend=own) == []
 
 
@@ -150,7 +150,7 @@ def test_an_endpoint_on_loopback_is_refused(endpoint: str) -> None:
     assert problems_of({"api_server": endpoint}, address="127.50.0.22") == []
 
 
-def test_a_hosts_entry_does_not_lead_to_loopback() -> None:
+def test_a_hosts_entry_must_not_be_a_loopback_address() -> None:
     cluster = {"api_server": "lb-apiserver.kubernetes.local:6443"}
     assert problems_of(cluster) == problems_of(cluster, hosts={"lb-apiserver.kubernetes.local": "10.3.0.9"}) == []
     assert problems_of(cluster, hosts={"lb-apiserver.kubernetes.local": "127.0.0.1"})

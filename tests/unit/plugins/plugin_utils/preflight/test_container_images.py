@@ -108,6 +108,6 @@ def test_a_refused_value_is_named(given: dict[str, Any], named: list[str]) -> No
     assert SECRET not in str(problem)
 
 
-def test_one_that_is_wrong_hides_no_other() -> None:
+def test_one_wrong_entry_does_not_hide_others() -> None:
     given = {"image_cache_container_tags": ["a", "b"], "image_cache_core_dns_versions": ["x"]}
     assert len(container_images_preflight.problems({**GOOD, **given})) == 3

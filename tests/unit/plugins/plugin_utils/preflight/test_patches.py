@@ -83,7 +83,7 @@ def test_a_text_is_a_list_of_public_patches_and_of_no_others() -> None:
 
 
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists, max_leaves=5))
-def test_nothing_wild_ends_in_a_traceback(value: t.Any) -> None:
+def test_no_input_ends_in_a_traceback(value: t.Any) -> None:
     problem_texts(value, value, source=value, allowed_signers=value)
 
 
@@ -94,7 +94,7 @@ def test_a_rollout_to_all_nodes_at_once_needs_confirmation(serial: t.Any) -> Non
     assert "a single number of nodes, 1 or more, or a single percentage such as 10%, got" in str(problem)
 
 
-def test_rollouts_that_can_be_meant() -> None:
+def test_plausible_rollouts() -> None:
     for serial in (1, "10", "5%", "100%"):
         assert preflight.rollout_problems({"node_maintenance_serial": serial}) == []
     assert len(preflight.rollout_problems({"node_maintenance_max_failed": -1})) == 1

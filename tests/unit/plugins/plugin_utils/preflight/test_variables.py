@@ -221,7 +221,7 @@ def test_default_networks_are_known(own: dict[str, str], cluster: dict[str, str]
     assert found == expected
 
 
-def test_networks_are_compared_where_both_are_given_and_ours_to_bring() -> None:
+def test_networks_are_compared_if_both_are_set_and_managed() -> None:
     values = {PODS: "10.244.0.0/16", SERVICES: "10.240.0.0/12"}
     assert networks.network_problems(values, ROLES)
     assert networks.network_problems(values, ROLES, {SERVICES}) == []

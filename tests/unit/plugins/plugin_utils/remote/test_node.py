@@ -220,7 +220,7 @@ def test_a_password_that_was_right_may_be_refused_for_a_moment_after_a_reboot(ma
 
 
 @pytest.mark.parametrize("run", [True, False])
-def test_one_garbled_answer_is_asked_for_again(machine: ScriptedMachine, run: bool) -> None:
+def test_a_garbled_answer_is_requested_again(machine: ScriptedMachine, run: bool) -> None:
     node, _ = make(machine, {1: "garbled"})
     answer = node.run(Batch(calls=CALLS)) if run else node.observe(CALLS)
     assert answer["b"].ok
@@ -317,7 +317,7 @@ def test_a_node_that_reports_file_sizes_is_polled_sooner(
 @pytest.mark.parametrize(
     "call", [Call(id="a", command="Get-A", secret=True), Call(id="a", command="Get-A", private=True)]
 )
-def test_secrets_are_not_sent_where_ansible_would_leave_them_on_the_node(
+def test_secrets_are_not_sent_if_ansible_keeps_remote_files(
     machine: ScriptedMachine, monkeypatch: pytest.MonkeyPatch, call: Call
 ) -> None:
     monkeypatch.setattr(constants, "DEFAULT_KEEP_REMOTE_FILES", True)

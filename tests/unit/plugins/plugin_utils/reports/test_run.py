@@ -65,7 +65,7 @@ def test_the_page_is_self_contained_and_escapes_text_of_nodes() -> None:
     assert "<script>" in texts.text
 
 
-def test_no_table_makes_the_page_wider_than_a_telephone() -> None:
+def test_no_table_makes_the_page_wider_than_a_phone() -> None:
     found = Tables()
     found.feed(page("T", [RUN], [{"title": "T", "head": ["x"], "rows": [["y"]]}]))
     assert found.tables == found.boxed == 3

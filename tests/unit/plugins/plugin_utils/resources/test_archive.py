@@ -159,7 +159,7 @@ def test_other_files_in_a_shared_folder_are_left_alone() -> None:
     assert (disk.files["C:\\k\\config.toml"], disk.files["C:\\k\\kubelet.exe"]) == ("mine", "kubelet 1")
 
 
-def test_an_exclusive_folder_holds_nothing_else() -> None:
+def test_an_exclusive_folder_contains_nothing_else() -> None:
     disk = Disk()
     disk.files["C:\\k\\stale.dll"] = "old"
     resource = archive(exclusive=True)
@@ -189,7 +189,7 @@ def test_services_are_stopped_only_while_files_are_replaced() -> None:
     assert max(i for i, name in enumerate(names) if name == "Get-Service") < names.index("Stop-Service")
 
 
-def test_members_are_named_to_tar_as_the_archive_names_them() -> None:
+def test_members_are_passed_to_tar_with_their_names_in_the_archive() -> None:
     change = must(archive(**KUBELET), **Disk().seen(archive(**KUBELET)))
     assert call(change, "unpack").arguments == (
         "-xf",

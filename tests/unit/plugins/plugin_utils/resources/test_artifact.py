@@ -48,7 +48,7 @@ def test_a_whole_file_is_known_without_the_network(requested: dict[str, t.Any], 
     assert planned(artifact(**requested), file=files("whole"), **seen) is None
 
 
-def test_one_download_goes_straight_to_its_place() -> None:
+def test_a_single_download_goes_directly_to_its_destination() -> None:
     change = must(artifact(sha256=SHA256), file=files())
     assert commands(change)[:3] == ["curl.exe", "@read-file", "@commit-file"]
     # At least its first bytes must match its name: 1f 8b 08.
@@ -140,7 +140,7 @@ def attempts(change: Change, works: t.Collection[str], cut: t.Collection[str] = 
         ("wrong", "half", ["download-2"], [], ["download-0", "download-1", "download-2"]),
     ],
 )
-def test_a_later_source_is_asked_only_if_those_before_failed(
+def test_a_source_is_used_only_if_the_earlier_ones_failed(
     content: str | None, part: str | None, works: list[str], cut: list[str], expected: list[str]
 ) -> None:
     requested = artifact(urls=[URL, "https://mirror/x.tar.gz"], sha256=SHA256)
@@ -266,7 +266,7 @@ def test_a_users_own_file_is_fetched_again_when_its_etag_or_size_changes(answere
         ({"headers": {"Authorization": "Bearer s3cret"}}, "s3cret"),
     ],
 )
-def test_secrets_travel_on_standard_input_and_come_back_nowhere(more: dict[str, t.Any], secret: str) -> None:
+def test_secrets_are_sent_on_standard_input_and_never_returned(more: dict[str, t.Any], secret: str) -> None:
     change = must(artifact(sha256=SHA256, **more), file=files())
     download = call(change, "download-0")
     assert Batch(calls=(download,)).secret, "its batch is kept out of all output"

@@ -44,7 +44,7 @@ def ids(change: t.Any) -> list[str]:
 MARK = f"winkube.node.built-from={built().source}"
 
 
-def test_it_is_built_marked_pinned_and_pushed_once() -> None:
+def test_an_image_is_built_labelled_pinned_and_pushed_once() -> None:
     requested = built(pinned=True, push=True)
     first = must(requested, **containerd(None), **noted(None))
     assert ids(first) == ["dockerfile", "build", "mark", "discard", "pin", "push", "key", "make-key", "note"]

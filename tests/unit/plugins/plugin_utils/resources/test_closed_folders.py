@@ -166,7 +166,7 @@ def test_a_folder_filled_during_the_run_fails_it_and_the_next_run_clears_it(mach
     assert not machine.files.exists(r"C:\etc\kubernetes\manifests")
 
 
-def test_folders_above_are_closed_where_others_could_replace_them(machine: Machine) -> None:
+def test_parent_folders_are_protected_if_users_could_replace_them(machine: Machine) -> None:
     # As in Azure's images (Azure/aks-engine#4633): Authenticated Users may modify all of C:\.
     machine.files.set_sddl("C:\\", machine.files.sddl("C:\\") + "(A;OICIIO;0x1301bf;;;AU)(A;;LC;;;AU)")
     machine.files.make_directory(r"C:\etc\kubernetes")
@@ -240,7 +240,7 @@ def test_files_that_disappear_during_the_check_are_ignored(machine: Machine, mon
     assert "passing" not in warning
 
 
-def test_a_join_closes_what_older_images_left_open(machine: Machine) -> None:
+def test_a_join_protects_folders_that_older_images_left_unprotected(machine: Machine) -> None:
     machine.files.make_directory(r"C:\etc\kubernetes\manifests")
     seen = DirectNode(machine).run(Batch(calls=join_calls("token", r"C:\k\kubeadm.exe", 1.0)))
     assert seen.stopped is not None
@@ -250,7 +250,7 @@ def test_a_join_closes_what_older_images_left_open(machine: Machine) -> None:
     assert machine.files.who_may_write(r"C:\var\lib\kubelet") == {USERS}
 
 
-def test_whole_drives_and_what_windows_protects_stay_as_they_are() -> None:
+def test_whole_drives_and_folders_of_windows_are_left_unchanged() -> None:
     folders = ["D:\\", r"C:\Windows", r"c:\program files\containerd", r"C:\ProgramData", r"D:\logs"]
     assert directory.closed(folders, only_below=r"C:\var\log") == [
         {"type": "Directory", "name": folder} for folder in folders

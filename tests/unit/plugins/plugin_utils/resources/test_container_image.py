@@ -84,7 +84,7 @@ def test_an_image_without_a_difference_needs_no_change(requested: dict[str, t.An
 
 
 @pytest.mark.parametrize("nothing", [answer(), NO_COMMAND, failure("FromStdErr", "NativeCommandError", "no such pipe")])
-def test_a_pull_goes_through_cri(nothing: t.Any) -> None:
+def test_images_are_pulled_through_cri(nothing: t.Any) -> None:
     change = must(image(pinned=True, aliases=["m.local/pause:3"], parallel=3, retries=5, delay=2), **silent(nothing))
     pull = call(change, "pull")
     assert pull.command.endswith("\\crictl.exe")
@@ -105,7 +105,7 @@ def test_a_listing_without_a_check_is_believed() -> None:
     assert planned(image(), **answers) is None
 
 
-def test_a_digest_is_pulled_as_such_and_then_gets_its_tag() -> None:
+def test_an_image_is_pulled_by_digest_and_then_tagged() -> None:
     change = must(image(digest=OTHER), **seen(line()))
     assert change.why == f"digest is {DIGEST}, expected {OTHER}"
     assert call(change, "pull").arguments[-1] == f"registry.k8s.io/pause@{OTHER}"
@@ -118,7 +118,7 @@ def test_only_an_alias_or_the_pin_is_missing() -> None:
     assert [call.id for call in change.calls] == ["aliases", "pin"]
 
 
-def test_names_that_cri_made_go_with_the_last_tag() -> None:
+def test_names_created_by_cri_are_removed_with_the_last_tag() -> None:
     by_digest, by_id = f"registry.k8s.io/pause@{DIGEST}", "sha256:" + "c" * 64
     change = must(image(state="absent"), **seen(line(), line(by_digest), line(by_id)))
     assert change.calls[0].arguments == ("-n", "k8s.io", "images", "remove", "--sync", PAUSE, by_digest, by_id)
@@ -130,7 +130,7 @@ def test_all_images_ask_the_same_question() -> None:
     assert image().observe() == image(name="mcr.microsoft.com/windows/nanoserver:ltsc2022", pinned=True).observe()
 
 
-def test_an_archive_is_imported_and_has_to_hold_what_it_is_named_for() -> None:
+def test_an_imported_archive_must_contain_the_named_image() -> None:
     change = must(image(archive="C:\\pause.tar", pinned=True), **seen())
     assert [done.id for done in change.calls] == ["load-lean", "load", "check", "pin"]
     assert call(change, "load-lean").arguments[2:] == (

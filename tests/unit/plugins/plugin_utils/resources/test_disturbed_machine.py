@@ -68,7 +68,7 @@ def with_old_kubelet(node: DirectNode) -> None:
     node.machine.files.write_bytes(r"C:\k\kubelet.exe", OLD)
 
 
-def test_a_file_that_a_scanner_holds_is_replaced_in_the_end(make_node: MakeNode) -> None:
+def test_a_file_kept_open_by_a_scanner_is_replaced_eventually(make_node: MakeNode) -> None:
     node = make_node(time_scale=0.1)
     with_old_kubelet(node)
     blocked: list[str] = []

@@ -63,7 +63,7 @@ def test_bytes_are_written_as_base64() -> None:
     assert change.calls[0].parameters == {"path": PATH, "content": "AP8=", "encoding": "base64"}
 
 
-def test_a_secret_file_never_comes_back() -> None:
+def test_the_content_of_a_secret_file_is_never_returned() -> None:
     secret = text(content="token", no_log=True)
     assert "content" not in secret.observe()[0].parameters
     change = must(secret, file=answer(file(PATH, "old")))
@@ -157,7 +157,7 @@ def test_access_lists_that_do_not(one_acl: str, other: str) -> None:
 
 
 @given(st.text(max_size=40), st.sampled_from(["crlf", "lf"]))
-def test_line_ends_are_made_once(content: str, ending: str) -> None:
+def test_line_ends_are_normalized_once(content: str, ending: str) -> None:
     try:
         content.encode()
     except UnicodeEncodeError:

@@ -50,7 +50,7 @@ def test_other_lines_of_the_hosts_file_stay(node: DirectNode) -> None:
     assert node.machine.files.read_text(HOSTS) == own
 
 
-def test_a_hosts_file_that_cannot_be_read_as_a_whole_is_left_alone(node: DirectNode) -> None:
+def test_a_partly_unreadable_hosts_file_is_not_changed(node: DirectNode) -> None:
     for content, message in (
         ("10.3.0.8 files\r\n" * 5000, "65536"),
         ("10.3.0.8 fil\N{REPLACEMENT CHARACTER}s\r\n", "UTF-8"),

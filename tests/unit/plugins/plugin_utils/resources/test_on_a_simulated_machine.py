@@ -286,7 +286,7 @@ def left_aside(node: DirectNode) -> list[str]:
     return [entry.path for entry in node.machine.files.listing("C:\\k") if entry.name.endswith(".old")]
 
 
-def test_an_executable_is_replaced_though_it_runs(node: DirectNode) -> None:
+def test_a_running_executable_is_replaced(node: DirectNode) -> None:
     files, services = node.machine.files, node.machine.services
 
     def unpacks(version: str, **more: t.Any) -> list[str]:

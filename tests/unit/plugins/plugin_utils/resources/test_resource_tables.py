@@ -82,7 +82,7 @@ def clock(**values: t.Any) -> t.Any:
 
 @pytest.mark.parametrize("kind", ["NTP", "NT5DS", "AllSync", "NoSync", ""])
 @pytest.mark.parametrize("requested", ["manual", "domain", "all"])
-def test_where_the_time_comes_from(kind: str, requested: str) -> None:
+def test_the_source_of_time_is_compared(kind: str, requested: str) -> None:
     peers = [] if requested == "domain" else [" B.example,0x1 ", "a.example"]
     time = one(type="W32Time", name="clock", peers=peers, sync_type=requested)
     planned(time, parameters=clock(Type=kind or None, NtpServer="a.example,0x8 b.example,0x1"))

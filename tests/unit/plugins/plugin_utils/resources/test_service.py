@@ -195,7 +195,7 @@ def test_a_stopped_service_that_changes_is_not_started_unasked() -> None:
         (None, "Stopped", None),
     ],
 )
-def test_whether_it_runs(state: str | None, status: str, expected: list[str] | None) -> None:
+def test_the_state_of_the_service_is_compared(state: str | None, status: str, expected: list[str] | None) -> None:
     change = planned(kubelet(state=state), service=running(status), definition=definition())
     assert (change and commands(change)) == expected
 

@@ -33,7 +33,7 @@ def test_a_registry_is_noted_before_it_is_written() -> None:
     assert call(change, "note").parameters["Value"] == ["a.example", "b.example"]
 
 
-def test_one_that_leaves_the_list_is_removed_and_then_forgotten() -> None:
+def test_an_unlisted_registry_is_removed_and_its_record_deleted() -> None:
     change = must(listed("a.example"), **noted("a.example", "b.example_5000_"))
     assert [each.id for each in change.calls] == ["look", "remove", "key", "make-key", "note"]
     assert call(change, "look").parameters["paths"] == ["C:\\certs.d\\b.example_5000_"]

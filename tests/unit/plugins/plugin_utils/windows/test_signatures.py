@@ -68,7 +68,9 @@ def test_a_program_of_an_allowed_signer_takes_its_place(node: DirectNode, signer
     ],
     ids=["not signed", "by another", "changed"],
 )
-def test_any_other_program_is_refused_before_it_takes_its_place(node: DirectNode, content: bytes, words: str) -> None:
+def test_an_unsigned_program_is_refused_before_it_replaces_the_old_one(
+    node: DirectNode, content: bytes, words: str
+) -> None:
     before = program("kubelet", "1.36.2")
     node.machine.files.write_bytes(KUBELET, before)
     (failure,) = install(node, content, [MICROSOFT.subject]).failures

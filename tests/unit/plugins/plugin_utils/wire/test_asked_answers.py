@@ -166,7 +166,7 @@ def hostile(answers: t.Callable[[dict[str, t.Any]], None]) -> Node:
 
 
 @pytest.mark.parametrize("long", [False, True])
-def test_a_node_drops_what_it_did_not_ask_also_of_a_detached_batch(long: bool) -> None:
+def test_unexpected_answers_of_a_detached_batch_are_dropped(long: bool) -> None:
     extra = {"commands.../../tmp/x": {"ok": True, "output": ["evil"]}}
     node = hostile(lambda wire: wire.setdefault("calls", {}).update(extra))
     answer = node.run(Batch(calls=(Call(id="a", command="Get-A", long=long),)))

@@ -88,7 +88,7 @@ def test_side_by_side_takes_no_more_turns_than_the_longest_lane(given_lanes: lis
 
 
 @given(lanes(), lanes())
-def test_no_group_reaches_over_a_joint(first: list[list[Call]], second: list[list[Call]]) -> None:
+def test_no_group_crosses_a_boundary(first: list[list[Call]], second: list[list[Call]]) -> None:
     before = interleave(first)
     after = [dataclasses.replace(call.prefixed("later."), watch=None) for call in interleave(second)]
     calls = concatenate(before, after)
@@ -171,7 +171,7 @@ def machine(broken: set[str]) -> ScriptedMachine:
     types=st.lists(st.sampled_from((Fetch, Other, Step)), max_size=8),
     numbers=st.sets(st.integers(0, 7)),
 )
-def test_a_failure_leaves_the_other_lanes_alone(
+def test_a_failure_does_not_affect_the_other_lanes(
     machine: ScriptedMachine, broken: set[str], types: list[type[Fetch]], numbers: set[int]
 ) -> None:
     resources = [kind(name=str(number)) for number, kind in enumerate(types)]

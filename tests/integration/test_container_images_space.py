@@ -28,7 +28,7 @@ def machines() -> Iterator[Machines]:
         yield found
 
 
-def test_nothing_is_pulled_that_does_not_fit(machines: Machines) -> None:
+def test_images_that_do_not_fit_are_not_pulled(machines: Machines) -> None:
     machine, blobs = machines.next(), Blobs()
     blobs.add("r.example/small:1", ["2022"], size=1000)
     blobs.add("r.example/large:1", ["2022"], size=400_000)

@@ -121,7 +121,7 @@ def test_registry_keeps_kinds_and_case() -> None:
     assert not registry.key_exists(r"HKLM:\SOFTWARE\Demo")
 
 
-def test_volatile_keys_go_at_a_reboot() -> None:
+def test_volatile_keys_disappear_at_a_reboot() -> None:
     registry = Registry()
     registry.create_key(r"HKLM:\A\B")
     registry.create_key(r"HKLM:\A\C", volatile=True)
@@ -149,7 +149,7 @@ def test_executables_identify_themselves() -> None:
 @given(
     st.lists(st.text(st.characters(blacklist_characters="\0", blacklist_categories=["Cs"]), max_size=20), max_size=6)
 )
-def test_quoted_arguments_come_back(arguments: list[str]) -> None:
+def test_quoted_arguments_are_split_into_the_original_ones(arguments: list[str]) -> None:
     assert command_line.split(command_line.join(arguments)) == arguments
 
 
