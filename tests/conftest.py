@@ -80,7 +80,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def leave_variants_out(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect the variants of other tests, unless all tests are wanted or one was asked for by its name."""
+    """Deselect the variants of other tests, unless all tests or one of them by name were requested."""
     chosen = os.environ.get(CHOICE, "")
     if chosen not in ("", "all"):
         raise pytest.UsageError(f"{CHOICE}: expected all, or nothing to leave variants out, got {chosen!r}")

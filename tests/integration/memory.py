@@ -26,7 +26,7 @@ def measure(
 
     Args:
         command: the result of `Site.command`.
-        look: called between two samples.
+        probe: called between two samples.
         seconds: between two samples.
         environment: variables that replace those of the site's environment.
 

@@ -53,7 +53,7 @@ class Coverage:
         Args:
             path: the file that is changed.
             area: the area, which says where its tests are.
-            limit: how many are wanted.
+            limit: how many to return.
         """
         ranked = []
         for test in self.modules:

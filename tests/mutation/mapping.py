@@ -52,7 +52,7 @@ def stale(line_map: LineMap, expected: Mapping[str, str]) -> list[str]:
 
     Args:
         line_map: what is known.
-        wanted: the keys of the test files as they are now.
+        expected: the keys of the test files as they are now.
     """
     return [test for test, key in expected.items() if test not in line_map.entries or line_map.entries[test].key != key]
 

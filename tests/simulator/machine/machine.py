@@ -155,10 +155,10 @@ class Machine:
     def _install(self) -> None:
         """Set up Windows on an empty disk."""
         self.sid = _new_sid()
-        baseline.lay_down(self)
+        baseline.create_baseline(self)
         set_language(self, str(self.settings.option("language", "en-US")))
-        for lay_down in self.families.baseline:
-            lay_down(self)
+        for create_baseline in self.families.baseline:
+            create_baseline(self)
 
     def _copy(self, source: Machine) -> None:
         """Copy another machine's disk."""

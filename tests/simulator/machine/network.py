@@ -10,13 +10,13 @@ from typing import Protocol
 
 
 class Ports(Protocol):
-    """What a machine can do to its network in the transport (`simulator.transport.host.NodePorts`)."""
+    """The operations of a machine on its network in the transport (`simulator.transport.host.NodePorts`)."""
 
     def drop_link(self, seconds: float) -> None:
         """Cut all connections and refuse new ones for a time. Shells and commands continue."""
 
     def close_ports(self, *, forget_shells: bool = True) -> None:
-        """Close the ports, because the machine goes off."""
+        """Close the ports, because the machine is switched off."""
 
     def open_ports(self) -> None:
         """Open the ports, because the machine is up again."""

@@ -146,7 +146,7 @@ class ProcessEndedError(BaseException):
 class Bound(Mapping[str, object]):
     """The parameters of one cmdlet call after binding and conversion. Their names are case-insensitive.
 
-    `pipeline` contains the input objects, and `piped` says whether there is a pipeline. `stop` is set when the process
+    `pipeline` contains the input objects, and `piped` is true if there is a pipeline. `stop` is set when the process
     ends.
     `warnings` collects the warnings.
     """

@@ -28,7 +28,7 @@ class DropConnectionError(Exception):
 
 @dataclass(frozen=True)
 class NodeParts:
-    """What all connections of a node share."""
+    """The objects that all connections of a node share."""
 
     service: WinrmService
     control: Control

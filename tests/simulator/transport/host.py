@@ -193,7 +193,7 @@ class ScriptResult:
 
 
 class NodePorts(Protocol):
-    """What a host may do to its own network and shells. Thread-safe, also from inside a command."""
+    """The operations that a host may apply to its own network and shells. Thread-safe, also from inside a command."""
 
     def drop_link(self, seconds: float) -> None:
         """Cut all connections and refuse new ones for a time. Shells and commands continue. Returns at once."""

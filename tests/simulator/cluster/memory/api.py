@@ -58,7 +58,7 @@ class ClusterApi:
         """Handle a request of an authenticated user.
 
         Raises:
-            ApiError: for every error response.
+            ApiErrorResponse: for every error response.
         """
         target = read_target(request.method, request.path, request.query)
         self._authorizer.require(request.user, target)

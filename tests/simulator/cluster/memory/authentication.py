@@ -149,7 +149,7 @@ class Authenticator:
             authorization: the header, or empty.
 
         Raises:
-            ApiError: 401 for wrong credentials. Without any, the user is anonymous.
+            ApiErrorResponse: 401 for wrong credentials. Without any, the user is anonymous.
         """
         if certificate:
             return _certificate_user(certificate, datetime.datetime.now(datetime.UTC) + self.ahead)

@@ -40,7 +40,7 @@ class Objects:
         """Return an object, which the caller must not change.
 
         Raises:
-            ApiError: 404 if it does not exist.
+            ApiErrorResponse: 404 if it does not exist.
         """
         found = self.store.peek(kind.plural, namespace, name)
         if found is None:
@@ -55,7 +55,7 @@ class Objects:
             dry: only check, and store nothing.
 
         Raises:
-            ApiError: it exists, is invalid, is not allowed, or its namespace does not exist.
+            ApiErrorResponse: it exists, is invalid, is not allowed, or its namespace does not exist.
         """
         with self.store.lock:
             metadata = self._new_metadata(kind, namespace, obj)
@@ -133,7 +133,7 @@ class Objects:
             subresource: "status" (and "approval" …) writes only the status; empty writes everything else.
 
         Raises:
-            ApiError: it does not exist, has changed in the meantime, is invalid or not allowed.
+            ApiErrorResponse: it does not exist, has changed in the meantime, is invalid or not allowed.
         """
         with self.store.lock:
             old = self.read(kind, namespace, name)
@@ -184,7 +184,7 @@ class Objects:
             The object's last state, and whether it is gone.
 
         Raises:
-            ApiError: it does not exist, a precondition fails, or the deletion is not allowed.
+            ApiErrorResponse: it does not exist, a precondition fails, or the deletion is not allowed.
         """
         with self.store.lock:
             old = self.read(kind, namespace, name)

@@ -106,7 +106,7 @@ class ObjectStore:
         """Return the changes of a type after `revision`.
 
         Raises:
-            ApiError: 410 if the history does not go back that far.
+            ApiErrorResponse: 410 if the history does not go back that far.
         """
         with self.lock:
             if revision < self._dropped[kind.plural]:

@@ -65,7 +65,7 @@ def strategic_merge(target: Any, patch: Any) -> Any:
         The new value. The arguments are not changed.
 
     Raises:
-        ApiError: 400 for an element without its merge key.
+        ApiErrorResponse: 400 for an element without its merge key.
     """
     if not isinstance(patch, dict):
         return copy.deepcopy(patch)

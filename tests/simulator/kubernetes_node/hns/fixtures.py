@@ -36,7 +36,7 @@ CONFIG = r"""version = 2
 
 @dataclass
 class Scene:
-    """What was created on a machine: the names of networks, and the ids of everything else.
+    """The objects that were created on a machine: the names of networks, and the ids of everything else.
 
     Args:
         running: endpoints of running pods.

@@ -29,7 +29,7 @@ Pod = tuple[str, str, str]  # container, address, endpoint
 
 @dataclass(frozen=True)
 class Plan:
-    """What a plugin creates.
+    """The networks and endpoints that a plugin creates.
 
     Args:
         plugin: the CNI plugin that creates pods' endpoints.

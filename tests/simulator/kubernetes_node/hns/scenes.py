@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Makes a running node look like one in use, for tests from outside: POST /simulator/faults.
+"""Makes a running node resemble one in use, for tests from outside: POST /simulator/faults.
 
 {"kind": "hns_scene", "scene": "flannel-host-gw", "running": 3, "stale": 2}    `hns.fixtures.populate`, after `install`
 {"kind": "hns_scene", "scene": "docker", "running": 2, "stopped": 1}           `docker.fixtures.populate`

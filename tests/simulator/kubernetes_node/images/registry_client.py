@@ -82,7 +82,7 @@ class RegistryResponse:
 
 @dataclass
 class _Limits(Limits):
-    """curl's limits, and the end of the process when its machine goes off."""
+    """curl's limits, and the end of the process when its machine is switched off."""
 
     running: Callable[[], bool] = lambda: True
 

@@ -81,7 +81,7 @@ def join(
     Args:
         arguments: the arguments of the join, without --config.
         config: the contents of the configuration file.
-        wanted: the settings in it.
+        requested: the settings in it.
     """
     answerer = Answerer.start()
     if answerer is None:

@@ -44,7 +44,7 @@ class KubeletSettings:
 
     @property
     def rotates(self) -> bool:
-        """Whether it renews its client certificate. The flag takes precedence over the configuration."""
+        """Whether the kubelet renews its client certificate. The flag takes precedence over the configuration."""
         given = bool(self.document.get("rotateCertificates"))
         return self.flags.on("rotate-certificates", given)
 

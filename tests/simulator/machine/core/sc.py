@@ -152,7 +152,7 @@ def _change(machine: Machine, name: str, function: str, entries: Mapping[str, ob
 
 
 def delete(machine: Machine, words: list[str]) -> ProgramResult:
-    """Simulate sc delete NAME"""
+    """Simulate sc delete NAME."""
     try:
         machine.services.delete(words[0])
     except ServiceError as error:
@@ -175,7 +175,7 @@ def start(machine: Machine, words: list[str]) -> ProgramResult:
 
 
 def stop(machine: Machine, words: list[str]) -> ProgramResult:
-    """Simulate sc stop NAME"""
+    """Simulate sc stop NAME."""
     service = machine.services.get(words[0])
     try:
         machine.services.stop(words[0])
@@ -235,7 +235,7 @@ def queryex(machine: Machine, words: list[str]) -> ProgramResult:
 
 
 def qc(machine: Machine, words: list[str]) -> ProgramResult:
-    """Simulate sc qc NAME"""
+    """Simulate sc qc NAME."""
     service = machine.services.get(words[0])
     if service is None:
         return text.failed("OpenService", 1060)
@@ -247,7 +247,7 @@ def qc(machine: Machine, words: list[str]) -> ProgramResult:
 
 
 def failure(machine: Machine, words: list[str]) -> ProgramResult:
-    """Simulate sc failure NAME reset= SECONDS actions= restart/5000/... reboot= TEXT command= LINE"""
+    """Simulate sc failure NAME reset= SECONDS actions= restart/5000/... reboot= TEXT command= LINE."""
     name, given = words[0], options(words[1:], ("reset=", "reboot=", "command=", "actions="))
     if ("reset=" in given) != ("actions=" in given):
         message = "ERROR: The reset and actions options must be set simultaneously."
@@ -264,7 +264,7 @@ def failure(machine: Machine, words: list[str]) -> ProgramResult:
 
 
 def _actions(words: str) -> list[tuple[str, int]]:
-    """Parse the pairs of `restart/5000//1000`. An empty word stands for no action."""
+    """Parse the pairs of `restart/5000//1000`. An empty word means no action."""
     parts = words.replace('"', "").split("/")
     if parts in ([""], ["", ""]):
         return []
@@ -285,7 +285,7 @@ def _unsigned(word: str) -> int:
 
 
 def failureflag(machine: Machine, words: list[str]) -> ProgramResult:
-    """Simulate sc failureflag NAME 0|1"""
+    """Simulate sc failureflag NAME 0|1."""
     flag = words[1] if len(words) > 1 else "0"
     if flag not in ("0", "1"):
         raise ScUsageError(flag)
@@ -293,7 +293,7 @@ def failureflag(machine: Machine, words: list[str]) -> ProgramResult:
 
 
 def qfailure(machine: Machine, words: list[str]) -> ProgramResult:
-    """Simulate sc qfailure NAME"""
+    """Simulate sc qfailure NAME."""
     service = machine.services.get(words[0])
     if service is None:
         return text.failed("OpenService", 1060)
@@ -303,7 +303,7 @@ def qfailure(machine: Machine, words: list[str]) -> ProgramResult:
 
 
 def qfailureflag(machine: Machine, words: list[str]) -> ProgramResult:
-    """Simulate sc qfailureflag NAME"""
+    """Simulate sc qfailureflag NAME."""
     if not machine.services.exists(words[0]):
         return text.failed("OpenService", 1060)
     flag = "TRUE" if _number(machine, words[0], "FailureActionsOnNonCrashFailures") else "FALSE"
@@ -318,7 +318,7 @@ def description(machine: Machine, words: list[str]) -> ProgramResult:
 
 
 def qdescription(machine: Machine, words: list[str]) -> ProgramResult:
-    """Simulate sc qdescription NAME"""
+    """Simulate sc qdescription NAME."""
     service = machine.services.get(words[0])
     if service is None:
         return text.failed("OpenService", 1060)
@@ -327,14 +327,14 @@ def qdescription(machine: Machine, words: list[str]) -> ProgramResult:
 
 
 def sidtype(machine: Machine, words: list[str]) -> ProgramResult:
-    """Simulate sc sidtype NAME none|unrestricted|restricted"""
+    """Simulate sc sidtype NAME none|unrestricted|restricted."""
     if len(words) != 2:
         raise ScUsageError("sidtype")
     return _change(machine, words[0], "ChangeServiceConfig2", {"ServiceSidType": _choice(words[1], SID_TYPES)})
 
 
 def sdshow(machine: Machine, words: list[str]) -> ProgramResult:
-    """Simulate sc sdshow NAME"""
+    """Simulate sc sdshow NAME."""
     if not machine.services.exists(words[0]):
         return text.failed("OpenService", 1060)
     sddl = machine.part(SecurityDescriptors).sddl.get(words[0].casefold(), DEFAULT_SDDL)
@@ -342,7 +342,7 @@ def sdshow(machine: Machine, words: list[str]) -> ProgramResult:
 
 
 def sdset(machine: Machine, words: list[str]) -> ProgramResult:
-    """Simulate sc sdset NAME SDDL"""
+    """Simulate sc sdset NAME SDDL."""
     if len(words) != 2:
         raise ScUsageError("sdset")
     if not machine.services.exists(words[0]):

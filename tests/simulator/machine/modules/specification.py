@@ -42,7 +42,7 @@ _CONSTANTS: Mapping[str, object] = {"true": True, "false": False, "null": None}
 
 
 class UnreadableError(ValueError):
-    """Part of the specification is not a literal. The text says which part."""
+    """Part of the specification is not a literal. The text names the part."""
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,7 @@ class Guard:
 
     @property
     def token(self) -> Token | None:
-        """The token of the acting user; None stands for Windows."""
+        """The token of the acting user; None means Windows itself."""
         return self._acting.token if self._acting else None
 
     def require(self, path: str, rights: int, enabled: Collection[str] = ()) -> None:

@@ -78,7 +78,7 @@ class UrlTransfer:
         """Run the transfer, with the retries of --retry.
 
         Raises:
-            UsageError: no file name can be derived from the URL.
+            CurlUsageError: no file name can be derived from the URL.
             ProcessEndedError: the process must end.
         """
         try:

@@ -221,7 +221,7 @@ def set_security_filter(machine: Machine, bound: Bound) -> Iterable[object]:
             yield cim(class_name, {"InstanceID": rule.name, **properties(replace(rule, **changes))}, NAMESPACE)  # type: ignore[arg-type]
 
 
-def _lay_down(machine: Machine) -> None:
+def _create_baseline(machine: Machine) -> None:
     """Create the rules of a fresh server, which allow WinRM and core networking."""
     for name, display, group, port in (
         ("WINRM-HTTP-In-TCP", "Windows Remote Management (HTTP-In)", "Windows Remote Management", "5985"),
@@ -259,4 +259,4 @@ CMDLETS: Mapping[str, Cmdlet] = {
     **PROFILES,
 }
 STATUS = {"firewall": _status}
-BASELINE = _lay_down
+BASELINE = _create_baseline

@@ -311,7 +311,7 @@ def on_boot(machine: Machine) -> None:
         timer.start()
 
 
-def _lay_down(machine: Machine) -> None:
+def _create_baseline(machine: Machine) -> None:
     """Create the services of the features that the fleet file lists."""
     for name in sorted(state_of(machine).installed or ()):
         if name in catalogue(machine):
@@ -329,5 +329,5 @@ CMDLETS: Mapping[str, Cmdlet] = {
     "Uninstall-WindowsFeature": uninstall_windows_feature,
 }
 STATUS = {"features": _status}
-BASELINE = _lay_down
+BASELINE = _create_baseline
 ON_BOOT = on_boot

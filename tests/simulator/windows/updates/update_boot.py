@@ -125,7 +125,7 @@ def unloaded(machine: Machine) -> list[StoredUpdate]:
     return [entry for entry in installed if entry.state == "Installed" and entry.update.test_signed]
 
 
-def lay_down(machine: Machine) -> None:
+def create_baseline(machine: Machine) -> None:
     """Add the updates of a fresh machine, and the executable of TrustedInstaller."""
     machine.files.make_directory(_FOLDER)
     path = f"{_FOLDER}\\TrustedInstaller.exe"
@@ -161,5 +161,5 @@ def _status(machine: Machine) -> object:
 SERVICES: Mapping[str, ServiceProgram] = {TRUSTED_INSTALLER: IdleServiceProgram()}
 STATUS: Mapping[str, Callable[[Machine], object]] = {"updates": _status}
 FAULTS = update_faults.FAULTS
-BASELINE = lay_down
+BASELINE = create_baseline
 ON_BOOT = on_boot

@@ -119,7 +119,7 @@ def take(machine: Machine, kind: str, kb: str, at: str = "") -> UpdateFault | No
 
 
 def strike(machine: Machine, fault: UpdateFault) -> None:
-    """Cut the power or the link. The power goes off in a separate thread, so that no caller has to wait for it."""
+    """Cut the power or the link. The power is cut in a separate thread, so that no caller has to wait for it."""
     if fault.action == "link":
         machine.network.drop_link(fault.seconds)
         return

@@ -13,10 +13,10 @@ from unit.powershell_runs import MARKS, Run, program
 pytestmark = [pytest.mark.waits, *MARKS]
 
 MEET = """
-mine, folder, wanted = sys.argv[1], sys.argv[2], int(sys.argv[3])
+mine, folder, expected = sys.argv[1], sys.argv[2], int(sys.argv[3])
 open(os.path.join(folder, mine), 'w').close()
 end = time.monotonic() + 60
-while len(os.listdir(folder)) < wanted:
+while len(os.listdir(folder)) < expected:
     if time.monotonic() > end:
         sys.exit(9)
     time.sleep(0.05)

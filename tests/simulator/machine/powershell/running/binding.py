@@ -48,7 +48,7 @@ _KNOWN = frozenset(
 
 
 class Present:
-    """Stands for the value of a named argument that has none: a switch, or a parameter whose value is missing."""
+    """The placeholder value of a named argument without a value: a switch, or a parameter whose value is missing."""
 
 
 PRESENT = Present()

@@ -141,7 +141,7 @@ def bad_cast(message: str, error_id: str = "InvalidCastFromStringToInteger") -> 
 
 
 def catches(requested: str, error: CmdletError) -> bool:
-    """Return whether `catch [wanted]` catches an error.
+    """Return whether `catch [requested]` catches an error.
 
     Raises:
         NotModelled: the type is unknown.

@@ -73,7 +73,7 @@ class VariableScope:
 
 @dataclass
 class Runspace:
-    """What lives as long as a runspace (of a pool or a process): global variables, functions, aliases, errors."""
+    """The state of a runspace (of a pool or a process): global variables, functions, aliases, errors."""
 
     scope: VariableScope = field(default_factory=VariableScope)
     aliases: dict[str, str] = field(default_factory=dict)

@@ -56,7 +56,7 @@ class PipelineStep:
         return CommandArguments(list(self.named), list(self.positional), list(self.loose))
 
     def for_cmdlet(self, run: Interpreter, name: str) -> tuple[dict[str, object], list[object]]:
-        """Return the named and the unnamed arguments for a cmdlet. Its contract says which parameters are switches."""
+        """Return the named and the unnamed arguments for a cmdlet, whose contract defines the switches."""
         named: dict[str, object] = {}
         for key, value in self.named:
             if value is PRESENT and not is_switch(run, name, key):

@@ -56,7 +56,7 @@ class Answers:
     """A node with prepared responses, which records the calls.
 
     Args:
-        looks: one response for each observation; the last one repeats.
+        observations: one response for each observation; the last one repeats.
         runs: one response for each batch.
         earlier: the result of an earlier batch.
     """

@@ -44,7 +44,7 @@ class Answers:
     """A node with prepared responses, which records the calls.
 
     Args:
-        looks: one response for each observation of the patches; the last one repeats.
+        observations: one response for each observation of the patches; the last one repeats.
         runs: one response for each batch.
         jobs: one response for each start of Windows Update.
         lines: one response for each search for a job.
