@@ -80,7 +80,7 @@ def test_the_check_sees_every_kind_of_import(tmp_path: Path, monkeypatch: pytest
     source.write_text(
         "import simulator.fleet\n"
         "from simulator import world\n"
-        "from ..files import Files\n"
+        "from ..files import FileSystem\n"
         "def later():\n    from simulator.windows.wmi.cim import query\n"
         'LAYER = ("simulator.kubernetes_node.layer:LAYER", "see simulator.control for more")\n'
     )
