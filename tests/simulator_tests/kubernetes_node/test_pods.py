@@ -165,9 +165,7 @@ def test_vxlan_makes_an_overlay(node: Node, cluster: Admin) -> None:
         ({"Type": "wireguard"}, "unknown backend type: wireguard"),
     ],
 )
-def test_flanneld_refuses_what_windows_cannot(
-    node: Node, cluster: Admin, backend: dict[str, Any], message: str
-) -> None:
+def test_flanneld_refuses_invalid_backends(node: Node, cluster: Admin, backend: dict[str, Any], message: str) -> None:
     join(node, cluster)
     node.put(r"C:\flanneld.exe", "flanneld", "0.28.0")
     node.write(r"C:\net-conf.json", json.dumps({"Network": "10.244.0.0/16", "Backend": backend}))

@@ -73,9 +73,8 @@ def test_scope_stale_removes_only_objects_without_owners(model: Model, protected
 @settings(deadline=None)
 @given(models(), st.sampled_from(["all", "networks"]), st.booleans())
 def test_the_other_scopes_stay_on_their_networks(model: Model, scope: t.Literal["all", "networks"], keep: bool) -> None:
-    request = CleanupRequest(
-        scope=scope, networks=("cbr0",) if scope == "networks" else (), keep_running_containers=keep
-    )
+    networks = ("cbr0",) if scope == "networks" else ()
+    request = CleanupRequest(scope=scope, networks=networks, keep_running_containers=keep)
     facts = facts_of(model)
     check_request(request, facts)
     plan = make_plan(request, facts)

@@ -107,7 +107,7 @@ def windows(ubr: int = 2700, build: int = 20348, pending: str = "", kind: str = 
     return ok(*map(value, values), *keys)
 
 
-def observed(*kbs: str, ubr: int = 2700, pending: str = "", **more: CallResult) -> Observation:
+def state(*kbs: str, ubr: int = 2700, pending: str = "", **more: CallResult) -> Observation:
     """Return an observation of a node on which these patches are installed."""
     found = {"files": ABSENT, "hotfixes": ok(*({"HotFixID": kb} for kb in kbs)), **more}
     base = seen(**found)
@@ -166,22 +166,22 @@ def cases() -> dict[str, Case]:
     turned_on = answer({"p0.testsigning": ok(exit_code=0), **installed(0)})
     staged = answer(installed(0, code=3010))
     return {
-        "nothing to do": Case([PUBLIC, FIX], Answers(observed(PUBLIC.kb, FIX.kb))),
-        "an empty list": Case([], Answers(observed())),
-        "check mode": Case([PUBLIC, FIX], Answers(observed(FIX.kb, pending="update")), options(check_mode=True)),
-        "check mode, where work is going on": Case([PUBLIC], Answers(observed(**AT_WORK)), options(check_mode=True)),
+        "nothing to do": Case([PUBLIC, FIX], Answers(state(PUBLIC.kb, FIX.kb))),
+        "an empty list": Case([], Answers(state())),
+        "check mode": Case([PUBLIC, FIX], Answers(state(FIX.kb, pending="update")), options(check_mode=True)),
+        "check mode, where work is going on": Case([PUBLIC], Answers(state(**AT_WORK)), options(check_mode=True)),
         "check mode without reboots": Case(
-            [PUBLIC], Answers(observed(PUBLIC.kb, pending="update")), options(check_mode=True, may_reboot=False)
+            [PUBLIC], Answers(state(PUBLIC.kb, pending="update")), options(check_mode=True, may_reboot=False)
         ),
         "a public patch and a reboot": Case(
             [PUBLIC],
-            Answers(observed(), observed(PUBLIC.kb, ubr=2849), runs=[answer(updated(reboot=True))], jobs=[JOB]),
+            Answers(state(), state(PUBLIC.kb, ubr=2849), runs=[answer(updated(reboot=True))], jobs=[JOB]),
         ),
         "a public patch, disabled services": Case(
             [PUBLIC],
             Answers(
-                observed(registry=DISABLED),
-                observed(PUBLIC.kb, registry=MARKED),
+                state(registry=DISABLED),
+                state(PUBLIC.kb, registry=MARKED),
                 runs=[answer(updated())],
                 jobs=[JOB],
             ),
@@ -189,114 +189,103 @@ def cases() -> dict[str, Case]:
         "two files and a cache, disabled services": Case(
             [FIX, CAB],
             Answers(
-                observed(registry=DISABLED, files=CACHED),
-                observed(FIX.kb, CAB.kb, registry=MARKED, files=CACHED),
+                state(registry=DISABLED, files=CACHED),
+                state(FIX.kb, CAB.kb, registry=MARKED, files=CACHED),
                 runs=[answer(installed(0, 1))],
             ),
         ),
         "a public patch and a file that fails": Case(
             [FIX, PUBLIC],
             Answers(
-                observed(),
-                observed(PUBLIC.kb, files=CACHED),
+                state(),
+                state(PUBLIC.kb, files=CACHED),
                 runs=[answer(updated(), {"p0.have-0": ok(), "p0.install": failed("Error code = 0x800f0922")})],
                 jobs=[JOB],
             ),
         ),
         "the file is rolled back": Case(
-            [FIX],
-            Answers(observed(), observed(), observed(), observed(), runs=[staged, answer(installed(0, code=3010))]),
+            [FIX], Answers(state(), state(), state(), state(), runs=[staged, answer(installed(0, code=3010))])
         ),
         "a reboot is pending first": Case(
-            [FIX], Answers(observed(pending="servicing"), observed(), observed(FIX.kb), runs=[answer(installed(0))])
+            [FIX], Answers(state(pending="servicing"), state(), state(FIX.kb), runs=[answer(installed(0))])
         ),
-        "it never stops waiting for a reboot": Case(
-            [FIX], Answers(observed(pending="servicing")), options(max_reboots=2)
-        ),
+        "it never stops waiting for a reboot": Case([FIX], Answers(state(pending="servicing")), options(max_reboots=2)),
         "installed, and it waits for a reboot": Case(
-            [FIX], Answers(observed(FIX.kb, pending="update")), options(max_reboots=0)
+            [FIX], Answers(state(FIX.kb, pending="update")), options(max_reboots=0)
         ),
         "reboots are not allowed": Case(
-            [FIX], Answers(observed(), observed(pending="update"), runs=[staged]), options(may_reboot=False)
+            [FIX], Answers(state(), state(pending="update"), runs=[staged]), options(may_reboot=False)
         ),
         "staged, and reboots are not allowed": Case(
-            [FIX], Answers(observed(), observed(), runs=[staged]), options(may_reboot=False)
+            [FIX], Answers(state(), state(), runs=[staged]), options(may_reboot=False)
         ),
         "files wait to be renamed after the reboot": Case(
-            [FIX], Answers(observed(), observed(FIX.kb, pending="files"), runs=[staged])
+            [FIX], Answers(state(), state(FIX.kb, pending="files"), runs=[staged])
         ),
-        "test signing is turned on": Case([signed], Answers(observed(), observed(FIX.kb), runs=[turned_on, turned_on])),
+        "test signing is turned on": Case([signed], Answers(state(), state(FIX.kb), runs=[turned_on, turned_on])),
         "test signing is on": Case(
             [signed],
-            Answers(observed(FIX.kb, registry=ok({}, value("TESTSIGNING"), *QUIET[2:]))),
+            Answers(state(FIX.kb, registry=ok({}, value("TESTSIGNING"), *QUIET[2:]))),
         ),
         "a refused file": Case(
             [signed, CAB],
-            Answers(observed(), observed(CAB.kb), runs=[answer(installed(0))]),
+            Answers(state(), state(CAB.kb), runs=[answer(installed(0))]),
             options(rules=FileRules(test_signing=False)),
         ),
-        "a full disk": Case([FIX, PUBLIC], Answers(observed(space=ok({"free": 2**20})))),
+        "a full disk": Case([FIX, PUBLIC], Answers(state(space=ok({"free": 2**20})))),
         "just enough room": Case(
-            [FIX], Answers(observed(space=ok({"free": 16 * 2**20})), observed(FIX.kb), runs=[answer(installed(0))])
+            [FIX], Answers(state(space=ok({"free": 16 * 2**20})), state(FIX.kb), runs=[answer(installed(0))])
         ),
         "the batch is lost once": Case(
             [FIX, PUBLIC],
-            Answers(
-                observed(),
-                observed(PUBLIC.kb),
-                observed(PUBLIC.kb, FIX.kb),
-                runs=[LOST, answer(installed(0))],
-                jobs=[JOB],
-            ),
+            Answers(state(), state(PUBLIC.kb), state(PUBLIC.kb, FIX.kb), runs=[LOST, answer(installed(0))], jobs=[JOB]),
         ),
-        "an earlier run ends": Case([PUBLIC], Answers(observed(**AT_WORK), observed(PUBLIC.kb, **ENDED))),
-        "an earlier run never ends": Case([PUBLIC], Answers(observed(PUBLIC.kb, **AT_WORK))),
+        "an earlier run ends": Case([PUBLIC], Answers(state(**AT_WORK), state(PUBLIC.kb, **ENDED))),
+        "an earlier run never ends": Case([PUBLIC], Answers(state(PUBLIC.kb, **AT_WORK))),
         "the job never starts": Case(
             [PUBLIC, FIX],
-            Answers(
-                observed(), observed(FIX.kb), jobs=[None, None, None], lines=["", "{", ""], runs=[answer(installed(0))]
-            ),
+            Answers(state(), state(FIX.kb), jobs=[None, None, None], lines=["", "{", ""], runs=[answer(installed(0))]),
         ),
         "the job is found": Case(
             [PUBLIC],
-            Answers(observed(), observed(PUBLIC.kb), jobs=[None], lines=[json.dumps(JOB)], runs=[answer(updated())]),
+            Answers(state(), state(PUBLIC.kb), jobs=[None], lines=[json.dumps(JOB)], runs=[answer(updated())]),
         ),
         "the job has ended at once": Case(
-            [PUBLIC], Answers(observed(), observed(PUBLIC.kb), jobs=[{"started": 1}], runs=[answer(updated())])
+            [PUBLIC], Answers(state(), state(PUBLIC.kb), jobs=[{"started": 1}], runs=[answer(updated())])
         ),
-        "the job fails": Case([PUBLIC], Answers(observed(), jobs=[{"failed": True, "msg": "no module"}])),
+        "the job fails": Case([PUBLIC], Answers(state(), jobs=[{"failed": True, "msg": "no module"}])),
         "the job goes on": Case(
             [PUBLIC],
-            Answers(observed(), observed(PUBLIC.kb), jobs=[JOB], runs=[answer({"wu.waited": failed("timeout")})]),
+            Answers(state(), state(PUBLIC.kb), jobs=[JOB], runs=[answer({"wu.waited": failed("timeout")})]),
         ),
         "the stack works for long, and hot fixes cannot be read": Case(
             [FIX],
             Answers(
-                observed(pending="servicing"),
-                observed(FIX.kb, settle__again=failed("timeout", "ProcessNotTerminated")),
-                observed(hotfixes=failed("denied")),
+                state(pending="servicing"),
+                state(FIX.kb, settle__again=failed("timeout", "ProcessNotTerminated")),
+                state(hotfixes=failed("denied")),
             ),
             options(max_reboots=1),
         ),
         "hot fixes cannot be read": Case(
             [FIX],
             Answers(
-                observed(
+                state(
                     hotfixes=failed("denied"),
                     packages=ok({"PackageName": "Package_for_KB5999001~1", "PackageState": "Installed"}),
                 )
             ),
         ),
         "an unknown Windows": Case(
-            [PUBLIC], Answers(Observation(calls={**observed(PUBLIC.kb).calls, "node.header": windows(build=99999)}))
+            [PUBLIC], Answers(Observation(calls={**state(PUBLIC.kb).calls, "node.header": windows(build=99999)}))
         ),
         "an unknown Windows that is allowed": Case(
             [PUBLIC],
-            Answers(Observation(calls={**observed(PUBLIC.kb).calls, "node.header": windows(build=99999)})),
+            Answers(Observation(calls={**state(PUBLIC.kb).calls, "node.header": windows(build=99999)})),
             allowed=True,
         ),
-        "a client": Case([PUBLIC], Answers(Observation(calls={**observed().calls, "node.header": windows(kind="")}))),
-        "unreadable packages": Case([PUBLIC], Answers(observed(packages=failed("DISM is broken")))),
+        "a client": Case([PUBLIC], Answers(Observation(calls={**state().calls, "node.header": windows(kind="")}))),
+        "unreadable packages": Case([PUBLIC], Answers(state(packages=failed("DISM is broken")))),
     }
 
 
@@ -343,7 +332,7 @@ def test_files_of_the_controller_are_uploaded(trouble: str, tmp_path: Path, monk
         return 2
 
     monkeypatch.setattr(patch_run, "push", push)
-    node = Answers(observed(), observed(FIX.kb), runs=[answer(installed(0))])
+    node = Answers(state(), state(FIX.kb), runs=[answer(installed(0))])
     found = transcript(Case([patch], node))
     (entry,) = found["result"]["patches"]
     target = f"{observe.CACHE}\\{digest[:16]}\\fix.msu"
@@ -372,19 +361,19 @@ def test_a_file_that_is_there_is_not_uploaded(monkeypatch: pytest.MonkeyPatch, t
     patch = dataclasses.replace(FIX, file=PatchFile(name="fix.msu", sha256=DIGEST, local=str(local)))
     monkeypatch.setattr(patch_run, "push", None)
     there = ok({"path": f"{observe.CACHE}\\{DIGEST[:16]}\\FIX.msu", "exists": True, "sha256": DIGEST})
-    node = Answers(observed(files=there), observed(FIX.kb), runs=[answer(installed(0))])
+    node = Answers(state(files=there), state(FIX.kb), runs=[answer(installed(0))])
     assert transcript(Case([patch], node))["result"]["patches"][0]["status"] == "installed"
     # The next one of the same patch is.
     second = PatchFile(name="base.msu", sha256=DIGEST, local=str(local))
     pushed: list[str] = []
     monkeypatch.setattr(patch_run, "push", lambda _node, _path, target, _there, _step: pushed.append(target) or 1)
-    node.observations, node.runs = [observed(files=there), observed(FIX.kb)], [answer(installed(0))]
+    node.observations, node.runs = [state(files=there), state(FIX.kb)], [answer(installed(0))]
     transcript(Case([dataclasses.replace(patch, requires=(second,))], node))
     assert pushed == [f"{observe.CACHE}\\{DIGEST[:16]}\\base.msu"]
 
 
 def test_without_a_listener_no_progress_is_reported() -> None:
-    run = PatchRun(session(Answers(observed(), observed(FIX.kb), runs=[answer(installed(0))])), [FIX], PatchOptions())
+    run = PatchRun(session(Answers(state(), state(FIX.kb), runs=[answer(installed(0))])), [FIX], PatchOptions())
     run.run()
     assert run.records[0].changed
 
@@ -406,6 +395,6 @@ def test_information_of_a_node_is_that_of_release_notes() -> None:
     ]
     fixes = [{"HotFixID": "KB5044282", "Description": "Security Update", "InstalledOn": "2024-10-08"}]
     found = seen(hotfixes=ok({"HotFixID": "KB5044300"}, *fixes), packages=ok(*packages))
-    shown, quiet = (report.information(observe.read(one).node) for one in (found, observed()))
+    shown, quiet = (report.information(observe.read(one).node) for one in (found, state()))
     notes = report.release_notes(shown)
     outcomes.check("patches/information", {"a node": shown, "its notes": notes, "a node without updates": quiet})
