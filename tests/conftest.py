@@ -34,9 +34,9 @@ def collections_root() -> Path:
     link.parent.mkdir(parents=True, exist_ok=True)
     if link.resolve() != ROOT:
         # Workers of xdist come here at the same moment: make it aside, then rename, which is atomic.
-        aside = link.with_name(f"node.{os.getpid()}")
-        aside.symlink_to(ROOT, target_is_directory=True)
-        aside.replace(link)
+        temporary = link.with_name(f"node.{os.getpid()}")
+        temporary.symlink_to(ROOT, target_is_directory=True)
+        temporary.replace(link)
     return made
 
 
@@ -80,7 +80,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def leave_variants_out(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect the variants of other tests, unless all tests are wanted or one was asked for by its name."""
+    """Deselect the variants of other tests, unless all tests or one of them by name were requested."""
     chosen = os.environ.get(CHOICE, "")
     if chosen not in ("", "all"):
         raise pytest.UsageError(f"{CHOICE}: expected all, or nothing to leave variants out, got {chosen!r}")

@@ -41,15 +41,15 @@ def load(name: str) -> ModuleType:
     return importlib.import_module(f"bench.{PREFIX}{name}")
 
 
-def main(wanted: list[str]) -> int:
+def main(names: list[str]) -> int:
     """Run the measurements with the given names, or all of them if no name is given, and return the exit status."""
     known = measurements()
-    unknown = sorted(set(wanted) - set(known))
+    unknown = sorted(set(names) - set(known))
     if unknown:
         print(f"unknown measurements: {', '.join(unknown)} (known: {', '.join(known) or 'none'})", file=sys.stderr)
         return 2
     results = {}
-    for name in wanted or known:
+    for name in names or known:
         results[name] = dict(load(name).measure())
         for key, value in results[name].items():
             print(f"{name:<32} {key:<28} {value:>12.6g}", flush=True)

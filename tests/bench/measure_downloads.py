@@ -21,7 +21,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 from simulator.artifacts import ArtifactServer
 from simulator.machine.machine import Machine
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 
 SIZE = 20_000_000
 RATE = 4_000_000
@@ -36,7 +36,7 @@ def measure() -> Mapping[str, float]:
             content = bytes([version]) * SIZE
             server.put(f"files.example/{version}/tool.bin", content)
             server.put(f"files.example/{version}/tool.bin.sha256", hashlib.sha256(content).hexdigest().encode())
-        machine = Machine(Settings.read({"name": "BENCH", "address": "127.0.0.12"}), Path(folder, "machine"))
+        machine = Machine(MachineSettings.read({"name": "BENCH", "address": "127.0.0.12"}), Path(folder, "machine"))
         machine.power_on()
         try:
             alone = _seconds(machine, server, [COUNT])
@@ -53,7 +53,7 @@ def measure() -> Mapping[str, float]:
 
 
 def _seconds(machine: Machine, server: ArtifactServer, versions: range | list[int]) -> float:
-    wanted = cache.resources_for_versions(
+    requested = cache.resources_for_versions(
         {"tool": [str(version) for version in versions]},
         cache_dir="C:\\cache",
         kinds=KINDS,
@@ -61,7 +61,7 @@ def _seconds(machine: Machine, server: ArtifactServer, versions: range | list[in
         upstream=False,
     )
     began = time.monotonic()
-    outcome = Convergence(NodeSession(DirectNode(machine)), load(wanted)).run()
+    outcome = Convergence(NodeSession(DirectNode(machine)), load(requested)).run()
     if outcome.failures:
         raise RuntimeError("\n".join(outcome.failures))
     return time.monotonic() - began

@@ -64,12 +64,12 @@ def compare(rendered: Mapping[str, str]) -> str:
 def _difference(name: str, text: str) -> str:
     """Return one file's difference as a unified diff."""
     file = path(name)
-    wanted = file.read_bytes().decode() if file.is_file() else ""
-    if file.is_file() and wanted == text:
+    expected = file.read_bytes().decode() if file.is_file() else ""
+    if file.is_file() and expected == text:
         return ""
     # `keepends`: a carriage return is a difference, too.
     lines = difflib.unified_diff(
-        [f"{line!r}\n" if "\r" in line else line for line in wanted.splitlines(keepends=True)],
+        [f"{line!r}\n" if "\r" in line else line for line in expected.splitlines(keepends=True)],
         [f"{line!r}\n" if "\r" in line else line for line in text.splitlines(keepends=True)],
         f"tests/golden/{name}",
         "rendered",

@@ -18,7 +18,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.bundle.build import B
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle.fetch import Fetcher
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 from simulator.artifacts.server import ArtifactServer
-from simulator.kubernetes_node.registry.server import Registry
+from simulator.kubernetes_node.registry.server import SimulatedRegistry
 
 WINDOWS = ("2022", "2025")
 ARTIFACTS = {"crictl": "1.37.0", "cni-plugins": "1.9.0"}
@@ -38,7 +38,7 @@ class Controller:
 
     folder: Path
     server: ArtifactServer
-    registry: Registry
+    registry: SimulatedRegistry
     pauses: list[float] = dataclasses.field(default_factory=list)
 
     @property
@@ -68,7 +68,7 @@ class Controller:
         """Return a container image as a role renders it."""
         return {"type": "ContainerImage", "name": name, **more}
 
-    def wanted(self, resources: Sequence[dict[str, Any]], **registry: Any) -> bundle_content.BundleContent:
+    def needed_content(self, resources: Sequence[dict[str, Any]], **registry: Any) -> bundle_content.BundleContent:
         """Return the contents that a bundle needs for these resources."""
         hosts = {item["name"].partition("/")[0] for item in resources if item["type"] == "ContainerImage"}
         about = {
@@ -81,9 +81,9 @@ class Controller:
     ) -> BuildResult:
         """Build the bundle, without a delay between attempts."""
         key, _ = keys.private_key(str(self.folder / "key"))
-        wanted = resources if isinstance(resources, bundle_content.BundleContent) else self.wanted(resources)
+        requested = resources if isinstance(resources, bundle_content.BundleContent) else self.needed_content(resources)
         fetcher = Fetcher(attempts=attempts, sleep=self.pauses.append)
-        return Builder(self.bundle, key, fetcher, BuildOptions(**options)).run(wanted)
+        return Builder(self.bundle, key, fetcher, BuildOptions(**options)).run(requested)
 
     def verified(self) -> verify.Bundle:
         """Return the verified bundle."""
@@ -96,7 +96,7 @@ class Controller:
 
 def made_and_cut_off(folder: Path) -> Controller:
     """Return a controller with a bundle of two artifacts, a container image and an own file, whose sources are gone."""
-    with ArtifactServer() as server, Registry() as registry:
+    with ArtifactServer() as server, SimulatedRegistry() as registry:
         made = Controller(folder, server, registry)
         own = made.own("tool.zip", b"tool" * 1000)
         result = made.make([*(made.artifact(*pair) for pair in ARTIFACTS.items()), made.image(), own])

@@ -23,7 +23,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import
 from simulator.artifacts import ArtifactServer
 from simulator.artifacts.archives import tar_gz
 from simulator.machine.machine import Machine
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 
 CACHE = "C:\\ProgramData\\winkube\\cache"
 TOOL = {"tool": {"url": "https://files.example/tool/{version}/tool.tar.gz", "checksum_suffix": ".sha256"}}
@@ -33,7 +33,7 @@ SECRET = "s3cret-signature"
 
 def machine_of(folder: Path, windows: str) -> Iterator[DirectNode]:
     entry = {"name": "node-1", "address": "127.0.0.11", "windows": windows, "time_scale": 0.001}
-    machine = Machine(Settings.read(entry), folder / "machine")
+    machine = Machine(MachineSettings.read(entry), folder / "machine")
     machine.power_on()
     yield DirectNode(machine)
     machine.power.power_off()

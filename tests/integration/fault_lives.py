@@ -26,7 +26,7 @@ from integration.playbooks import PlayRun, Site
 from integration.sweeps import Sweeps, is_full, seed
 
 from simulator.machine.machine import Machine
-from simulator.transport.faults import Fault
+from simulator.transport.faults import TransportFault
 
 CUTS = ("before", "during", "after")
 CONNECTIONS = ("psrp", "winrm")
@@ -50,12 +50,14 @@ class Hit:
     def __str__(self) -> str:
         return f"{self.kind} {self.request}"
 
-    def fault(self, machine: Machine) -> Fault:
+    def fault(self, machine: Machine) -> TransportFault:
         """Return the fault for the simulated server."""
         if self.kind == "power":
             reset = machine.power.reset
-            return Fault("call", self.request, callback=lambda: threading.Thread(target=reset, daemon=True).start())
-        return Fault(self.kind, self.request)
+            return TransportFault(
+                "call", self.request, callback=lambda: threading.Thread(target=reset, daemon=True).start()
+            )
+        return TransportFault(self.kind, self.request)
 
 
 Life = tuple[Hit, ...]
@@ -212,7 +214,7 @@ class Round:
     def run_killed(self, request: int) -> Outcome:
         """Kill the controller at a request of the first server, which is a fault for each server."""
         kill = threading.Event()
-        self._site.node("hurt-0").server.set_fault(Fault("call", request, callback=kill.set))
+        self._site.node("hurt-0").server.set_fault(TransportFault("call", request, callback=kill.set))
         first = run_playbook(self._site, self._subject.playbook, kill=kill)
         problems = self._finish(first, set(self._hosts))
         problems[UNHURT] += self._subject.left(self._site, True)
@@ -233,12 +235,14 @@ class Round:
         if unfinished:
             last = run_playbook(self._site, self._subject.playbook, "--limit", ",".join(sorted(unfinished)))
             self._see_changes(last, sorted(unfinished), problems)
-        look = functools.partial(self._subject.state, self._site)
+        read_state = functools.partial(self._subject.state, self._site)
         # If a run has failed, its message is more useful than a state that is never reached.
         for host in self._lives if not problems[UNHURT] else ():
             if problems[host]:
                 continue
-            if different := lasting_differences(functools.partial(look, host), functools.partial(look, UNHURT)):
+            if different := lasting_differences(
+                functools.partial(read_state, host), functools.partial(read_state, UNHURT)
+            ):
                 problems[host].append(f"another state: {different}")
         return problems
 
@@ -255,25 +259,25 @@ class Round:
             outcome.problems += [f"{host} ({life}): {text}" for text in found]
 
 
-def differences(found: Any, wanted: Any, path: str = "") -> list[str]:
+def differences(found: Any, expected: Any, path: str = "") -> list[str]:
     """Return the differences of two values, each as `PATH: FOUND != EXPECTED`."""
-    if isinstance(found, Mapping) and isinstance(wanted, Mapping):
-        keys = sorted({*found, *wanted}, key=str)
-        return [text for key in keys for text in differences(found.get(key), wanted.get(key), f"{path}/{key}")]
-    if found == wanted:
+    if isinstance(found, Mapping) and isinstance(expected, Mapping):
+        keys = sorted({*found, *expected}, key=str)
+        return [text for key in keys for text in differences(found.get(key), expected.get(key), f"{path}/{key}")]
+    if found == expected:
         return []
-    texts = [str(found), str(wanted)]
+    texts = [str(found), str(expected)]
     apart = next((place for place, pair in enumerate(zip(*texts, strict=False)) if pair[0] != pair[1]), 0)
     begin = max(0, apart - 40)
     return [f"{path}: {texts[0][begin : begin + 300]} != {texts[1][begin : begin + 300]}"]
 
 
 def lasting_differences(
-    found: Callable[[], Mapping[str, Any]], wanted: Callable[[], Mapping[str, Any]], seconds: float = 60
+    found: Callable[[], Mapping[str, Any]], requested: Callable[[], Mapping[str, Any]], seconds: float = 60
 ) -> list[str]:
     """Return the lasting differences of two states: kubelets and pods do some of their work after a run."""
     end = time.monotonic() + seconds
-    while (different := differences(found(), wanted())) and time.monotonic() < end:
+    while (different := differences(found(), requested())) and time.monotonic() < end:
         time.sleep(1)
     return different
 

@@ -12,10 +12,10 @@ from integration.actions import connect, run_action
 from integration.networks import free_network
 
 from simulator.fleet import Fleet
-from simulator.kubernetes_node.registry.server import Registry
+from simulator.kubernetes_node.registry.server import SimulatedRegistry
 from simulator.machine.executables import make
 from simulator.machine.machine import Machine
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 
 CONTAINERD = r"C:\Program Files\containerd"
 CERTS = rf"{CONTAINERD}\certs.d"
@@ -44,7 +44,7 @@ class Machines:
         network = free_network()
         self.fleet = Fleet(
             [
-                Settings.read({"name": f"IMG-{number}", "address": f"{network}.{number + 10}", "windows": "2022",
+                MachineSettings.read({"name": f"IMG-{number}", "address": f"{network}.{number + 10}", "windows": "2022",
                                "features": ["Containers"], "time_scale": 0.01, "reboot_seconds": 0.1,
                                **options, **options.get("each", lambda _: {})(number)})
                 for number in range(count)
@@ -94,7 +94,7 @@ def put(machine: Machine, path: str, data: bytes) -> None:
     machine.files.write_bytes(path, data)
 
 
-def mirrors(registry: Registry, *hosts: str) -> dict[str, Any]:
+def mirrors(registry: SimulatedRegistry, *hosts: str) -> dict[str, Any]:
     """Return the module's option for registries, all with one mirror."""
     return {host: {"mirrors": [registry.url]} for host in hosts or HOSTS}
 

@@ -11,10 +11,10 @@ import yaml
 from integration.playbooks import ROOT
 from kubernetes import client, config, utils
 
-from simulator.cluster import Cluster
+from simulator.cluster import SimulatedCluster
 
 
-def limited_kubeconfig(cluster: Cluster, folder: Path) -> Path:
+def limited_kubeconfig(cluster: SimulatedCluster, folder: Path) -> Path:
     """Apply docs/rbac.yaml, and write a kubeconfig for its service account.
 
     Args:

@@ -18,7 +18,7 @@ AVAILABLE = Path("/proc/self/smaps_rollup").exists()
 def measure(
     site: Site,
     command: list[str],
-    look: Callable[[], None] = lambda: None,
+    probe: Callable[[], None] = lambda: None,
     seconds: float = 0.2,
     environment: Mapping[str, str] | None = None,
 ) -> tuple[PlayRun, list[tuple[float, int]]]:
@@ -26,7 +26,7 @@ def measure(
 
     Args:
         command: the result of `Site.command`.
-        look: called between two samples.
+        probe: called between two samples.
         seconds: between two samples.
         environment: variables that replace those of the site's environment.
 
@@ -48,7 +48,7 @@ def measure(
         while run.poll() is None:
             sizes = [proportional_mb(pid) for pid in children(run.pid)]
             samples.append((sum(sizes), sum(1 for size in sizes if size > 0)))
-            look()
+            probe()
             time.sleep(seconds)
     return site.result(run.returncode, output.read_text()), samples
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO
 
 # Locks of networks. They are held until the process ends.
-_HELD: list[IO[str]] = []
+_LOCKS: list[IO[str]] = []
 
 
 def free_network() -> str:
@@ -29,6 +29,6 @@ def free_network() -> str:
         except OSError:
             lock.close()
             continue
-        _HELD.append(lock)
+        _LOCKS.append(lock)
         return network
     raise LookupError("all networks from 127.70.0 to 127.89.255 are in use")

@@ -24,7 +24,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.patches import update
 from ansible_collections.winkube.node.plugins.plugin_utils.remote import reboot
 from simulator.fleet import Fleet
 from simulator.machine.machine import Machine
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 from simulator.windows.updates import update_catalogue, update_package
 from simulator.windows.updates.component_store import store_of
 from simulator.windows.updates.update_catalogue import Update
@@ -63,9 +63,9 @@ QUICK: Mapping[str, Any] = {
 OPTIONS: Mapping[str, Any] = {"settle_timeout": 4, "reconnect_timeout": 60, "reboot_timeout": 120, "timeout": 120}
 
 
-def settings(name: str, address: str, **entry: Any) -> Settings:
+def settings(name: str, address: str, **entry: Any) -> MachineSettings:
     """Return the settings of a server with very fast updates."""
-    return Settings.read({"name": name, "address": address, "password": PASSWORD, **QUICK, **entry})
+    return MachineSettings.read({"name": name, "address": address, "password": PASSWORD, **QUICK, **entry})
 
 
 def run(
@@ -199,7 +199,7 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(patches_update, "_DELAY", 0.2)
 
 
-def fleet_of(*entries: Settings) -> Fleet:
+def fleet_of(*entries: MachineSettings) -> Fleet:
     """Return a fleet, for use as a context manager."""
     return Fleet(entries)
 

@@ -20,9 +20,9 @@ from typing import Any
 from kubernetes import client, config
 
 from simulator.artifacts import catalog
-from simulator.fleet import FleetFile, Node
+from simulator.fleet import FleetFile, FleetNode
 from simulator.machine.machine import Machine
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 from simulator.world import World
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -140,7 +140,7 @@ class Site:
         self.counted: dict[str, dict[str, dict[str, int]]] = {}
         folder.mkdir(parents=True, exist_ok=True)
 
-    def node(self, host: str) -> Node:
+    def node(self, host: str) -> FleetNode:
         """Return a simulated server by its inventory name, which is also its name in the fleet."""
         return self.world.fleet.nodes[host]
 
@@ -276,7 +276,7 @@ def describe(
         cluster: the options of the cluster; None for no cluster.
     """
     settings = [
-        Settings.read({"password": PASSWORD, "address": f"{address}.{number}", "reboot_seconds": 0.5, **node})
+        MachineSettings.read({"password": PASSWORD, "address": f"{address}.{number}", "reboot_seconds": 0.5, **node})
         for number, node in enumerate(nodes, start=11)
     ]
     servers = {"address": f"{address}.1", "port": 0}

@@ -11,7 +11,7 @@ from simulator.machine.machine import Machine
 from simulator.machine.status import changed_values
 
 # Results of batches, and what Ansible keeps there while a module runs.
-_PASSING = (r"c:\programdata\winkube\batches", "\\temp\\")
+_TEMPORARY = (r"c:\programdata\winkube\batches", "\\temp\\")
 
 
 def state_of(machine: Machine) -> dict[str, Any]:
@@ -19,7 +19,7 @@ def state_of(machine: Machine) -> dict[str, Any]:
     files = {
         entry.path: (entry.size, machine.files.sddl(entry.path))
         for entry in machine.files.walk("C:\\")
-        if not any(folder in entry.path.lower() for folder in _PASSING)
+        if not any(folder in entry.path.lower() for folder in _TEMPORARY)
     }
     registry = {(path, name): value for path, name, value in machine.registry.walk("HKLM")}
     services = {name: found.state for name in machine.services.names() if (found := machine.services.get(name))}
@@ -47,7 +47,7 @@ def configured(machine: Machine) -> dict[str, Any]:
         for entry in machine.files.walk(folder)
         if not entry.is_directory
     }
-    status: dict[str, Any] = {name: look(machine) for name, look in machine.families.status.items()}
+    status: dict[str, Any] = {name: read(machine) for name, read in machine.families.status.items()}
     services = {
         name: (found.state, found.start_mode, found.image_path, found.dependencies)
         for name in machine.services.names()
@@ -56,5 +56,5 @@ def configured(machine: Machine) -> dict[str, Any]:
     registry = {
         path: values for path, values in changed_values(machine).items() if "computername" not in path.casefold()
     }
-    looks = {name: status[name] for name in ("features", "firewall", "defender", "scheduled_tasks")}
-    return {"files": files, "services": services, "registry": registry, **looks}
+    more = {name: status[name] for name in ("features", "firewall", "defender", "scheduled_tasks")}
+    return {"files": files, "services": services, "registry": registry, **more}

@@ -70,7 +70,7 @@ EVERY = {
 }
 
 
-def test_every_kind_comes_in_few_commands_and_then_the_network_is_left_alone(
+def test_every_kind_needs_few_commands_and_a_second_run_no_network(
     old_and_new: DirectNode, server: ArtifactServer
 ) -> None:
     node = old_and_new
@@ -182,7 +182,7 @@ BROKEN: dict[str, tuple[str, dict[str, t.Any], str]] = {
 }
 
 
-def test_whatever_goes_wrong_is_told_with_its_source_and_the_others_come(
+def test_each_failure_names_its_source_and_the_other_artifacts_are_downloaded(
     old_and_new: DirectNode, server: ArtifactServer, windows: str
 ) -> None:
     node = old_and_new
@@ -199,12 +199,12 @@ def test_whatever_goes_wrong_is_told_with_its_source_and_the_others_come(
     run = cache(node, {"tool": [*BROKEN, "good"]}, sites=[site], upstream=False, kinds=TOOL)
     assert run.status() == {**{f"tool {name}": "failed" for name in BROKEN}, "tool good": "fetched"}
     for name, (dummy, dummy2, words) in BROKEN.items():
-        (told,) = [text for text in run.outcome.failures if f"Artifact tool {name}:" in text]
-        assert f"{server.url}/files.example/tool/{name}/tool.tar.gz: " in told
+        (reported,) = [text for text in run.outcome.failures if f"Artifact tool {name}:" in text]
+        assert f"{server.url}/files.example/tool/{name}/tool.tar.gz: " in reported
         # This also applies to a signed URL, for which users need to know whether it has expired (403) or is wrong
         # (404).
-        assert words in told
-        assert SECRET not in told
+        assert words in reported
+        assert SECRET not in reported
     finals = [name for name in files(node) if name.endswith("tool.tar.gz")]
     assert finals == ["tool\\good\\tool.tar.gz"]
     server.faults.clear()
@@ -222,7 +222,7 @@ def test_whatever_goes_wrong_is_told_with_its_source_and_the_others_come(
         ("unsafe", "names that lead outside its target folder: ../"),
     ],
 )
-def test_what_nothing_verifies_has_at_least_to_look_like_what_it_is(
+def test_an_unverified_download_must_at_least_have_the_right_file_format(
     node: DirectNode, server: ArtifactServer, kind: str, words: str
 ) -> None:
     server.fault(kind, "*csi-proxy-v1.2.0*", at=3000)
@@ -232,7 +232,7 @@ def test_what_nothing_verifies_has_at_least_to_look_like_what_it_is(
 
 
 @pytest.mark.parametrize("name", ["../../Windows/evil.exe", "a/../../evil.exe", "/Windows/evil.exe", "C:/evil.exe"])
-def test_a_zip_that_leads_out_of_its_folder_is_refused_whatever_verifies_it(
+def test_a_zip_with_paths_outside_its_folder_is_refused_even_if_verified(
     node: DirectNode, server: ArtifactServer, name: str
 ) -> None:
     evil = zip_archive({"good.exe": b"MZ", name: b"MZ"})
@@ -252,7 +252,7 @@ def test_a_server_that_is_busy_is_asked_again(old_and_new: DirectNode, server: A
     assert run.status() == {"tool 1.0.0": "fetched"}
 
 
-def test_a_certificate_that_is_not_trusted_or_has_expired_is_told(node: DirectNode) -> None:
+def test_an_untrusted_or_expired_certificate_is_reported(node: DirectNode) -> None:
     unknown, known = PrivateCA(), PrivateCA()
     trust = [{"type": "CertificateImport", "name": "ours", "content": known.pem.decode()}]
     assert len(Convergence(NodeSession(node), load(trust)).run().changes) == 1
@@ -274,9 +274,7 @@ def test_a_certificate_that_is_not_trusted_or_has_expired_is_told(node: DirectNo
         assert "certificate" in text
 
 
-def test_a_pinned_file_stays_where_the_pin_goes_and_nobody_can_be_asked(
-    node: DirectNode, server: ArtifactServer
-) -> None:
+def test_a_formerly_pinned_file_is_kept_if_no_source_can_be_reached(node: DirectNode, server: ArtifactServer) -> None:
     data = archive("1")
     offer(server, "1.0.0", data)
     pinned = {"tool": [{"version": "1.0.0", "sha256": hashlib.sha256(data).hexdigest()}]}
@@ -286,7 +284,7 @@ def test_a_pinned_file_stays_where_the_pin_goes_and_nobody_can_be_asked(
     assert requests(server) == 0
 
 
-def test_a_sha256_says_nothing_of_a_publishers_sha512(node: DirectNode, server: ArtifactServer) -> None:
+def test_a_sha256_does_not_replace_a_publishers_sha512(node: DirectNode, server: ArtifactServer) -> None:
     """A file that cannot be verified is set aside on the node. With the pin it is restored without a download."""
     kind = {"tool": {**TOOL["tool"], "checksum_suffix": ".sha512"}}
     data = archive("1")
@@ -320,7 +318,7 @@ def test_every_certificate_of_an_item_is_imported(node: DirectNode) -> None:
     assert list(node.machine.files.listing(r"C:\Windows\winkube\certificates")) == []
 
 
-def test_a_disk_that_fills_meanwhile_is_told_and_leaves_nothing_under_a_final_name(
+def test_a_disk_that_fills_during_a_download_is_reported_and_leaves_no_final_file(
     node: DirectNode, server: ArtifactServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     offer(server, "1.0.0", archive("1") + bytes(100_000))
@@ -340,12 +338,12 @@ def test_a_disk_that_fills_meanwhile_is_told_and_leaves_nothing_under_a_final_na
     assert cache(node, {"tool": ["1.0.0"]}, server, kinds=TOOL).status() == {"tool 1.0.0": "fetched"}
 
 
-def test_what_does_not_fit_this_windows_is_left_out(node: DirectNode, server: ArtifactServer) -> None:
+def test_artifacts_for_another_windows_are_skipped(node: DirectNode, server: ArtifactServer) -> None:
     run = cache(node, {"tool": ["1.0.0"]}, server, kinds={"tool": {**TOOL["tool"], "windows": ["2025"]}})
     assert (run.status(), run.outcome.failures, requests(server)) == ({"tool 1.0.0": "skipped"}, [], 0)
 
 
-def test_what_does_not_fit_on_the_disk_is_not_begun(
+def test_a_download_that_does_not_fit_on_the_disk_does_not_start(
     node: DirectNode, server: ArtifactServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     offer(server, "1.0.0", archive("1"))
@@ -357,9 +355,7 @@ def test_what_does_not_fit_on_the_disk_is_not_begun(
 
 
 @pytest.mark.sweep
-def test_a_link_cut_at_any_byte_costs_what_came_and_no_more(
-    node: DirectNode, server: ArtifactServer, sweep: Sweeps
-) -> None:
+def test_a_download_cut_at_any_byte_is_resumed(node: DirectNode, server: ArtifactServer, sweep: Sweeps) -> None:
     """Every response with a file is cut at the same byte of its head or body. The next run has a stable link."""
     data = archive("sweep", 4000) + bytes(range(256)) * 40
     size = len(data)

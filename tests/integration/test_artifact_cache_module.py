@@ -46,7 +46,9 @@ def cached(machine: Machine, server: ArtifactServer, check_mode: bool = False, *
         return run_action(connection, "artifact_cache", arguments, check_mode=check_mode)
 
 
-def test_25_artifacts_come_in_few_commands_and_are_looked_at_in_one(machine: Machine, server: ArtifactServer) -> None:
+def test_25_artifacts_are_downloaded_in_few_commands_and_observed_in_one(
+    machine: Machine, server: ArtifactServer
+) -> None:
     looked = cached(machine, server, check_mode=True)
     assert {entry["status"] for entry in looked["artifacts"]} == {"missing"}
     assert looked["remote_commands"] == 1
@@ -66,7 +68,7 @@ def test_25_artifacts_come_in_few_commands_and_are_looked_at_in_one(machine: Mac
     assert [entry["sha256"] for entry in second["artifacts"]] == [entry["sha256"] for entry in first["artifacts"]]
 
 
-def test_one_that_fails_leaves_the_others_in_the_table(machine: Machine, server: ArtifactServer) -> None:
+def test_a_failed_artifact_does_not_hide_the_others_in_the_table(machine: Machine, server: ArtifactServer) -> None:
     result = cached(machine, server, artifacts={"crictl": ["1.37.0"], "tool": ["9.9.9"]})
     assert result["failed"]
     assert "Artifact tool 9.9.9" in result["msg"]
@@ -103,7 +105,7 @@ def test_bad_input_is_one_message_and_no_node_is_touched(
     assert "s3cret" not in str(result)
 
 
-def test_what_is_not_listed_goes_on_request(machine: Machine, server: ArtifactServer) -> None:
+def test_unlisted_artifacts_are_removed_on_request(machine: Machine, server: ArtifactServer) -> None:
     result = cached(machine, server, artifacts={"crictl": ["1.37.0"]}, prune=True)
     assert result["changed"]
     left = {entry.path for entry in machine.files.walk(CACHE) if not entry.is_directory}

@@ -123,7 +123,7 @@ def refused(site: Site) -> Callable[[str], PlayRun]:
 
 
 @pytest.mark.parametrize("playbook", PLAYBOOKS)
-def test_no_node_is_touched(site: Site, refused: Callable[[str], PlayRun], playbook: str) -> None:
+def test_no_node_is_contacted(site: Site, refused: Callable[[str], PlayRun], playbook: str) -> None:
     refused(playbook)
     # Even the good host is not accessed, because a fleet is changed as a whole or not at all.
     for host in MISTAKES:
@@ -207,7 +207,7 @@ class TestWindows:
         assert strict.changes("win19") == [r"Directory C:\k"]
         assert "Kubernetes lists only 2022 and 2025" in strict.output
 
-    def test_one_stops_a_site_before_any_node_is_changed(self, versions: Site, strict: PlayRun) -> None:
+    def test_one_bad_value_stops_a_site_before_any_change(self, versions: Site, strict: PlayRun) -> None:
         before = state_of(versions.machine("win19"))
         run = versions.run("site.yml", "--skip-tags", "node_join").expect(2)
         assert "29531" in run.messages("insider")

@@ -11,7 +11,7 @@ from integration.conftest import SiteFactory
 from integration.playbooks import PlayRun, Site, link_variables
 from integration.states import configured
 
-from simulator.transport.faults import Fault
+from simulator.transport.faults import TransportFault
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("broken_links")]
 
@@ -61,7 +61,11 @@ def broken(site: Site) -> PlayRun:
     """Return the run with the faults."""
     for name, (_, kind, request) in POINTS.items():
         server, power = site.node(name).server, site.machine(name).power
-        fault = Fault("call", request, callback=power.reboot) if kind == "reboot" else Fault(kind, request)
+        fault = (
+            TransportFault("call", request, callback=power.reboot)
+            if kind == "reboot"
+            else TransportFault(kind, request)
+        )
         server.set_fault(fault)
     run = site.converge(resources(site), "--forks", "8")
     assert set(run.recap) == set(POINTS) | set(UNHURT)
@@ -87,7 +91,7 @@ def test_every_fault_hit_the_first_run(site: Site, broken: PlayRun) -> None:
 
 
 @pytest.mark.parametrize("host", POINTS)
-def test_the_run_goes_on_or_says_where_it_stopped(broken: PlayRun, host: str) -> None:
+def test_the_run_continues_or_reports_where_it_stopped(broken: PlayRun, host: str) -> None:
     if broken.recap[host]["failed"] or broken.recap[host]["unreachable"]:
         assert broken.messages(host).startswith(f"{host}: ")
     else:
@@ -96,16 +100,16 @@ def test_the_run_goes_on_or_says_where_it_stopped(broken: PlayRun, host: str) ->
 
 @pytest.mark.parametrize("host", POINTS)
 def test_the_next_run_finishes_the_work(site: Site, finished: PlayRun, host: str) -> None:
-    wanted = configured(site.machine(f"{POINTS[host][0]}-unhurt"))
-    assert wanted["files"]
-    assert configured(site.machine(host)) == wanted
+    expected = configured(site.machine(f"{POINTS[host][0]}-unhurt"))
+    assert expected["files"]
+    assert configured(site.machine(host)) == expected
 
 
-def test_one_more_run_changes_nothing(last: PlayRun) -> None:
+def test_another_run_changes_nothing(last: PlayRun) -> None:
     assert {host: counters["changed"] for host, counters in last.recap.items()} == dict.fromkeys(last.recap, 0)
 
 
-def test_nothing_of_ours_is_left_running(site: Site, last: PlayRun) -> None:
+def test_no_process_of_the_collection_keeps_running(site: Site, last: PlayRun) -> None:
     for host in POINTS:
         names = [process.name for process in site.machine(host).processes.all()]
         assert not [name for name in names if name.startswith("powershell")], host

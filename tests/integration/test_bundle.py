@@ -28,7 +28,7 @@ from simulator.artifacts.certificates import PrivateCA
 from simulator.artifacts.server import ArtifactServer
 from simulator.kubernetes_node.images import oci
 from simulator.kubernetes_node.images.upstream import Blobs
-from simulator.kubernetes_node.registry.server import Registry
+from simulator.kubernetes_node.registry.server import SimulatedRegistry
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("bundle")]
 
@@ -38,7 +38,7 @@ HOST_PROCESS = "mcr.microsoft.com/oss/kubernetes/windows-host-process-containers
 
 @pytest.fixture
 def controller(tmp_path: Path) -> Iterator[Controller]:
-    with ArtifactServer() as server, Registry() as registry:
+    with ArtifactServer() as server, SimulatedRegistry() as registry:
         yield Controller(tmp_path, server, registry)
 
 
@@ -103,9 +103,9 @@ def test_an_archive_has_the_registrys_own_index_and_only_the_blobs_that_its_wind
 
 
 @pytest.mark.sweep
-def test_a_download_that_is_cut_at_any_byte_goes_on(controller: Controller, sweep: Sweeps) -> None:
+def test_a_download_cut_at_any_byte_continues(controller: Controller, sweep: Sweeps) -> None:
     content = random.Random(7).randbytes(4000)
-    wanted, injected, converged = controller.wanted([controller.own("tool.zip", content)]), 0, 0
+    requested, injected, converged = controller.needed_content([controller.own("tool.zip", content)]), 0, 0
     for at in sweep.choose("bundle", [*range(0, 4000, 97), 3999], 20):
         for name in ("bundle", "key", "key.pub"):
             path = controller.folder / name
@@ -114,7 +114,7 @@ def test_a_download_that_is_cut_at_any_byte_goes_on(controller: Controller, swee
                     file.rmdir() if file.is_dir() else file.unlink()
         controller.server.fault("cut", "*tool.zip", at=at, times=1)
         before = sum(controller.server.status()["bytes"].values())
-        made = controller.make(wanted)
+        made = controller.make(requested)
         injected += 1
         (path,) = controller.verified().entries
         converged += made.failures == [] and controller.verified().file(path).read_bytes() == content
@@ -124,10 +124,10 @@ def test_a_download_that_is_cut_at_any_byte_goes_on(controller: Controller, swee
     assert converged == injected
 
 
-def test_a_layer_that_is_cut_goes_on_in_the_next_run(controller: Controller) -> None:
+def test_an_interrupted_layer_continues_in_the_next_run(controller: Controller) -> None:
     blobs = Blobs()
     blobs.add("r.example/app:1", ["2022"], size=300_000)
-    with Registry(images=blobs) as registry:
+    with SimulatedRegistry(images=blobs) as registry:
         controller.registry = registry
         layer = max(blobs.content, key=lambda digest: len(blobs.content[digest][1]))
         # From the mirror, and from the registry itself.
@@ -188,7 +188,7 @@ def test_a_new_checksum_file_comes_with_its_file_only(controller: Controller) ->
         ("loop", {}, "more than 10 redirects"),
     ],
 )
-def test_what_cannot_be_fetched_is_one_message_and_the_rest_is_there(
+def test_a_failed_download_is_one_message_and_the_rest_is_downloaded(
     controller: Controller, fault: str, options: dict[str, Any], message: str
 ) -> None:
     good, bad = controller.own("good.zip", b"good" * 100), controller.own("bad.zip", b"bad" * 100)
@@ -207,21 +207,21 @@ def test_what_cannot_be_fetched_is_one_message_and_the_rest_is_there(
     assert (len(controller.verified().entries), (controller.bundle / ".work").exists()) == (2, False)
 
 
-def test_a_server_that_is_busy_is_given_the_time_it_asks_for(controller: Controller) -> None:
+def test_retry_after_of_a_busy_server_is_respected(controller: Controller) -> None:
     controller.server.fault("status", "*tool.zip", status=429, retry_after=17, times=2)
     assert controller.make([controller.own("tool.zip", b"x" * 100)]).failures == []
     assert controller.pauses == [17.0, 17.0]
 
 
-def test_a_long_download_tells_how_far_it_is(controller: Controller, tmp_path: Path) -> None:
-    said: list[str] = []
+def test_a_long_download_reports_progress(controller: Controller, tmp_path: Path) -> None:
+    messages: list[str] = []
     ticks = itertools.count(step=6)
     controller.server.put("files.example/long.zip", b"x" * 3_000_000)
     source = FetchSource(url=f"{controller.server.url}/files.example/long.zip?sig=s3cret")
-    Fetcher(notify=said.append, clock=lambda: float(next(ticks))).file(source, tmp_path / "long.zip")
+    Fetcher(notify=messages.append, clock=lambda: float(next(ticks))).file(source, tmp_path / "long.zip")
     bare = f"bundle: {controller.server.url}/files.example/long.zip"
-    assert said
-    assert set(said) <= {f"{bare}: {number} of 3 MB" for number in range(4)}
+    assert messages
+    assert set(messages) <= {f"{bare}: {number} of 3 MB" for number in range(4)}
 
 
 def test_sites_are_asked_in_order_and_the_publisher_last(controller: Controller) -> None:
@@ -241,20 +241,20 @@ def test_a_proxy_with_a_password_and_a_private_authority(controller: Controller,
     with ArtifactServer(authority=authority, proxy_user="me:s3cret") as proxy:
         through = proxy.url.replace("http://", "http://me:s3cret@")
         resource = controller.artifact("crictl", "1.37.0", mirror="", upstream=True, proxy=through)
-        wanted = controller.wanted([resource])
+        requested = controller.needed_content([resource])
         # The authority is not trusted yet.
-        (failure,) = controller.make(wanted, attempts=1).failures
+        (failure,) = controller.make(requested, attempts=1).failures
         assert "its certificate is not accepted" in failure
         assert "s3cret" not in failure
         bundle = tmp_path / "ca.pem"
         bundle.write_bytes(authority.pem)
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("REQUESTS_CA_BUNDLE", str(bundle))
-            assert controller.make(wanted).failures == []
+            assert controller.make(requested).failures == []
         assert proxy.status()["proxied"] > 0
         # A wrong password.
         proxy.proxy_user = "me:other"
-        (failure,) = controller.make(wanted, attempts=1, refresh=True).failures
+        (failure,) = controller.make(requested, attempts=1, refresh=True).failures
         assert "the proxy refused the connection (407)" in failure
         assert "s3cret" not in failure
 
@@ -271,7 +271,7 @@ def test_no_redirect_of_the_controllers_leaves_https(tmp_path: Path) -> None:
         assert sum(clear.status()["requests"].values()) == 0
 
 
-def test_what_nobody_needs_goes_only_when_asked_to(controller: Controller) -> None:
+def test_unneeded_files_are_removed_only_on_request(controller: Controller) -> None:
     crictl, tool = controller.artifact("crictl", "1.37.0"), controller.own("tool.zip", b"x" * 100)
     controller.make([crictl, tool])
     assert controller.make([crictl]).removed == []
@@ -317,32 +317,32 @@ def test_patches_come_by_url_or_from_the_controller(controller: Controller, tmp_
 
 
 def test_two_hosts_that_contradict_each_other(controller: Controller) -> None:
-    one = controller.wanted([controller.own("tool.zip", b"one")])
-    two = controller.wanted([controller.own("tool.zip", b"two")])
+    one = controller.needed_content([controller.own("tool.zip", b"one")])
+    two = controller.needed_content([controller.own("tool.zip", b"two")])
     with pytest.raises(BundleError, match="expected one checksum of"):
         one.joined(two)
 
 
-def test_a_dry_run_asks_nobody(controller: Controller) -> None:
+def test_a_dry_run_sends_no_requests(controller: Controller) -> None:
     made = controller.make([controller.artifact("crictl", "1.37.0"), controller.image()], check_mode=True)
     assert (made.fetched, controller.requests(), controller.bundle.exists()) == ([CRICTL, PAUSE], 0, False)
 
 
-def test_what_hosts_need_survives_the_way_between_tasks(controller: Controller) -> None:
-    wanted = controller.wanted(
+def test_requirements_of_hosts_can_be_passed_between_tasks(controller: Controller) -> None:
+    expected = controller.needed_content(
         [controller.artifact("crictl", "1.37.0", proxy="http://p:1", no_proxy="a,b"), controller.image()], username="me"
     )
-    assert bundle_content.from_data(json.loads(json.dumps(bundle_content.to_data(wanted)))) == wanted
-    (file,) = wanted.files.values()
+    assert bundle_content.from_data(json.loads(json.dumps(bundle_content.to_data(expected)))) == expected
+    (file,) = expected.files.values()
     assert {(source.proxy, source.no_proxy) for source in file.sources} == {("http://p:1", ("a", "b"))}
 
 
 def test_memory_does_not_grow_with_the_size_of_files(controller: Controller) -> None:
     content = random.Random(1).randbytes(1 << 20) * 48
-    wanted = controller.wanted([controller.own("large.zip", content)])
+    requested = controller.needed_content([controller.own("large.zip", content)])
     tracemalloc.start()
     try:
-        assert controller.make(wanted).failures == []
+        assert controller.make(requested).failures == []
         verify.verify(str(controller.bundle), controller.public)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
@@ -350,7 +350,7 @@ def test_memory_does_not_grow_with_the_size_of_files(controller: Controller) -> 
     assert peak < len(content) // 3
 
 
-def test_a_run_that_is_killed_between_index_and_signature_goes_on(
+def test_a_run_killed_between_index_and_signature_can_be_repeated(
     controller: Controller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Killed(BaseException):

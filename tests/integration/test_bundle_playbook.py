@@ -110,7 +110,9 @@ def test_signatures_are_in_no_output(site: Site, first: PlayRun) -> None:
     assert SECRET not in (site.folder / "bundle" / "index.json").read_text(encoding="utf-8")
 
 
-def test_a_second_run_changes_nothing_and_asks_nobody(site: Site, first: PlayRun, variables: dict[str, Any]) -> None:
+def test_a_second_run_changes_nothing_and_sends_no_requests(
+    site: Site, first: PlayRun, variables: dict[str, Any]
+) -> None:
     before = asked(site)
     run = site.run("bundle.yml", variables=variables).expect()
     assert run.recap["win22"]["changed"] == 0
@@ -169,7 +171,7 @@ def test_an_older_bundle_stops_the_play_before_the_node(site: Site, first: PlayR
     site.run([play], variables=variables).expect()
 
 
-def test_a_killed_play_leaves_no_server(site: Site, first: PlayRun, variables: dict[str, Any]) -> None:
+def test_a_killed_play_leaves_no_running_server(site: Site, first: PlayRun, variables: dict[str, Any]) -> None:
     wait = {"name": "Wait", "ansible.builtin.wait_for": {"timeout": 60}, "delegate_to": "localhost"}
     play = {**PREPARE[0], "tasks": [*PREPARE[0]["tasks"][:2], wait]}
     command = site.command([play], variables=variables)

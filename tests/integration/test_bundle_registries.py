@@ -20,32 +20,32 @@ from simulator.artifacts.certificates import PrivateCA
 from simulator.artifacts.server import ArtifactServer
 from simulator.kubernetes_node.images import oci
 from simulator.kubernetes_node.images.upstream import Blobs
-from simulator.kubernetes_node.registry.server import Registry
+from simulator.kubernetes_node.registry.server import SimulatedRegistry
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("bundle_registries")]
 
 
 @pytest.fixture
 def controller(tmp_path: Path) -> Iterator[Controller]:
-    with ArtifactServer() as server, Registry() as registry:
+    with ArtifactServer() as server, SimulatedRegistry() as registry:
         yield Controller(tmp_path, server, registry)
 
 
 @pytest.mark.parametrize("auth", ["basic", "bearer"])
-def test_registries_that_ask_who_asks(controller: Controller, auth: Any) -> None:
+def test_registries_that_require_authentication(controller: Controller, auth: Any) -> None:
     blobs = Blobs()
     blobs.add("r.example/app:1", ["2022"])
     authority = PrivateCA()
     context = authority.server_context(["127.0.0.1"])
-    with Registry(images=blobs, user="me:s3cret", auth=auth, tls=context) as registry:
+    with SimulatedRegistry(images=blobs, user="me:s3cret", auth=auth, tls=context) as registry:
         controller.registry = registry
         image, ca = [controller.image("r.example/app:1")], authority.pem.decode()
         for given in ({}, {"username": "me", "password": "wr0ng"}):
-            (failure,) = controller.make(controller.wanted(image, ca=ca, **given)).failures
+            (failure,) = controller.make(controller.needed_content(image, ca=ca, **given)).failures
             assert "username and password" in failure or "HTTP 401" in failure
             assert "wr0ng" not in failure
-        wanted = controller.wanted(image, ca=ca, username="me", password="s3cret")
-        assert controller.make(wanted).failures == []
+        requested = controller.needed_content(image, ca=ca, username="me", password="s3cret")
+        assert controller.make(requested).failures == []
         assert "s3cret" not in (controller.bundle / "index.json").read_text()
 
 
@@ -55,10 +55,10 @@ def test_the_mirror_of_all_other_registries_is_asked(controller: Controller) -> 
     blobs = Blobs()
     blobs.add(names[0], ["2022"])
     blobs.add(names[1], ["2022"])
-    with Registry(images=blobs) as mirror:
+    with SimulatedRegistry(images=blobs) as mirror:
         settings = {"_default": {"mirrors": [mirror.url]}, "other.example": {"server": "http://127.0.0.1:9"}}
-        wanted = content.of_resources(load([controller.image(name) for name in names]), ("2022",), settings)
-        made = controller.make(wanted, attempts=1)
+        requested = content.of_resources(load([controller.image(name) for name in names]), ("2022",), settings)
+        made = controller.make(requested, attempts=1)
     # A registry with its own settings is not one of the others.
     assert [entry.name for entry in made.entries.values()] == names[:1]
     assert ["other.example" in failure or "127.0.0.1:9" in failure for failure in made.failures] == [True]
@@ -68,23 +68,23 @@ def test_every_authority_of_a_registry_counts(controller: Controller) -> None:
     blobs, authority = Blobs(), PrivateCA()
     blobs.add("r.example/app:1", ["2022"])
     old, new = PrivateCA("Another CA").pem.decode(), authority.pem.decode()
-    with Registry(images=blobs, tls=authority.server_context(["127.0.0.1"])) as registry:
+    with SimulatedRegistry(images=blobs, tls=authority.server_context(["127.0.0.1"])) as registry:
         controller.registry = registry
         image = [controller.image("r.example/app:1")]
         before = set(Path(tempfile.gettempdir()).glob("winkube-ca-*"))
         # A text file may lack its final line ending.
-        assert controller.make(controller.wanted(image, ca=[old.strip(), new.strip()])).failures == []
+        assert controller.make(controller.needed_content(image, ca=[old.strip(), new.strip()])).failures == []
         assert set(Path(tempfile.gettempdir()).glob("winkube-ca-*")) <= before
-        (failure,) = controller.make(controller.wanted(image, ca=[old]), attempts=1, refresh=True).failures
+        (failure,) = controller.make(controller.needed_content(image, ca=[old]), attempts=1, refresh=True).failures
         assert "its certificate is not accepted" in failure
         asked = controller.requests()
         for given in (r"C:\certificates\site.pem", [new, r"C:\certificates\site.pem"]):
-            (failure,) = controller.make(controller.wanted(image, ca=given), refresh=True).failures
+            (failure,) = controller.make(controller.needed_content(image, ca=given), refresh=True).failures
             assert r"got 'C:\\certificates\\site.pem'" in failure
             assert "expected ca as a certificate in PEM" in failure
         assert controller.requests() == asked
         # Without a pinned digest there is nothing to verify with.
-        unverified = controller.wanted(image, ca=r"C:\certificates\site.pem", skip_verify=True)
+        unverified = controller.needed_content(image, ca=r"C:\certificates\site.pem", skip_verify=True)
         assert controller.make(unverified, refresh=True).failures == []
 
 
@@ -100,7 +100,7 @@ def test_a_layer_that_no_registry_has_comes_from_its_own_url(controller: Control
     new = blobs.put(oci.MANIFEST, oci.encode(manifest), platform=index["manifests"][0]["platform"])
     index["manifests"] = [new]
     blobs.tags["r.example/base:1"] = blobs.put(oci.INDEX, oci.encode(index))["digest"]
-    with Registry(images=blobs) as registry:
+    with SimulatedRegistry(images=blobs) as registry:
         controller.registry = registry
         assert controller.make([controller.image("r.example/base:1")]).failures == []
     bundle = controller.verified()
@@ -109,7 +109,7 @@ def test_a_layer_that_no_registry_has_comes_from_its_own_url(controller: Control
         assert f"blobs/sha256/{layer['digest'].partition(':')[2]}" in archive.getnames()
 
 
-def test_a_foreign_layer_is_no_way_into_the_sites_network(controller: Controller) -> None:
+def test_a_foreign_layer_cannot_reach_the_sites_network(controller: Controller) -> None:
     """Otherwise, the author of the manifest could choose where the controller sends requests."""
     blobs = Blobs()
     blobs.add("r.example/base:1", ["2022"])
@@ -122,7 +122,7 @@ def test_a_foreign_layer_is_no_way_into_the_sites_network(controller: Controller
         layer["urls"] = [f"{inside.url}/layer"]
         index["manifests"] = [blobs.put(oci.MANIFEST, oci.encode(manifest), platform=index["manifests"][0]["platform"])]
         blobs.tags["r.example/base:1"] = blobs.put(oci.INDEX, oci.encode(index))["digest"]
-        with Registry(images=blobs) as registry:
+        with SimulatedRegistry(images=blobs) as registry:
             controller.registry = registry
             (failure,) = controller.make([controller.image("r.example/base:1")]).failures
         assert "an address that is not public" in failure
@@ -135,21 +135,24 @@ def test_no_password_goes_to_a_token_server_without_https(
     blobs, authority = Blobs(), PrivateCA()
     blobs.add("r.example/app:1", ["2022"])
     context = authority.server_context(["127.0.0.1"])
-    with ArtifactServer() as clear, Registry(images=blobs, user="me:s3cret", auth="bearer", tls=context) as registry:
+    with (
+        ArtifactServer() as clear,
+        SimulatedRegistry(images=blobs, user="me:s3cret", auth="bearer", tls=context) as registry,
+    ):
         controller.registry = registry
-        wanted = controller.wanted(
+        requested = controller.needed_content(
             [controller.image("r.example/app:1")], ca=authority.pem.decode(), username="me", password="s3cret"
         )
         # Only the token server that the registry names may be on another host.
-        monkeypatch.setattr(Registry, "url", clear.url)
-        (failure,) = controller.make(wanted, attempts=1).failures
+        monkeypatch.setattr(SimulatedRegistry, "url", clear.url)
+        (failure,) = controller.make(requested, attempts=1).failures
         asked = sum(clear.status()["requests"].values())
     assert "a token server without HTTPS" in failure
     assert asked == 0
 
 
 @pytest.mark.parametrize("kind", ["manifests", "blobs"])
-def test_a_registry_that_lies_is_found_out(controller: Controller, kind: str) -> None:
+def test_a_registry_with_wrong_content_is_detected(controller: Controller, kind: str) -> None:
     controller.registry.fault("wrong", f"*/{kind}/*")
     (failure,) = controller.make([controller.image()]).failures
     assert PAUSE in failure or "SHA256" in failure or "JSON" in failure
@@ -159,7 +162,7 @@ def test_a_registry_that_lies_is_found_out(controller: Controller, kind: str) ->
 def test_a_tag_that_moved_is_seen_when_asked_to_and_takes_the_place_of_the_old_one(controller: Controller) -> None:
     blobs = Blobs()
     blobs.add("r.example/app:1", ["2022", "2025"])
-    with Registry(images=blobs) as registry:
+    with SimulatedRegistry(images=blobs) as registry:
         controller.registry = registry
         image = [controller.image("r.example/app:1")]
         controller.make(image)
@@ -178,7 +181,7 @@ def test_a_pinned_digest_is_had_though_its_tag_moved_on(controller: Controller) 
     pinned = blobs.tags["r.example/app:1"]
     blobs.add("r.example/app:1", ["2022"], size=9000)
     assert blobs.tags["r.example/app:1"] != pinned
-    with Registry(images=blobs) as registry:
+    with SimulatedRegistry(images=blobs) as registry:
         controller.registry = registry
         image = controller.image("r.example/app:1", digest=pinned)
         assert controller.make([image]).failures == []

@@ -32,7 +32,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.bundle.serving import
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle.verify import Bundle
 from simulator.artifacts.certificates import PrivateCA
 from simulator.artifacts.server import ArtifactServer
-from simulator.kubernetes_node.registry.server import Registry
+from simulator.kubernetes_node.registry.server import SimulatedRegistry
 
 pytestmark = [pytest.mark.waits, pytest.mark.integration, pytest.mark.xdist_group("bundle")]
 
@@ -73,7 +73,7 @@ def ask(
         connection.close()
 
 
-def test_it_has_the_files_of_the_index_and_no_other(bundle: Bundle, url: str) -> None:
+def test_only_files_of_the_index_are_served(bundle: Bundle, url: str) -> None:
     for path, entry in bundle.entries.items():
         status, body = ask(url, path)
         assert (status, hashlib.sha256(body).hexdigest()) == (200, entry.sha256)
@@ -90,7 +90,7 @@ def test_it_has_the_files_of_the_index_and_no_other(bundle: Bundle, url: str) ->
     assert {ask(url, path)[0] for path in outside} == {404}
 
 
-def test_who_has_not_the_token_gets_nothing(url: str) -> None:
+def test_without_the_token_no_file_is_served(url: str) -> None:
     base, token = url.rsplit("/", 1)
     for wrong in ("", token[:-1], f"{token}x", "%ff", token.swapcase()):
         assert ask(f"{base}/{wrong}", CRICTL)[0] == 404
@@ -114,12 +114,14 @@ def test_each_node_has_a_token_of_its_own_which_can_be_revoked(bundle: Bundle) -
 
 
 @contextlib.contextmanager
-def held(port: int, wanted: int, addresses: Sequence[str], sent: bytes = b"") -> Iterator[list[socket.socket]]:
+def idle_connections(
+    port: int, requested: int, addresses: Sequence[str], sent: bytes = b""
+) -> Iterator[list[socket.socket]]:
     """Open as many connections as this process can, which never complete a request."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     open_now = len(list(Path("/proc/self/fd").iterdir()))
-    number = min(wanted, hard - open_now - 100)
+    number = min(requested, hard - open_now - 100)
     connections = []
     try:
         for index in range(number):
@@ -136,7 +138,7 @@ def held(port: int, wanted: int, addresses: Sequence[str], sent: bytes = b"") ->
 
 @pytest.mark.parametrize("addresses", [["127.0.0.2"], [f"127.0.1.{number}" for number in range(1, 51)]])
 @pytest.mark.parametrize("sent", [b"", b"GET /~"])
-def test_5000_idle_connections_hinder_nobody(bundle: Bundle, addresses: list[str], sent: bytes) -> None:
+def test_5000_idle_connections_do_not_block_the_server(bundle: Bundle, addresses: list[str], sent: bytes) -> None:
     """With a thread for each, and a login shell's limit of descriptors, the server ended for good at about 1,100."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(1024, hard), hard))
@@ -146,7 +148,7 @@ def test_5000_idle_connections_hinder_nobody(bundle: Bundle, addresses: list[str
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     url = served.url("win", "127.0.0.1")
     try:
-        with held(served.port, 5000, addresses, sent) as connections:
+        with idle_connections(served.port, 5000, addresses, sent) as connections:
             assert len(connections) >= min(5000, hard - 1000)
             assert [ask(url, CRICTL)[0] for _ in range(8)] == [200] * 8
             threads = Path(f"/proc/{served.pid}/status").read_text().partition("Threads:")[2].split()[0]
@@ -156,7 +158,7 @@ def test_5000_idle_connections_hinder_nobody(bundle: Bundle, addresses: list[str
         bundle_server.stop(served.pid)
 
 
-def test_who_asks_too_often_is_told_to_wait(bundle: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_with_too_many_requests_gets_retry_after(bundle: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
     clients = nodes.Nodes({"win": "~token"})
     asked = [clients.may_ask("node win", 2.0, 0.0) for _ in range(12)]
     assert asked == [True] * 10 + [False] * 2
@@ -173,7 +175,7 @@ def test_who_asks_too_often_is_told_to_wait(bundle: Bundle, monkeypatch: pytest.
         bundle_server.stop(served.pid)
 
 
-def test_a_head_that_does_not_come_in_time_is_given_up(bundle: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_without_a_timely_head_is_aborted(bundle: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listener, "_HEAD_TIME", 0.2)
     own = files.Files(str(bundle.directory), {})
     server = listener.RequestListener("127.0.0.1", 0, nodes.Nodes({}), own, None, 512)
@@ -184,7 +186,7 @@ def test_a_head_that_does_not_come_in_time_is_given_up(bundle: Bundle, monkeypat
 
 
 @pytest.mark.parametrize(("number", "gone"), [(errno.EMFILE, False), (errno.ENFILE, False), (errno.ENOENT, True)])
-def test_ansible_has_not_ended_because_no_descriptor_is_left(
+def test_running_out_of_descriptors_does_not_look_like_the_end_of_ansible(
     monkeypatch: pytest.MonkeyPatch, number: int, gone: bool
 ) -> None:
     born = watched.birth(os.getpid())
@@ -217,8 +219,8 @@ def test_a_wild_range_is_within_the_file(header: str, size: int) -> None:
     assert found is None or 0 <= found.start <= found.stop <= size
 
 
-def test_a_file_that_is_changed_meanwhile_is_served_no_more(controller: Controller, tmp_path: Path) -> None:
-    with ArtifactServer() as server, Registry() as registry:
+def test_a_file_that_was_changed_is_no_longer_served(controller: Controller, tmp_path: Path) -> None:
+    with ArtifactServer() as server, SimulatedRegistry() as registry:
         own = Controller(tmp_path, server, registry)
         own.make([own.own("tool.zip", b"x" * 100)])
     made = own.verified()
@@ -249,7 +251,7 @@ def test_https_with_a_certificate(bundle: Bundle, tmp_path: Path) -> None:
         bundle_server.stop(served.pid)
 
 
-def test_where_it_cannot_listen_it_says_so(bundle: Bundle, tmp_path: Path) -> None:
+def test_a_server_that_cannot_listen_reports_it(bundle: Bundle, tmp_path: Path) -> None:
     refused = pytest.raises(BundleError, match=r"bundle_port \d+\): Address already in use")
     with socket.create_server(("127.0.0.1", 0)) as taken, refused:
         bundle_server.start(bundle, nodes=["win"], bind="127.0.0.1", port=taken.getsockname()[1])
@@ -267,7 +269,7 @@ def is_refused(port: int) -> bool:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_it_ends_with_ansible_however_that_ends(controller: Controller, number: signal.Signals) -> None:
+def test_the_server_ends_with_ansible_in_any_case(controller: Controller, number: signal.Signals) -> None:
     program = (
         "import sys, time\n"
         "from ansible_collections.winkube.node.plugins.plugin_utils.bundle import server, verify\n"

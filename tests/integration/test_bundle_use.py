@@ -28,7 +28,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.remote.node import No
 from simulator.artifacts import ArtifactServer
 from simulator.artifacts.certificates import PrivateCA
 from simulator.machine.machine import Machine
-from simulator.transport.faults import Fault
+from simulator.transport.faults import TransportFault
 
 pytestmark = [pytest.mark.waits, pytest.mark.integration, pytest.mark.xdist_group("bundle_use")]
 
@@ -80,15 +80,15 @@ def facts(connection: Any, server: Mapping[str, Any], **more: Any) -> dict[str, 
 def resources(found: Mapping[str, Any], tool_url: str = "") -> list[dict[str, Any]]:
     """Return the resources that roles render with these facts. Their original sources are not reachable."""
     more: dict[str, Any] = {"sites": found.get("bundle_sites", []), "upstream": not found}
-    wanted = [locations.resource(kind, version, cache_dir=CACHE, **more) for kind, version in ARTIFACTS.items()]
+    requested = [locations.resource(kind, version, cache_dir=CACHE, **more) for kind, version in ARTIFACTS.items()]
     if tool_url:
         digest = hashlib.sha256(b"tool" * 1000).hexdigest()
-        wanted.append(locations.resource("tool", "1.0.0", cache_dir=CACHE, url=tool_url, sha256=digest, **more))
+        requested.append(locations.resource("tool", "1.0.0", cache_dir=CACHE, url=tool_url, sha256=digest, **more))
     archives = found.get("bundle_images", {}).get(PAUSE, [])
-    wanted.append({"type": "ContainerImage", "name": PAUSE, "archives": archives, "retries": 0, "delay": 0.01})
+    requested.append({"type": "ContainerImage", "name": PAUSE, "archives": archives, "retries": 0, "delay": 0.01})
     if found.get("bundle_pushed"):
-        wanted.append({"type": "Directory", "name": found["bundle_pushed"], "state": "absent"})
-    return wanted
+        requested.append({"type": "Directory", "name": found["bundle_pushed"], "state": "absent"})
+    return requested
 
 
 def server_result(bundle: Bundle, connection: Any, controller: Controller) -> dict[str, Any]:
@@ -98,7 +98,7 @@ def server_result(bundle: Bundle, connection: Any, controller: Controller) -> di
 
 
 class TestVerification:
-    def test_no_node_is_touched_by_a_bundle_that_was_changed(self, controller: Controller, unused: Any) -> None:
+    def test_a_modified_bundle_reaches_no_node(self, controller: Controller, unused: Any) -> None:
         stranger = controller.bundle / "stranger"
         stranger.write_text("x")
         try:
@@ -153,7 +153,7 @@ class TestNodes:
         # The archive is already in the store. A copy would double the disk usage.
         assert not any(".tar" in entry.name for entry in machine.files.listing(r"C:\Windows\winkube\images"))
 
-    def test_who_stands_between_changes_nothing_unseen(
+    def test_changes_by_a_man_in_the_middle_are_detected(
         self, controller: Controller, bundle: Bundle, machines: Machines
     ) -> None:
         """A replaced file, together with its own checksum, does not match the signed index."""
@@ -165,11 +165,11 @@ class TestNodes:
             for suffix in (".sha256", ".sha256sum"):
                 between.put(path + suffix, hashlib.sha256(forged).hexdigest().encode())
             server = {**server_result(bundle, connection, controller), "urls": {"win": between.url}}
-            (wanted,) = (item for item in resources(facts(connection, server)) if item.get("kind") == entry.kind)
-            result = run_action(connection, "node_state", {"resources": [wanted]})
+            (requested,) = (item for item in resources(facts(connection, server)) if item.get("kind") == entry.kind)
+            result = run_action(connection, "node_state", {"resources": [requested]})
         assert result["failed"]
         assert entry.sha256 in result["msg"]
-        assert not machine.files.exists(wanted["path"])
+        assert not machine.files.exists(requested["path"])
 
     def test_over_https_by_an_authority_without_revocation_lists(
         self, controller: Controller, bundle: Bundle, machines: Machines, tmp_path: Path
@@ -184,14 +184,14 @@ class TestNodes:
                     **server_result(bundle, connection, controller),
                     "urls": {"win": served.url("win", "127.0.0.1")},
                 }
-                wanted = [trust, *resources(facts(connection, server))]
-                result = run_action(connection, "node_state", {"resources": wanted})
+                requested = [trust, *resources(facts(connection, server))]
+                result = run_action(connection, "node_state", {"resources": requested})
         finally:
             bundle_server.stop(served.pid)
         assert not result.get("failed"), result["msg"]
         check_node(machine, bundle)
 
-    def test_a_node_that_cannot_reach_the_controller_has_it_pushed(
+    def test_the_bundle_is_pushed_if_a_node_cannot_reach_the_controller(
         self, controller: Controller, bundle: Bundle, machines: Machines, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(upload, "PIECE", 100_000)
@@ -199,29 +199,29 @@ class TestNodes:
         node = machines.fleet.nodes[machine.name].server
         with connect(machine) as connection:
             server = server_result(bundle, connection, controller)
-            wanted = {"server": server, "resources": resources({}), "reconnect_timeout": 1}
-            checked = run_action(connection, "bundle_push", wanted, check_mode=True)
+            requested = {"server": server, "resources": resources({}), "reconnect_timeout": 1}
+            checked = run_action(connection, "bundle_push", requested, check_mode=True)
             assert checked["changed"]
             assert checked["remote_commands"] == 1
             assert not machine.files.exists(PUSHED)
             # The connection breaks permanently after some pieces.
-            node.set_fault(Fault(kind="link_down", request=70, seconds=2))
+            node.set_fault(TransportFault(kind="link_down", request=70, seconds=2))
             with pytest.raises(AnsibleConnectionFailure):
-                run_action(connection, "bundle_push", wanted)
+                run_action(connection, "bundle_push", requested)
         pieces = {entry.path for entry in machine.files.listing(f"{PUSHED}\\pieces")}
         assert pieces
         node.faults.clear()
         node.counters.reset()
         with connect(machine) as connection:
             until(lambda: reachable(machine))
-            pushed = run_action(connection, "bundle_push", {**wanted, "reconnect_timeout": 30})
+            pushed = run_action(connection, "bundle_push", {**requested, "reconnect_timeout": 30})
             assert not pushed.get("failed"), pushed.get("msg")
             assert sorted(pushed["pushed"]) == sorted(checked["pushed"])
             found = facts(connection, server, pushed=True)
             sent = node.counters.snapshot()["bytes_in"]
             result = run_action(connection, "node_state", {"resources": resources(found)})
             assert not result.get("failed"), result["msg"]
-            again = run_action(connection, "bundle_push", {**wanted, "resources": resources(found)})
+            again = run_action(connection, "bundle_push", {**requested, "resources": resources(found)})
             assert (again["changed"], again["remote_commands"]) == (False, 1)
         check_node(machine, bundle)
         assert not machine.files.exists(PUSHED)
@@ -246,10 +246,10 @@ class TestNodes:
         node = machines.fleet.nodes[machine.name].server
         (archive,) = [entry for entry in bundle.entries.values() if entry.name == PAUSE and "2022" in entry.windows]
         with connect(machine) as connection:
-            wanted = {"server": server_result(bundle, connection, controller), "resources": resources({})[-1:]}
+            requested = {"server": server_result(bundle, connection, controller), "resources": resources({})[-1:]}
             for request in sweep.choose("bundle_push", range(1, 32), 8):
-                node.set_fault(Fault(kind=("before", "after", "during")[request % 3], request=request))
-                result = run_action(connection, "bundle_push", wanted)
+                node.set_fault(TransportFault(kind=("before", "after", "during")[request % 3], request=request))
+                result = run_action(connection, "bundle_push", requested)
                 hit = not node.faults.pending()
                 injected += hit
                 node.faults.clear()

@@ -18,7 +18,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.artifacts import cach
 from ansible_collections.winkube.node.plugins.plugin_utils.container_images import listing
 from ansible_collections.winkube.node.plugins.plugin_utils.node_config import registries
 from simulator.artifacts import ArtifactServer
-from simulator.kubernetes_node.registry.server import Registry
+from simulator.kubernetes_node.registry.server import SimulatedRegistry
 from simulator.machine.machine import Machine
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("cache_budget")]
@@ -30,10 +30,10 @@ def machine() -> Iterator[Machine]:
         yield machines.next()
 
 
-def test_a_whole_cache_takes_few_commands_and_two_when_all_is_there(
+def test_a_whole_cache_needs_few_commands_and_two_if_complete(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with ArtifactServer() as server, Registry() as registry, connect(machine) as connection:
+    with ArtifactServer() as server, SimulatedRegistry() as registry, connect(machine) as connection:
         for version in LISTS["tool"]:
             offer(server, version, archive(version))
         files = cache.resources_for_versions(LISTS, cache_dir=CACHE, kinds=TOOL, mirror=server.url, upstream=False)

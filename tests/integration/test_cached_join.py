@@ -98,7 +98,7 @@ def requests(site: Site) -> int:
     return int(site.world.artifacts.status()["total"])
 
 
-def test_three_versions_of_everything_are_there(site: Site, cached: PlayRun) -> None:
+def test_three_versions_of_each_artifact_are_cached(site: Site, cached: PlayRun) -> None:
     machine = site.machine(NODE)
     for kind, name in {"kubernetes": "kube_node_versions", "containerd": "containerd_versions"}.items():
         assert versions(machine, kind) == LISTS[name], kind
@@ -111,14 +111,14 @@ def test_three_versions_of_everything_are_there(site: Site, cached: PlayRun) -> 
     assert {f"{CORE_DNS}:v{version}" for version in LISTS["core_dns_versions"]} <= images
 
 
-def test_it_joins_without_a_network(site: Site, joined: PlayRun) -> None:
+def test_a_node_joins_without_a_network(site: Site, joined: PlayRun) -> None:
     node = cluster_nodes(site)[node_name(NODE)]
     assert node["ready"]
     assert (node["version"], node["runtime"]) == ("v1.37.0", "containerd://2.2.9")
     assert requests(site) == 0
 
 
-def test_it_changes_versions_without_a_network(site: Site, switched: PlayRun) -> None:
+def test_versions_change_without_a_network(site: Site, switched: PlayRun) -> None:
     node = cluster_nodes(site)[node_name(NODE)]
     assert node["ready"]
     assert (node["version"], node["runtime"]) == ("v1.37.1", "containerd://2.3.7")
@@ -126,7 +126,7 @@ def test_it_changes_versions_without_a_network(site: Site, switched: PlayRun) ->
     assert requests(site) == 0
 
 
-def test_what_is_not_listed_goes_when_asked(site: Site, pruned: PlayRun) -> None:
+def test_unlisted_files_are_removed_on_request(site: Site, pruned: PlayRun) -> None:
     machine = site.machine(NODE)
     assert versions(machine, "kubernetes") == ["1.37.1"]
     assert versions(machine, "azure-vnet") == []

@@ -17,7 +17,7 @@ from integration.limited_account import limited_kubeconfig
 from unit.fake_cluster import run_module
 
 from ansible_collections.winkube.node.plugins.modules import cluster_info, nodes_ready
-from simulator.cluster import Cluster, start_cluster
+from simulator.cluster import SimulatedCluster, start_cluster
 
 pytestmark = [pytest.mark.integration, pytest.mark.waits]
 
@@ -25,20 +25,20 @@ Options = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
-def cluster(cluster_kind: Any) -> Iterator[Cluster]:
+def cluster(cluster_kind: Any) -> Iterator[SimulatedCluster]:
     with start_cluster(cluster_kind) as cluster:
         yield cluster
 
 
 @pytest.fixture(scope="module")
-def ca_cert(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def ca_cert(cluster: SimulatedCluster, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("ca") / "ca.crt"
     path.write_text(cluster.ca_certificate, encoding="utf-8")
     return path
 
 
 @pytest.fixture(scope="module")
-def limited(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Options:
+def limited(cluster: SimulatedCluster, tmp_path_factory: pytest.TempPathFactory) -> Options:
     """The content of the kubeconfig of an account with the rights of docs/rbac.yaml; it has a token."""
     path = limited_kubeconfig(cluster, tmp_path_factory.mktemp("limited"))
     return dict(yaml.safe_load(path.read_text(encoding="utf-8")))
@@ -63,13 +63,13 @@ def proxy() -> Iterator[str]:
         server.shutdown()
 
 
-def run(cluster: Cluster, **options: Any) -> Options:
+def run(cluster: SimulatedCluster, **options: Any) -> Options:
     """Run a module that reads a node, which does not exist; return its result."""
     shim: Any = cluster
     return run_module(nodes_ready, shim, nodes=["none"], timeout=0, required=False, **options)
 
 
-def allowed(cluster: Cluster, purpose: str, **options: Any) -> bool:
+def allowed(cluster: SimulatedCluster, purpose: str, **options: Any) -> bool:
     """Return whether an account has all rights for a purpose."""
     shim: Any = cluster
     found = run_module(cluster_info, shim, purposes=[purpose], **options)
@@ -77,7 +77,7 @@ def allowed(cluster: Cluster, purpose: str, **options: Any) -> bool:
     return "missing_access" not in found
 
 
-def test_a_token_a_host_and_a_ca(cluster: Cluster, ca_cert: Path, limited: Options) -> None:
+def test_a_token_a_host_and_a_ca(cluster: SimulatedCluster, ca_cert: Path, limited: Options) -> None:
     token = limited["users"][0]["user"]["token"]
     options = {"kubeconfig": None, "host": cluster.server, "api_key": token}
     assert run(cluster, **options, ca_cert=str(ca_cert))["waiting"] == ["none"]
@@ -91,7 +91,7 @@ def test_a_token_a_host_and_a_ca(cluster: Cluster, ca_cert: Path, limited: Optio
     assert "Unauthorized" in other["msg"]
 
 
-def test_client_certificates(cluster: Cluster, ca_cert: Path, tmp_path: Path) -> None:
+def test_client_certificates(cluster: SimulatedCluster, ca_cert: Path, tmp_path: Path) -> None:
     user = yaml.safe_load(cluster.kubeconfig.read_text(encoding="utf-8"))["users"][0]["user"]
     options: Options = {"kubeconfig": None, "host": cluster.server, "ca_cert": str(ca_cert)}
     for option, entry in (("client_cert", "client-certificate-data"), ("client_key", "client-key-data")):
@@ -101,19 +101,21 @@ def test_client_certificates(cluster: Cluster, ca_cert: Path, tmp_path: Path) ->
     assert run(cluster, **options)["waiting"] == ["none"]
 
 
-def test_a_kubeconfig_as_content(cluster: Cluster, limited: Options) -> None:
+def test_a_kubeconfig_as_content(cluster: SimulatedCluster, limited: Options) -> None:
     assert run(cluster, kubeconfig=limited)["waiting"] == ["none"]
     assert allowed(cluster, "read", kubeconfig=limited)
 
 
-def test_results_keep_the_words_of_a_kubeconfig_that_is_given_as_content(cluster: Cluster, limited: Options) -> None:
+def test_an_inline_kubeconfig_does_not_censor_ordinary_words_in_results(
+    cluster: SimulatedCluster, limited: Options
+) -> None:
     shim: Any = cluster
     found = run_module(cluster_info, shim, kubeconfig=limited)
     assert found == run_module(cluster_info, shim)
     assert found["kubernetes_version"] == f"v{cluster.version}"
 
 
-def test_a_proxy_that_refuses_is_named(cluster: Cluster, proxy: str) -> None:
+def test_a_proxy_that_refuses_is_named(cluster: SimulatedCluster, proxy: str) -> None:
     refused = run(cluster, proxy=f"http://me:s3cret@{proxy}")
     assert refused["msg"] == (
         f"the API server {cluster.server} cannot be reached: Tunnel connection failed: "
@@ -122,7 +124,7 @@ def test_a_proxy_that_refuses_is_named(cluster: Cluster, proxy: str) -> None:
     assert run(cluster, proxy=f"http://{proxy}", no_proxy="127.0.0.1")["waiting"] == ["none"]
 
 
-def test_impersonation(cluster: Cluster) -> None:
+def test_impersonation(cluster: SimulatedCluster) -> None:
     if cluster.kind == "memory":
         pytest.skip("the API server in memory does not support impersonation")
     assert allowed(cluster, "drain")

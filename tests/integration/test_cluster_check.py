@@ -44,7 +44,7 @@ def kubeconfig(site: Site, name: str, **changes: Any) -> str:
     return str(path)
 
 
-def test_all_that_does_not_fit_is_told_at_once(site: Site) -> None:
+def test_all_mismatches_are_reported_at_once(site: Site) -> None:
     core = client.CoreV1Api(cluster_api(site))
     core.create_namespace({"metadata": {"name": "kube-flannel"}})
     data = {"net-conf.json": json.dumps(VXLAN)}
@@ -61,7 +61,7 @@ def test_all_that_does_not_fit_is_told_at_once(site: Site) -> None:
         "ansible_host": "192.0.2.4",
     }
     run = site.run("site.yml", variables=wrong)
-    said = untouched(site, run)
+    output = untouched(site, run)
     for text in (
         "kubernetes_node_version (from kube_version): expected 1.31 to 1.34 for an API server of version 1.34.4",
         "got '1.37.1'",
@@ -73,7 +73,7 @@ def test_all_that_does_not_fit_is_told_at_once(site: Site) -> None:
         "node_join_api_server: expected HOST:PORT",
         "got 'localhost:6443'",
     ):
-        assert text in said
+        assert text in output
     assert "default/node-exporter" in run.output
     core.delete_namespaced_config_map("kube-flannel-cfg", "kube-flannel")
 
@@ -83,30 +83,30 @@ def test_a_kubeconfig_that_may_not_do_all_is_refused(site: Site) -> None:
     token = core.create_namespaced_service_account_token("default", "default", {"spec": {}}).status.token
     nobody = {"token": token, "client-certificate-data": "", "client-key-data": ""}
     path = kubeconfig(site, "nobody", user=nobody)
-    said = untouched(site, site.run("site.yml", variables={"kubeconfig": path}))
+    output = untouched(site, site.run("site.yml", variables={"kubeconfig": path}))
     for text in (
         "create, delete secrets in namespace kube-system (to create and delete bootstrap tokens)",
         "list nodes",
         "get, create, patch daemonsets.apps kube-flannel-windows in namespace kube-flannel",
     ):
-        assert text in said
+        assert text in output
 
 
-def test_an_api_server_that_is_away_is_told(site: Site) -> None:
+def test_an_unreachable_api_server_is_reported(site: Site) -> None:
     assert site.world.cluster is not None
     server = site.world.cluster.server.rpartition(":")[0] + ":1"
     path = kubeconfig(site, "away", cluster={"server": server})
-    said = untouched(site, site.run("site.yml", variables={"kubeconfig": path}))
-    assert server in said
+    output = untouched(site, site.run("site.yml", variables={"kubeconfig": path}))
+    assert server in output
 
 
 def test_without_kube_version_nodes_get_the_clusters(site: Site) -> None:
     site.variables |= {"kube_version": None}
     run, nodes = site.plan()
     run.expect(2)
-    wanted = [item["name"] for item in nodes[HOST]["drift"] if item["type"] == "Artifact"]
-    assert f"kubernetes {VERSION}" in wanted
+    expected = [item["name"] for item in nodes[HOST]["drift"] if item["type"] == "Artifact"]
+    assert f"kubernetes {VERSION}" in expected
     assert site.counters(HOST)["remote_commands"] == 1
     # There is no cluster to query.
-    said = untouched(site, site.run("plan.yml", variables={"kubeconfig": ""}))
-    assert "kubernetes_node_version (from kube_version)" in said
+    output = untouched(site, site.run("plan.yml", variables={"kubeconfig": ""}))
+    assert "kubernetes_node_version (from kube_version)" in output

@@ -13,7 +13,7 @@ from integration.networks import free_network
 
 from simulator.fleet import Fleet
 from simulator.machine.machine import Machine
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 
 pytestmark = pytest.mark.integration
 
@@ -21,15 +21,15 @@ pytestmark = pytest.mark.integration
 @pytest.fixture
 def machine() -> Iterator[Machine]:
     entry = {"name": "closed", "address": f"{free_network()}.21", "language_mode": "ConstrainedLanguage"}
-    with Fleet([Settings.read(entry)]) as fleet:
+    with Fleet([MachineSettings.read(entry)]) as fleet:
         yield fleet.nodes["closed"].machine
 
 
 @pytest.mark.parametrize("kind", ["winrm", "psrp"])
 def test_constrained_language_is_named_with_what_to_allow(machine: Machine, kind: str) -> None:
-    wanted: dict[str, Any] = {"resources": [{"type": "Directory", "name": "C:\\k"}]}
+    requested: dict[str, Any] = {"resources": [{"type": "Directory", "name": "C:\\k"}]}
     with connect(machine, kind) as connection:
-        result = run_action(connection, "node_state", wanted)
+        result = run_action(connection, "node_state", requested)
     assert result["failed"]
     assert "PowerShell is in constrained language mode here" in result["msg"]
     assert "allow the account that Ansible uses" in result["msg"]

@@ -25,8 +25,8 @@ from simulator.fleet import Fleet
 from simulator.kubernetes_node.hns import fixtures
 from simulator.machine import faults
 from simulator.machine.machine import Machine
-from simulator.machine.settings import Settings
-from simulator.transport.faults import Fault
+from simulator.machine.settings import MachineSettings
+from simulator.transport.faults import TransportFault
 from simulator.windows.system import event_log_store
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("collect_logs"), pytest.mark.usefixtures("prompt")]
@@ -41,7 +41,7 @@ def fleet() -> Iterator[Fleet]:
     network = free_network()
     names = ["2019-0", "2025-0", *(f"2022-{number}" for number in range(16))]
     nodes = [
-        Settings.read(
+        MachineSettings.read(
             {
                 "name": f"LOGS-{name}",
                 "address": f"{network}.{100 + number}",
@@ -113,7 +113,9 @@ def gathered(machine: Machine) -> list[str]:
 
 
 @pytest.mark.parametrize(("windows", "kind"), [("2019", "winrm"), ("2022", "psrp"), ("2025", "winrm")])
-def test_logs_come_back_and_the_node_is_as_before(node: NodeFactory, tmp_path: Path, windows: str, kind: str) -> None:
+def test_logs_are_downloaded_and_the_node_is_unchanged(
+    node: NodeFactory, tmp_path: Path, windows: str, kind: str
+) -> None:
     machine = node(windows)
     before = state_of(machine)
     result = collect(machine, tmp_path, kind=kind)
@@ -140,7 +142,7 @@ def test_logs_come_back_and_the_node_is_as_before(node: NodeFactory, tmp_path: P
     assert state_of(machine) == before
 
 
-def test_only_the_newest_of_each_source_comes(node: NodeFactory, tmp_path: Path) -> None:
+def test_only_the_newest_files_of_each_source_are_collected(node: NodeFactory, tmp_path: Path) -> None:
     machine = node()
     lines = [f"line {number:07}\n" for number in range(300_000)]
     put(machine, KUBELET, "".join(lines))
@@ -223,7 +225,7 @@ def test_no_secret_is_in_an_archive_or_left_anywhere(node: NodeFactory, tmp_path
     assert gathered(machine) == []
 
 
-def test_check_mode_tells_and_takes_nothing(node: NodeFactory, tmp_path: Path) -> None:
+def test_check_mode_reports_and_collects_nothing(node: NodeFactory, tmp_path: Path) -> None:
     machine = node()
     result = collect(machine, tmp_path / "logs", check_mode=True, paths=[r"C:\k\*.exe"])
     assert KUBELET in result["selected"]
@@ -233,7 +235,7 @@ def test_check_mode_tells_and_takes_nothing(node: NodeFactory, tmp_path: Path) -
     assert gathered(machine) == []
 
 
-def test_what_is_no_text_is_left_out(node: NodeFactory, tmp_path: Path) -> None:
+def test_binary_files_are_left_out(node: NodeFactory, tmp_path: Path) -> None:
     result = collect(node(), tmp_path, sources=["kubelet"], paths=[r"C:\k\kubelet.exe"])
     assert result["problems"] == ["files/more-files/C/k/kubelet.exe: not a text file"]
     assert set(members(result)) == {
@@ -241,7 +243,7 @@ def test_what_is_no_text_is_left_out(node: NodeFactory, tmp_path: Path) -> None:
     }
 
 
-def test_an_hns_that_hangs_does_not_keep_the_logs(node: NodeFactory, tmp_path: Path) -> None:
+def test_a_hang_of_hns_does_not_prevent_the_collection(node: NodeFactory, tmp_path: Path) -> None:
     machine = node()
     faults.set_fault(machine, {"kind": "hns_hang", "until": "restart"})
     result = collect(machine, tmp_path, hns_timeout=1)
@@ -250,7 +252,7 @@ def test_an_hns_that_hangs_does_not_keep_the_logs(node: NodeFactory, tmp_path: P
     assert "files/kubelet/C/var/log/kubelet/kubelet.log" in members(result)
 
 
-def test_a_full_disk_is_told_before_anything_is_gathered(node: NodeFactory, tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_before_logs_are_collected(node: NodeFactory, tmp_path: Path) -> None:
     machine = node()
     faults.set_fault(machine, {"kind": "disk_full", "free": 100_000_000})
     result = collect(machine, tmp_path)
@@ -272,7 +274,7 @@ def test_bad_options_are_refused_before_the_node_is_asked(fleet: Fleet, tmp_path
     assert fleet.nodes["LOGS-2019-0"].server.counters.snapshot() == before
 
 
-def test_a_controller_that_can_keep_nothing_is_told_and_the_node_is_clean(
+def test_a_controller_that_cannot_write_is_reported_and_the_node_is_cleaned_up(
     node: NodeFactory, fleet: Fleet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine = node()
@@ -295,13 +297,13 @@ def test_a_controller_that_can_keep_nothing_is_told_and_the_node_is_clean(
     assert list((tmp_path / "logs").iterdir()) == []
 
 
-def test_a_node_that_goes_away_is_cleaned_by_the_next_run(node: NodeFactory, fleet: Fleet, tmp_path: Path) -> None:
+def test_the_next_run_cleans_up_a_node_that_was_disconnected(node: NodeFactory, fleet: Fleet, tmp_path: Path) -> None:
     machine = node()
     server = fleet.nodes[machine.name].server
     small = {"sources": ["kubelet"], "reconnect_timeout": 1}
 
     def gone() -> None:
-        server.set_fault(Fault("link_down", 0, seconds=300))
+        server.set_fault(TransportFault("link_down", 0, seconds=300))
 
     with pytest.MonkeyPatch.context() as patch:
         # At the request for the first piece.
@@ -338,11 +340,11 @@ def test_a_link_that_breaks_at_any_request(
     with pytest.MonkeyPatch.context() as patch:
         # Two pieces.
         patch.setattr(download, "PIECE", 150)
-        wanted = members(collect(machine, tmp_path, **small))
+        expected = members(collect(machine, tmp_path, **small))
         assert server.counters.snapshot()["remote_commands"] == 6
         # One piece per remote command, which takes at least four requests. test_node_connection.py cuts every request.
         for request in itertools.count(first, 4):
-            server.set_fault(Fault(kind=KINDS[request % 3], request=request))
+            server.set_fault(TransportFault(kind=KINDS[request % 3], request=request))
             (tmp_path / "win.tar.gz").unlink()
             with connect(machine, kind) as connection:
                 options = {"directory": str(tmp_path), "timeout": 60, "sources": ["kubelet"]}
@@ -353,7 +355,7 @@ def test_a_link_that_breaks_at_any_request(
             assert not result.get("unreachable"), (request, result)
             found = members(result)
             assert found["files/kubelet/C/var/log/kubelet/kubelet.log"] == machine.files.read_bytes(KUBELET)
-            assert found.keys() == wanted.keys()
+            assert found.keys() == expected.keys()
             assert [path for path in gathered(machine) if "logs-" in path] == [], request
             if pending:
                 break

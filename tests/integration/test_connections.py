@@ -19,8 +19,8 @@ from ansible_collections.winkube.node.plugins.plugin_utils.connection.pins impor
 from simulator.fleet import Fleet
 from simulator.machine import certificate_store, winrm_settings
 from simulator.machine.machine import Machine
-from simulator.machine.settings import Settings
-from simulator.transport.faults import Fault
+from simulator.machine.settings import MachineSettings
+from simulator.transport.faults import TransportFault
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("connections")]
 
@@ -31,7 +31,7 @@ SEALED = {"ansible_psrp_cert_validation": "ignore", "ansible_psrp_message_encryp
 @pytest.fixture
 def fleet() -> Iterator[Fleet]:
     """Return a fleet with one server."""
-    with Fleet([Settings(name="WIN", address=f"{free_network()}.1", password="Right-Passw0rd")]) as fleet:
+    with Fleet([MachineSettings(name="WIN", address=f"{free_network()}.1", password="Right-Passw0rd")]) as fleet:
         yield fleet
 
 
@@ -54,7 +54,7 @@ def test_a_wrong_password_is_tried_once(fleet: Fleet, machine: Machine, kind: st
     assert not machine.files.exists(r"C:\example")
 
 
-def test_nothing_is_sent_over_a_connection_that_others_can_read(fleet: Fleet, machine: Machine) -> None:
+def test_nothing_is_sent_over_an_unencrypted_connection(fleet: Fleet, machine: Machine) -> None:
     counters = fleet.nodes["WIN"].server.counters
     with https(machine, ansible_psrp_cert_validation="ignore") as connection:
         result = actions.run_action(connection, "node_state", DIRECTORY)
@@ -68,7 +68,7 @@ def test_nothing_is_sent_over_a_connection_that_others_can_read(fleet: Fleet, ma
     assert counters.snapshot()["connections"] > 0
 
 
-def test_message_encryption_seals_what_an_unchecked_certificate_leaves_open(machine: Machine) -> None:
+def test_message_encryption_protects_connections_with_unverified_certificates(machine: Machine) -> None:
     with https(machine, **SEALED) as connection:
         assert actions.run_action(connection, "node_state", DIRECTORY)["changed"]
 
@@ -125,7 +125,7 @@ def test_a_certificate_that_ends_soon_is_renewed_and_pinned(renewals: Renewals) 
     assert (again["changed"], again["remote_commands"]) == (False, 1)
 
 
-def test_the_certificate_of_a_server_that_nobody_checked_is_pinned(renewals: Renewals) -> None:
+def test_an_unverified_server_certificate_is_pinned(renewals: Renewals) -> None:
     renewals.use_own()
     renewals.pins.unlink()
     assert renewals.run(first=True)["changed"]
@@ -145,7 +145,7 @@ def test_a_new_certificate_that_the_controller_would_not_trust_is_taken_back(
     assert renewals.state() == before
 
 
-def test_a_certificate_of_an_authority_is_left_to_it(renewals: Renewals) -> None:
+def test_a_certificate_of_an_authority_is_not_replaced(renewals: Renewals) -> None:
     renewals.use_own(days=20)
     before = renewals.state()
     with pytest.MonkeyPatch.context() as patch:
@@ -165,7 +165,7 @@ def test_a_renewal_survives_a_link_that_breaks_anywhere(renewals: Renewals, kind
     faults = 0
     # A run is an observation and batches that create, bind and delete, with four requests each.
     for request in range(2, 40, 7):
-        server.set_fault(Fault(kind=kind, request=request))
+        server.set_fault(TransportFault(kind=kind, request=request))
         renewals.run(force=True)
         if server.faults.pending():
             server.faults.clear()
@@ -178,7 +178,7 @@ def test_a_renewal_survives_a_link_that_breaks_anywhere(renewals: Renewals, kind
     assert faults >= 2
 
 
-def test_the_end_of_a_certificate_is_told_without_a_logon(renewals: Renewals) -> None:
+def test_the_expiry_of_a_certificate_is_read_without_a_logon(renewals: Renewals) -> None:
     renewals.use_own(days=20)
     server = renewals.fleet.nodes["WIN"].server
     server.counters.reset()
@@ -189,13 +189,13 @@ def test_the_end_of_a_certificate_is_told_without_a_logon(renewals: Renewals) ->
         "ansible_psrp_ca_cert": str(renewals.pins),
     }
     with https(renewals.machine) as connection:
-        told = actions.run_action(connection, "winrm_certificate_info", {}, variables=variables)
+        reported = actions.run_action(connection, "winrm_certificate_info", {}, variables=variables)
         silent = actions.run_action(connection, "winrm_certificate_info", {"warn_days": 10}, variables=variables)
         plain = actions.run_action(
             connection, "winrm_certificate_info", {}, variables={**variables, "ansible_port": 5985}
         )
-    assert (told["days_left"], told["trusted_by"]) == (19, str(renewals.pins))
-    assert "expires in 19 days" in told["warnings"][0]
+    assert (reported["days_left"], reported["trusted_by"]) == (19, str(renewals.pins))
+    assert "expires in 19 days" in reported["warnings"][0]
     assert "warnings" not in silent
     assert plain["days_left"] is None
     counted = server.counters.snapshot()

@@ -16,10 +16,10 @@ from integration.imaging import CERTS, HOSTS, PAUSE, Machines, converge, ctr, mi
 
 from simulator.artifacts.certificates import PrivateCA
 from simulator.kubernetes_node.containerd.runtime import PodConfig, connect
-from simulator.kubernetes_node.cri.shims import Command
+from simulator.kubernetes_node.cri.shims import ContainerCommand
 from simulator.kubernetes_node.images.upstream import Blobs
 from simulator.kubernetes_node.kubelet import image_gc
-from simulator.kubernetes_node.registry.server import Registry
+from simulator.kubernetes_node.registry.server import SimulatedRegistry
 from simulator.machine.machine import Machine
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("container_images")]
@@ -45,21 +45,19 @@ def machines() -> Iterator[Machines]:
 
 
 @pytest.fixture(scope="module")
-def registry() -> Iterator[Registry]:
-    with Registry() as found:
+def registry() -> Iterator[SimulatedRegistry]:
+    with SimulatedRegistry() as found:
         yield found
 
 
 @pytest.fixture(autouse=True)
-def healthy(registry: Registry) -> Iterator[None]:
+def healthy(registry: SimulatedRegistry) -> Iterator[None]:
     yield
     registry.faults.clear()
     registry.failures.clear()
 
 
-def test_twelve_images_come_in_few_commands_and_cost_one_when_they_are_there(
-    machines: Machines, registry: Registry
-) -> None:
+def test_twelve_images_need_few_commands_and_one_if_present(machines: Machines, registry: SimulatedRegistry) -> None:
     machine = machines.next()
     given = {"registries": mirrors(registry), "pinned": True, "parallel": 6}
 
@@ -83,7 +81,7 @@ def test_twelve_images_come_in_few_commands_and_cost_one_when_they_are_there(
     assert ctr(machine, "images", "list").count("io.cri-containerd.pinned=pinned") >= len(TWELVE)
 
 
-def test_layers_that_are_unpacked_take_no_room(machines: Machines, registry: Registry) -> None:
+def test_unpacked_layers_need_no_disk_space(machines: Machines, registry: SimulatedRegistry) -> None:
     machine = machines.next()
     converge(machine, [f"{CORE}:ltsc2022"], registries=mirrors(registry))
     blobs = machine.files.listing(r"C:\ProgramData\containerd\root\io.containerd.content.v1.content\blobs\sha256")
@@ -94,7 +92,7 @@ def test_a_tag_that_moved_is_pulled_by_digest_and_keeps_its_names(machines: Mach
     machine, blobs = machines.next(), Blobs()
     blobs.add("r.example/app:1", ["2022"], size=100)
     old = blobs.tags["r.example/app:1"]
-    with Registry(images=blobs) as registry:
+    with SimulatedRegistry(images=blobs) as registry:
         given = {"registries": mirrors(registry, "r.example")}
         image = {"name": "r.example/app:1", "aliases": ["mirror.local/app:latest"]}
         assert converge(machine, [image], **given)["images"][0]["digest"] == old
@@ -121,7 +119,7 @@ def test_credentials_and_a_private_authority_are_files_that_others_cannot_read(
     machine, authority, blobs = machines.next(), PrivateCA("Registry CA"), Blobs()
     blobs.add("r.example:5443/team/app:1", ["2022"])
     context = authority.server_context(["127.0.0.1"])
-    with Registry(images=blobs, user=f"node:{SECRET}", tls=context) as registry:
+    with SimulatedRegistry(images=blobs, user=f"node:{SECRET}", tls=context) as registry:
         place = {"server": registry.url, "ca": authority.pem.decode(), "username": "node"}
         wrong = converge(
             machine, ["r.example:5443/team/app:1"], registries={"r.example:5443": {**place, "password": "x"}}
@@ -146,7 +144,9 @@ def test_credentials_and_a_private_authority_are_files_that_others_cannot_read(
     assert PRIVATE in machine.files.sddl(toml)
 
 
-def test_each_failure_says_why_and_the_others_are_pulled(machines: Machines, registry: Registry) -> None:
+def test_each_failure_has_a_reason_and_the_other_images_are_pulled(
+    machines: Machines, registry: SimulatedRegistry
+) -> None:
     machine = machines.next()
     registry.failures["registry.k8s.io/pause:3.9"] = 429
     bad = {
@@ -165,7 +165,7 @@ def test_each_failure_says_why_and_the_others_are_pulled(machines: Machines, reg
     assert names(machine) == {PAUSE}
 
 
-def test_what_goes_wrong_for_a_while_is_tried_again(machines: Machines, registry: Registry) -> None:
+def test_temporary_failures_are_retried(machines: Machines, registry: SimulatedRegistry) -> None:
     machine = machines.next()
     registry.fault("status", "*/pause/*", status=503, times=3)
     registry.fault("cut", "*/nanoserver/blobs/*", at=700, times=2)
@@ -175,31 +175,31 @@ def test_what_goes_wrong_for_a_while_is_tried_again(machines: Machines, registry
     assert set(statuses(result).values()) == {"pulled"}, result.get("msg")
 
 
-def test_only_what_nobody_wants_uses_or_pins_goes(machines: Machines, registry: Registry) -> None:
+def test_only_unlisted_unused_and_unpinned_images_go(machines: Machines, registry: SimulatedRegistry) -> None:
     machine = machines.next()
     given = {"registries": mirrors(registry)}
     pinned = {"name": "registry.k8s.io/pause:3.6", "pinned": True}
-    used, unused, wanted = f"{NANO}:ltsc2022", f"{CORE}:ltsc2022", "registry.k8s.io/pause:3.8"
-    converge(machine, [pinned, used, unused, wanted, PAUSE], **given)
+    used, unused, requested = f"{NANO}:ltsc2022", f"{CORE}:ltsc2022", "registry.k8s.io/pause:3.8"
+    converge(machine, [pinned, used, unused, requested, PAUSE], **given)
     server = connect(machine, r"\\.\pipe\containerd-containerd")
     assert server is not None
     sandbox = server.run_sandbox(PodConfig("web", "default", "1", host_network=True))
     image = server.image(used)
     assert image is not None
-    server.run_container(sandbox, "web", image, Command(()), attempt=0, log="")
+    server.run_container(sandbox, "web", image, ContainerCommand(()), attempt=0, log="")
 
-    checked = converge(machine, [wanted], prune=True, check_mode=True, **given)
+    checked = converge(machine, [requested], prune=True, check_mode=True, **given)
     assert [change["type"] for change in checked["changes"]] == ["UnusedContainerImages"]
-    result = converge(machine, [wanted], prune=True, **given)
+    result = converge(machine, [requested], prune=True, **given)
     # The pod's own pause image is also in use.
-    assert names(machine) == {pinned["name"], used, wanted, PAUSE}
+    assert names(machine) == {pinned["name"], used, requested, PAUSE}
     assert not any(name.startswith(CORE) for name in ctr(machine, "images", "list", "-q").split())
     assert result["changed"]
-    again = converge(machine, [wanted], prune=True, **given)
+    again = converge(machine, [requested], prune=True, **given)
     assert (again["changed"], again["remote_commands"]) == (False, 1)
 
 
-def test_what_is_pinned_outlives_the_kubelets_garbage_collection(machines: Machines, registry: Registry) -> None:
+def test_pinned_images_survive_the_kubelets_garbage_collection(machines: Machines, registry: SimulatedRegistry) -> None:
     machine = machines.next()
     images = [{"name": PAUSE, "pinned": True, "aliases": ["mirror.local/pause:1"]}, f"{NANO}:ltsc2022"]
     converge(machine, images, registries=mirrors(registry))
@@ -208,7 +208,7 @@ def test_what_is_pinned_outlives_the_kubelets_garbage_collection(machines: Machi
     assert f"{NANO}:ltsc2022" not in names(machine)
 
 
-def test_absent_images_leave_nothing_of_them(machines: Machines, registry: Registry) -> None:
+def test_absent_images_are_removed_completely(machines: Machines, registry: SimulatedRegistry) -> None:
     machine = machines.next()
     converge(machine, [{"name": PAUSE, "aliases": ["mirror.local/pause:1"]}], registries=mirrors(registry))
     gone = {"name": PAUSE, "aliases": ["mirror.local/pause:1"], "state": "absent"}
@@ -231,7 +231,9 @@ class _Files(http.server.BaseHTTPRequestHandler):
 
 
 @pytest.mark.parametrize("containerd", ["1.6.36", "1.7.35", "2.3.7"])
-def test_archives_are_imported_and_leave_no_file(machines: Machines, registry: Registry, containerd: str) -> None:
+def test_archives_are_imported_and_leave_no_file(
+    machines: Machines, registry: SimulatedRegistry, containerd: str
+) -> None:
     source, machine = machines.next(), machines.next(containerd)
     image = f"{NANO}:ltsc2022"
     put(source, rf"{CERTS}\mcr.microsoft.com\hosts.toml", f"server = '{registry.url}'\n".encode())
@@ -258,7 +260,7 @@ def test_archives_are_imported_and_leave_no_file(machines: Machines, registry: R
     assert [entry.name for entry in machine.files.listing(r"C:\Windows\winkube\images")] == []
 
 
-def test_an_archive_on_the_node_has_to_hold_what_it_is_named_for(machines: Machines, registry: Registry) -> None:
+def test_an_archive_on_the_node_must_contain_the_named_image(machines: Machines, registry: SimulatedRegistry) -> None:
     machine = machines.next()
     converge(machine, [f"{NANO}:ltsc2022"], registries=mirrors(registry))
     put(machine, r"C:\broken.tar", b"<html>no archive</html>")
@@ -267,7 +269,7 @@ def test_an_archive_on_the_node_has_to_hold_what_it_is_named_for(machines: Machi
     assert "load" in result["msg"]
 
 
-def test_pulls_run_side_by_side_as_many_as_are_wanted(machines: Machines) -> None:
+def test_as_many_pulls_run_in_parallel_as_requested(machines: Machines) -> None:
     blobs = Blobs()
     images = [f"r.example/app-{number}:1" for number in range(6)]
     for name in images:
@@ -275,7 +277,7 @@ def test_pulls_run_side_by_side_as_many_as_are_wanted(machines: Machines) -> Non
     at_once = {}
     for parallel in (1, 4):
         machine = machines.next()
-        with Registry(images=blobs, rate=150_000) as registry:
+        with SimulatedRegistry(images=blobs, rate=150_000) as registry:
             converge(machine, images, registries=mirrors(registry, "r.example"), parallel=parallel)
             at_once[parallel] = registry.counters["most_at_once"]
         assert names(machine) == set(images)

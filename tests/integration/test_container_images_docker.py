@@ -17,7 +17,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.node_config import re
 from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.image_cache import PAUSE_DOCKERFILE
 from simulator.kubernetes_node.docker import dockerd, fixtures
 from simulator.kubernetes_node.images.upstream import Blobs
-from simulator.kubernetes_node.registry.server import Registry
+from simulator.kubernetes_node.registry.server import SimulatedRegistry
 from simulator.machine.executables import make
 from simulator.machine.machine import Machine
 
@@ -35,9 +35,9 @@ ENTRYPOINT ["/pause.exe"]
 
 
 @pytest.fixture(scope="module")
-def registry() -> Iterator[Registry]:
+def registry() -> Iterator[SimulatedRegistry]:
     blobs = Blobs()
-    with Registry(images=blobs) as found:
+    with SimulatedRegistry(images=blobs) as found:
         host = f"127.0.0.1:{found.port}"
         blobs.add(f"{host}/app:1", ["2019", "2022", "2025"], linux=True)
         blobs.add(f"{host}/app:2", ["2022"])
@@ -54,7 +54,7 @@ def machines() -> Iterator[Machines]:
         yield found
 
 
-def docker_machine(machines: Machines, registry: Registry, version: str = "28.5.1") -> Machine:
+def docker_machine(machines: Machines, registry: SimulatedRegistry, version: str = "28.5.1") -> Machine:
     machine = machines.bare()
     daemon = {"insecure-registries": [f"127.0.0.1:{registry.port}"]}
     put(machine, r"C:\ProgramData\docker\config\daemon.json", json.dumps(daemon).encode())
@@ -73,8 +73,8 @@ def names(machine: Machine) -> set[str]:
 
 
 @pytest.mark.parametrize("version", ["20.10.24", "28.5.1", "29.2.1"])
-def test_docker_holds_what_is_listed_and_loses_what_nobody_uses(
-    machines: Machines, registry: Registry, version: str
+def test_docker_keeps_listed_images_and_loses_unused_ones(
+    machines: Machines, registry: SimulatedRegistry, version: str
 ) -> None:
     machine, host = docker_machine(machines, registry, version), f"127.0.0.1:{registry.port}"
     given: dict[str, Any] = {"runtime": "docker", "docker": rf"{DOCKER}\docker.exe"}
@@ -104,7 +104,7 @@ def test_docker_holds_what_is_listed_and_loses_what_nobody_uses(
 
 def test_credentials_reach_docker_by_a_file(machines: Machines) -> None:
     machine, blobs = machines.bare(), Blobs()
-    with Registry(images=blobs, user=f"node:{SECRET}", auth="bearer") as registry:
+    with SimulatedRegistry(images=blobs, user=f"node:{SECRET}", auth="bearer") as registry:
         host = f"127.0.0.1:{registry.port}"
         blobs.add(f"{host}/private:1", ["2022"])
         put(machine, r"C:\ProgramData\docker\config\daemon.json", json.dumps({"insecure-registries": [host]}).encode())
@@ -121,10 +121,10 @@ def test_credentials_reach_docker_by_a_file(machines: Machines) -> None:
 
 
 def test_pause_is_built_from_another_base_and_only_again_if_something_changed(
-    machines: Machines, registry: Registry
+    machines: Machines, registry: SimulatedRegistry
 ) -> None:
     machine, host = docker_machine(machines, registry), f"127.0.0.1:{registry.port}"
-    wanted = {
+    requested = {
         "type": "BuiltContainerImage", "name": f"{host}/built:1", "runtime": "docker",
         "docker": rf"{DOCKER}\docker.exe", "dockerfile": DOCKERFILE, "push": True, "delay": 0.01, "retries": 1,
         "build_args": {"BASE": f"{host}/nanoserver:insider", "PAUSE": f"{host}/pause:3.10.2"},
@@ -134,14 +134,14 @@ def test_pause_is_built_from_another_base_and_only_again_if_something_changed(
         with connect(machine) as connection:
             return run_action(connection, "node_state", {"resources": [resource]})
 
-    first = state(wanted)
+    first = state(requested)
     assert not first.get("failed"), first.get("msg")
     assert f"{host}/built:1" in names(machine)
     assert registry.counters["pushed"]
     assert not machine.files.listing(r"C:\Windows\winkube\builds")
-    again = state(wanted)
+    again = state(requested)
     assert (again["changed"], again["remote_commands"]) == (False, 1)
-    changed = {**wanted, "dockerfile": f"{DOCKERFILE}LABEL changed=yes\n"}
+    changed = {**requested, "dockerfile": f"{DOCKERFILE}LABEL changed=yes\n"}
     pushed = dict(registry.images.tags)
     registry.failures["built/built:1"] = 503
     unpushed = state(changed)
@@ -152,12 +152,14 @@ def test_pause_is_built_from_another_base_and_only_again_if_something_changed(
     assert [change["why"] for change in repeated["changes"]] == ["pushed is false, expected true"]
     assert registry.images.tags[f"{host}/built:1"] != pushed[f"{host}/built:1"]
     assert state(changed)["changed"] is False
-    broken = state({**wanted, "dockerfile": "FROM ${BASE}\nCOPY nothing.exe /x.exe\n"})
+    broken = state({**requested, "dockerfile": "FROM ${BASE}\nCOPY nothing.exe /x.exe\n"})
     assert "BuiltContainerImage" in broken["msg"]
     assert not machine.files.listing(r"C:\Windows\winkube\builds")
 
 
-def test_pause_is_built_under_containerd_by_the_roles_own_dockerfile(machines: Machines, registry: Registry) -> None:
+def test_pause_is_built_under_containerd_by_the_roles_own_dockerfile(
+    machines: Machines, registry: SimulatedRegistry
+) -> None:
     machine, host = machines.next(), f"127.0.0.1:{registry.port}"
     for name in ("buildctl", "buildkitd"):
         put(machine, rf"C:\Program Files\buildkit\{name}.exe", make(name, "0.29.0"))
@@ -174,9 +176,9 @@ def test_pause_is_built_under_containerd_by_the_roles_own_dockerfile(machines: M
     }  # fmt: skip
     resources = [*settings, service, pause]
 
-    def state(wanted: list[dict[str, Any]]) -> dict[str, Any]:
+    def state(requested: list[dict[str, Any]]) -> dict[str, Any]:
         with connect(machine) as connection:
-            return run_action(connection, "node_state", {"resources": wanted})
+            return run_action(connection, "node_state", {"resources": requested})
 
     first = state(resources)
     assert not first.get("failed"), first.get("msg")

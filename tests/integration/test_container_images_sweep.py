@@ -17,7 +17,7 @@ from integration.imaging import Machines, converge, ctr, mirrors, statuses
 from integration.sweeps import Sweeps, is_full
 
 from simulator.kubernetes_node.images.upstream import Blobs
-from simulator.kubernetes_node.registry.server import Registry
+from simulator.kubernetes_node.registry.server import SimulatedRegistry
 from simulator.machine.machine import Machine
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("container_images_sweep")]
@@ -61,23 +61,23 @@ def store_of(machine: Machine) -> list[str]:
     return sorted(ctr(machine, "images", "check").splitlines())
 
 
-def trouble(machine: Machine, blobs: Blobs, point: Point, wanted: list[str]) -> tuple[bool, str]:
+def trouble(machine: Machine, blobs: Blobs, point: Point, expected: list[str]) -> tuple[bool, str]:
     """Inject a fault into a pull, and return whether the run failed and why the store did not converge."""
-    with Registry(images=blobs) as registry:
+    with SimulatedRegistry(images=blobs) as registry:
         given: dict[str, Any] = {"registries": mirrors(registry, "r.example"), "retries": 1}
         registry.fault(point.kind, f"*/{point.part}/*", times=point.times, **point.options)
         hit = converge(machine, [IMAGE], **given)
         registry.faults.clear()
         failed = bool(hit.get("failed"))
         claimed = statuses(hit)[IMAGE]
-        if claimed == "pulled" and store_of(machine) != wanted:
+        if claimed == "pulled" and store_of(machine) != expected:
             return failed, "it was called pulled and is not"
         if failed != (claimed != "pulled"):
             return failed, f"it is {claimed}, and failed is {failed}"
         if point.times == ONCE and failed:
             return failed, f"one fault was one too many: {hit.get('msg')}"
         repaired = converge(machine, [IMAGE], **given)
-        if repaired.get("failed") or store_of(machine) != wanted:
+        if repaired.get("failed") or store_of(machine) != expected:
             return failed, f"the next run did not mend it: {repaired.get('msg')}"
         again = converge(machine, [IMAGE], **given)
         return failed, "a further run changed something" if again["changed"] else ""
@@ -85,18 +85,20 @@ def trouble(machine: Machine, blobs: Blobs, point: Point, wanted: list[str]) -> 
 
 @pytest.mark.slow
 @pytest.mark.sweep
-def test_it_converges_wherever_a_pull_is_cut(monkeypatch: pytest.MonkeyPatch, sweep: Sweeps) -> None:
+def test_images_converge_wherever_a_pull_is_cut(monkeypatch: pytest.MonkeyPatch, sweep: Sweeps) -> None:
     blobs = Blobs()
     faults = sweep.choose("container_images", points(), SAMPLE, by=lambda point: point.kind)
     blobs.add(IMAGE, ["2019", "2022", "2025"], size=LAYER)
     with Machines(len(faults) + 1) as machines:
         first = machines.next()
-        with Registry(images=blobs) as registry:
+        with SimulatedRegistry(images=blobs) as registry:
             converge(first, [IMAGE], registries=mirrors(registry, "r.example"))
-        wanted = store_of(first)
+        requested = store_of(first)
         fresh = [machines.next() for _ in faults]
         with ThreadPoolExecutor(6) as pool:
-            outcomes = pool.map(lambda pair: trouble(pair[0], blobs, pair[1], wanted), zip(fresh, faults, strict=True))
+            outcomes = pool.map(
+                lambda pair: trouble(pair[0], blobs, pair[1], requested), zip(fresh, faults, strict=True)
+            )
             found = dict(zip(map(str, faults), outcomes, strict=True))
     bad = {point: why for point, (_, why) in found.items() if why}
     broken = sum(failed for failed, _ in found.values())
@@ -106,10 +108,10 @@ def test_it_converges_wherever_a_pull_is_cut(monkeypatch: pytest.MonkeyPatch, sw
     assert broken >= (8 if is_full() else 1)
 
 
-def test_a_pull_goes_on_where_it_was_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_pull_continues(monkeypatch: pytest.MonkeyPatch) -> None:
     blobs = Blobs()
     blobs.add(IMAGE, ["2022"], size=200_000)
-    with Machines(1) as machines, Registry(images=blobs) as registry:
+    with Machines(1) as machines, SimulatedRegistry(images=blobs) as registry:
         machine = machines.next()
         given: dict[str, Any] = {"registries": mirrors(registry, "r.example"), "retries": 0}
         layer = max(blobs.content, key=lambda digest: len(blobs.content[digest][1]))

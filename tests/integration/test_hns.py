@@ -18,7 +18,7 @@ from simulator.kubernetes_node.cri import shims
 from simulator.kubernetes_node.docker import fixtures as docker_fixtures
 from simulator.kubernetes_node.hns import fixtures
 from simulator.machine.machine import Machine
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("hns")]
 
@@ -42,11 +42,11 @@ def fleet() -> Iterator[Fleet]:
         for number in range(10 if not kind and version == "2022" else 3)
     ]
     nodes = [
-        Settings.read({"address": f"{network}.{number}", "features": ["Containers"], "link_drop_seconds": 0.3,
+        MachineSettings.read({"address": f"{network}.{number}", "features": ["Containers"], "link_drop_seconds": 0.3,
                        "port_pool_seconds": 2, "reboot_seconds": 0.3, **entry})
         for number, entry in enumerate(entries, start=1)
     ]  # fmt: skip
-    nodes.append(Settings.read({"name": "PLAIN", "address": f"{network}.99"}))
+    nodes.append(MachineSettings.read({"name": "PLAIN", "address": f"{network}.99"}))
     with Fleet(nodes) as fleet:
         yield fleet
 
@@ -81,12 +81,12 @@ def cleanup(
 
 
 def endpoints(machine: Machine) -> set[str]:
-    return set(machine.part(hns.State).endpoints)
+    return set(machine.part(hns.HnsState).endpoints)
 
 
-def held(machine: Machine) -> dict[str, set[str]]:
+def hns_objects(machine: Machine) -> dict[str, set[str]]:
     """Return the objects in HNS, by kind."""
-    state = machine.part(hns.State)
+    state = machine.part(hns.HnsState)
     namespaces = {item.id for item in state.namespaces.values() if not item.default}
     networks = {item.name for item in state.networks.values()}
     return {
@@ -114,7 +114,7 @@ SCENES = {
 
 
 @pytest.mark.parametrize("scene", SCENES)
-def test_stale_leaves_all_that_somebody_uses(node: NodeFactory, scene: str) -> None:
+def test_scope_stale_keeps_everything_that_is_in_use(node: NodeFactory, scene: str) -> None:
     machine = node(SCENES[scene])
     put = fixtures.populate(
         machine,
@@ -127,10 +127,10 @@ def test_stale_leaves_all_that_somebody_uses(node: NodeFactory, scene: str) -> N
         mixed_policies=1,
         dangling_policies=1,
     )
-    before, running = held(machine), services(machine)
+    before, running = hns_objects(machine), services(machine)
     result = cleanup(machine, "stale", kind="winrm")
     assert not result.get("failed"), result
-    after = held(machine)
+    after = hns_objects(machine)
     assert before["endpoints"] - after["endpoints"] == set(put.stale)
     assert before["policies"] - after["policies"] == {*put.stale_policies, *put.dangling_policies}
     # Those of the running pods, and of the one that is being created.
@@ -156,7 +156,7 @@ def test_a_pod_gets_back_the_traffic_that_a_stale_remote_endpoint_took(node: Nod
     """This is microsoft/Windows-Containers#631: a pod on this node reuses an address of a pod on another node."""
     machine = node()
     put = fixtures.populate(machine, "flannel-host-gw", running=2, remote=2)
-    store, state = hns.store(machine), machine.part(hns.State)
+    store, state = hns.store(machine), machine.part(hns.HnsState)
     pod, remote = state.endpoints[put.running[0]], state.endpoints[put.remote[0]]
     remote.address = pod.address
     # The pod was created after the one on the other node had gone.
@@ -172,7 +172,7 @@ def test_a_pod_gets_back_the_traffic_that_a_stale_remote_endpoint_took(node: Nod
 def test_containers_of_other_tools_keep_their_endpoints(node: NodeFactory) -> None:
     machine = node()
     put = fixtures.populate(machine, "flannel-host-gw", running=1, stale=3)
-    state, elsewhere = machine.part(hns.State), shims.settle(machine).elsewhere
+    state, elsewhere = machine.part(hns.HnsState), shims.settle(machine).elsewhere
     elsewhere["default"] = [state.endpoints[put.stale[0]].container]
     elsewhere["team"] = [state.endpoints[put.stale[1]].container]
     # After measuring container images, the collection has its own namespace without containers.
@@ -201,11 +201,11 @@ def test_a_runtime_that_cannot_be_asked_makes_nothing_stale(node: NodeFactory) -
     fixtures.populate(machine, "flannel-host-gw", running=1, stale=2)
     machine.services.stop("kubelet")
     machine.services.stop("containerd")
-    before = held(machine)
+    before = hns_objects(machine)
     result = cleanup(machine, "stale")
     assert not result["changed"]
     assert any("nothing counts as stale" in text for text in result["warnings"])
-    assert held(machine) == before
+    assert hns_objects(machine) == before
 
 
 def test_a_machine_without_hns_has_nothing_to_clean(plain: Machine) -> None:
@@ -216,7 +216,7 @@ def test_a_machine_without_hns_has_nothing_to_clean(plain: Machine) -> None:
         assert "this machine has no HNS" in result["warnings"][0]
 
 
-def test_one_endpoint_that_stays_does_not_hold_up_the_others(node: NodeFactory) -> None:
+def test_one_undeletable_endpoint_does_not_block_the_others(node: NodeFactory) -> None:
     machine = node()
     put = fixtures.populate(machine, "flannel-host-gw", running=1, stale=4)
     machine.families.faults["hns_refuses"](machine, {"ids": put.stale[:1]})
@@ -230,7 +230,7 @@ def test_one_endpoint_that_stays_does_not_hold_up_the_others(node: NodeFactory) 
     assert put.stale[0] not in endpoints(machine)
 
 
-def test_docker_gets_back_what_it_lost(node: NodeFactory) -> None:
+def test_docker_pulls_missing_images_again(node: NodeFactory) -> None:
     machine = node(runtime=False)
     docker_fixtures.install(machine)
     put = docker_fixtures.populate(machine, running=2, stale=2, stopped=2)
@@ -247,14 +247,14 @@ def test_docker_gets_back_what_it_lost(node: NodeFactory) -> None:
 def test_check_mode_changes_nothing_and_lists_everything(node: NodeFactory) -> None:
     machine = node("2019")
     put = fixtures.populate(machine, "flannel-host-gw", running=2, stale=2)
-    before = held(machine)
+    before = hns_objects(machine)
     for scope, expected in (("stale", put.stale), ("all", endpoints(machine))):
         result = cleanup(machine, scope, check_mode=True)
         assert result["changed"]
         text = "".join(block["before"] for block in result["diff"])
         assert all(one in text for one in expected), scope
         assert result["remote_commands"] == 1
-    assert held(machine) == before
+    assert hns_objects(machine) == before
     assert "kubelet running" in text
 
 
@@ -265,16 +265,14 @@ def test_check_mode_changes_nothing_and_lists_everything(node: NodeFactory) -> N
     ("scene", "windows", "kind"),
     [("flannel-vxlan", "2019", "psrp"), ("calico", "2022", "winrm"), ("azure", "2025", "psrp")],
 )
-def test_all_removes_what_kubernetes_made_and_nothing_else(
-    node: NodeFactory, scene: str, windows: str, kind: str
-) -> None:
+def test_scope_all_removes_only_objects_of_kubernetes(node: NodeFactory, scene: str, windows: str, kind: str) -> None:
     machine = node(windows, static=True)
     fixtures.populate(machine, scene, running=3, stale=2, orphans=1)
     fixtures.add_network(machine, "lab", "Transparent")
     running, uplink = services(machine), adapter(machine)
     result = cleanup(machine, "all", kind=kind)
     assert not result.get("failed"), result
-    assert held(machine) == {"networks": {"lab"}, "endpoints": set(), "policies": set(), "namespaces": set()}
+    assert hns_objects(machine) == {"networks": {"lab"}, "endpoints": set(), "policies": set(), "namespaces": set()}
     assert services(machine) == running
     assert not machine.files.exists(JOURNAL)
     # The other network still uses the switch, so the settings stay where they were.
@@ -283,7 +281,7 @@ def test_all_removes_what_kubernetes_made_and_nothing_else(
     assert not cleanup(machine, "all")["changed"]
 
 
-def test_static_addresses_come_back_when_the_switch_goes(node: NodeFactory) -> None:
+def test_static_addresses_are_restored_when_the_switch_is_removed(node: NodeFactory) -> None:
     machine = node("2022", static=True)
     fixtures.populate(machine, "flannel-host-gw", running=2)
     result = cleanup(machine, "all", kind="winrm")
@@ -319,29 +317,29 @@ def test_its_ports_are_free_before_services_start(node: NodeFactory) -> None:
     assert not result.get("warnings")
 
 
-def test_one_network_goes_and_the_others_stay(node: NodeFactory) -> None:
+def test_one_network_is_removed_and_the_others_stay(node: NodeFactory) -> None:
     machine = node("2025")
     fixtures.populate(machine, "flannel-vxlan", running=2, name="vxlan0")
     fixtures.add_network(machine, "nat", "NAT")
     result = cleanup(machine, "networks", networks=["VXLAN0"])
     assert not result.get("failed"), result
-    assert held(machine)["networks"] == {"nat"}
+    assert hns_objects(machine)["networks"] == {"nat"}
     assert not machine.files.exists(r"C:\run\flannel\subnet.env")
 
 
 @pytest.mark.parametrize(
-    ("networks", "said"),
+    ("networks", "message"),
     [(["cbr1"], "(cbr0, lab, nat), got 'cbr1'"), (["lab"], "got 'lab', which protected_networks protects")],
 )
-def test_a_network_that_is_not_there_is_refused_before_anything_changes(
-    refusing: Machine, networks: list[str], said: str
+def test_a_missing_network_is_refused_before_anything_changes(
+    refusing: Machine, networks: list[str], message: str
 ) -> None:
-    before, running = held(refusing), services(refusing)
+    before, running = hns_objects(refusing), services(refusing)
     result = cleanup(refusing, "networks", networks=networks)
     assert result["failed"]
-    assert said in result["msg"]
+    assert message in result["msg"]
     assert result["remote_commands"] == 1
-    assert (held(refusing), services(refusing)) == (before, running)
+    assert (hns_objects(refusing), services(refusing)) == (before, running)
 
 
 @pytest.fixture(scope="module")
@@ -360,7 +358,7 @@ def test_running_containers_can_be_kept(node: NodeFactory) -> None:
     assert not result.get("failed"), result
     assert {*put.running, *put.host} <= endpoints(machine)
     assert not set(put.stale) & endpoints(machine)
-    assert held(machine)["networks"] == {"cbr0"}
+    assert hns_objects(machine)["networks"] == {"cbr0"}
     assert [kept["name"] for kept in result["kept"]] == ["cbr0"]
-    store, state = hns.store(machine), machine.part(hns.State)
+    store, state = hns.store(machine), machine.part(hns.HnsState)
     assert all(store.connected(state.endpoints[one]) for one in put.running)

@@ -55,7 +55,7 @@ def status_of(machine: Machine) -> Any:
 
 
 def networks(site: Site) -> set[str]:
-    return {item.name for item in site.machine(HOST).part(hns.State).networks.values() if item.external}
+    return {item.name for item in site.machine(HOST).part(hns.HnsState).networks.values() if item.external}
 
 
 def noted(site: Site) -> dict[str, str]:
@@ -63,10 +63,10 @@ def noted(site: Site) -> dict[str, str]:
     return found
 
 
-def eventually(site: Site, wanted: set[str]) -> set[str]:
+def eventually(site: Site, expected: set[str]) -> set[str]:
     """Return the networks of the node after flannel's pod has created its own."""
     for dummy in range(100):
-        if networks(site) == wanted:
+        if networks(site) == expected:
             break
         time.sleep(0.2)
     return networks(site)
@@ -89,14 +89,14 @@ class Watch:
     before: dict[str, str]
     replaced_in_service: set[str] = field(default_factory=set)
     """Pods that were deleted while their node was not cordoned."""
-    looks: int = 0
+    observations: int = 0
     was_cordoned: bool = False
 
-    def look(self, site: Site) -> None:
+    def observe(self, site: Site) -> None:
         """Observe once. Pods are read first, because the node is cordoned before they are deleted."""
         missing = self.before.keys() - network_pods(site).keys()
         self.was_cordoned = self.was_cordoned or is_cordoned(site)
-        self.looks += 1
+        self.observations += 1
         if missing and not self.was_cordoned:
             self.replaced_in_service |= missing
 
@@ -115,11 +115,11 @@ def changed(site: Site, watch: Watch) -> PlayRun:
     site.variables["flannel_backend_type"] = "vxlan"
     ended = threading.Event()
 
-    def look() -> None:
+    def observe_until_ended() -> None:
         while not ended.wait(0.1):
-            watch.look(site)
+            watch.observe(site)
 
-    thread = threading.Thread(target=look)
+    thread = threading.Thread(target=observe_until_ended)
     thread.start()
     try:
         return site.run("join_nodes.yml").expect()
@@ -128,7 +128,7 @@ def changed(site: Site, watch: Watch) -> PlayRun:
         thread.join()
 
 
-def test_the_former_network_goes_and_the_new_one_comes(site: Site, changed: PlayRun) -> None:
+def test_the_former_network_is_replaced_by_the_new_one(site: Site, changed: PlayRun) -> None:
     assert "HnsNetwork cbr0" in changed.changes(HOST)
     assert eventually(site, {"flannel.4096"}) == {"flannel.4096"}
     assert noted(site) == {"plugin": "flannel", "backend": "vxlan", "network": "flannel.4096"}
@@ -142,7 +142,7 @@ def test_the_former_network_goes_and_the_new_one_comes(site: Site, changed: Play
 
 
 def test_pods_of_the_network_are_replaced_when_the_node_is_drained(site: Site, watch: Watch, changed: PlayRun) -> None:
-    assert watch.looks > 20
+    assert watch.observations > 20
     assert watch.replaced_in_service == set()
     assert watch.before.keys().isdisjoint(network_pods(site))
     assert len(network_pods(site)) == 2

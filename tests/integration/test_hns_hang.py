@@ -24,8 +24,8 @@ from simulator.kubernetes_node.cri.shims import Sandbox
 from simulator.kubernetes_node.hns import fixtures
 from simulator.machine.faults import set_fault as inject
 from simulator.machine.machine import Machine
-from simulator.machine.settings import Settings
-from simulator.transport.faults import Fault
+from simulator.machine.settings import MachineSettings
+from simulator.transport.faults import TransportFault
 
 pytestmark = [
     pytest.mark.waits,
@@ -44,14 +44,14 @@ NodeFactory = Callable[[], Machine]
 def fleet() -> Iterator[Fleet]:
     network = free_network()
     nodes = [
-        Settings.read({"name": f"HANG-{number}", "address": f"{network}.{number}", "windows": "2022",
+        MachineSettings.read({"name": f"HANG-{number}", "address": f"{network}.{number}", "windows": "2022",
                        "features": ["Containers"], "link_drop_seconds": 0.2, "port_pool_seconds": 1,
                        "reboot_seconds": 0.2, "time_scale": 0.02})
         for number in range(1, 14)
     ]  # fmt: skip
     # The link does not come back.
     nodes.append(
-        Settings.read(
+        MachineSettings.read(
             {"name": "GONE", "address": f"{network}.99", "features": ["Containers"], "link_drop_seconds": 3600}
         )
     )
@@ -95,7 +95,7 @@ def hang(machine: Machine, **more: Any) -> None:
 def test_stale_reports_the_hang_and_touches_nothing(node: NodeFactory) -> None:
     machine = node()
     fixtures.populate(machine, "flannel-host-gw", running=2, stale=2)
-    before = set(machine.part(hns.State).endpoints)
+    before = set(machine.part(hns.HnsState).endpoints)
     hang(machine)
     result = cleanup(machine, "stale")
     assert result["failed"]
@@ -103,7 +103,7 @@ def test_stale_reports_the_hang_and_touches_nothing(node: NodeFactory) -> None:
     assert "allow_hns_restart" in result["msg"]
     assert steps(result) == ["wait"]
     assert result["remote_commands"] == 1
-    assert set(machine.part(hns.State).endpoints) == before
+    assert set(machine.part(hns.HnsState).endpoints) == before
     assert running(machine) == EVERYTHING
 
 
@@ -120,14 +120,14 @@ def test_stale_restarts_hns_on_a_drained_node(node: NodeFactory) -> None:
 
 
 @pytest.mark.parametrize("scope", ["networks", "all"])
-def test_the_other_scopes_restart_it_and_go_on(node: NodeFactory, scope: str) -> None:
+def test_the_other_scopes_restart_hns_and_continue(node: NodeFactory, scope: str) -> None:
     machine = node()
     fixtures.populate(machine, "flannel-host-gw", running=2, stale=2)
     hang(machine)
     result = cleanup(machine, scope, **({"networks": ["cbr0"]} if scope == "networks" else {}))
     assert not result.get("failed"), result
     assert steps(result)[:3] == ["wait", "restart hns", "observe"]
-    assert not machine.part(hns.State).networks
+    assert not machine.part(hns.HnsState).networks
     assert running(machine) == EVERYTHING
 
 
@@ -138,12 +138,12 @@ def test_a_removal_that_hangs_is_continued_after_the_restart(node: NodeFactory) 
     result = cleanup(machine, "all")
     assert not result.get("failed"), result
     assert steps(result).index("wait") > steps(result).index("remove")
-    assert not machine.part(hns.State).networks
+    assert not machine.part(hns.HnsState).networks
     assert running(machine) == EVERYTHING
     assert not machine.files.exists(JOURNAL)
 
 
-def test_only_with_leave_it_reboots(node: NodeFactory) -> None:
+def test_the_node_reboots_only_if_allowed(node: NodeFactory) -> None:
     machine = node()
     fixtures.populate(machine, "flannel-host-gw", running=2)
     boots = machine.power.boots
@@ -159,7 +159,7 @@ def test_only_with_leave_it_reboots(node: NodeFactory) -> None:
     assert result["rebooted"]
     assert steps(result)[:3] == ["wait", "restart hns", "reboot"]
     assert machine.power.boots == boots + 1
-    assert not machine.part(hns.State).networks
+    assert not machine.part(hns.HnsState).networks
     assert running(machine) == EVERYTHING
 
 
@@ -184,7 +184,7 @@ def test_a_service_that_does_not_start_is_named_and_the_next_run_starts_it(
 # --- Nodes that disappear.
 
 
-def test_a_node_that_stays_away_is_told_with_what_had_been_done(node: NodeFactory, fleet: Fleet) -> None:
+def test_a_node_that_stays_unreachable_is_reported_with_the_finished_work(node: NodeFactory, fleet: Fleet) -> None:
     machine = fleet.machine("GONE")
     fixtures.install(machine)
     # Enough pods for progress messages before the network is removed.
@@ -204,16 +204,16 @@ def test_a_node_that_stays_away_is_told_with_what_had_been_done(node: NodeFactor
 def test_a_reboot_in_the_middle_is_finished_by_the_same_run(node: NodeFactory, fleet: Fleet) -> None:
     machine = node()
     fixtures.populate(machine, "flannel-host-gw", running=2)
-    fleet.nodes[machine.host_name].server.set_fault(Fault("call", 11, callback=machine.power.reboot))
+    fleet.nodes[machine.host_name].server.set_fault(TransportFault("call", 11, callback=machine.power.reboot))
     result = cleanup(machine, "all")
     assert not result.get("failed"), result
     assert not result.get("unreachable"), result
-    assert not machine.part(hns.State).networks
+    assert not machine.part(hns.HnsState).networks
     assert running(machine) == EVERYTHING
     assert not machine.files.exists(JOURNAL)
 
 
-def test_what_a_cleanup_left_is_repaired_by_any_scope(node: NodeFactory) -> None:
+def test_an_incomplete_cleanup_is_repaired_by_any_scope(node: NodeFactory) -> None:
     machine = node()
     fixtures.populate(machine, "flannel-host-gw", running=2)
     machine.services.stop("kubelet")
@@ -237,11 +237,11 @@ def info(machine: Machine) -> dict[str, Any]:
 # --- Pods that are created.
 
 
-def test_a_pod_that_is_made_while_it_looks_keeps_its_endpoint(node: NodeFactory) -> None:
+def test_a_pod_created_during_the_observation_keeps_its_endpoint(node: NodeFactory) -> None:
     machine = node()
     put = fixtures.populate(machine, "flannel-host-gw", running=1, stale=1, creating=1)
     (endpoint,) = put.creating
-    owner = machine.part(hns.State).endpoints[endpoint].container
+    owner = machine.part(hns.HnsState).endpoints[endpoint].container
     # A containerd without leases, where only the age of an endpoint helps.
     shim = shims.settle(machine)
     shim.leases.clear()
@@ -256,11 +256,11 @@ def test_a_pod_that_is_made_while_it_looks_keeps_its_endpoint(node: NodeFactory)
     result = cleanup(machine, "stale", grace=3)
     late.join()
     assert not result.get("failed"), result
-    assert endpoint in machine.part(hns.State).endpoints
-    assert put.stale[0] not in machine.part(hns.State).endpoints
+    assert endpoint in machine.part(hns.HnsState).endpoints
+    assert put.stale[0] not in machine.part(hns.HnsState).endpoints
 
 
-def test_hns_info_tells_who_owns_what_in_one_command(node: NodeFactory) -> None:
+def test_hns_info_lists_owners_in_one_command(node: NodeFactory) -> None:
     machine = node()
     put = fixtures.populate(machine, "flannel-vxlan", running=2, stale=1, creating=1, orphans=1)
     facts = info(machine)

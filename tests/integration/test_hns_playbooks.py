@@ -38,7 +38,7 @@ def site(start_site: SiteFactory) -> Site:
 
 
 def networks(site: Site, host: str) -> set[str]:
-    return {item.name for item in site.machine(host).part(hns.State).networks.values()}
+    return {item.name for item in site.machine(host).part(hns.HnsState).networks.values()}
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +70,7 @@ def test_the_report_is_one_table_of_all_hosts(report: str) -> None:
     assert total in lines
 
 
-def test_a_reset_that_nobody_confirms_changes_nothing(site: Site) -> None:
+def test_an_unconfirmed_reset_changes_nothing(site: Site) -> None:
     before = networks(site, "win19")
     # A part of the reset also asks for confirmation.
     run = site.run("reset_nodes.yml", "--limit", "win19,win22", "--tags", "windows::node")
@@ -83,7 +83,7 @@ def test_a_reset_that_nobody_confirms_changes_nothing(site: Site) -> None:
 def test_a_dry_run_shows_the_full_list(site: Site) -> None:
     run = site.run("reset_nodes.yml", "--check", "--diff", "--limit", "win19,win22").expect()
     for host in ("win19", "win22"):
-        for endpoint in site.machine(host).part(hns.State).endpoints:
+        for endpoint in site.machine(host).part(hns.HnsState).endpoints:
             assert f"-{endpoint} " in run.output, host
     assert networks(site, "win19") == {"cbr0"}
     assert "+kubelet running, stopped during the cleanup" in run.output
@@ -91,7 +91,7 @@ def test_a_dry_run_shows_the_full_list(site: Site) -> None:
     assert run.output.count("PLAY [Reset Windows nodes]") == 1
 
 
-def test_the_role_removes_what_nobody_uses(site: Site) -> None:
+def test_the_role_removes_unused_objects(site: Site) -> None:
     role = {"name": "winkube.node.hns_cleanup"}
     tasks = [{"name": "Clean", "ansible.builtin.include_role": role}]
     play = {"hosts": "win22", "gather_facts": False, "vars": {"hns_cleanup_grace": 0.05}, "tasks": tasks}

@@ -25,8 +25,8 @@ from simulator.kubernetes_node import hns
 from simulator.kubernetes_node.hns import fixtures
 from simulator.kubernetes_node.hns.fixtures import Scene
 from simulator.machine.machine import Machine
-from simulator.machine.settings import Settings
-from simulator.transport.faults import Fault
+from simulator.machine.settings import MachineSettings
+from simulator.transport.faults import TransportFault
 
 SCOPES: Mapping[str, Mapping[str, Any]] = {
     "stale": {"scope": "stale"},
@@ -74,7 +74,7 @@ class Cleanups:
             uplink = {"uplink": {"static": True, "gateway": f"{self._network}.254", "dns": [f"{self._network}.253"]}}
         first, self._used = self._used + 1, self._used + count
         nodes = [
-            Settings.read({"name": f"SWEEP-{number}", "address": f"{self._network}.{number}", "windows": "2022",
+            MachineSettings.read({"name": f"SWEEP-{number}", "address": f"{self._network}.{number}", "windows": "2022",
                            "features": ["Containers"], "link_drop_seconds": 0.05, "port_pool_seconds": 0.2,
                            "time_scale": 0.01, "reboot_seconds": 0.1, **uplink})
             for number in range(first, first + count)
@@ -106,16 +106,16 @@ def names(scene: Scene) -> dict[str, str]:
 
 def state_of(machine: Machine, scene: Scene) -> dict[str, Any]:
     """Return the part of a machine's state that a cleanup may change, with names that are the same on all machines."""
-    held, known = machine.part(hns.State), names(scene)
+    state, known = machine.part(hns.HnsState), names(scene)
     network: Any = machine.families.status["network"](machine)
     folders = ("C:\\var\\lib\\cni", "C:\\run", "C:\\etc\\cni", "C:\\ProgramData\\winkube\\hns")
     services = {name: found.state for name in machine.services.names() if (found := machine.services.get(name))}
     return {
-        "networks": sorted(item.name for item in held.networks.values()),
-        "endpoints": sorted(known.get(identity, identity) for identity in held.endpoints),
-        "policies": sorted(known.get(identity, identity) for identity in held.policies),
+        "networks": sorted(item.name for item in state.networks.values()),
+        "endpoints": sorted(known.get(identity, identity) for identity in state.endpoints),
+        "policies": sorted(known.get(identity, identity) for identity in state.policies),
         "namespaces": sorted(
-            ",".join(sorted(known.get(one, one) for one in item.endpoints)) for item in held.namespaces.values()
+            ",".join(sorted(known.get(one, one) for one in item.endpoints)) for item in state.namespaces.values()
         ),
         "files": sorted(
             entry.path.split("10.244")[0]
@@ -132,19 +132,21 @@ def state_of(machine: Machine, scene: Scene) -> dict[str, Any]:
 
 def alive(machine: Machine, scene: Scene) -> bool:
     """Return whether all running and starting pods still have their original endpoints."""
-    return {*scene.running, *scene.creating} <= set(machine.part(hns.State).endpoints)
+    return {*scene.running, *scene.creating} <= set(machine.part(hns.HnsState).endpoints)
 
 
-def differences(actual: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
-    return "; ".join(f"{name}: {actual[name]} != {wanted[name]}" for name in wanted if actual[name] != wanted[name])
+def differences(actual: Mapping[str, Any], expected: Mapping[str, Any]) -> str:
+    return "; ".join(
+        f"{name}: {actual[name]} != {expected[name]}" for name in expected if actual[name] != expected[name]
+    )
 
 
-def trouble(cleanups: Cleanups, fleet: Fleet, name: str, point: Point, wanted: Mapping[str, Any]) -> str:
+def trouble(cleanups: Cleanups, fleet: Fleet, name: str, point: Point, expected: Mapping[str, Any]) -> str:
     """Inject one fault into one run, and return why the node did not converge; empty if it did."""
     machine, server = fleet.machine(name), fleet.nodes[name].server
     scene = populate(machine)
-    reboot = Fault("call", point.request, callback=machine.power.reboot)
-    server.set_fault(reboot if point.kind == "reboot" else Fault(point.kind, point.request))
+    reboot = TransportFault("call", point.request, callback=machine.power.reboot)
+    server.set_fault(reboot if point.kind == "reboot" else TransportFault(point.kind, point.request))
     boots = machine.power.boots
     first = cleanups.clean(machine)
     for dummy in range(200):
@@ -154,18 +156,18 @@ def trouble(cleanups: Cleanups, fleet: Fleet, name: str, point: Point, wanted: M
             break
         time.sleep(0.1)
     server.faults.clear()
-    if first.get("failed") or first.get("unreachable") or state_of(machine, scene) != wanted:
+    if first.get("failed") or first.get("unreachable") or state_of(machine, scene) != expected:
         second = cleanups.clean(machine)
         if second.get("failed") or second.get("unreachable"):
             return f"the next run failed: {second.get('msg')}"
-    if difference := differences(state_of(machine, scene), wanted):
+    if difference := differences(state_of(machine, scene), expected):
         return difference
     if cleanups.scope == "stale" and point.kind != "reboot" and not alive(machine, scene):
         return "a pod lost its endpoint"
     last = cleanups.clean(machine)
     if last["changed"] or last.get("failed"):
         return f"a further run changed {last['changes']}, {last.get('msg')}"
-    return differences(state_of(machine, scene), wanted)
+    return differences(state_of(machine, scene), expected)
 
 
 @pytest.fixture
@@ -183,7 +185,7 @@ def cleanups(scope: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> Cleanups
         for number, (scope, kind, points) in enumerate(SWEEPS)
     ],
 )  # fmt: skip
-def test_it_converges_wherever_it_is_hit(cleanups: Cleanups, points: tuple[str, ...], sweep: Sweeps) -> None:
+def test_a_cleanup_converges_after_any_fault(cleanups: Cleanups, points: tuple[str, ...], sweep: Sweeps) -> None:
     with cleanups.start(1) as fleet:
         (node,) = fleet.nodes
         machine = fleet.machine(node)
@@ -194,7 +196,7 @@ def test_it_converges_wherever_it_is_hit(cleanups: Cleanups, points: tuple[str, 
         requests = counted()["wsman_requests"] - begin
         assert unfaulted["changed"], unfaulted
         assert not unfaulted.get("failed"), unfaulted
-        wanted = state_of(machine, scene)
+        requested = state_of(machine, scene)
     name = f"hns_cleanup: {cleanups.scope} over {cleanups.kind}, {'/'.join(points)}"
     possible = [Point(kind, request) for request in range(1, requests + 1) for kind in points]
     faults = sweep.choose(name, possible, SAMPLE, by=lambda point: point.kind)
@@ -205,7 +207,7 @@ def test_it_converges_wherever_it_is_hit(cleanups: Cleanups, points: tuple[str, 
             # They boot while faults are injected into the machines before them.
             fleet = fleets.enter_context(cleanups.start(len(chosen)))
             for node, point in zip(fleet.nodes, chosen, strict=True):
-                tasks[str(point)] = pool.submit(trouble, cleanups, fleet, node, point, wanted)
+                tasks[str(point)] = pool.submit(trouble, cleanups, fleet, node, point, requested)
         found = {point: task.result() for point, task in tasks.items()}
     bad = {point: why for point, why in found.items() if why}
     sweep.report(name, injected=len(faults), converged=len(faults) - len(bad))

@@ -143,7 +143,7 @@ def test_an_error_of_a_node_is_printed_without_its_escape_sequences(
     assert not CONTROLS.search(result["msg"])
 
 
-def test_secrets_are_not_sent_where_ansible_leaves_its_files(
+def test_secrets_are_not_sent_if_ansible_keeps_remote_files(
     machines: Machines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine = machines.fleet.machine("IMG-2")

@@ -111,7 +111,7 @@ def test_the_machine_is_sealed_and_off(site: Site, built: PlayRun) -> None:
     assert site.counters(BUILDER)["remote_commands"] <= 28
 
 
-def test_the_image_knows_nobody_who_could_log_on(site: Site, built: PlayRun) -> None:
+def test_the_image_contains_no_account_that_can_log_on(site: Site, built: PlayRun) -> None:
     machine = site.machine(BUILDER)
     settings = winrm_settings.wire_settings(machine)
     assert (settings.transports, settings.basic, settings.allow_unencrypted) == ({"HTTP"}, False, False)
@@ -167,7 +167,7 @@ def test_the_image_is_prepared_and_knows_no_cluster(site: Site, built: PlayRun) 
     assert not cluster_nodes(site)
 
 
-def test_the_new_machine_joins_as_itself(site: Site, joined: PlayRun) -> None:
+def test_the_new_machine_joins_under_its_own_name(site: Site, joined: PlayRun) -> None:
     machine = site.machine(NEW)
     assert machine.sid != site.machine(BUILDER).sid
     assert machine.registry.data(SETUP_STATE, "ImageState") == COMPLETE
@@ -179,7 +179,7 @@ def test_the_new_machine_joins_as_itself(site: Site, joined: PlayRun) -> None:
     assert not [change for change in joined.changes(NEW) if change.startswith("Artifact ")]
 
 
-def test_the_image_holds_what_was_built_for_its_windows(site: Site, built: PlayRun, joined: PlayRun) -> None:
+def test_the_image_contains_files_for_its_windows_version(site: Site, built: PlayRun, joined: PlayRun) -> None:
     assert {f"BuiltContainerImage {name}" for name in (PAUSE, BUILT)} <= set(built.changes(BUILDER))
     status: Any = site.node(NEW).status()
     assert {PAUSE, BUILT} <= {image["name"] for image in status["container_images"]}

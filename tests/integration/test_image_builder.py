@@ -135,7 +135,7 @@ def ended_well(run: PlayRun) -> bool:
     return not any(run.expect().recap["image"][name] for name in ("failed", "ignored", "rescued", "unreachable"))
 
 
-def test_it_runs_from_end_to_end(run: PlayRun) -> None:
+def test_image_builders_playbook_runs_from_end_to_end(run: PlayRun) -> None:
     assert ended_well(run)
     assert run.recap["image"]["changed"] >= 60, "it does its work and is not skipped"
 

@@ -93,7 +93,7 @@ def test_a_further_run_makes_no_token(site: Site, joined: PlayRun) -> None:
     assert len(requests(site)) == 2
 
 
-def test_a_member_that_says_it_has_not_joined_gets_no_token(site: Site, joined: PlayRun) -> None:
+def test_a_cluster_member_that_reports_no_join_gets_no_token(site: Site, joined: PlayRun) -> None:
     core = client.CoreV1Api(cluster_api(site))
     machine = site.machine("two")
     # This is like a reset, after which the cluster still treats the node as Ready for a while.

@@ -23,12 +23,12 @@ from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 from ansible_collections.winkube.node.plugins.plugin_utils.windows import node_paths
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Call, Observation
-from simulator.cluster import Cluster, start_cluster
+from simulator.cluster import SimulatedCluster, start_cluster
 from simulator.kubernetes_node.kubelet.bootstrap import usable
 from simulator.machine.executables import make
 from simulator.machine.machine import ENVIRONMENT, Machine
 from simulator.machine.objects import ProcessEndedError
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 
 pytestmark = [pytest.mark.waits, pytest.mark.integration, pytest.mark.xdist_group("join_interrupted")]
 
@@ -49,7 +49,7 @@ def wait_for(condition: Callable[[], bool], what: str, seconds: float = 60.0) ->
 
 
 @pytest.fixture
-def cluster() -> Iterator[Cluster]:
+def cluster() -> Iterator[SimulatedCluster]:
     with start_cluster("memory") as cluster:
         yield cluster
 
@@ -58,7 +58,7 @@ def cluster() -> Iterator[Cluster]:
 def node(tmp_path: Path) -> Iterator[DirectNode]:
     """Return a prepared machine."""
     entry = {"name": "cut", "address": "127.0.0.12", "features": ["Containers"], "time_scale": 0.02}
-    machine = Machine(Settings.read({**entry, "reboot_seconds": 0.05}), tmp_path / "machine")
+    machine = Machine(MachineSettings.read({**entry, "reboot_seconds": 0.05}), tmp_path / "machine")
     machine.power_on()
     machine.files.make_directory("C:\\k")
     for program, version in {"containerd": "2.4.2", "ctr": "2.4.2", "kubelet": "1.37.1", "kubeadm": "1.37.1"}.items():
@@ -73,7 +73,7 @@ def node(tmp_path: Path) -> Iterator[DirectNode]:
     machine.power.power_off()
 
 
-def new_token(cluster: Cluster, group: str) -> str:
+def new_token(cluster: SimulatedCluster, group: str) -> str:
     token = bootstrap_tokens.new_token()
     with config.new_client_from_config(str(cluster.kubeconfig)) as api:
         body = bootstrap_tokens.secret(token, "2099-01-01T00:00:00Z", "of a test", group)
@@ -81,7 +81,7 @@ def new_token(cluster: Cluster, group: str) -> str:
     return token
 
 
-def join_calls(cluster: Cluster, token: str, seconds: float = 60) -> tuple[Call, ...]:
+def join_calls(cluster: SimulatedCluster, token: str, seconds: float = 60) -> tuple[Call, ...]:
     join = kubeadm.Join(
         api_server=cluster.server.removeprefix("https://"),
         token=token,
@@ -97,7 +97,9 @@ def holding(machine: Machine, text: str) -> set[str]:
     return {path for path in files if text.encode() in machine.files.read_bytes(path)}
 
 
-def test_a_token_is_removed_from_a_machine_that_went_down_inside_kubeadm(node: DirectNode, cluster: Cluster) -> None:
+def test_a_token_is_removed_from_a_machine_that_went_down_inside_kubeadm(
+    node: DirectNode, cluster: SimulatedCluster
+) -> None:
     machine = node.machine
     token = new_token(cluster, bootstrap_tokens.AUTO_APPROVED_GROUP)
 
@@ -121,7 +123,7 @@ def test_a_token_is_removed_from_a_machine_that_went_down_inside_kubeadm(node: D
     assert holding(machine, token) == set()
 
 
-def test_a_join_that_an_interrupted_run_has_left_is_ended(node: DirectNode, cluster: Cluster) -> None:
+def test_a_running_join_of_an_interrupted_run_is_stopped(node: DirectNode, cluster: SimulatedCluster) -> None:
     """The old request is no longer approved. The next run uses its own token and key."""
     machine = node.machine
     with config.new_client_from_config(str(cluster.kubeconfig)) as api:

@@ -32,7 +32,7 @@ from simulator_tests.cluster.node_client import (
     signing_request,
 )
 
-from simulator.cluster import Cluster, start_cluster
+from simulator.cluster import SimulatedCluster, start_cluster
 
 pytestmark = [pytest.mark.waits, pytest.mark.integration]
 
@@ -41,7 +41,7 @@ Run = Callable[..., tuple[int, dict[str, Any]]]
 
 
 @pytest.fixture(scope="module")
-def cluster(cluster_kind: Any) -> Iterator[Cluster]:
+def cluster(cluster_kind: Any) -> Iterator[SimulatedCluster]:
     with start_cluster(cluster_kind) as cluster:
         yield cluster
 
@@ -52,12 +52,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def admin(cluster: Cluster, folder: Path) -> Client:
+def admin(cluster: SimulatedCluster, folder: Path) -> Client:
     return admin_client(cluster, folder)
 
 
 @pytest.fixture(scope="module")
-def kubeconfig(cluster: Cluster, folder: Path) -> Path:
+def kubeconfig(cluster: SimulatedCluster, folder: Path) -> Path:
     """Return the kubeconfig of an account that only has the rights in docs/rbac.yaml."""
     return limited_kubeconfig(cluster, folder)
 
@@ -93,7 +93,7 @@ def run(tmp_path: Path, kubeconfig: Path) -> Run:
     return run_module
 
 
-def ask(cluster: Cluster, token: str, name: str) -> str:
+def ask(cluster: SimulatedCluster, token: str, name: str) -> str:
     """Request a node's certificate, and return the path of the request."""
     client = Client(cluster, token=token)
 
@@ -110,7 +110,7 @@ def conditions(admin: Client, path: str) -> list[str]:
     return [one["reason"] for one in admin.get(path).get("status", {}).get("conditions", [])]
 
 
-def test_a_token_is_good_for_its_own_node_only(cluster: Cluster, admin: Client, run: Run) -> None:
+def test_a_token_is_good_for_its_own_node_only(cluster: SimulatedCluster, admin: Client, run: Run) -> None:
     failed, made = run("bootstrap_token", nodes=["win1", "win2"])
     assert not failed, made
     assert not made.get("warnings")
@@ -142,13 +142,13 @@ def test_a_token_is_good_for_its_own_node_only(cluster: Cluster, admin: Client, 
     eventually(lambda: client.request("GET", "/api/v1/nodes/nobody")[0] == 401, "the token is worth nothing any more")
 
 
-def test_whoever_waits_for_nobody_ends(run: Run) -> None:
+def test_waiting_for_no_nodes_ends_at_once(run: Run) -> None:
     failed, result = run("node_csr_approval", token_ids={"win1": "aaaaaa"}, timeout=600)
     assert not failed
     assert result["approved"] == {}
 
 
-def test_an_account_that_may_not_approve_makes_no_token(cluster: Cluster, admin: Client, run: Run) -> None:
+def test_an_account_that_may_not_approve_makes_no_token(cluster: SimulatedCluster, admin: Client, run: Run) -> None:
     binding = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/winkube:run"
     kept = admin.get(binding)
     admin.request("DELETE", binding)
@@ -164,7 +164,9 @@ def test_an_account_that_may_not_approve_makes_no_token(cluster: Cluster, admin:
         admin.request("POST", binding.rpartition("/")[0], kept)
 
 
-def test_a_cluster_that_approves_everybody_is_warned_of(cluster: Cluster, admin: Client, run: Run) -> None:
+def test_a_cluster_that_approves_every_request_causes_a_warning(
+    cluster: SimulatedCluster, admin: Client, run: Run
+) -> None:
     role = "system:certificates.k8s.io:certificatesigningrequests:nodeclient"
     subject = {"kind": "Group", "name": "system:bootstrappers", "apiGroup": "rbac.authorization.k8s.io"}
     reference = {"kind": "ClusterRole", "name": role, "apiGroup": "rbac.authorization.k8s.io"}
@@ -179,7 +181,7 @@ def test_a_cluster_that_approves_everybody_is_warned_of(cluster: Cluster, admin:
         admin.request("DELETE", f"{path}/all")
 
 
-def test_a_ca_that_the_kubeconfig_does_not_trust_is_refused(cluster: Cluster, admin: Client, run: Run) -> None:
+def test_a_ca_that_the_kubeconfig_does_not_trust_is_refused(cluster: SimulatedCluster, admin: Client, run: Run) -> None:
     failed, found = run("cluster_info")
     assert not failed, found
     path = "/api/v1/namespaces/kube-public/configmaps/cluster-info"
@@ -206,7 +208,7 @@ def another_ca() -> str:
 
 
 def test_a_token_for_machines_without_a_controller(
-    cluster: Cluster, admin: Client, kubeconfig: Path, tmp_path: Path
+    cluster: SimulatedCluster, admin: Client, kubeconfig: Path, tmp_path: Path
 ) -> None:
     """The playbook join_token writes a token for its owner, whose nodes need no approval."""
     file = tmp_path / "token.json"

@@ -25,7 +25,7 @@ from integration.sweeps import Sweeps
 from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.node_join import leftovers
 from simulator.kubernetes_node.kubeadm import real as kubeadm_real
 from simulator.machine.machine import Machine
-from simulator.transport.faults import Fault
+from simulator.transport.faults import TransportFault
 from simulator.world import World
 
 pytestmark = [
@@ -101,9 +101,9 @@ def set_fault(site: Site, host: str, point: Point) -> threading.Event:
     if point.kind == "inside":
         watch_files(machine, lambda number: press() if number == point.number else None)
         return hit
-    fault = Fault("call", point.number, callback=press)
+    fault = TransportFault("call", point.number, callback=press)
     site.node(host).server.set_fault(
-        fault if point.kind == "power" else Fault(point.kind, point.number, callback=hit.set)
+        fault if point.kind == "power" else TransportFault(point.kind, point.number, callback=hit.set)
     )
     return hit
 
@@ -163,7 +163,7 @@ def count(folder: Path) -> tuple[dict[str, int], int]:
     return requests, max(written)
 
 
-def test_a_node_joins_wherever_it_is_hit(sweep: Sweeps, tmp_path: Path) -> None:
+def test_a_node_joins_despite_a_fault_at_any_point(sweep: Sweeps, tmp_path: Path) -> None:
     requests, files = count(tmp_path / "count")
     points = [
         Point(connection, kind, number)

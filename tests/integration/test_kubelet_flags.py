@@ -19,7 +19,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 from simulator.machine.executables import make
 from simulator.machine.machine import Machine
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("kubelet_flags")]
 
@@ -33,7 +33,7 @@ LEFT = 'KUBELET_KUBEADM_ARGS="--pod-infra-container-image=registry.k8s.io/pause:
 def node(tmp_path: Path) -> Iterator[DirectNode]:
     """Return a machine with a kubelet of 1.34 that runs with the flags from kubeadm."""
     entry = {"name": "flags", "address": "127.0.0.12", "features": ["Containers"], "time_scale": 0.02}
-    machine = Machine(Settings.read({**entry, "reboot_seconds": 0.05}), tmp_path / "machine")
+    machine = Machine(MachineSettings.read({**entry, "reboot_seconds": 0.05}), tmp_path / "machine")
     machine.power_on()
     for folder in (r"C:\k", r"C:\var\lib\kubelet"):
         machine.files.make_directory(folder)

@@ -129,10 +129,10 @@ def test_pods_run_the_images_of_the_site(site: Site, first: PlayRun) -> None:
             if status.state.running
         }
 
-    wanted = {"kube-flannel": FLANNEL, "kube-proxy": KUBE_PROXY}
-    wait_for(lambda: images() == wanted, f"the pods run {wanted}", 60)
+    expected = {"kube-flannel": FLANNEL, "kube-proxy": KUBE_PROXY}
+    wait_for(lambda: images() == expected, f"the pods run {expected}", 60)
     status: Any = site.node(HOST).status()
-    assert set(wanted.values()) <= {image["name"] for image in status["container_images"]}
+    assert set(expected.values()) <= {image["name"] for image in status["container_images"]}
 
 
 def test_a_second_run_changes_nothing(site: Site, first: PlayRun) -> None:
@@ -149,7 +149,7 @@ def replaced(site: Site, first: PlayRun) -> PlayRun:
     return run_sample(site, kube_network_plugin="cni").expect()
 
 
-def test_flannel_goes_where_another_tool_takes_over(site: Site, replaced: PlayRun) -> None:
+def test_flannel_is_removed_if_another_tool_replaces_it(site: Site, replaced: PlayRun) -> None:
     daemon_sets = client.AppsV1Api(cluster_api(site)).list_daemon_set_for_all_namespaces().items
     assert "kube-flannel-windows" not in [item.metadata.name for item in daemon_sets]
     files = site.machine(HOST).files

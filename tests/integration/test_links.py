@@ -87,7 +87,7 @@ def titles() -> list[str]:
 
 
 @pytest.mark.parametrize("host", LINKS)
-def test_a_dry_run_tells_all_and_changes_nothing(site: Site, planned: PlayRun, host: str) -> None:
+def test_a_dry_run_reports_everything_and_changes_nothing(site: Site, planned: PlayRun, host: str) -> None:
     assert planned.changes(host) == titles()
     assert planned.commands(host) == 1
 
@@ -103,7 +103,7 @@ def test_the_difference_is_shown(planned: PlayRun) -> None:
 
 
 @pytest.mark.parametrize("host", LINKS)
-def test_the_state_is_as_wanted(site: Site, first: PlayRun, host: str) -> None:
+def test_the_final_state_is_as_requested(site: Site, first: PlayRun, host: str) -> None:
     assert first.changes(host) == titles()
     machine = site.machine(host)
     status: Any = site.node(host).status()

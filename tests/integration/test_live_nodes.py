@@ -41,7 +41,7 @@ def watched(site: Site) -> Iterator[Watch]:
     """Watch the nodes during a context."""
     watch, api, ended = Watch(), client.CoreV1Api(cluster_api(site)), threading.Event()
 
-    def look() -> None:
+    def observe_until_ended() -> None:
         while not ended.wait(0.05):
             down = {name for name in NODES if site.machine(name).power.state != "on"}
             found = api.list_node().items
@@ -54,7 +54,7 @@ def watched(site: Site) -> Iterator[Watch]:
             watch.away.append(cordoned | ({*NODES} - ready))
             watch.down_and_in_service |= down - cordoned
 
-    thread = threading.Thread(target=look)
+    thread = threading.Thread(target=observe_until_ended)
     thread.start()
     try:
         yield watch
@@ -94,11 +94,11 @@ def refused(site: Site) -> PlayRun:
 
 def test_another_minor_version_is_refused_before_any_node_is_changed(site: Site, refused: PlayRun) -> None:
     refused.expect(2)
-    said = refused.messages("n1")
-    assert "kube_version" in said
-    assert "1.37.1" in said
-    assert "1.36.3" in said
-    assert "upgrade_nodes.yml" in said
+    message = refused.messages("n1")
+    assert "kube_version" in message
+    assert "1.37.1" in message
+    assert "1.36.3" in message
+    assert "upgrade_nodes.yml" in message
     assert commands(site) == dict.fromkeys(NODES, 1)
     assert refused.changes("n1") == []
 
@@ -113,7 +113,7 @@ def checked(site: Site, refused: PlayRun) -> PlayRun:
     return run
 
 
-def test_a_dry_run_shows_all_and_drains_nobody(site: Site, checked: PlayRun) -> None:
+def test_a_dry_run_shows_everything_and_drains_no_node(site: Site, checked: PlayRun) -> None:
     assert "WindowsFeature Hyper-V" in checked.changes("n1")
     assert site.node("n1").status()["boots"] == 1
     assert "Cordon and drain" not in checked.output
@@ -146,7 +146,9 @@ def stopped(site: Site, unable: PlayRun) -> tuple[PlayRun, Watch]:
     return run, watch
 
 
-def test_what_disturbs_nobody_is_done_at_once_and_everywhere(site: Site, stopped: tuple[PlayRun, Watch]) -> None:
+def test_changes_that_disturb_no_pods_are_applied_at_once_everywhere(
+    site: Site, stopped: tuple[PlayRun, Watch]
+) -> None:
     run, watch = stopped
     for name in ("n2", "n3"):
         assert len(run.changes(name)) > 10
@@ -188,7 +190,7 @@ def test_one_node_at_a_time_is_out_of_service(site: Site, resumed: tuple[PlayRun
     assert boots(site) == dict.fromkeys(NODES, 2)
 
 
-def test_in_the_end_all_are_in_service(site: Site, resumed: tuple[PlayRun, Watch]) -> None:
+def test_all_nodes_are_in_service_in_the_end(site: Site, resumed: tuple[PlayRun, Watch]) -> None:
     assert cordons(site) == {}
     assert joined_nodes.ready_nodes(site) == {*NODES}
     for name in NODES:

@@ -24,8 +24,8 @@ from ansible_collections.winkube.node.plugins.plugin_utils.remote.node import No
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.timeouts import Timeouts
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Call
 from simulator.fleet import Fleet
-from simulator.machine.settings import Settings
-from simulator.transport.faults import Fault
+from simulator.machine.settings import MachineSettings
+from simulator.transport.faults import TransportFault
 
 pytestmark = [
     pytest.mark.waits,
@@ -60,7 +60,7 @@ class Probe(ActionBase):  # type: ignore[misc]  # ansible ships no type informat
 def servers(*names: str) -> Fleet:
     network = free_network()
     return Fleet(
-        Settings(name=name, address=f"{network}.{number}", password=PASSWORD, reboot_seconds=0.5)
+        MachineSettings(name=name, address=f"{network}.{number}", password=PASSWORD, reboot_seconds=0.5)
         for number, name in enumerate(names, start=1)
     )
 
@@ -116,7 +116,7 @@ def once(key: str, *, long: bool) -> Batch:
 
 
 def break_link(fleet: Fleet, kind: str, request: int, **more: t.Any) -> None:
-    fleet.nodes["LINK"].server.set_fault(Fault(kind=kind, request=request, **more))
+    fleet.nodes["LINK"].server.set_fault(TransportFault(kind=kind, request=request, **more))
 
 
 @pytest.mark.parametrize("long", [False, True], ids=["direct", "detached"])
@@ -129,7 +129,7 @@ def test_a_batch_runs_once_wherever_the_link_breaks(kind_of_link: str, kind: str
         request, server = names[name], fleet.nodes[name].server
         with linked(fleet, name, kind_of_link) as node:
             node.observe((Call(id="free", command="@free-space", parameters={"path": "C:\\"}),))
-            server.set_fault(Fault(kind=kind, request=request))
+            server.set_fault(TransportFault(kind=kind, request=request))
             try:
                 answer = node.run(once("1", long=long), step=f"request {request}")
             except BatchLost:

@@ -76,7 +76,7 @@ def test_a_host_that_is_not_in_the_play_keeps_its_name(tmp_path: Path) -> None:
     assert set(failures(tmp_path, ("node_join", "names"), limit="winb")) == {"winb"}
 
 
-def test_a_host_that_gets_no_token_is_told_why(tmp_path: Path) -> None:
+def test_a_host_without_a_token_gets_the_reason(tmp_path: Path) -> None:
     """The task that creates tokens hides its own output."""
     found = failures(tmp_path, ("node_join", "join"), limit="fresh")
     assert "no-such-file' cannot be used" in found["fresh"]

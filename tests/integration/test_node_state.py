@@ -16,7 +16,7 @@ import yaml
 from integration.networks import free_network
 
 from simulator.fleet import Fleet
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("node_state")]
 
@@ -48,7 +48,7 @@ Play = t.Callable[..., tuple[dict[str, dict[str, t.Any]], str]]
 def fleet() -> t.Iterator[Fleet]:
     network = free_network()
     nodes = [
-        Settings(name=f"w{version}", address=f"{network}.{number}", windows=version, reboot_seconds=0.5)
+        MachineSettings(name=f"w{version}", address=f"{network}.{number}", windows=version, reboot_seconds=0.5)
         for number, version in enumerate(VERSIONS, 1)
     ]
     with Fleet(nodes) as fleet:
@@ -103,7 +103,7 @@ def play(request: pytest.FixtureRequest, fleet: Fleet, tmp_path: Path) -> Play:
     return run
 
 
-def test_a_node_converges_and_stays(play: Play, fleet: Fleet) -> None:
+def test_a_node_converges_and_a_second_run_changes_nothing(play: Play, fleet: Fleet) -> None:
     planned, output = play("--check", "--diff")
     for host, result in planned.items():
         assert (result["changed"], result["remote_commands"], result["rebooted"]) == (True, 1, False), host

@@ -163,7 +163,7 @@ def rollout(site: Site, stale: str) -> Rollout:
     return Rollout(run, report(site), commands, samples, min(fewest))
 
 
-def test_all_are_patched_but_the_one_that_fails(site: Site, rollout: Rollout) -> None:
+def test_all_nodes_except_the_failing_one_are_patched(site: Site, rollout: Rollout) -> None:
     rollout.run.expect(2)
     assert rollout.hosts("failed") == [FAILS], rollout.run.output[-5000:]
     assert rollout.hosts("patched") == sorted({*LACKING} - {FAILS})
@@ -171,7 +171,7 @@ def test_all_are_patched_but_the_one_that_fails(site: Site, rollout: Rollout) ->
     assert {host: build(site, host) for host in LACKING} == dict.fromkeys(LACKING, NEW_BUILD) | {FAILS: OLD_BUILD}
 
 
-def test_one_that_lost_its_power_in_the_middle_begins_anew(site: Site, rollout: Rollout) -> None:
+def test_a_node_that_lost_power_during_patching_starts_over(site: Site, rollout: Rollout) -> None:
     assert site.node(POWER).status()["boots"] == 3
     assert (rollout.nodes[POWER]["status"], rollout.nodes[POWER]["reboots"]) == ("patched", 1)
 
@@ -190,7 +190,7 @@ def test_the_pods_moved_within_their_budget(site: Site, rollout: Rollout) -> Non
     assert rollout.fewest >= REPLICAS - MAY_BE_AWAY
 
 
-def test_the_report_tells(rollout: Rollout) -> None:
+def test_the_report_contains_the_patches(rollout: Rollout) -> None:
     entry = rollout.nodes[LACKING[0]]
     assert (entry["os_build_before"], entry["os_build_after"], entry["reboots"]) == (OLD_BUILD, NEW_BUILD, 1)
     assert [(patch["name"], patch["status"]) for patch in entry["patches"]] == [(PATCH, "installed")]
@@ -202,7 +202,7 @@ def test_the_report_tells(rollout: Rollout) -> None:
     assert row.split()[1:4] == [OLD_BUILD, "->", NEW_BUILD]
 
 
-def test_a_node_that_lacks_nothing_is_only_looked_at(site: Site, rollout: Rollout) -> None:
+def test_a_node_without_missing_patches_is_only_observed(site: Site, rollout: Rollout) -> None:
     assert {host: rollout.commands[host] for host in PATCHED} == dict.fromkeys(PATCHED, 1)
     assert {site.node(host).status()["boots"] for host in PATCHED} == {1}
 
@@ -258,7 +258,7 @@ def again(site: Site, killed: None) -> Rollout:
     return Rollout(run, report(site), {host: site.counters(host)["remote_commands"] for host in hosts})
 
 
-def test_a_run_after_goes_on_where_it_stopped(site: Site, again: Rollout) -> None:
+def test_the_next_run_continues_where_the_last_one_stopped(site: Site, again: Rollout) -> None:
     again.run.expect(0)
     assert {build(site, host) for host in [*LACKING, KILLED, CORDONED]} == {NEW_BUILD}
     assert again.commands[LACKING[0]] == 1
@@ -270,7 +270,7 @@ def test_no_node_is_left_cordoned_that_was_not_so_before(site: Site, again: Roll
     assert not again.nodes[KILLED]["cordoned"]
 
 
-def test_other_playbooks_take_a_node_out_and_put_it_back(site: Site, again: Rollout) -> None:
+def test_other_playbooks_can_drain_and_restore_a_node(site: Site, again: Rollout) -> None:
     host, role = LACKING[0], "winkube.node.node_maintenance"
     drained = f"node_maintenance_drained.nodes['{host}']"
     tasks: list[dict[str, Any]] = [
@@ -304,7 +304,7 @@ def test_machines_without_a_cluster(start_site: SiteFactory) -> None:
 
 
 @pytest.mark.parametrize(
-    ("variables", "said"),
+    ("variables", "messages"),
     [
         ({"windows_patches_public": []}, ["windows_patches_public and windows_patches_private are both empty"]),
         (
@@ -322,9 +322,11 @@ def test_machines_without_a_cluster(start_site: SiteFactory) -> None:
         ({"node_maintenance_node_name": "nobody"}, ["nobody: the cluster has no node of this name"]),
     ],
 )
-def test_bad_input_is_refused_before_a_node_is_touched(site: Site, variables: dict[str, Any], said: list[str]) -> None:
+def test_bad_input_is_refused_before_a_node_is_touched(
+    site: Site, variables: dict[str, Any], messages: list[str]
+) -> None:
     run = site.run("patch_nodes.yml", "--limit", PATCHED[0], variables=variables)
     assert run.exit_code == 2
-    assert [text for text in said if text not in run.output] == [], run.output[-3000:]
+    assert [text for text in messages if text not in run.output] == [], run.output[-3000:]
     assert "SECRET" not in run.output
     assert site.counters(PATCHED[0])["remote_commands"] == 0

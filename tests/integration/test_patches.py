@@ -62,15 +62,15 @@ def test_a_server_that_has_its_patches_costs_one_command(server: Serve, files: F
 @pytest.mark.parametrize("connection", ["psrp", "winrm"])
 def test_three_files_and_one_reboot(server: Serve, files: Files, connection: str) -> None:
     machine = server()
-    wanted = [files.add(NEXT), files.add(FIX, "cab"), files.add(STAGED, "msu")]
-    result = install(machine, wanted, connection=connection)
+    requested = [files.add(NEXT), files.add(FIX, "cab"), files.add(STAGED, "msu")]
+    result = install(machine, requested, connection=connection)
     assert set(statuses(result).values()) == {"installed"}
     assert (result["changed"], result["reboots"], result["reboot_required"]) == (True, 1, False)
     assert (result["os_build_before"], result["os_build_after"]) == ("20348.2849", "20348.2966")
     assert result["remote_commands"] <= 10
     assert {NEXT, FIX.kb, STAGED.kb} <= installed(machine)
     assert state(machine)["files"] == []
-    again = install(machine, wanted, connection=connection)
+    again = install(machine, requested, connection=connection)
     assert (again["changed"], again["remote_commands"]) == (False, 1)
 
 
@@ -81,7 +81,7 @@ def test_a_slow_installation_costs_few_polls(server: Serve, files: Files) -> Non
     assert result["remote_commands"] <= 10
 
 
-def test_what_needs_no_reboot_gets_none(server: Serve, files: Files) -> None:
+def test_a_patch_without_a_reboot_causes_none(server: Serve, files: Files) -> None:
     machine = server()
     boot = machine.power.boot_time
     result = install(machine, [files.add(FIX, "cab")])
@@ -96,7 +96,7 @@ def test_nothing_is_downloaded_for_what_is_superseded_or_of_another_windows(serv
     assert files.requests == []
 
 
-def test_each_failure_is_told_and_the_rest_is_installed(server: Serve, files: Files) -> None:
+def test_each_failure_is_reported_and_the_other_patches_are_installed(server: Serve, files: Files) -> None:
     machine = server(secure_boot=False)
     good = files.add(STAGED)
     wrong = files.add(NEXT) | {"sha256": "0" * 64}
@@ -124,15 +124,15 @@ def test_each_failure_is_told_and_the_rest_is_installed(server: Serve, files: Fi
 
 
 @pytest.mark.parametrize(("fault", "size", "needed"), [(True, 0, 10), (False, 30_000_000, 10), (False, 0, 50_000)])
-def test_a_full_disk_is_said_and_nothing_is_half_installed(
+def test_a_full_disk_is_reported_and_no_patch_is_partly_installed(
     server: Serve, files: Files, fault: bool, size: int, needed: int
 ) -> None:
     machine = server()
     machine.files.reserved += machine.files.free_space() - 24_000_000
-    wanted = files.add(dataclasses.replace(STAGED, disk_mb=needed), size=size)
+    requested = files.add(dataclasses.replace(STAGED, disk_mb=needed), size=size)
     if fault:
         faults.set_fault(machine, {"kind": "disk_full"})
-    result = install(machine, [wanted])
+    result = install(machine, [requested])
     assert statuses(result) == {STAGED.kb: "failed"}
     assert "disk is full" in message(result, STAGED.kb) or "is the disk full" in message(result, STAGED.kb)
     assert STAGED.kb not in installed(machine)
@@ -158,17 +158,17 @@ class TestControllersFiles:
         return {"file": name, "sha256": hashlib.sha256(data).hexdigest()}
 
     @pytest.mark.parametrize("connection", ["psrp", "winrm"])
-    def test_they_are_pushed_in_pieces(
+    def test_files_are_uploaded_in_pieces(
         self, server: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, connection: str
     ) -> None:
         monkeypatch.setattr(upload, "PIECE", 40_000)
         machine = server()
-        wanted = self.entry(tmp_path, STAGED, size=100_000)
+        requested = self.entry(tmp_path, STAGED, size=100_000)
         options = {"patch_source": str(tmp_path), "update_server": "none"}
-        result = install(machine, [wanted], connection=connection, **options)
+        result = install(machine, [requested], connection=connection, **options)
         assert statuses(result) == {STAGED.kb: "installed"}, result["patches"]
         assert state(machine)["files"] == []
-        assert install(machine, [wanted], connection=connection, **options)["remote_commands"] == 1
+        assert install(machine, [requested], connection=connection, **options)["remote_commands"] == 1
 
     def test_a_wrong_one_is_not_pushed(self, server: Serve, tmp_path: Path) -> None:
         machine = server()
@@ -179,32 +179,32 @@ class TestControllersFiles:
 
     def test_a_mirror_serves_names_too(self, server: Serve, files: Files) -> None:
         entry = files.add(FIX)
-        wanted = {"file": entry["url"].rpartition("/")[2], "sha256": entry["sha256"]}
-        result = install(server(), [wanted], patch_source=files.url, update_server="none")
+        requested = {"file": entry["url"].rpartition("/")[2], "sha256": entry["sha256"]}
+        result = install(server(), [requested], patch_source=files.url, update_server="none")
         assert statuses(result) == {FIX.kb: "installed"}
 
 
 class TestReboots:
-    def test_none_where_they_are_not_allowed(self, server: Serve, files: Files) -> None:
+    def test_no_reboots_if_they_are_not_allowed(self, server: Serve, files: Files) -> None:
         machine = server()
-        wanted = [files.add(STAGED)]
-        result = install(machine, wanted, reboot=False)
+        requested = [files.add(STAGED)]
+        result = install(machine, requested, reboot=False)
         assert (statuses(result), result["reboots"], result["reboot_required"]) == (
             {STAGED.kb: "needs_reboot"},
             0,
             True,
         )
         assert not result.get("failed")
-        result = install(machine, [*wanted, files.add(FIX)], reboot=False)
+        result = install(machine, [*requested, files.add(FIX)], reboot=False)
         assert statuses(result) == {STAGED.kb: "needs_reboot", FIX.kb: "failed"}
         assert "reboot" in message(result, FIX.kb)
         # The next run that may install does the rest, and nothing twice.
-        checked = install(machine, wanted, check=True)
+        checked = install(machine, requested, check=True)
         assert (checked["changed"], statuses(checked)) == (True, {STAGED.kb: "needs_reboot"})
-        result = install(machine, wanted)
+        result = install(machine, requested)
         assert (statuses(result), result["reboots"]) == ({STAGED.kb: "installed"}, 1)
 
-    def test_two_where_an_update_needs_two(self, server: Serve, files: Files) -> None:
+    def test_two_reboots_if_an_update_needs_two(self, server: Serve, files: Files) -> None:
         result = install(server(), [files.add(Update("KB5999040", builds=(20348,), reboots=2))])
         assert (statuses(result), result["reboots"]) == ({"KB5999040": "installed"}, 2)
 
@@ -222,7 +222,7 @@ class TestReboots:
         # Observe, the batch and its end, the reboot, a query that ends with the node, one that succeeds, observe.
         assert result["remote_commands"] <= 8
 
-    def test_one_that_never_stops_is_told(self, server: Serve, files: Files) -> None:
+    def test_a_reboot_that_stays_pending_is_reported(self, server: Serve, files: Files) -> None:
         machine = server(update_faults=[{"kind": "update_reboot_loop", "kb": NEXT, "boots": None}])
         result = install(machine, [files.add(NEXT)], reboot_timeout=3, reconnect_timeout=3)
         assert result.get("failed") or result.get("unreachable"), result
@@ -231,7 +231,7 @@ class TestReboots:
         assert (result["os_build_after"], result["reboots"] <= 3) == ("20348.2849", True)
         assert "reboot" in result["msg"]
 
-    def test_the_update_stack_comes_to_rest_first(
+    def test_the_run_waits_until_the_update_stack_is_idle(
         self, server: Serve, files: Files, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         machine = server(update_settle_seconds=250)
@@ -247,20 +247,20 @@ class TestReboots:
         assert (statuses(result), result["reboots"]) == ({"KB5999040": "installed"}, 2)
         assert at_work == [[], []]
 
-    def test_one_that_does_not_is_told(self, server: Serve, files: Files) -> None:
+    def test_a_node_that_stays_pending_is_reported(self, server: Serve, files: Files) -> None:
         result = install(server(update_settle_seconds=3000), [files.add(NEXT)], settle_timeout=1)
         assert statuses(result) == {NEXT: "installed"}
         assert any("the update stack was still busy after 1 s" in text for text in result["warnings"])
 
-    def test_no_more_than_the_setting_says(self, server: Serve, files: Files) -> None:
-        wanted = [files.add(Update("KB5999040", builds=(20348,), reboots=2))]
+    def test_the_limit_of_reboots_is_respected(self, server: Serve, files: Files) -> None:
+        requested = [files.add(Update("KB5999040", builds=(20348,), reboots=2))]
         machine = server()
-        result = install(machine, wanted, max_reboots=1)
+        result = install(machine, requested, max_reboots=1)
         assert (statuses(result), result["reboots"]) == ({"KB5999040": "needs_reboot"}, 1)
         assert result["failed"]
-        assert statuses(install(machine, wanted, max_reboots=1)) == {"KB5999040": "installed"}
+        assert statuses(install(machine, requested, max_reboots=1)) == {"KB5999040": "installed"}
 
-    def test_what_is_rolled_back_at_the_boot_is_not_called_installed(self, server: Serve, files: Files) -> None:
+    def test_a_patch_rolled_back_at_the_boot_is_not_reported_as_installed(self, server: Serve, files: Files) -> None:
         fault = {"kind": "update_fails", "kb": NEXT, "hresult": "0x800f0922", "at": "boot", "times": None}
         machine = server(update_faults=[fault])
         result = install(machine, [files.add(NEXT), files.add(FIX)])
@@ -269,7 +269,7 @@ class TestReboots:
         assert result["os_build_after"] == "20348.2849"
 
 
-def test_what_was_disabled_is_disabled_again(server: Serve, files: Files) -> None:
+def test_a_disabled_service_is_disabled_again(server: Serve, files: Files) -> None:
     machine = server()
     machine.registry.write(WUAUSERV, {"Start": 4})
     result = install(machine, [files.add(NEXT)])
@@ -287,7 +287,7 @@ def test_a_run_puts_back_what_an_earlier_one_could_not(server: Serve) -> None:
     assert (state(machine)["wuauserv"], state(machine)["marker"]) == (4, [])
 
 
-def test_check_mode_tells_and_changes_nothing(server: Serve, files: Files) -> None:
+def test_check_mode_reports_and_changes_nothing(server: Serve, files: Files) -> None:
     machine = server()
     before = state(machine)
     result = install(machine, [files.add(NEXT), HERE], check=True)

@@ -22,7 +22,7 @@ from integration.sweeps import Sweeps
 
 from simulator.fleet import Fleet
 from simulator.machine.machine import Machine
-from simulator.transport.faults import Fault
+from simulator.transport.faults import TransportFault
 from simulator.windows.updates.update_catalogue import Update
 
 pytestmark = [
@@ -48,16 +48,16 @@ class Cut:
     kind: str
     request: int
 
-    def fault(self, machine: Machine) -> Fault:
+    def fault(self, machine: Machine) -> TransportFault:
         if self.kind == "power":
             reset = threading.Thread(target=machine.power.reset, daemon=True)
-            return Fault("call", self.request, callback=reset.start)
+            return TransportFault("call", self.request, callback=reset.start)
         if self.kind == "gone":
-            return Fault("link_down", self.request, seconds=4.0)
-        return Fault(self.kind, self.request)
+            return TransportFault("link_down", self.request, seconds=4.0)
+        return TransportFault(self.kind, self.request)
 
     @property
-    def patience(self) -> int:
+    def reconnect_timeout(self) -> int:
         return 1 if self.kind == "gone" else 60
 
 
@@ -100,11 +100,11 @@ def start() -> Iterator[Callable[[int], Fleet]]:
 
 def test_every_cut_is_survived(start: Callable[[int], Fleet], tmp_path: Path, sweep: Sweeps) -> None:
     files = Files(f"{free_network()}.250", tmp_path)
-    wanted: list[Any] = [PUBLIC, files.add(FILE)]
+    requested: list[Any] = [PUBLIC, files.add(FILE)]
     unhurt = start(2)
     requests: dict[str, int] = {}
     for name, connection in (("N1", "psrp"), ("N2", "winrm")):
-        result = install(make(unhurt, name), wanted, connection=connection)
+        result = install(make(unhurt, name), requested, connection=connection)
         assert set(statuses(result).values()) == {"installed"}, result
         requests[connection] = unhurt.nodes[name].server.counters.snapshot()["wsman_requests"]
     aim = state(unhurt.machine("N1"))
@@ -120,13 +120,13 @@ def test_every_cut_is_survived(start: Callable[[int], Fleet], tmp_path: Path, sw
         fleet, name = place
         machine, server = make(fleet, name), fleet.nodes[name].server
         server.set_fault(cut.fault(machine))
-        first = install(machine, wanted, connection=cut.connection, reconnect_timeout=cut.patience)
+        first = install(machine, requested, connection=cut.connection, reconnect_timeout=cut.reconnect_timeout)
         hit = not server.faults.pending()
         server.faults.clear()
-        second = install(machine, wanted, connection=cut.connection)
+        second = install(machine, requested, connection=cut.connection)
         # If the run with the fault completed its work, the second run is already the additional one.
         rested = second["remote_commands"] == 1
-        third = second if rested else install(machine, wanted, connection=cut.connection)
+        third = second if rested else install(machine, requested, connection=cut.connection)
         left = [entry.path for entry in machine.files.listing(BATCHES)]
         problems = {
             "the cut missed": not hit,

@@ -58,11 +58,11 @@ class TestWindowsUpdate:
     @pytest.mark.parametrize("connection", ["psrp", "winrm"])
     def test_three_patches_and_one_reboot(self, server: Serve, files: Files, connection: str) -> None:
         machine = server(windows_update=self.OFFERS, update_seconds=200)
-        wanted = [NEXT, self.TOOL, files.add(STAGED)]
-        result = install(machine, wanted, connection=connection)
+        requested = [NEXT, self.TOOL, files.add(STAGED)]
+        result = install(machine, requested, connection=connection)
         assert set(statuses(result).values()) == {"installed"}, result["patches"]
         assert (result["reboots"], result["remote_commands"] <= 10) == (1, True), result["remote_commands"]
-        again = install(machine, wanted, connection=connection)
+        again = install(machine, requested, connection=connection)
         assert (again["changed"], again["remote_commands"]) == (False, 1)
 
     def test_twenty_minutes_of_installing_stay_within_the_budget(
@@ -75,18 +75,18 @@ class TestWindowsUpdate:
         scale = 1 / 100
         monkeypatch.setattr(patches_run, "FIRST_POLL", patches_run.FIRST_POLL * scale)
         monkeypatch.setattr(patches_run, "POLL", patches_run.POLL * scale)
-        said: list[str] = []
-        monkeypatch.setattr(Display, "display", lambda _self, text, *_, **__: said.append(text))
+        messages: list[str] = []
+        monkeypatch.setattr(Display, "display", lambda _self, text, *_, **__: messages.append(text))
         machine = server(windows_update=self.OFFERS, update_seconds=400, time_scale=scale)
         result = install(machine, [NEXT, self.TOOL, files.add(STAGED)])
         assert set(statuses(result).values()) == {"installed"}, result["patches"]
         # Six and the polls, plus one more poll if the machine that runs the tests is busy.
         assert (result["reboots"], result["remote_commands"] in (7, 8, 9)) == (1, True), result["remote_commands"]
-        assert f"patched: installing {NEXT}, {self.TOOL}, {STAGED.kb}" in said
-        assert f"patched: Windows Update is installing {NEXT}, {self.TOOL}" in said
-        assert "patched: rebooting" in said
+        assert f"patched: installing {NEXT}, {self.TOOL}, {STAGED.kb}" in messages
+        assert f"patched: Windows Update is installing {NEXT}, {self.TOOL}" in messages
+        assert "patched: rebooting" in messages
 
-    def test_what_nothing_lists_is_known_by_windows_update_s_log(self, server: Serve) -> None:
+    def test_unlisted_updates_are_found_in_windows_updates_log(self, server: Serve) -> None:
         machine = server(windows_update={"offers": [self.TOOL, self.DEFENDER, self.DOTNET]})
         result = install(machine, [self.TOOL, self.DEFENDER, self.DOTNET])
         assert set(statuses(result).values()) == {"installed"}, result["patches"]
@@ -95,27 +95,27 @@ class TestWindowsUpdate:
         again = install(machine, [self.TOOL, self.DEFENDER, self.DOTNET])
         assert (set(statuses(again).values()), again["remote_commands"]) == ({"installed"}, 1)
 
-    def test_a_kb_that_is_not_offered_is_never_called_installed(self, server: Serve) -> None:
+    def test_a_kb_that_is_not_offered_is_never_reported_as_installed(self, server: Serve) -> None:
         machine = server(windows_update=self.OFFERS)
         result = install(machine, ["KB9999999", self.TOOL])
         assert statuses(result) == {"KB9999999": "not_offered", self.TOOL: "installed"}
         assert result["failed"]
         assert "KB9999999  not_offered" in result["msg"]
 
-    def test_one_that_fails_does_not_hold_up_the_others(self, server: Serve, files: Files) -> None:
+    def test_a_failed_patch_does_not_block_the_others(self, server: Serve, files: Files) -> None:
         fault = {"kind": "update_fails", "kb": NEXT, "hresult": "0x800f0922", "at": "install", "times": None}
         machine = server(windows_update=self.OFFERS, update_faults=[fault])
         result = install(machine, [NEXT, self.TOOL, files.add(FIX)])
         assert statuses(result) == {NEXT: "failed", self.TOOL: "installed", FIX.kb: "installed"}
         assert "0x800F0922" in message(result, NEXT)
 
-    def test_a_download_that_fails_does_not_either(self, server: Serve) -> None:
+    def test_a_failed_download_does_not_block_the_others(self, server: Serve) -> None:
         fault = {"kind": "update_fails", "kb": NEXT, "hresult": "0x80240034", "at": "download", "times": None}
         machine = server(windows_update=self.OFFERS, update_faults=[fault])
         result = install(machine, [NEXT, self.TOOL])
         assert statuses(result) == {NEXT: "failed", self.TOOL: "installed"}, result["patches"]
 
-    def test_a_server_that_cannot_be_reached_is_said(self, server: Serve, files: Files) -> None:
+    def test_an_unreachable_update_server_is_reported(self, server: Serve, files: Files) -> None:
         machine = server(windows_update=False)
         result = install(machine, [NEXT, files.add(FIX)])
         assert statuses(result) == {NEXT: "failed", FIX.kb: "installed"}
@@ -130,20 +130,20 @@ class TestWindowsUpdate:
         assert statuses(result) == {NEXT: "installed", self.TOOL: "not_offered"}, result["patches"]
         assert machine.registry.data(rf"{policy}\AU", "NoAutoUpdate") == 1
 
-    def test_what_was_disabled_is_disabled_again(self, server: Serve) -> None:
+    def test_a_disabled_service_is_disabled_again(self, server: Serve) -> None:
         machine = server(windows_update=self.OFFERS)
         machine.registry.write(WUAUSERV, {"Start": 4})
         result = install(machine, [NEXT])
         assert statuses(result) == {NEXT: "installed"}, result["patches"]
         assert (state(machine)["wuauserv"], state(machine)["marker"]) == (4, [])
 
-    def test_the_next_run_waits_for_what_this_one_left_at_work(self, server: Serve, files: Files) -> None:
+    def test_the_next_run_waits_for_the_unfinished_installation(self, server: Serve, files: Files) -> None:
         machine = server(windows_update=self.OFFERS, update_seconds=300)
-        wanted = [NEXT, files.add(STAGED)]
-        result = install(machine, wanted, timeout=1)
+        requested = [NEXT, files.add(STAGED)]
+        result = install(machine, requested, timeout=1)
         assert result["failed"]
         assert "the batch keeps running on the node" in result["msg"]
-        result = install(machine, wanted)
+        result = install(machine, requested)
         assert set(statuses(result).values()) == {"installed"}, result["patches"]
         assert [entry["attempts"] for entry in result["patches"]] == [0, 1]
 
@@ -153,10 +153,10 @@ class TestTestSigning:
     REFUSING = (({"secure_boot": True}, {}), ({"secure_boot": False}, {"test_signing": False}))
     MARKED = "Windows10.0-KB5999020-x64-InstallForTestingPurposesOnly.exe"
 
-    def test_it_is_turned_on_and_that_is_said(self, server: Serve, files: Files) -> None:
+    def test_test_signing_is_turned_on_and_reported(self, server: Serve, files: Files) -> None:
         machine = server(secure_boot=False)
-        wanted = files.add(self.PRIVATE, "exe", name=self.MARKED, signer="test")
-        result = install(machine, [wanted])
+        requested = files.add(self.PRIVATE, "exe", name=self.MARKED, signer="test")
+        result = install(machine, [requested])
         assert (statuses(result), result["test_signing"], result["reboots"]) == (
             {"KB5999020": "installed"},
             "turned_on",
@@ -164,10 +164,10 @@ class TestTestSigning:
         )
         assert any("test signing was turned on" in text for text in result["warnings"])
         assert state(machine)["test_signing"]
-        again = install(machine, [wanted])
+        again = install(machine, [requested])
         assert (again["changed"], again["test_signing"], again["remote_commands"]) == (False, "on", 1)
 
-    def test_a_signature_tells_where_nobody_does(self, server: Serve, files: Files) -> None:
+    def test_a_signature_verifies_a_file_without_a_checksum(self, server: Serve, files: Files) -> None:
         machine = server(secure_boot=False)
         result = install(machine, [files.add(self.PRIVATE, signer="test")])
         assert (statuses(result), result["test_signing"]) == ({"KB5999020": "installed"}, "turned_on")
@@ -180,7 +180,7 @@ class TestTestSigning:
     @pytest.mark.parametrize(
         ("entry", "option"), [({"secure_boot": True}, {}), ({"secure_boot": False}, {"test_signing": False})]
     )
-    def test_it_is_refused_before_anything_is_downloaded(
+    def test_the_option_is_refused_before_anything_is_downloaded(
         self, server: Serve, files: Files, entry: dict[str, Any], option: dict[str, Any]
     ) -> None:
         machine = server(**entry)
@@ -192,7 +192,7 @@ class TestTestSigning:
     @pytest.mark.parametrize(
         ("entry", "option"), [({"secure_boot": True}, {}), ({"secure_boot": False}, {"test_signing": False})]
     )
-    def test_it_is_refused_by_its_signature(
+    def test_a_file_is_refused_because_of_its_signature(
         self, server: Serve, files: Files, entry: dict[str, Any], option: dict[str, Any]
     ) -> None:
         machine = server(**entry)
@@ -202,7 +202,7 @@ class TestTestSigning:
         assert not state(machine)["test_signing"]
         assert "KB5999020" not in installed(machine)
 
-    def test_a_file_that_nobody_signed_is_left_to_the_installer(self, server: Serve, files: Files) -> None:
+    def test_an_unsigned_file_is_checked_by_the_installer(self, server: Serve, files: Files) -> None:
         # The format (WIM) for 2025 need not have a signature that Windows supports. Its SHA-256 has been verified.
         machine = server(windows="2025", secure_boot=True)
         ours = files.add(Update("KB5999021", builds=(26100,), reboots=0))
@@ -219,7 +219,7 @@ class TestTestSigning:
 class TestSigners:
     MICROSOFT = "CN=Microsoft Windows, O=Microsoft Corporation, L=Redmond, S=Washington, C=US"
 
-    def test_only_allowed_ones_are_installed(self, server: Serve, files: Files) -> None:
+    def test_only_allowed_patches_are_installed(self, server: Serve, files: Files) -> None:
         machine = server(secure_boot=False)
         ours, theirs = files.add(FIX), files.add(STAGED, signer="private")
         # A test certificate can have any subject.

@@ -72,7 +72,7 @@ def test_hns_report_fails_where_no_node_can_be_asked(site: Site, hidden: dict[st
     assert sorted(failed(run)) == sorted([LIBRARY, *AWAY])
 
 
-def test_plan_says_what_it_did_not_compare(site: Site) -> None:
+def test_plan_reports_what_it_did_not_compare(site: Site) -> None:
     run = site.run("plan.yml", "--limit", "good").expect(2)
     found = document(site)
     assert found["join_compared"] is False

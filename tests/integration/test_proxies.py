@@ -63,7 +63,7 @@ def excepted(value: Any) -> set[str]:
     return set(str(value).split(","))
 
 
-def wanted(site: Site) -> set[str]:
+def expected_bypasses(site: Site) -> set[str]:
     """Return what bypasses the proxy: the user's hosts, pods, services, the API server, nodes, `.svc`, the domain."""
     machine = site.machine(HOST)
     users = set(site.variables["no_proxy"].split(","))
@@ -74,7 +74,7 @@ def test_the_machines_environment(site: Site, run: PlayRun, proxy: str) -> None:
     registry = site.machine(HOST).registry
     assert registry.data(ENVIRONMENT, "HTTP_PROXY") == proxy
     assert registry.data(ENVIRONMENT, "HTTPS_PROXY") == proxy
-    assert wanted(site) <= excepted(registry.data(ENVIRONMENT, "NO_PROXY"))
+    assert expected_bypasses(site) <= excepted(registry.data(ENVIRONMENT, "NO_PROXY"))
 
 
 def test_winhttp_which_windows_update_uses(site: Site, run: PlayRun, proxy: str) -> None:
@@ -90,16 +90,16 @@ def test_each_services_environment(site: Site, run: PlayRun, proxy: str, service
     lines = site.machine(HOST).registry.data(rf"HKLM\SYSTEM\CurrentControlSet\Services\{service}", "Environment")
     own = dict(str(line).split("=", 1) for line in lines)  # type: ignore[union-attr]
     assert own["HTTP_PROXY"] == own["HTTPS_PROXY"] == proxy
-    assert wanted(site) <= excepted(own["NO_PROXY"])
+    assert expected_bypasses(site) <= excepted(own["NO_PROXY"])
 
 
-def test_downloads_go_through_it(site: Site, run: PlayRun) -> None:
+def test_downloads_use_the_proxy(site: Site, run: PlayRun) -> None:
     assert site.world.artifacts is not None
     status = site.world.artifacts.status()
     assert status["proxied"] == sum(status["requests"].values()) > 0
 
 
-def test_nothing_changes_again(site: Site, run: PlayRun) -> None:
+def test_a_second_run_changes_nothing(site: Site, run: PlayRun) -> None:
     again = site.run(PREPARE).expect()
     assert again.changes(HOST) == []
 
@@ -126,7 +126,7 @@ def direct(site: Site, before: dict[str, Any]) -> PlayRun:
     return site.run(PREPARE).expect()
 
 
-def test_a_proxy_taken_out_of_the_inventory_leaves_the_machine(site: Site, direct: PlayRun) -> None:
+def test_a_proxy_removed_from_the_inventory_is_removed_from_the_machine(site: Site, direct: PlayRun) -> None:
     registry = site.machine(HOST).registry
     assert [registry.data(ENVIRONMENT, name) for name in ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")] == [None] * 3
     assert registry.data(ENVIRONMENT, "FTP_PROXY")
@@ -135,18 +135,18 @@ def test_a_proxy_taken_out_of_the_inventory_leaves_the_machine(site: Site, direc
 
 
 @pytest.mark.parametrize("service", ["containerd", "kubelet"])
-def test_it_leaves_the_services(site: Site, direct: PlayRun, service: str) -> None:
+def test_the_proxy_is_removed_from_the_services(site: Site, direct: PlayRun, service: str) -> None:
     key = rf"HKLM\SYSTEM\CurrentControlSet\Services\{service}"
     assert site.machine(HOST).registry.data(key, "Environment") is None
     assert f"Service {service}" in direct.changes(HOST)
 
 
-def test_it_is_not_asked_in_the_same_run(site: Site, before: dict[str, Any], direct: PlayRun) -> None:
+def test_the_removed_proxy_is_not_used_in_the_same_run(site: Site, before: dict[str, Any], direct: PlayRun) -> None:
     assert site.world.artifacts is not None
     after = site.world.artifacts.status()
     assert sum(after["requests"].values()) > sum(before["requests"].values())
     assert after["proxied"] == before["proxied"]
 
 
-def test_it_is_gone_for_good(site: Site, direct: PlayRun) -> None:
+def test_the_proxy_stays_removed(site: Site, direct: PlayRun) -> None:
     assert site.run(PREPARE).expect().changes(HOST) == []

@@ -131,7 +131,7 @@ def leaks(place: str, data: bytes, secrets: dict[str, list[bytes]]) -> list[str]
     ]
 
 
-def test_what_needs_the_secrets_works(site: Site, runs: list[PlayRun]) -> None:
+def test_programs_that_need_the_secrets_work(site: Site, runs: list[PlayRun]) -> None:
     server = site.world.artifacts
     assert server is not None
     assert server.status()["proxied"] >= 1
@@ -139,11 +139,11 @@ def test_what_needs_the_secrets_works(site: Site, runs: list[PlayRun]) -> None:
     assert site.machine(HOST).registry.data(r"HKLM:\SOFTWARE\Example", "a") == HIDDEN
 
 
-def test_output_holds_none(runs: list[PlayRun], secrets: dict[str, list[bytes]]) -> None:
+def test_output_contains_no_secrets(runs: list[PlayRun], secrets: dict[str, list[bytes]]) -> None:
     assert [leak for run in runs for leak in leaks("output", run.output.encode(), secrets)] == []
 
 
-def test_reports_hold_none(site: Site, runs: list[PlayRun], secrets: dict[str, list[bytes]]) -> None:
+def test_reports_contain_no_secrets(site: Site, runs: list[PlayRun], secrets: dict[str, list[bytes]]) -> None:
     paths = [path for folder in ("report", "build") for path in (site.folder / folder).rglob("*") if path.is_file()]
     assert paths
     found = [leak for path in paths for leak in leaks(path.name, path.read_bytes(), secrets)]
@@ -152,12 +152,12 @@ def test_reports_hold_none(site: Site, runs: list[PlayRun], secrets: dict[str, l
     assert found == []
 
 
-def test_command_lines_hold_none(command_lines: list[str], secrets: dict[str, list[bytes]]) -> None:
+def test_command_lines_contain_no_secrets(command_lines: list[str], secrets: dict[str, list[bytes]]) -> None:
     assert any("kubeadm" in line for line in command_lines)
     assert [leak for line in command_lines for leak in leaks("command line", line.encode(), secrets)] == []
 
 
-def test_files_on_the_node_hold_none(site: Site, secrets: dict[str, list[bytes]]) -> None:
+def test_files_on_the_node_contain_no_secrets(site: Site, secrets: dict[str, list[bytes]]) -> None:
     files = site.machine(HOST).files
     found: list[str] = []
     for entry in files.walk("C:\\"):
@@ -166,6 +166,6 @@ def test_files_on_the_node_hold_none(site: Site, secrets: dict[str, list[bytes]]
     assert found == []
 
 
-def test_the_controllers_own_files_hold_none(site: Site, secrets: dict[str, list[bytes]]) -> None:
+def test_the_controllers_own_files_contain_no_secrets(site: Site, secrets: dict[str, list[bytes]]) -> None:
     ansible = [path for path in (site.folder / "ansible").rglob("*") if path.is_file()]
     assert [leak for path in ansible for leak in leaks(path.name, path.read_bytes(), secrets)] == []

@@ -88,6 +88,6 @@ def test_a_node_whose_services_would_be_left_out_is_not_called_done(tmp_path: Pa
     assert found == {"bare": 0, "plain": 0, "half": 0}, output
 
 
-def test_a_node_without_a_network_yet_needs_none(tmp_path: Path) -> None:
+def test_a_node_without_a_network_needs_no_tokens(tmp_path: Path) -> None:
     found, output = failures(tmp_path, [play("early", *ROLES)], "-e", json.dumps({"node_join_pod_cidr": ""}))
     assert found == {"early": 0}, output

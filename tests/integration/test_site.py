@@ -29,8 +29,8 @@ from integration.playbooks import (
 from integration.states import state_of
 from kubernetes import client
 
-from simulator.cluster.memory.api import Api
-from simulator.cluster.memory.requests import Request, Response
+from simulator.cluster.memory.api import ClusterApi
+from simulator.cluster.memory.requests import ApiRequest, Response
 from simulator.kubernetes_node.containerd import config as containerd_config
 from simulator.kubernetes_node.kubeadm import real as kubeadm_real
 
@@ -118,18 +118,18 @@ def second(site: Site, first: PlayRun) -> PlayRun:
 def asked_of_nodes() -> Iterator[Counter[str]]:
     """Count the administrator's requests to the cluster in memory for nodes, their pods and their certificates."""
     asked: Counter[str] = Counter()
-    handle = Api.handle
+    handle = ClusterApi.handle
 
-    def counting(api: Api, request: Request) -> Response:
+    def counting(api: ClusterApi, request: ApiRequest) -> Response:
         if request.user.name == "kubernetes-super-admin" and request.path.startswith(_OF_NODES):
             asked[f"{request.method} {request.path}"] += 1
         return handle(api, request)
 
-    with mock.patch.object(Api, "handle", counting):
+    with mock.patch.object(ClusterApi, "handle", counting):
         yield asked
 
 
-def test_a_dry_run_says_what_would_change(site: Site, checked: PlayRun) -> None:
+def test_a_dry_run_reports_what_would_change(site: Site, checked: PlayRun) -> None:
     for host in HOSTS:
         assert {"WindowsFeature Containers", "Service kubelet", f"ComputerName {node_name(host)}"} <= set(
             checked.changes(host)
@@ -219,7 +219,7 @@ def running(site: Site, host: str) -> set[str]:
 
 
 @pytest.mark.parametrize("host", HOSTS)
-def test_the_network_came_from_flannels_pod(site: Site, first: PlayRun, host: str) -> None:
+def test_the_network_was_created_by_flannels_pod(site: Site, first: PlayRun, host: str) -> None:
     status: Any = site.node(host).status()
     (network,) = [item for item in status["hns"]["networks"] if item["name"] == "cbr0"]
     assert network["type"] == "L2Bridge"
@@ -250,8 +250,10 @@ def test_the_second_run_changes_nothing(site: Site, second: PlayRun) -> None:
 
 def skipped(run: PlayRun, task: str) -> bool:
     """Return whether no host ran a task."""
-    (said,) = re.findall(rf"^TASK \[[^\]]*{task}\][^\n]*\n(.*?)(?=^TASK |^PLAY )", run.output, re.MULTILINE | re.DOTALL)
-    return "skipping:" in said and "ok:" not in said and "changed:" not in said
+    (message,) = re.findall(
+        rf"^TASK \[[^\]]*{task}\][^\n]*\n(.*?)(?=^TASK |^PLAY )", run.output, re.MULTILINE | re.DOTALL
+    )
+    return "skipping:" in message and "ok:" not in message and "changed:" not in message
 
 
 def test_the_second_run_asks_once_how_the_nodes_are(site: Site, second: PlayRun, cluster_kind: str) -> None:

@@ -64,8 +64,8 @@ def overlay(start_site: SiteFactory) -> tuple[Site, PlayRun]:
     endpoint = site.world.cluster.server.removeprefix("https://")
     core = client.CoreV1Api(cluster_api(site))
     info = core.read_namespaced_config_map("cluster-info", "kube-public").data["kubeconfig"]
-    told = {"kubeconfig": info.replace(endpoint, "lb-apiserver.kubernetes.local:6443")}
-    core.patch_namespaced_config_map("cluster-info", "kube-public", {"data": told})
+    data = {"kubeconfig": info.replace(endpoint, "lb-apiserver.kubernetes.local:6443")}
+    core.patch_namespaced_config_map("cluster-info", "kube-public", {"data": data})
     refused = site.run("site.yml").expect(2)
     assert "it cannot resolve the name of the control plane's endpoint" in refused.messages("overlay")
     assert refused.recap["overlay"]["changed"] == 0
@@ -121,12 +121,12 @@ def test_only_administrators_write_what_runs_as_system(overlay: tuple[Site, Play
     assert files.who_may_write(r"C:\var\lib\kubelet\pods") == {"BU"}
 
 
-def test_what_a_user_planted_is_not_used(overlay: tuple[Site, PlayRun]) -> None:
+def test_files_planted_by_a_user_are_not_used(overlay: tuple[Site, PlayRun]) -> None:
     site, run = overlay
     files = site.machine("overlay").files
     for path in (r"C:\k\version.dll", r"C:\etc\kubernetes\manifests\evil.yaml"):
         assert not files.exists(path), path
     assert files.descriptor(r"C:\var\lib\kubelet\kubeadm-flags.env").owner == "BA"
-    told = " ".join(run.output.split())
+    reported = " ".join(run.output.split())
     for folder in (r"C:\ProgramData\winkube", r"C:\k", r"C:\etc\kubernetes", r"C:\var\lib\kubelet"):
-        assert f"Directory {folder}: users other than administrators" in told, folder
+        assert f"Directory {folder}: users other than administrators" in reported, folder

@@ -48,7 +48,7 @@ def run(node: DirectNode, resources: list[dict[str, t.Any]]) -> ConvergenceOutco
     return outcome
 
 
-def test_the_cache_does_not_vouch_for_what_a_user_put_there(node: DirectNode, server: ArtifactServer) -> None:
+def test_files_of_a_user_in_the_cache_are_not_trusted(node: DirectNode, server: ArtifactServer) -> None:
     files, checksum = node.machine.files, hashlib.sha256(TROJAN).hexdigest()
     plant(files, rf"{FOLDER}\tool.tar.gz", TROJAN)
     plant(files, rf"{FOLDER}\tool.tar.gz.checksum", checksum.encode())
@@ -64,7 +64,7 @@ def test_the_cache_does_not_vouch_for_what_a_user_put_there(node: DirectNode, se
     assert (again.changes, again.remote_commands) == ([], 1)
 
 
-def test_a_record_of_what_was_unpacked_does_not_vouch_either(node: DirectNode, server: ArtifactServer) -> None:
+def test_a_record_of_unpacked_files_does_not_make_them_trusted(node: DirectNode, server: ArtifactServer) -> None:
     r"""A user who created C:\k first can write everything there: a program, and the record of its hash."""
     files = node.machine.files
     artifact = locations.resource("tool", "1.0.0", cache_dir=CACHE, kinds=TOOL, mirror=server.url, upstream=False)

@@ -15,8 +15,8 @@ from integration.patching import no_pauses
 from simulator.fleet import Fleet
 from simulator.kubernetes_node import hns
 from simulator.machine.machine import Machine
-from simulator.machine.settings import Settings
-from simulator.transport.faults import Fault
+from simulator.machine.settings import MachineSettings
+from simulator.transport.faults import TransportFault
 from simulator.windows.networking.network_state import Address, Interface, state_of
 
 pytestmark = [
@@ -41,7 +41,7 @@ def fleet() -> Iterator[Fleet]:
     static = ("WINRM", "PSRP", "IDLE", "TWO", "LATER", "REBOOT", "UNPLUGGED")
     kinds: dict[str, dict[str, Any]] = {**{name: {"uplink": uplink} for name in static}, "DHCP": {}}
     nodes = [
-        Settings.read({"name": name, "address": f"{network}.{number}", "features": ["Containers"],
+        MachineSettings.read({"name": name, "address": f"{network}.{number}", "features": ["Containers"],
                        "link_drop_seconds": 0.2, "time_scale": 0.05, "reboot_seconds": 0.1, **more})
         for number, (name, more) in enumerate(kinds.items(), start=1)
     ]  # fmt: skip
@@ -95,7 +95,7 @@ def test_a_static_address_outlives_a_network_that_comes_late(fleet: Fleet, kind:
 
 
 @pytest.mark.parametrize("kind", CONNECTIONS)
-def test_a_link_that_breaks_leaves_one_guard_all_the_same(fleet: Fleet, kind: str) -> None:
+def test_a_broken_link_leaves_exactly_one_guard(fleet: Fleet, kind: str) -> None:
     """Cut at every request of its start: before it arrives, in its response, or after it."""
     machine, server = fleet.machine("IDLE"), fleet.nodes["IDLE"].server
     # Its end does not depend on a network.
@@ -104,7 +104,7 @@ def test_a_link_that_breaks_leaves_one_guard_all_the_same(fleet: Fleet, kind: st
     assert guard(machine, kind, **quick)["guard"]
     requests = server.counters.snapshot()["wsman_requests"] - before
     for request in range(1, requests + 1):
-        server.set_fault(Fault(("before", "during", "after")[request % 3], request))
+        server.set_fault(TransportFault(("before", "during", "after")[request % 3], request))
         started = guard(machine, kind, **quick)
         server.faults.clear()
         assert started["guard"], (request, started)
@@ -115,7 +115,7 @@ def test_a_link_that_breaks_leaves_one_guard_all_the_same(fleet: Fleet, kind: st
     assert not machine.files.exists(NOTE)
 
 
-def test_a_guard_outlives_who_asks_too_early(fleet: Fleet) -> None:
+def test_a_guard_survives_a_request_that_comes_too_early(fleet: Fleet) -> None:
     machine = fleet.machine("IDLE")
     assert not guard(machine, check_mode=True, **QUICK)["guard"]
     assert not machine.files.exists(NOTE)
@@ -126,7 +126,7 @@ def test_a_guard_outlives_who_asks_too_early(fleet: Fleet) -> None:
     assert not early["changed"]
 
 
-def test_the_switch_of_one_card_is_enough(fleet: Fleet) -> None:
+def test_the_switch_of_one_adapter_is_enough(fleet: Fleet) -> None:
     """The lost address comes back, although the other adapter never gets a switch."""
     machine = fleet.machine("TWO")
     add_storage(machine)
@@ -179,9 +179,9 @@ def test_a_reboot_before_the_network_leaves_another_guard(fleet: Fleet) -> None:
     started = guard(machine, **LONG)
     machine.power.reset()
     finished = guard(machine, state="absent", guard=started["guard"], **LONG)
-    (said,) = finished["warnings"]
-    assert NOTE in said
-    assert "a new guard was started" in said
+    (message,) = finished["warnings"]
+    assert NOTE in message
+    assert "a new guard was started" in message
     assert finished["guard"]["key"] != started["guard"]["key"]
     hns.store(machine).create_network("cbr0", "L2Bridge", "10.244.1.0/24")
     restored = guard(machine, state="absent", guard=finished["guard"], timeout=60)
@@ -193,7 +193,7 @@ def test_a_reboot_before_the_network_leaves_another_guard(fleet: Fleet) -> None:
     assert not gone["guard"]
 
 
-def test_a_card_without_its_cable_fails_nobody(fleet: Fleet) -> None:
+def test_an_unplugged_adapter_fails_no_host(fleet: Fleet) -> None:
     machine = fleet.machine("UNPLUGGED")
     add_storage(machine, plugged=False)
     started = guard(machine, **LONG)
@@ -204,7 +204,7 @@ def test_a_card_without_its_cable_fails_nobody(fleet: Fleet) -> None:
     assert finished["changed"]
 
 
-def test_a_card_with_dhcp_needs_no_guard(fleet: Fleet) -> None:
+def test_an_adapter_with_dhcp_needs_no_guard(fleet: Fleet) -> None:
     machine = fleet.machine("DHCP")
     result = guard(machine)
     assert not result["guard"]
@@ -213,13 +213,13 @@ def test_a_card_with_dhcp_needs_no_guard(fleet: Fleet) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"settle": -1}, "settle"),
         ({"state": "absent", "guard": {"key": "k"}}, "expected the guard that state: present returned"),
     ],
 )
-def test_bad_options_are_refused_before_the_node_is_asked(fleet: Fleet, options: dict[str, Any], said: str) -> None:
+def test_bad_options_are_refused_before_the_node_is_asked(fleet: Fleet, options: dict[str, Any], message: str) -> None:
     result = guard(fleet.machine("DHCP"), **options)
     assert result["failed"]
-    assert said in result["msg"]
+    assert message in result["msg"]

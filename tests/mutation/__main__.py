@@ -52,19 +52,19 @@ class Mutation:
     """One run of mutation tests.
 
     Args:
-        wanted: the command line.
+        arguments: the command line.
         texts: the texts of the checkout, by path.
-        report: is told what happens.
+        report: receives the events.
     """
 
-    def __init__(self, wanted: argparse.Namespace, texts: Mapping[str, str], report: Report) -> None:
-        self._wanted, self._texts, self._report = wanted, texts, report
-        self._areas = [self._with_tests(AREAS[name]) for name in wanted.area or AREAS]
+    def __init__(self, arguments: argparse.Namespace, texts: Mapping[str, str], report: Report) -> None:
+        self._arguments, self._texts, self._report = arguments, texts, report
+        self._areas = [self._with_tests(AREAS[name]) for name in arguments.area or AREAS]
         self._coverage = Coverage(coverage.texts_of(texts.items()))
         self._map = LineMap.load(ROOT / mapping.FILE)
 
     def _with_tests(self, area: Area) -> Area:
-        folders = tuple(str(path).rstrip("/") for path in self._wanted.tests or area.tests)
+        folders = tuple(str(path).rstrip("/") for path in self._arguments.tests or area.tests)
         return dataclasses.replace(area, tests=folders)
 
     def choose(self, lines: Mapping[str, set[int]] | None) -> list[tuple[Mutant, Area]]:
@@ -76,28 +76,28 @@ class Mutation:
         found = []
         for area in self._areas:
             inside = {path: text for path, text in self._texts.items() if area.holds(path) and self._is_wanted(path)}
-            chosen = choice.choose(inside, self._wanted.seed, self._wanted.sample, lines)
+            chosen = choice.choose(inside, self._arguments.seed, self._arguments.sample, lines)
             found += [(mutant, area) for mutant in chosen]
         return found
 
     def _is_wanted(self, path: str) -> bool:
-        return not self._wanted.path or any(fnmatch.fnmatchcase(path, pattern) for pattern in self._wanted.path)
+        return not self._arguments.path or any(fnmatch.fnmatchcase(path, pattern) for pattern in self._arguments.path)
 
     def trials(self, chosen: Iterable[tuple[Mutant, Area]]) -> list[Trial]:
         """Return mutants with the tests that run for them: those that the line map names, or whole test files."""
-        selection = Selection(self._map, self._texts, self._wanted.budget)
+        selection = Selection(self._map, self._texts, self._arguments.budget)
         found = []
         for mutant, area in chosen:
             if self._is_mapped(area):
                 tests = selection.tests_of(mutant, area)
             else:
-                tests = self._coverage.tests_of(mutant.path, area, self._wanted.files)
+                tests = self._coverage.tests_of(mutant.path, area, self._arguments.files)
             found.append(Trial(mutant, area, tuple(tests)))
         return found
 
     def _is_mapped(self, area: Area) -> bool:
         # The tests of the module in PowerShell start a program for each file, and take minutes.
-        return not self._wanted.tests and area.name != POWERSHELL.name
+        return not self._arguments.tests and area.name != POWERSHELL.name
 
     def show(self, chosen: Iterable[tuple[Mutant, Area]]) -> None:
         """Show mutants with their tests, as far as the line map knows them."""
@@ -111,20 +111,20 @@ class Mutation:
             chosen: the mutants.
         """
         with ExitStack() as stack:
-            places = [stack.enter_context(workplace.copy_of(ROOT)) for _job in range(self._wanted.jobs)]
+            places = [stack.enter_context(workplace.copy_of(ROOT)) for _job in range(self._arguments.jobs)]
             servers = [stack.enter_context(Server(place.root)) for place in places]
             self._record(
                 servers, {area.name: area for _mutant, area in chosen}.values(), {one.path for one, _ in chosen}
             )
             trials = self.trials(chosen)
-            self._report.say(f"{len(trials)} mutants, seed {self._wanted.seed}")
+            self._report.say(f"{len(trials)} mutants, seed {self._arguments.seed}")
             judge(trials, self._workers(trials, places, servers), self._report)
 
     def _workers(self, trials: Iterable[Trial], places: Iterable[Workplace], servers: Sequence[Server]) -> list[Worker]:
         known = {test: seconds for entry in self._map.entries.values() for test, seconds in entry.tests.items()}
         whole = {test for trial in trials for test in trial.tests if "::" not in test}
-        known |= Runner(servers[0], self._wanted.seconds).baseline(whole)
-        runners = [Runner(server, self._wanted.seconds, known) for server in servers]
+        known |= Runner(servers[0], self._arguments.seconds).baseline(whole)
+        runners = [Runner(server, self._arguments.seconds, known) for server in servers]
         return [Worker(place, runner) for place, runner in zip(places, runners, strict=True)]
 
     def _record(self, servers: Sequence[Server], areas: Iterable[Area], paths: Collection[str]) -> None:
@@ -147,19 +147,19 @@ class Mutation:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Try mutants, and return the exit status: 0, however many survived."""
-    wanted = options(arguments)
+    requested = options(arguments)
     texts = {
         path: (ROOT / path).read_text(encoding="utf-8")
         for path in workplace.files_of(ROOT)
         if path.endswith((*sources.SUFFIXES, ".py"))
     }
     lines = None
-    if wanted.since:
-        lines = choice.changed_since(ROOT, wanted.since)
+    if requested.since:
+        lines = choice.changed_since(ROOT, requested.since)
     report = Report(texts)
-    mutation = Mutation(wanted, texts, report)
+    mutation = Mutation(requested, texts, report)
     chosen = mutation.choose(lines)
-    if wanted.list:
+    if requested.list:
         mutation.show(chosen)
         return 0
     mutation.run(chosen)

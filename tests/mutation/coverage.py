@@ -53,7 +53,7 @@ class Coverage:
         Args:
             path: the file that is changed.
             area: the area, which says where its tests are.
-            limit: how many are wanted.
+            limit: how many to return.
         """
         ranked = []
         for test in self.modules:
@@ -82,7 +82,7 @@ class Coverage:
         """Return 0 for a test that names the role or playbook, 1 for one that names a user of it, 2 for one of all."""
         if test not in self._words:
             modules = (module for module in self._reach(test) if module.startswith("tests/unit/"))
-            self._words[test] = frozenset[str]().union(*(self.modules[module].words for module in modules))
+            self._words[test] = frozenset[str]().union(*(self.modules[module].mentioned_words for module in modules))
         words = self._words[test]
         if not words & FOLDERS:
             return None
@@ -121,10 +121,13 @@ def owner(path: str) -> str:
 def _shares_a_word(test: str, path: str) -> bool:
     """Whether the names of a test file and of a file, or of its folder, have a word in common."""
     place = PurePosixPath(path)
-    return bool(_words(PurePosixPath(test).stem) & _words(f"{place.stem}_{place.parent.name}_{owner(path)}"))
+    return bool(
+        _significant_words(PurePosixPath(test).stem)
+        & _significant_words(f"{place.stem}_{place.parent.name}_{owner(path)}")
+    )
 
 
-def _words(name: str) -> set[str]:
+def _significant_words(name: str) -> set[str]:
     found = {word.removesuffix("es") if word.endswith("ches") else word.removesuffix("s") for word in name.split("_")}
     return found - GENERAL - {""}
 

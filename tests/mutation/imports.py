@@ -22,11 +22,11 @@ class Module:
 
     Attributes:
         imports: the dotted names that it imports.
-        words: the words in its texts without blanks, names of roles and playbooks among them.
+        mentioned_words: the words in its texts without blanks, names of roles and playbooks among them.
     """
 
     imports: frozenset[str]
-    words: frozenset[str]
+    mentioned_words: frozenset[str]
 
 
 def dotted(path: str) -> str:

@@ -79,9 +79,9 @@ class LineMap:
         }
         texts = {digest: self._texts[digest] for digest in sorted(used)}
         path.parent.mkdir(parents=True, exist_ok=True)
-        aside = path.with_name(f"{path.name}.{os.getpid()}")
-        aside.write_text(json.dumps({"version": VERSION, "entries": entries, "texts": texts}), encoding="utf-8")
-        aside.replace(path)
+        temporary = path.with_name(f"{path.name}.{os.getpid()}")
+        temporary.write_text(json.dumps({"version": VERSION, "entries": entries, "texts": texts}), encoding="utf-8")
+        temporary.replace(path)
 
     def add(self, test_file: str, key: str, run: Run, texts: Mapping[str, str]) -> None:
         """Keep what was recorded of a test file.

@@ -47,14 +47,14 @@ def keys(test_files: Iterable[str], texts: Mapping[str, str], modules: Mapping[s
     return found
 
 
-def stale(line_map: LineMap, wanted: Mapping[str, str]) -> list[str]:
+def stale(line_map: LineMap, expected: Mapping[str, str]) -> list[str]:
     """Return the test files that must be recorded.
 
     Args:
         line_map: what is known.
-        wanted: the keys of the test files as they are now.
+        expected: the keys of the test files as they are now.
     """
-    return [test for test, key in wanted.items() if test not in line_map.entries or line_map.entries[test].key != key]
+    return [test for test, key in expected.items() if test not in line_map.entries or line_map.entries[test].key != key]
 
 
 def concerns(test_file: str, paths: Iterable[str], line_map: LineMap, modules: Mapping[str, Module]) -> bool:
@@ -69,12 +69,12 @@ def concerns(test_file: str, paths: Iterable[str], line_map: LineMap, modules: M
         modules: what the Python files of the checkout import.
     """
     entry = line_map.entries.get(test_file)
-    wanted = set(paths)
-    if entry is None and not all(path.startswith(IMPORTED) for path in wanted):
+    expected = set(paths)
+    if entry is None and not all(path.startswith(IMPORTED) for path in expected):
         return True
-    if entry is not None and wanted & (entry.lines.keys() | entry.read.keys()):
+    if entry is not None and expected & (entry.lines.keys() | entry.read.keys()):
         return True
-    return not wanted.isdisjoint(imports.distances(test_file, modules))
+    return not expected.isdisjoint(imports.distances(test_file, modules))
 
 
 def record(test_file: str, server: Server) -> Run:

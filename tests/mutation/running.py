@@ -122,14 +122,14 @@ class Runner:
         Raises:
             RuntimeError: a test fails, or pytest could not run.
         """
-        wanted = sorted(set(files))
-        if not wanted:
+        requested = sorted(set(files))
+        if not requested:
             return {}
-        run = self._server.run(Job(tuple(wanted)))
+        run = self._server.run(Job(tuple(requested)))
         if not run.passed:
             names = "\n".join(run.failed) or run.output
             raise RuntimeError(f"without any mutant pytest ends with {run.status}; make these pass first:\n{names}")
-        times = dict.fromkeys(wanted, 0.0)
+        times = dict.fromkeys(requested, 0.0)
         for test, seconds in run.by_test.items():
             times[test.split("::")[0]] += seconds
         self._known.update(times)
@@ -141,9 +141,9 @@ class Runner:
         Args:
             tests: test files or tests.
         """
-        wanted = list(tests)
-        loading = START * (1 + len({test.split("::")[0] for test in wanted}))
-        return max(self.seconds, SLOWDOWN * (loading + sum(self._known.get(test, 0.0) for test in wanted)))
+        expected = list(tests)
+        loading = START * (1 + len({test.split("::")[0] for test in expected}))
+        return max(self.seconds, SLOWDOWN * (loading + sum(self._known.get(test, 0.0) for test in expected)))
 
     def red(self, tests: Sequence[str]) -> list[str]:
         """Return those tests that fail without any mutant: what they say of a mutant does not count.
@@ -168,9 +168,9 @@ class Runner:
             tests: tests or whole test files, those first that are most likely to fail.
             without: test files and tests that are left out.
         """
-        wanted = [test for test in tests if test not in without]
+        requested = [test for test in tests if test not in without]
         verdict = Verdict(Outcome.UNTESTED)
-        for step in _steps(wanted):
+        for step in _steps(requested):
             run = self._server.run(self._job(step, without, exitfirst=True))
             if run.status is None:
                 return Verdict(Outcome.TIMEOUT)

@@ -122,7 +122,7 @@ class Selection:
         for _step in range(STEPS):
             more: set[str] = set()
             for name in names:
-                for user, line in self._words.get(name, ()):
+                for user, line in self._lines_by_word.get(name, ()):
                     if line not in found[user]:
                         found[user].add(line)
                         if self._runs_on_loading(user, line):
@@ -137,7 +137,7 @@ class Selection:
         return bool(file and self._map.running(file, path, [line], self._texts[path])[1])
 
     @cached_property
-    def _words(self) -> Mapping[str, list[tuple[str, int]]]:
+    def _lines_by_word(self) -> Mapping[str, list[tuple[str, int]]]:
         found: dict[str, list[tuple[str, int]]] = defaultdict(list)
         for path, number, line in self._source_lines():
             for word in set(_WORD.findall(line)):

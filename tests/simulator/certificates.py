@@ -72,7 +72,7 @@ def key_usage(*usages: str) -> x509.KeyUsage:
 
 
 @dataclass(frozen=True)
-class Signer:
+class Issuer:
     """The signer of a certificate; its name becomes the issuer. A self-signed certificate is signed by its subject."""
 
     name: x509.Name

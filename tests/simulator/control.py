@@ -45,7 +45,7 @@ class ControlServer:
     """Serves the control of a fleet on an address."""
 
     def __init__(self, fleet: Fleet, address: str = "127.0.0.1", port: int = 0) -> None:
-        class Handler(BaseHTTPRequestHandler):
+        class ControlHandler(BaseHTTPRequestHandler):
             """Responds to one request."""
 
             def do_GET(self) -> None:
@@ -73,7 +73,7 @@ class ControlServer:
             def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - http.server's name
                 """Log nothing."""
 
-        self._server = HttpServer((address, port), Handler)
+        self._server = HttpServer((address, port), ControlHandler)
         self.url = f"http://{address}:{self._server.port}"
 
     def start(self) -> None:

@@ -29,7 +29,7 @@ import yaml
 from simulator.machine.endpoint import MachineHost
 from simulator.machine.families import Families, load
 from simulator.machine.machine import Machine
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 from simulator.transport.certificates import FleetCertificate, make_fleet_certificate
 from simulator.transport.server import NodeServer
 
@@ -43,7 +43,7 @@ _PLENTY = 2 << 30
 class FleetFile:
     """The contents of a fleet file."""
 
-    nodes: tuple[Settings, ...]
+    nodes: tuple[MachineSettings, ...]
     artifacts: Mapping[str, object] = field(default_factory=dict)
     registry: Mapping[str, object] = field(default_factory=dict)
     cluster: Mapping[str, object] = field(default_factory=dict)
@@ -64,7 +64,7 @@ def read_fleet(path: Path) -> FleetFile:
         raise ValueError(f"{path}: expected a list of nodes")
     if unknown := document.keys() - {"nodes", "artifacts", "registry", "cluster"}:
         raise ValueError(f"{path}: unknown keys: {', '.join(sorted(map(str, unknown)))}")
-    nodes = tuple(Settings.read(entry) for entry in document["nodes"])
+    nodes = tuple(MachineSettings.read(entry) for entry in document["nodes"])
     for what in ("name", "address"):
         values = [getattr(node, what) for node in nodes]
         if twice := {value for value in values if values.count(value) > 1}:
@@ -73,7 +73,7 @@ def read_fleet(path: Path) -> FleetFile:
 
 
 @dataclass
-class Node:
+class FleetNode:
     """A machine with its network."""
 
     machine: Machine
@@ -108,7 +108,7 @@ class Fleet:
 
     def __init__(
         self,
-        nodes: Iterable[Settings],
+        nodes: Iterable[MachineSettings],
         state: Path | None = None,
         *,
         http_port: int = HTTP_PORT,
@@ -121,7 +121,7 @@ class Fleet:
         self._ports = (http_port, https_port)
         self._families = families if families is not None else load()
         self._settings = tuple(nodes)
-        self.nodes: dict[str, Node] = {}
+        self.nodes: dict[str, FleetNode] = {}
         self.certificate: FleetCertificate | None = None
 
     def start(self) -> None:
@@ -140,7 +140,7 @@ class Fleet:
             self.stop()
             raise
 
-    def add(self, settings: Settings, source: Machine | None = None, *, power_on: bool = True) -> Node:
+    def add(self, settings: MachineSettings, source: Machine | None = None, *, power_on: bool = True) -> FleetNode:
         """Add a machine with an empty disk or a copy of another machine's disk, and boot it."""
         assert self.certificate is not None, "the fleet has to be started first"
         folder = self.state / "nodes" / settings.name
@@ -150,7 +150,7 @@ class Fleet:
         context = self.certificate.server_context()
         http, https = self._ports
         server = NodeServer(settings.address, MachineHost(machine), context, http_port=http, https_port=https)
-        node = Node(machine, server)
+        node = FleetNode(machine, server)
         self.nodes[settings.name] = node
         if power_on:
             machine.power_on()
@@ -166,7 +166,7 @@ class Fleet:
         """
         return self.nodes[name].machine
 
-    def deploy_image(self, from_node: str, name: str, address: str, **changes: object) -> Node:
+    def deploy_image(self, from_node: str, name: str, address: str, **changes: object) -> FleetNode:
         """Start a new machine from the disk of a machine that is off, as a cloud does from a golden image.
 
         Args:
@@ -184,8 +184,8 @@ class Fleet:
         if name in self.nodes or address in (node.machine.address for node in self.nodes.values()):
             raise ValueError(f"{name} or {address} is already in use")
         old = other.settings
-        entry = {key: getattr(old, key) for key in Settings.__annotations__ if key != "options"}
-        merged = Settings.read({**old.options, **entry, **changes, "name": name, "address": address})
+        entry = {key: getattr(old, key) for key in MachineSettings.__annotations__ if key != "options"}
+        merged = MachineSettings.read({**old.options, **entry, **changes, "name": name, "address": address})
         return self.add(merged, other)
 
     def stop(self) -> None:

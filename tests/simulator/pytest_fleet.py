@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from simulator.fleet import Fleet
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 
 FleetFactory = Callable[..., Fleet]
 
@@ -33,7 +33,7 @@ def simulated_fleet(tmp_path: Path) -> Iterator[FleetFactory]:
         for entry in entries:
             number = next(numbers)
             free = f"127.{100 + worker}.{(os.getpid() + len(started)) % 250 + 1}.{number}"
-            nodes.append(Settings.read({"name": f"win-{number}", "address": free, **entry}))
+            nodes.append(MachineSettings.read({"name": f"win-{number}", "address": free, **entry}))
         fleet = Fleet(nodes, tmp_path / f"fleet-{len(started)}", **options)
         fleet.start()
         started.append(fleet)

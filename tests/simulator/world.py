@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from simulator.artifacts.server import ArtifactServer
-from simulator.cluster.cluster import Cluster, start_cluster
+from simulator.cluster.cluster import SimulatedCluster, start_cluster
 from simulator.fleet import HTTP_PORT, HTTPS_PORT, Fleet, FleetFile
-from simulator.kubernetes_node.registry.server import Registry
+from simulator.kubernetes_node.registry.server import SimulatedRegistry
 
 
 class World:
@@ -37,8 +37,8 @@ class World:
         self._stack = contextlib.ExitStack()
         self.fleet = Fleet(file.nodes, state, http_port=http_port, https_port=https_port)
         self.artifacts: ArtifactServer | None = None
-        self.registry: Registry | None = None
-        self.cluster: Cluster | None = None
+        self.registry: SimulatedRegistry | None = None
+        self.cluster: SimulatedCluster | None = None
 
     def __enter__(self) -> World:
         """Start everything. If one part fails, stop the parts that were started."""
@@ -63,7 +63,7 @@ class World:
             self.artifacts.start()
             self._stack.callback(self.artifacts.close)
         if self._file.registry:
-            self.registry = Registry(**_options(self._file.registry, "user", "auth", "rate"))
+            self.registry = SimulatedRegistry(**_options(self._file.registry, "user", "auth", "rate"))
             self._stack.callback(self.registry.stop)
         self.fleet.start()
         self._stack.callback(self.fleet.stop)

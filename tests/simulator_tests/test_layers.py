@@ -80,15 +80,15 @@ def test_the_check_sees_every_kind_of_import(tmp_path: Path, monkeypatch: pytest
     source.write_text(
         "import simulator.fleet\n"
         "from simulator import world\n"
-        "from ..files import Files\n"
+        "from ..files import FileSystem\n"
         "def later():\n    from simulator.windows.wmi.cim import query\n"
         'LAYER = ("simulator.kubernetes_node.layer:LAYER", "see simulator.control for more")\n'
     )
-    found = ["fleet", "world", "machine.files.Files", "windows.wmi.cim.query", "kubernetes_node.layer"]
+    found = ["fleet", "world", "machine.files.FileSystem", "windows.wmi.cim.query", "kubernetes_node.layer"]
     assert sorted(used(source)) == sorted(found)
 
 
-def test_nothing_names_the_collection_that_the_simulator_was_written_for() -> None:
+def test_the_simulator_does_not_name_the_collection() -> None:
     licence = "# Copyright: (c) 2026, winkube.node contributors"
     paths = [path for path in SIMULATOR.rglob("*") if path.is_file() and path.suffix != ".pyc"]
     named = [

@@ -84,9 +84,9 @@ from pathlib import Path
 from simulator.machine import commands, families, layer
 from simulator.machine.endpoint import MachineHost
 from simulator.machine.machine import Machine
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 
-settings = Settings.read({"name": "win-a", "address": "127.0.0.1"})
+settings = MachineSettings.read({"name": "win-a", "address": "127.0.0.1"})
 machine = Machine(settings, Path(sys.argv[1]), families.load(layer.LAYER.modules))
 machine.power_on()
 commands.run(machine, "New-Item", {"Path": ["C:\\\\made"], "ItemType": "Directory"})

@@ -135,12 +135,12 @@ def run_on(
         action, options, variables, more: as in `run`.
     """
 
-    def found(plugin: object, known: t.Mapping[str, t.Any], *, timeouts: Timeouts) -> t.Any:
+    def node_of_the_test(plugin: object, known: t.Mapping[str, t.Any], *, timeouts: Timeouts) -> t.Any:
         node.name, node.timeouts = known["inventory_hostname"], timeouts
         return node
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(node_action, "Node", found)
+        patch.setattr(node_action, "Node", node_of_the_test)
         return run(action, options, {"inventory_hostname": "node-1", **(variables or {})}, **more)
 
 

@@ -101,10 +101,10 @@ class FakeCluster:
         if "namespaces" not in asked.path:
             root = asked.path.removesuffix(f"/{kind}")
             found += [one for path, one in self.objects.items() if _is_of(path, f"{root}/namespaces", kind)]
-        selector, _sign, wanted = asked.query.get("fieldSelector", "").partition("=")
+        selector, _sign, expected = asked.query.get("fieldSelector", "").partition("=")
         if selector:
             part, _dot, field = selector.partition(".")
-            found = [one for one in found if one[part].get(field) == wanted]
+            found = [one for one in found if one[part].get(field) == expected]
         labels = dict(one.split("=") for one in asked.query.get("labelSelector", "").split(",") if one)
         found = [one for one in found if labels.items() <= (one["metadata"].get("labels") or {}).items()]
         if not found and kind not in KINDS:

@@ -95,7 +95,7 @@ class Model:
     orphans: int = 0
     leases: bool = True
 
-    def look(self, first: bool) -> dict[str, t.Any]:
+    def listed(self, first: bool) -> dict[str, t.Any]:
         """Return what HNS lists at the first or the second observation, by kind."""
         there = [pod for pod in self.pods if pod.born or not first]
         namespaces: list[dict[str, t.Any]] = [
@@ -135,7 +135,7 @@ class Model:
             "port-pools": result([{"reserved": 0, "ranges": []}]),
         }
         for prefix in ("1.", "2."):
-            for kind, items in self.look(prefix == "1.").items():
+            for kind, items in self.listed(prefix == "1.").items():
                 calls[prefix + kind] = result(items)
             pods = [pod for pod in self.pods if pod.kind == "live"]
             making = [pod for pod in self.pods if pod.kind == "creating"]

@@ -32,7 +32,7 @@ def failed(message: str = "denied", error_id: str = "X", **more: Any) -> CallRes
     return CallResult(ok=False, error=CallError(id=error_id, message=message), **more)
 
 
-def said(text: str) -> CallResult:
+def printed(text: str) -> CallResult:
     return CallResult(ok=True, exit_code=0, stdout=text)
 
 
@@ -111,7 +111,7 @@ JOURNAL = {
 
 
 def containers(*rows: tuple[str, str, str]) -> CallResult:
-    return said("\n".join(json.dumps({"ID": one, "Names": name, "State": state}) for one, name, state in rows))
+    return printed("\n".join(json.dumps({"ID": one, "Names": name, "State": state}) for one, name, state in rows))
 
 
 def nodes() -> dict[str, Observation]:
@@ -122,7 +122,7 @@ def nodes() -> dict[str, Observation]:
     )
     broken = {f"1.{name}": failed("timeout") for name in ("pods", "ctr")}
     gone = failed("not found", "CommandNotFoundException")
-    namespaces = said("k8s.io\nmoby\nstrange\n")
+    namespaces = printed("k8s.io\nmoby\nstrange\n")
     return {
         "containerd": model.observation(**FILES, **SERVICES),
         "containerd without leases": station(leases=False).observation(),
@@ -132,7 +132,9 @@ def nodes() -> dict[str, Observation]:
             **{name.replace("1.", "2."): one for name, one in broken.items()}
         ),
         "no client": model.observation(**{f"2.{name}": gone for name in ("pods", "containers", "ctr", "leases")}),
-        "strange namespaces": model.observation(**{"2.ctr-namespaces": namespaces, "2.ctr-of:moby": said("ab\ncd\n")}),
+        "strange namespaces": model.observation(
+            **{"2.ctr-namespaces": namespaces, "2.ctr-of:moby": printed("ab\ncd\n")}
+        ),
         "no runtime": model.observation(installed="other"),
         "HNS hangs": model.observation(**{"2.endpoints": failed("late", "CommandTimeout")}),
         "no HNS": model.observation(**{"1.policies": failed("The term Get-HnsPolicyList is not recognized")}),

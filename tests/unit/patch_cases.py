@@ -93,11 +93,11 @@ CASES: dict[str, tuple[Patch, NodePatches, str]] = {
 }
 
 
-def record(wanted: Patch, *outcomes: str, seen: NodePatches | None = None) -> PatchRecord:
+def record(requested: Patch, *outcomes: str, seen: NodePatches | None = None) -> PatchRecord:
     """Return a record whose attempts were all made before the last reboot and after any earlier one."""
-    found = PatchRecord(patch=wanted)
+    found = PatchRecord(patch=requested)
     found.attempts = [Attempt(outcome=t.cast("t.Any", outcome), why=outcome) for outcome in outcomes]
-    found.record_state(judge(wanted, seen or node()), 1)
+    found.record_state(judge(requested, seen or node()), 1)
     return found
 
 

@@ -16,7 +16,7 @@ import weakref
 from pathlib import Path
 
 from simulator.machine import families
-from simulator.machine.contract import Contract, Parameter, Place, common_parameters
+from simulator.machine.contract import Contract, Parameter, ParameterPlace, common_parameters
 from simulator.machine.machine import Machine
 from simulator.machine.objects import (
     Bound,
@@ -28,7 +28,7 @@ from simulator.machine.objects import (
     custom_object,
 )
 from simulator.machine.processes import Process
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 from simulator.machine.text import iso_utc
 from wire_provider import detached, module
 
@@ -79,7 +79,7 @@ class ScriptedMachine:
         entry = {"name": "WIN-1", "address": "127.0.0.1", "reboot_seconds": 0.0, "time_scale": 0.02, **options}
         # Without a reference to self, so that the object can be garbage-collected.
         answer = functools.partial(_forward, weakref.ref(self))
-        self.node = Machine(Settings.read(entry), folder, _offered(tuple(self.handlers), answer))
+        self.node = Machine(MachineSettings.read(entry), folder, _offered(tuple(self.handlers), answer))
         self.node.power_on()
         weakref.finalize(self, _discard, self.node, folder)
 
@@ -257,7 +257,7 @@ def _offered(names: t.Sequence[str], answer: Answer) -> families.Families:
 
 def _contract(name: str) -> Contract:
     named = {parameter.casefold(): Parameter(parameter, "Object") for parameter in PARAMETERS}
-    places = ({key: Place() for key in named},)
+    places = ({key: ParameterPlace() for key in named},)
     return Contract(name, name, function=True, parameters={**named, **common_parameters()}, sets=places)
 
 

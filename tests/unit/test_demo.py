@@ -37,7 +37,7 @@ def test_each_demo_has_addresses_of_its_own(tmp_path: Path) -> None:
         assert yaml.safe_load(here.inventory.read_text(encoding="utf-8"))
 
 
-def test_a_second_demo_of_a_checkout_says_what_is_in_the_way(tmp_path: Path) -> None:
+def test_a_second_demo_of_a_checkout_reports_the_first_one(tmp_path: Path) -> None:
     build = tmp_path / "build" / "demo"
     busy = pytest.raises(place.BusyError, match=r"another demo .* writes to .*build/demo")
     with place.alone(build), busy, place.alone(build):
@@ -104,7 +104,7 @@ def test_the_demo_installs_what_it_imports_and_nothing_for_tests() -> None:
     assert required("requirements.txt") < required("requirements-demo.txt") < required("requirements-test.txt")
 
 
-def test_the_demo_says_how_long_it_takes() -> None:
+def test_the_demo_prints_its_duration() -> None:
     script = (ROOT / "tests" / "demo" / "__main__.py").read_text(encoding="utf-8")
     (minutes,) = re.findall(r"^MINUTES = (\d+)$", script, re.MULTILINE)
     assert minutes == "3"

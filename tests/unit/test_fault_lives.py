@@ -31,9 +31,9 @@ def test_no_fault_is_lost_and_no_request_of_a_server_is_hit_twice(hits: list[Hit
 
 
 def test_differences_name_the_place() -> None:
-    wanted = {"files": {"a": 1, "b": 2}, "boots": 2}
-    assert differences({"files": {"a": 1, "c": 3}, "boots": 2}, wanted) == [
+    requested = {"files": {"a": 1, "b": 2}, "boots": 2}
+    assert differences({"files": {"a": 1, "c": 3}, "boots": 2}, requested) == [
         "/files/b: None != 2",
         "/files/c: 3 != None",
     ]
-    assert differences(wanted, wanted) == []
+    assert differences(requested, requested) == []

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Names in plugins: one name per class, and names that a reader would search for."""
+"""Names in plugins and tests: one name per class, and names that a reader would search for."""
 
 from __future__ import annotations
 
@@ -14,12 +14,35 @@ import yaml
 
 PLUGINS = Path(__file__).parents[2] / "plugins"
 ROLES = PLUGINS.parent / "roles"
+TESTS = PLUGINS.parent / "tests"
+SIMULATOR = TESTS / "simulator"
 RIDDLES = frozenset(
     "aside found held look looks passing patience pushes room said tell teller told wanted weaving wish words".split()  # noqa: SIM905
 )
 """Names that do not describe anything; `_look` and `Look` count, too."""
 ANSIBLE = frozenset({"ActionModule", "FilterModule", "LookupModule", "CallbackModule", "ModuleDocFragment"})
 """Names by which Ansible loads plugins."""
+SAME_CONCEPT = {
+    "ApiError": "an error of the API server, as a client sees it",
+    "ContainerdConfig": "the settings of containerd",
+    "ImageReference": "a parsed reference to a container image",
+    "Namespace": "HNS' network namespace",
+    "PageFile": "Windows' page file",
+    "PolicyList": "HNS' policy list",
+    "Registry": "Windows' registry",
+    "RegistryClient": "a client that reads container images from a registry",
+    "RegistryEndpoint": "the registry or the mirror that a client asks for container images",
+    "Service": "a Windows service",
+    "StoredImage": "a container image in a runtime's store",
+    "WindowsVersion": "a version of Windows Server",
+}
+"""The class names that the collection and the simulator share, with their common meaning."""
+DIFFERENT_CONCEPTS = {
+    "Flags": "flags that a kubelet accepts; in the simulator, the flags of a command line",
+    "Proxy": "an HTTP proxy; in the simulator, a running kube-proxy",
+    "Store": "a runtime's image store; in the simulator, the objects of HNS",
+}
+"""The shared names that still have two meanings. Rename one of the classes, and do not add any."""
 
 
 def definitions(tree: ast.AST) -> Iterator[str]:
@@ -60,27 +83,49 @@ def riddles(names: Iterator[str]) -> list[str]:
     return [name for name in names if name.strip("_").lower() in RIDDLES]
 
 
-def trees() -> Iterator[tuple[Path, ast.Module]]:
-    """Yield all Python files of plugins."""
-    for path in sorted(PLUGINS.rglob("*.py")):
-        yield path.relative_to(PLUGINS), ast.parse(path.read_text(encoding="utf-8"))
+def trees(folder: Path = PLUGINS) -> Iterator[tuple[Path, ast.Module]]:
+    """Yield all Python files of a folder."""
+    for path in sorted(folder.rglob("*.py")):
+        yield path.relative_to(folder), ast.parse(path.read_text(encoding="utf-8"))
 
 
-def test_every_class_has_its_own_name() -> None:
-    names = Counter(node.name for dummy, tree in trees() for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+def classes(folder: Path) -> Counter[str]:
+    """Count the classes of each name in a folder, nested ones included."""
+    return Counter(
+        node.name for dummy, tree in trees(folder) for node in ast.walk(tree) if isinstance(node, ast.ClassDef)
+    )
+
+
+@pytest.mark.parametrize("folder", [PLUGINS, SIMULATOR], ids=lambda folder: folder.name)
+def test_every_class_has_its_own_name(folder: Path) -> None:
+    names = classes(folder)
+    assert len(names) > 100
     assert [name for name, count in names.items() if count > 1 and name not in ANSIBLE] == []
 
 
-def test_names_in_python_are_no_riddles() -> None:
-    wrong = [f"{path}: {name}" for path, tree in trees() for name in riddles(iter((path.stem, *definitions(tree))))]
+def test_the_collection_and_the_simulator_share_only_names_of_the_same_concept() -> None:
+    shared = classes(PLUGINS).keys() & classes(SIMULATOR).keys()
+    assert sorted(shared) == sorted(SAME_CONCEPT | DIFFERENT_CONCEPTS)
+
+
+def test_a_nested_class_counts_as_a_class(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("class A:\n  class B: ...\ndef f():\n  class A: ...\n", encoding="utf-8")
+    assert classes(tmp_path) == {"A": 2, "B": 1}
+
+
+@pytest.mark.parametrize("folder", [PLUGINS, TESTS], ids=lambda folder: folder.name)
+def test_names_in_python_describe_something(folder: Path) -> None:
+    wrong = [
+        f"{path}: {name}" for path, tree in trees(folder) for name in riddles(iter((path.stem, *definitions(tree))))
+    ]
     assert wrong == []
 
 
-def test_names_of_variables_are_no_riddles() -> None:
+def test_names_of_variables_describe_something() -> None:
     assert [f"{path}: {name}" for path, tree in trees() for name in riddles(variables(tree))] == []
 
 
-def test_names_of_options_are_no_riddles() -> None:
+def test_names_of_options_describe_something() -> None:
     files = [*PLUGINS.rglob("*.yml"), *ROLES.glob("*/meta/argument_specs.yml")]
     documents = [(path, yaml.safe_load(path.read_text(encoding="utf-8"))) for path in files]
     for path, tree in trees():

@@ -46,7 +46,7 @@ def test_plugin_utils_holds_packages_only() -> None:
 @pytest.mark.parametrize(
     "package", sorted(path.parent for path in UTILS.rglob("__init__.py")), ids=lambda path: path.name
 )
-def test_a_package_says_what_it_is_for_and_which_file_to_read_first(package: Path) -> None:
+def test_a_package_states_its_purpose_and_the_file_to_read_first(package: Path) -> None:
     text = ast.get_docstring(ast.parse((package / "__init__.py").read_text(encoding="utf-8")))
     assert text
     files = re.findall(r"[\w/]+\.py", text)

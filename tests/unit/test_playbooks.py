@@ -164,6 +164,6 @@ def test_nodes_are_reset_only_after_a_yes(variables: dict[str, Any], goes_on: bo
         ({"ansible_check_mode": True}, False),
     ],
 )
-def test_nobody_is_asked_whose_answer_is_known(variables: dict[str, Any], asks: bool) -> None:
+def test_known_answers_are_not_queried_again(variables: dict[str, Any], asks: bool) -> None:
     conditions = playbook_task("reset_nodes.yml", "Ask for confirmation")["when"]
     assert holds(templar([], {"ansible_check_mode": False, **variables}), conditions) is asks

@@ -174,7 +174,7 @@ def test_the_recorded_cases_run_by_the_powershell_that_they_were_recorded_with()
     assert workflow["jobs"]["module"]["env"]["PWSH_VERSION"] == recorded.POWERSHELL
 
 
-def test_what_the_windows_workflow_runs_also_starts_it() -> None:
+def test_the_windows_workflow_is_triggered_by_all_files_that_it_runs() -> None:
     workflow: t.Any = load(".github/workflows/windows.yml")
     # YAML 1.1 parses the key `on` as a boolean.
     paths = workflow[True]["pull_request"]["paths"]
@@ -190,7 +190,7 @@ def test_what_the_windows_workflow_runs_also_starts_it() -> None:
     assert [path for path in paths if not path.endswith("**") and not (ROOT / path).is_file()] == []
 
 
-def test_what_a_release_is_made_with_is_fixed_by_hash() -> None:
+def test_tools_of_a_release_are_pinned_by_hash() -> None:
     locked = (ROOT / "requirements-release.txt").read_text(encoding="utf-8")
     packages = re.split(r"(?m)^(?=[a-zA-Z0-9])", locked)[1:]
     names = {re.split(r"[=\[]", package)[0].lower().replace("_", "-") for package in packages}
@@ -198,8 +198,8 @@ def test_what_a_release_is_made_with_is_fixed_by_hash() -> None:
     assert [package for package in packages if "==" not in package or "--hash=sha256:" not in package] == []
     for file in ("requirements.txt", "requirements-test.txt"):
         lines = (ROOT / file).read_text(encoding="utf-8").splitlines()
-        wanted = {re.split(r"[<>=\[]", line)[0].lower() for line in lines if re.match(r"[A-Za-z]", line)}
-        assert wanted <= names
+        expected = {re.split(r"[<>=\[]", line)[0].lower() for line in lines if re.match(r"[A-Za-z]", line)}
+        assert expected <= names
 
 
 def test_tests_that_wait_are_repeated_by_make_soak() -> None:

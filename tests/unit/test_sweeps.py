@@ -55,13 +55,13 @@ def test_a_random_seed_is_drawn_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert environment == before
 
 
-def test_the_result_says_how_to_repeat_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_result_contains_the_seed_to_repeat_it(monkeypatch: pytest.MonkeyPatch) -> None:
     recorded: list[tuple[str, object]] = []
-    said: list[str] = []
-    sweep = sweeps.Sweeps(lambda name, value: recorded.append((name, value)), said.append)
+    messages: list[str] = []
+    sweep = sweeps.Sweeps(lambda name, value: recorded.append((name, value)), messages.append)
     chosen = sweep.choose("pull: psrp", range(100), 10)
     sweep.report("pull: psrp", injected=len(chosen), converged=9)
-    assert said == ["pull: psrp: faults injected 10, converged 9 (a sample of 100, WINKUBE_SWEEP_SEED=1)"]
+    assert messages == ["pull: psrp: faults injected 10, converged 9 (a sample of 100, WINKUBE_SWEEP_SEED=1)"]
     sweep.report("push", injected=4, converged=4)
     reports = [
         SimpleNamespace(when="call", user_properties=recorded),

@@ -4,12 +4,12 @@
 
 from __future__ import annotations
 
-from simulator.machine.files import Files
+from simulator.machine.files import FileSystem
 
 USER = "S-1-5-21-1-2-3-1001"
 
 
-def plant(files: Files, path: str, content: bytes = b"evil") -> None:
+def plant(files: FileSystem, path: str, content: bytes = b"evil") -> None:
     """Create a file and its parent folders, all owned by the user."""
     folder = path.rpartition("\\")[0]
     mine = [path]
@@ -21,7 +21,7 @@ def plant(files: Files, path: str, content: bytes = b"evil") -> None:
     own(files, *mine)
 
 
-def own(files: Files, *paths: str) -> None:
+def own(files: FileSystem, *paths: str) -> None:
     """Make items the user's, as if the user had created them."""
     for path in paths:
         files.set_sddl(path, f"O:{USER}")

@@ -187,8 +187,8 @@ def differences(case: Case, node: BackEnd, hold: Hold | None = None) -> list[str
 def _differences(case: Case, node: BackEnd) -> list[str]:
     found: list[str] = []
     native = partial(_native, node=node)
-    for number, (batch, wanted) in enumerate(zip(case.batches, case.observations, strict=True)):
-        if wanted is None:
+    for number, (batch, expected) in enumerate(zip(case.batches, case.observations, strict=True)):
+        if expected is None:
             node.kill(native(batch), native(case.sign))
             continue
         answer = node.run(native(batch))
@@ -196,10 +196,10 @@ def _differences(case: Case, node: BackEnd) -> list[str]:
             return [*found, f"batch {number}: no observation, but {answer}"]
         commands = {call["id"]: call["command"] for call in batch.get("calls", ())}
         now = {
-            name: translation.translated(commands.get(name, ""), result, held=case.holder is not None, case=case.name)
-            for name, result in wanted["calls"].items()
+            name: translation.translated(commands.get(name, ""), result, in_use=case.holder is not None, case=case.name)
+            for name, result in expected["calls"].items()
         }
-        found += _compare(native({**wanted, "calls": now}), answer["observation"], f"batch {number}")
+        found += _compare(native({**expected, "calls": now}), answer["observation"], f"batch {number}")
     if case.after is not None:
         found += _compare(case.after, _recorded_files(node.files()), "files")
     return found
@@ -239,27 +239,27 @@ def _recorded_content(path: str, content: bytes | None) -> Any:
     return base64.b64encode(content).decode()
 
 
-def _compare(wanted: Any, found: Any, where: str) -> list[str]:
+def _compare(expected: Any, found: Any, where: str) -> list[str]:
     """Return the places at which a value differs from the recorded one."""
-    if isinstance(wanted, dict) and isinstance(found, dict):
+    if isinstance(expected, dict) and isinstance(found, dict):
         places: list[str] = []
-        for key in {**wanted, **found}:
-            if key in UNRECORDED or (key in LATER and key not in wanted):
+        for key in {**expected, **found}:
+            if key in UNRECORDED or (key in LATER and key not in expected):
                 continue
-            if key == "error" and wanted.get("error") == "any" and _is_failure(found.get("error")):
+            if key == "error" and expected.get("error") == "any" and _is_failure(found.get("error")):
                 continue
-            if (key in wanted) != (key in found):
-                there = f"missing, expected {wanted[key]!r}" if key in wanted else f"not expected: {found[key]!r}"
+            if (key in expected) != (key in found):
+                there = f"missing, expected {expected[key]!r}" if key in expected else f"not expected: {found[key]!r}"
                 places.append(f"{where}.{key}: {there}")
                 continue
-            places += _compare(wanted[key], found[key], f"{where}.{key}")
+            places += _compare(expected[key], found[key], f"{where}.{key}")
         return places
-    if isinstance(wanted, list) and isinstance(found, list) and len(wanted) == len(found):
-        pairs = enumerate(zip(wanted, found, strict=True))
+    if isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):
+        pairs = enumerate(zip(expected, found, strict=True))
         return [place for at, pair in pairs for place in _compare(*pair, f"{where}[{at}]")]
-    if _same(wanted, found):
+    if _same(expected, found):
         return []
-    return [f"{where}: expected {wanted!r}, got {found!r}"]
+    return [f"{where}: expected {expected!r}, got {found!r}"]
 
 
 def _is_failure(error: Any) -> bool:
@@ -267,9 +267,9 @@ def _is_failure(error: Any) -> bool:
     return bool(error) and not (isinstance(error, dict) and error.get("id") == "SimulatorDoesNotModel")
 
 
-def _same(wanted: Any, found: Any) -> bool:
-    if isinstance(wanted, bool) or isinstance(found, bool):
-        return wanted is found
-    if isinstance(wanted, (int, float)) and isinstance(found, (int, float)):
-        return wanted == found
-    return type(wanted) is type(found) and bool(wanted == found)
+def _same(expected: Any, found: Any) -> bool:
+    if isinstance(expected, bool) or isinstance(found, bool):
+        return expected is found
+    if isinstance(expected, (int, float)) and isinstance(found, (int, float)):
+        return expected == found
+    return type(expected) is type(found) and bool(expected == found)

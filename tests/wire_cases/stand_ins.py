@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 
-from simulator.machine.contract import Contract, Parameter, Place, common_parameters
+from simulator.machine.contract import Contract, Parameter, ParameterPlace, common_parameters
 from simulator.machine.machine import Machine
 from simulator.machine.objects import (
     Bound,
@@ -57,10 +57,10 @@ def run_program(machine: Machine, invocation: Invocation) -> ProgramResult:
     return ProgramResult(code, out, err)
 
 
-def _count(machine: Machine, path: str, wanted: int) -> int:
+def _count(machine: Machine, path: str, expected: int) -> int:
     before = machine.files.read_bytes(path) if machine.files.is_file(path) else b""
     machine.files.write_bytes(path, before + b"x")
-    return 0 if len(before) + 1 >= wanted else 3
+    return 0 if len(before) + 1 >= expected else 3
 
 
 def get_thing(machine: Machine, bound: Bound) -> Iterable[object]:
@@ -147,7 +147,7 @@ def _other(value: object) -> str:
 
 def _function(name: str, *parameters: Parameter) -> Contract:
     named = {parameter.name.casefold(): parameter for parameter in parameters}
-    places = ({key: Place() for key in named},)
+    places = ({key: ParameterPlace() for key in named},)
     return Contract(name, name, function=True, parameters={**named, **common_parameters()}, sets=places)
 
 

@@ -34,13 +34,13 @@ def categories() -> Mapping[str, str]:
     return {**found, **{name: found[parent] for name, parent in _SUBCLASSES.items()}}
 
 
-def translated(command: str, result: dict[str, Any], *, held: bool, case: str = "") -> dict[str, Any]:
+def translated(command: str, result: dict[str, Any], *, in_use: bool, case: str = "") -> dict[str, Any]:
     """Return the recorded result of a call as the wire has it now.
 
     Args:
         command: the call's command.
         result: what was recorded.
-        held: whether another process held the file open, which was then the reason of every I/O error.
+        in_use: whether another process holds the file open, which was then the reason of every I/O error.
         case: the case of `names`, if it is one.
     """
     error = result.get("error")
@@ -53,7 +53,7 @@ def translated(command: str, result: dict[str, Any], *, held: bool, case: str = 
     category, error_id = categories().get(name, "NotSpecified"), error["id"]
     if error["type"] == "System.IO.IOException":
         category = "ReadError" if command in _READING else "WriteError"
-        if held:
+        if in_use:
             category, error_id = "ResourceBusy", "FileInUse"
         elif case.removeprefix("C:\\fz\\") in _INVALID_NAMES:
             category = "InvalidArgument"

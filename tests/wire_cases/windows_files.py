@@ -32,10 +32,10 @@ def hold(path: str, access: str, share: str) -> Iterator[None]:
     kernel = ctypes.WinDLL("kernel32", use_last_error=True)  # type: ignore[attr-defined,unused-ignore]
     kernel.CreateFileW.restype = ctypes.c_void_p
     kernel.CloseHandle.argtypes = [ctypes.c_void_p]
-    wanted = sum(ACCESS[letter] for letter in access)
+    requested = sum(ACCESS[letter] for letter in access)
     handle = kernel.CreateFileW(
         ctypes.c_wchar_p(path),
-        ctypes.c_uint32(wanted),
+        ctypes.c_uint32(requested),
         ctypes.c_uint32(sum(SHARE[letter] for letter in share)),
         None,
         ctypes.c_uint32(OPEN_EXISTING),

@@ -7,12 +7,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from simulator.machine.modules.arguments import ArgumentError, Arguments, Module
+from simulator.machine.modules.arguments import ArgumentError, Module, ModuleArguments
 from simulator.machine.session import Session
 from wire_provider.module import run as run_batch
 
 
-def run(session: Session, arguments: Arguments) -> dict[str, Any]:
+def run(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     """Run the batch.
 
     Raises:

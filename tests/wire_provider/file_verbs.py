@@ -20,9 +20,9 @@ from typing import Any
 
 from simulator.machine import net_files
 from simulator.machine.core.acls import read_sddl
-from simulator.machine.files import Entry
+from simulator.machine.files import FileEntry
 from simulator.machine.machine import Machine
-from simulator.machine.objects import CmdletError, OrderedDictionary
+from simulator.machine.objects import CmdletError, OrderedOutput
 from simulator.machine.processes import Process
 from simulator.machine.text import to_text, utf16_slice
 from simulator.machine.windows_paths import parent
@@ -59,9 +59,9 @@ def read_file(
     return [_describe(machine, to_text(path), parameters) for path in several(parameters, "paths")]
 
 
-def _describe(machine: Machine, path: str, parameters: Mapping[str, Any]) -> OrderedDictionary:
+def _describe(machine: Machine, path: str, parameters: Mapping[str, Any]) -> OrderedOutput:
     entry = machine.files.entry(path) if net_files.exists(machine, path) else None
-    found = OrderedDictionary(
+    found = OrderedOutput(
         path=path,
         exists=entry is not None,
         type=None if entry is None else ("directory" if entry.is_directory else "file"),
@@ -86,7 +86,7 @@ def _describe(machine: Machine, path: str, parameters: Mapping[str, Any]) -> Ord
     return found
 
 
-def _content(machine: Machine, entry: Entry, parameters: Mapping[str, Any]) -> str:
+def _content(machine: Machine, entry: FileEntry, parameters: Mapping[str, Any]) -> str:
     limit, offset = whole(parameters, "limit", 65536, "Int32"), whole(parameters, "offset")
     if limit < 0 or offset < 0:
         raise net_files.exception("System.ArgumentOutOfRangeException", "Non-negative number required.")
@@ -131,7 +131,7 @@ def write_file(
                 machine.files.write_bytes(part, data)
         process.check()
         persist(machine, process, lambda: net_files.move_over(machine, part, path), part, path)
-    return [OrderedDictionary(path=path, sha256=hashlib.sha256(data).hexdigest(), size=len(data))]
+    return [OrderedOutput(path=path, sha256=hashlib.sha256(data).hexdigest(), size=len(data))]
 
 
 def _decoded(content: str) -> bytes:
@@ -173,15 +173,13 @@ def commit_file(
         manifest = _manifest(machine, parameters["manifest"], sha256, size)
         manifest_file = {"path": f"{destination}.manifest.json", "content": json.dumps(manifest)}
         write_file(machine, manifest_file, [], process, timeout)
-    return [
-        OrderedDictionary(destination=destination, sha256=sha256, size=size, algorithm=algorithm, expected=expected)
-    ]
+    return [OrderedOutput(destination=destination, sha256=sha256, size=size, algorithm=algorithm, expected=expected)]
 
 
-def _manifest(machine: Machine, wanted: Mapping[str, Any], sha256: str, size: int) -> dict[str, Any]:
+def _manifest(machine: Machine, requested: Mapping[str, Any], sha256: str, size: int) -> dict[str, Any]:
     """Return the manifest with the results. Keys that differ only in case are separate."""
     found = {"sha256": sha256, "size": size, "time": machine.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")}
-    return {**wanted, **found}
+    return {**requested, **found}
 
 
 def _require(machine: Machine, path: str) -> None:
@@ -209,7 +207,7 @@ def move_path(
         if replaced:
             persist(machine, process, lambda: net_files.move(machine, old_path, destination), old_path, destination)
         raise
-    moved: list[object] = [OrderedDictionary(path=path, destination=destination)]
+    moved: list[object] = [OrderedOutput(path=path, destination=destination)]
     if not replaced:
         return moved
     try:
@@ -225,13 +223,13 @@ def copy_file(
     machine: Machine, parameters: Mapping[str, Any], given: list[object], process: Process, timeout: float
 ) -> list[object]:
     """Copy files, or only their last bytes. If one cannot be copied, the others still are copied."""
-    return [_copy(machine, wanted, process) for wanted in entries(parameters, "files")]
+    return [_copy(machine, requested, process) for requested in entries(parameters, "files")]
 
 
-def _copy(machine: Machine, wanted: Mapping[str, Any], process: Process) -> OrderedDictionary:
-    path, destination = text(wanted, "path"), text(wanted, "destination")
-    tail = None if wanted.get("tail") is None else whole(wanted, "tail")
-    done = OrderedDictionary(path=path, size=None, copied=0, error=None)
+def _copy(machine: Machine, requested: Mapping[str, Any], process: Process) -> OrderedOutput:
+    path, destination = text(requested, "path"), text(requested, "destination")
+    tail = None if requested.get("tail") is None else whole(requested, "tail")
+    done = OrderedOutput(path=path, size=None, copied=0, error=None)
     process.check()
     try:
         net_files.add_parent(machine, destination)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from simulator.machine.objects import CmdletError
 
 _IO = "System.IO.IOException"
-_HELD = ("because it is being used by another process", "Unable to remove the file to be replaced")
+_IN_USE = ("because it is being used by another process", "Unable to remove the file to be replaced")
 """Parts of Windows' messages for its errors 32 and 1175."""
 _NAME = "The filename, directory name, or volume label syntax is incorrect"
 """Part of Windows' message for its error 123."""
@@ -40,7 +40,7 @@ def categorised(error: CmdletError, verb: str) -> CmdletError:
     name = kind.rpartition(".")[2]
     if kind != _IO:
         return CmdletError(_CATEGORIES.get(kind, "NotSpecified"), name, error.message, kind)
-    if any(words in error.message for words in _HELD):
+    if any(words in error.message for words in _IN_USE):
         return CmdletError("ResourceBusy", "FileInUse", error.message, _IO)
     if error.message.endswith(" is denied."):
         return CmdletError("PermissionDenied", name, error.message, _IO)

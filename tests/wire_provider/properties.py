@@ -44,18 +44,18 @@ def _member(value: object, name: str) -> object:
 
 def _own(value: object, name: str) -> object:
     """Return a property of the value itself, or MISSING."""
-    wanted = name.casefold()
+    requested = name.casefold()
     if isinstance(value, PSObject):
         return value.get(name, MISSING)
     if isinstance(value, Mapping):
-        key = next((key for key in value if str(key).casefold() == wanted), None)
+        key = next((key for key in value if str(key).casefold() == requested), None)
         if key is not None:
             return value[key]
         views = {"count": len(value), "keys": list(value), "values": list(value.values())}
-        return views.get(wanted, MISSING)
-    if isinstance(value, (list, bytes, bytearray)) and wanted in ("count", "length"):
+        return views.get(requested, MISSING)
+    if isinstance(value, (list, bytes, bytearray)) and requested in ("count", "length"):
         return len(value)
-    if isinstance(value, str) and wanted == "length":
+    if isinstance(value, str) and requested == "length":
         return utf16_length(value)
     return MISSING
 

@@ -13,7 +13,7 @@ from typing import Any
 from simulator.machine import commands, module_imports, net_files
 from simulator.machine.machine import Machine
 from simulator.machine.module_imports import Imported
-from simulator.machine.objects import CmdletError, NotModelled, OrderedDictionary, ProgramResult
+from simulator.machine.objects import CmdletError, NotModelled, OrderedOutput, ProgramResult
 from simulator.machine.processes import Process
 from simulator.machine.programs import NotExecutableError, ProgramNotFoundError, ProgramTimeoutError
 from simulator.machine.registry import RegistryDeniedError
@@ -78,9 +78,9 @@ class Runner:
         try:
             for group in groups.split(calls):
                 self.process.check()
-                wanted = [call for call in group if not self.stopped or call.always]
-                if wanted:
-                    self._group(wanted, done, len(calls))
+                requested = [call for call in group if not self.stopped or call.always]
+                if requested:
+                    self._group(requested, done, len(calls))
                 done += len(group)
         finally:
             self.runspaces.close()
@@ -217,7 +217,9 @@ class Runner:
         machine = {key: value for key, value in self.machine.environment().items() if key.casefold() == name.casefold()}
         self.environment = {**others, **machine}
 
-    def _cmdlet(self, call: Call, parameters: Mapping[str, object], pipeline: list[object] | None) -> commands.Output:
+    def _cmdlet(
+        self, call: Call, parameters: Mapping[str, object], pipeline: list[object] | None
+    ) -> commands.CmdletOutput:
         """Run a cmdlet. With a time limit, it gets its own runspace.
 
         Raises:
@@ -225,7 +227,7 @@ class Runner:
             LateError: the time limit was exceeded.
         """
 
-        def run(stop: threading.Event) -> commands.Output:
+        def run(stop: threading.Event) -> commands.CmdletOutput:
             module_imports.wait(self.machine, cost, stop)
             imported.add(call.command)
             return commands.run(
@@ -248,7 +250,9 @@ class Runner:
             self._imported_with_limit = Imported(self.machine)  # the abandoned runspace is replaced by a new one
             raise
 
-    def _limited(self, run: Callable[[threading.Event], commands.Output], limit: float, cost: float) -> commands.Output:
+    def _limited(
+        self, run: Callable[[threading.Event], commands.CmdletOutput], limit: float, cost: float
+    ) -> commands.CmdletOutput:
         """Run a cmdlet with a time limit in seconds of Windows' time, which includes the import of its module."""
         scale = self.machine.settings.time_scale
         if cost < limit:
@@ -289,8 +293,8 @@ class Runner:
         conditions = properties.conditions(call.until)
         if any(properties.matches(item, conditions) for item in attempt.objects):
             return None
-        wanted = ", ".join(f"{path} = {to_text(value)}" for path, value in call.until.items())
-        return _late("UntilNotMet", f"no output object of {call.command} met {wanted}")
+        requested = ", ".join(f"{path} = {to_text(value)}" for path, value in call.until.items())
+        return _late("UntilNotMet", f"no output object of {call.command} met {requested}")
 
     def _result(self, call: Call, attempt: Attempt) -> dict[str, Any]:
         result: dict[str, Any] = {}
@@ -319,8 +323,8 @@ class Runner:
         return [properties.select(item, call.select) for item in objects]
 
 
-def _program_result(result: ProgramResult, exit_code: int | None) -> OrderedDictionary:
-    return OrderedDictionary(exit_code=exit_code, stdout=result.stdout, stderr=result.stderr)
+def _program_result(result: ProgramResult, exit_code: int | None) -> OrderedOutput:
+    return OrderedOutput(exit_code=exit_code, stdout=result.stdout, stderr=result.stderr)
 
 
 def _tail(text: str, limit: int) -> str:

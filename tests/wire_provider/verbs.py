@@ -14,7 +14,7 @@ from typing import Any
 from simulator.machine import net_files
 from simulator.machine.conversion import ConversionError, convert
 from simulator.machine.machine import ENVIRONMENT, Machine
-from simulator.machine.objects import NotModelled, OrderedDictionary
+from simulator.machine.objects import NotModelled, OrderedOutput
 from simulator.machine.processes import Process
 from simulator.machine.registry import Value
 from simulator.machine.text import to_text
@@ -35,7 +35,7 @@ def read_registry(
         if name is not None:
             value = machine.registry.get(path, to_text(name))
             found.append(
-                OrderedDictionary(
+                OrderedOutput(
                     path=path,
                     name=name,
                     exists=value is not None,
@@ -48,7 +48,7 @@ def read_registry(
         values = {key: _plain(value) for key, value in machine.registry.values(path).items()}
         subkeys = machine.registry.subkeys(path)
         found.append(
-            OrderedDictionary(path=path, name=None, exists=exists, key_exists=exists, values=values, subkeys=subkeys)
+            OrderedOutput(path=path, name=None, exists=exists, key_exists=exists, values=values, subkeys=subkeys)
         )
     return found
 
@@ -126,9 +126,9 @@ def wait_port(
             with contextlib.suppress(OSError, UnicodeError, OverflowError, ConversionError):
                 address = (host, _port(parameters))
                 with socket.create_connection(address, timeout=max(0.1, min(1.0, end - time.monotonic()))):
-                    return [OrderedDictionary(open=True)]
+                    return [OrderedOutput(open=True)]
         if time.monotonic() >= end:
-            return [OrderedDictionary(open=False)]
+            return [OrderedOutput(open=False)]
         process.sleep(0.1)
 
 
@@ -163,7 +163,7 @@ def free_space(
         raise net_files.exception(net_files.ARGUMENT, "The path is not of a legal form.")
     if not machine.files.drive_exists(path):
         raise net_files.exception("System.IO.DriveNotFoundException", f"Could not find the drive '{path}'.")
-    return [OrderedDictionary(free=machine.files.free_space(path[0]), total=machine.files.size(path[0]))]
+    return [OrderedOutput(free=machine.files.free_space(path[0]), total=machine.files.size(path[0]))]
 
 
 def port_pools(
@@ -175,7 +175,7 @@ def port_pools(
     ).stdout
     listed = re.findall(r"^\s*(\d+)\s+(\d+)\s*$", printed, re.MULTILINE)
     found = [(first, last) for first, last in listed if int(last) - int(first) == 63]
-    return [OrderedDictionary(reserved=len(found), ranges=[f"{first}-{last}" for first, last in found])]
+    return [OrderedOutput(reserved=len(found), ranges=[f"{first}-{last}" for first, last in found])]
 
 
 KINDS = {

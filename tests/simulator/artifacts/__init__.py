@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from .faults import Fault
+from .faults import ArtifactFault
 from .server import ArtifactServer
 
-__all__ = ["ArtifactServer", "Fault"]
+__all__ = ["ArtifactFault", "ArtifactServer"]

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from simulator.certificates import (
-    Signer,
+    Issuer,
     alternative_names,
     certificate_pem,
     key_pem,
@@ -33,7 +33,7 @@ class PrivateCA:
     """
 
     def __init__(self, name: str = "Simulated Private CA", crl_url: str | None = None) -> None:
-        self._signer = Signer(named(name), new_key())
+        self._signer = Issuer(named(name), new_key())
         self._crl_url = crl_url
         self._now = datetime.datetime.now(datetime.UTC)
         root = [x509.BasicConstraints(ca=True, path_length=None), key_usage("key_cert_sign", "crl_sign")]

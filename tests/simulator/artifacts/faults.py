@@ -27,7 +27,7 @@ KINDS: Mapping[str, str] = {
 
 
 @dataclass
-class Fault:
+class ArtifactFault:
     """One fault.
 
     Args:
@@ -56,7 +56,7 @@ class Fault:
             raise ValueError(f"expected one of the kinds of faults {', '.join(KINDS)}, got {self.kind!r}")
 
     @classmethod
-    def from_data(cls, data: Mapping[str, Any]) -> Fault:
+    def from_data(cls, data: Mapping[str, Any]) -> ArtifactFault:
         """Read a fault from JSON data.
 
         Raises:
@@ -73,9 +73,9 @@ class Faults:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._faults: list[tuple[Fault, list[int]]] = []
+        self._faults: list[tuple[ArtifactFault, list[int]]] = []
 
-    def add(self, fault: Fault) -> None:
+    def add(self, fault: ArtifactFault) -> None:
         """Add a fault. If several match a request, the first one applies."""
         with self._lock:
             self._faults.append((fault, [fault.times or -1]))
@@ -85,7 +85,7 @@ class Faults:
         with self._lock:
             self._faults.clear()
 
-    def take(self, method: str, path: str) -> Fault | None:
+    def take(self, method: str, path: str) -> ArtifactFault | None:
         """Return the fault for a request, and count it."""
         with self._lock:
             for fault, left in self._faults:

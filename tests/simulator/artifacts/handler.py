@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, parse_qsl, urlsplit
 
 from simulator.artifacts.archives import unsafe
-from simulator.artifacts.faults import Fault
+from simulator.artifacts.faults import ArtifactFault
 
 if TYPE_CHECKING:
-    from simulator.artifacts.server import _Server
+    from simulator.artifacts.server import _ArtifactHttpServer
 
 _CHUNK = 65536
 _PORTAL = (
@@ -32,14 +32,14 @@ _NOT_SIGNED = (
 _LAST_MODIFIED = "Thu, 01 Jan 2026 00:00:00 GMT"
 
 
-class Handler(BaseHTTPRequestHandler):
+class ArtifactHandler(BaseHTTPRequestHandler):
     """Handles GET, HEAD and the control requests."""
 
     protocol_version = "HTTP/1.1"
     server_version = "simulated-artifacts"
     sys_version = ""
     timeout = 60
-    server: _Server
+    server: _ArtifactHttpServer
     # The host of a CONNECT request on this connection.
     tunnelled = ""
 
@@ -67,8 +67,8 @@ class Handler(BaseHTTPRequestHandler):
         """Count a proxy request. Return False after an error response if the credentials are missing."""
         self.server.owner.count_proxied()
         user = self.server.owner.proxy_user
-        wanted = "Basic " + base64.b64encode(user.encode()).decode()
-        if not user or self.headers.get("Proxy-Authorization") == wanted:
+        expected = "Basic " + base64.b64encode(user.encode()).decode()
+        if not user or self.headers.get("Proxy-Authorization") == expected:
             return True
         self._send(407, b"who are you?\n", {"Proxy-Authenticate": 'Basic realm="proxy"'})
         return False
@@ -92,8 +92,8 @@ class Handler(BaseHTTPRequestHandler):
     def _allowed(self) -> bool:
         """Return whether the client may get files. If not, an error response was sent."""
         owner = self.server.owner
-        wanted = "Basic " + base64.b64encode(owner.user.encode()).decode()
-        if owner.user and self.headers.get("Authorization") != wanted:
+        expected = "Basic " + base64.b64encode(owner.user.encode()).decode()
+        if owner.user and self.headers.get("Authorization") != expected:
             self._send(401, b"who are you?\n", {"WWW-Authenticate": 'Basic realm="artifacts"'})
             return False
         given = dict(parse_qsl(urlsplit(self.path).query))
@@ -111,7 +111,7 @@ class Handler(BaseHTTPRequestHandler):
             self._send(404, b"not found\n", {})
             return
         try:
-            faults = [Fault.from_data(entry) for entry in json.loads(body)]
+            faults = [ArtifactFault.from_data(entry) for entry in json.loads(body)]
         except (ValueError, TypeError, AttributeError) as error:
             self._send(400, f"{error}\n".encode(), {})
             return
@@ -128,7 +128,7 @@ class Handler(BaseHTTPRequestHandler):
         own = parts.netloc == f"{self.server.owner.address}:{self.server.owner.port}"
         return parts.path.lstrip("/") if own or not parts.netloc else parts.netloc + parts.path
 
-    def _refuse(self, fault: Fault) -> bool:
+    def _refuse(self, fault: ArtifactFault) -> bool:
         """Apply a fault that replaces the response; return False if the file must still be sent, perhaps damaged."""
         headers: dict[str, str] = {}
         if fault.kind == "status":
@@ -149,7 +149,7 @@ class Handler(BaseHTTPRequestHandler):
             return False
         return True
 
-    def _file(self, path: str, fault: Fault | None) -> None:
+    def _file(self, path: str, fault: ArtifactFault | None) -> None:
         kind = fault.kind if fault else ""
         content = self.server.owner.content(path)
         if content is None:
@@ -168,20 +168,22 @@ class Handler(BaseHTTPRequestHandler):
             return
         if kind != "no-range":
             headers["Accept-Ranges"] = "bytes"
-        wanted = None if kind == "no-range" or self._stale(tag) else byte_range(self.headers.get("Range"), len(content))
-        if wanted is None:
+        requested = (
+            None if kind == "no-range" or self._stale(tag) else byte_range(self.headers.get("Range"), len(content))
+        )
+        if requested is None:
             self._send(200, content, headers, fault)
-        elif wanted.start >= len(content):
+        elif requested.start >= len(content):
             self._send(416, b"", {"Content-Range": f"bytes */{len(content)}"})
         else:
-            headers["Content-Range"] = f"bytes {wanted.start}-{wanted.stop - 1}/{len(content)}"
-            self._send(206, content[wanted.start : wanted.stop], headers, fault)
+            headers["Content-Range"] = f"bytes {requested.start}-{requested.stop - 1}/{len(content)}"
+            self._send(206, content[requested.start : requested.stop], headers, fault)
 
     def _stale(self, tag: str) -> bool:
         condition = self.headers.get("If-Range")
         return condition is not None and condition not in (tag, _LAST_MODIFIED)
 
-    def _send(self, status: int, body: bytes, headers: Mapping[str, str], fault: Fault | None = None) -> None:
+    def _send(self, status: int, body: bytes, headers: Mapping[str, str], fault: ArtifactFault | None = None) -> None:
         """Send a response, and count the request and the bytes of its body."""
         path = "/" + self._path()
         self.server.owner.count_request(path)
@@ -212,7 +214,7 @@ def _tag(content: bytes) -> str:
     return f'"{hashlib.md5(content, usedforsecurity=False).hexdigest()}"'
 
 
-def pieces(body: bytes, fault: Fault | None, rate: int = 0) -> Iterator[bytes]:
+def pieces(body: bytes, fault: ArtifactFault | None, rate: int = 0) -> Iterator[bytes]:
     """Yield the pieces of a body, at the rate of the fault or the server (bytes per second)."""
     end = min(len(body), fault.at) if fault and fault.kind == "cut" else len(body)
     rate = fault.rate if fault and fault.kind == "slow" else rate

@@ -22,12 +22,12 @@ from urllib.parse import parse_qsl
 
 from simulator.artifacts import catalog
 from simulator.artifacts.certificates import PrivateCA
-from simulator.artifacts.faults import Fault, Faults
-from simulator.artifacts.handler import Handler
+from simulator.artifacts.faults import ArtifactFault, Faults
+from simulator.artifacts.handler import ArtifactHandler
 from simulator.http_base import HttpServer
 
 
-class _Server(HttpServer):
+class _ArtifactHttpServer(HttpServer):
     owner: ArtifactServer
 
 
@@ -70,7 +70,7 @@ class ArtifactServer:
         self._requests: collections.Counter[str] = collections.Counter()
         self._bytes: collections.Counter[str] = collections.Counter()
         self._now, self._most = 0, 0
-        self._server = _Server((address, port), Handler, tls)
+        self._server = _ArtifactHttpServer((address, port), ArtifactHandler, tls)
         self._server.owner = self
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True)
 
@@ -114,8 +114,8 @@ class ArtifactServer:
         self._files[path.lstrip("/")] = content
 
     def fault(self, kind: str, path: str = "*", **options: Any) -> None:
-        """Set a fault (see `Fault`)."""
-        self.faults.add(Fault(kind, path, **options))
+        """Set a fault (see `ArtifactFault`)."""
+        self.faults.add(ArtifactFault(kind, path, **options))
 
     def content(self, path: str) -> bytes | None:
         """Return the file at `path` (starting with the host, without a leading slash), or None."""

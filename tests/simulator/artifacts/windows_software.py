@@ -14,7 +14,7 @@ import random
 from simulator.artifacts.archives import zip_archive
 from simulator.machine.executables import make
 from simulator.windows.software import installer_package
-from simulator.windows.software.installer_package import Package, Service
+from simulator.windows.software.installer_package import InstallerPackage, PackageService
 
 _SIZE = 256 * 1024
 _CLOUDBASE = r"C:\Program Files\Cloudbase Solutions\Cloudbase-Init"
@@ -39,7 +39,7 @@ Write-Output "sshd and ssh-agent services successfully installed"
 """  # noqa: E501
 
 
-def _msi(package: Package) -> bytes:
+def _msi(package: InstallerPackage) -> bytes:
     """Return the file of a package, with padding that does not compress."""
     head = installer_package.make(package)
     return head + random.Random(f"{package.name} {package.version}").randbytes(_SIZE - len(head))
@@ -48,13 +48,13 @@ def _msi(package: Package) -> bytes:
 def cloudbase_init(version: str | None) -> bytes:
     """Return CloudbaseInitSetup_1_1_6_x64.msi. Without a version it is the newest one."""
     init, conf = rf"{_CLOUDBASE}\Python\Scripts\cloudbase-init.exe", rf"{_CLOUDBASE}\conf\cloudbase-init.conf"
-    service = Service(
+    service = PackageService(
         rf'"{_CLOUDBASE}\bin\OpenStackService.exe" cloudbase-init "{init}" --config-file "{conf}"',
         "Cloudbase-Init",
         r".\cloudbase-init",
     )
     return _msi(
-        Package(
+        InstallerPackage(
             f"Cloudbase-Init {version or '1.1.6'}",
             version or "1.1.6",
             "Cloudbase Solutions Srl",
@@ -74,7 +74,7 @@ def cloudbase_init(version: str | None) -> bytes:
 def azure_cli() -> bytes:
     """Return https://aka.ms/installazurecliwindowsx64: azure-cli-VERSION-x64.msi."""
     texts = {rf"{_AZURE_CLI}\wbin\az.cmd": "@echo azure-cli 2.80.0\r\n"}
-    return _msi(Package("Microsoft Azure CLI (64-bit)", "2.80.0", "Microsoft Corporation", texts=texts))
+    return _msi(InstallerPackage("Microsoft Azure CLI (64-bit)", "2.80.0", "Microsoft Corporation", texts=texts))
 
 
 def openssh(version: str) -> bytes:

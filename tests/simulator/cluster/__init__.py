@@ -4,6 +4,6 @@
 
 from __future__ import annotations
 
-from .cluster import Cluster, ClusterUnavailableError, ca_hash, real_unavailable, start_cluster
+from .cluster import ClusterUnavailableError, SimulatedCluster, ca_hash, real_unavailable, start_cluster
 
-__all__ = ["Cluster", "ClusterUnavailableError", "ca_hash", "real_unavailable", "start_cluster"]
+__all__ = ["ClusterUnavailableError", "SimulatedCluster", "ca_hash", "real_unavailable", "start_cluster"]

@@ -26,7 +26,7 @@ class ClusterUnavailableError(RuntimeError):
     """The requested kind of cluster cannot run here. The message is the reason."""
 
 
-class Cluster:
+class SimulatedCluster:
     """A running cluster without nodes; a context manager that stops it."""
 
     def __init__(self, kind: str, version: str, server: str, kubeconfig: Path, ca_file: Path, stop: Callable[[], None]):
@@ -60,7 +60,7 @@ class Cluster:
             atexit.unregister(self.stop)
             stop()
 
-    def __enter__(self) -> Cluster:
+    def __enter__(self) -> SimulatedCluster:
         return self
 
     def __exit__(
@@ -93,7 +93,7 @@ def start_cluster(
     port: int = 0,
     node_grace_period: float = 40.0,
     client_certificate_seconds: float = 365 * 86400,
-) -> Cluster:
+) -> SimulatedCluster:
     """Start a cluster without nodes.
 
     Args:
@@ -133,7 +133,7 @@ def start_cluster(
     assets = assets_folder()
     assert assets is not None
     plane = ControlPlane(assets, options)
-    return Cluster("real", options.version, plane.server, plane.kubeconfig, plane.ca_file, plane.stop)
+    return SimulatedCluster("real", options.version, plane.server, plane.kubeconfig, plane.ca_file, plane.stop)
 
 
 def real_unavailable(version: str = "1.37.1") -> str:
@@ -145,8 +145,8 @@ def real_unavailable(version: str = "1.37.1") -> str:
     return "" if found == version else f"KUBEBUILDER_ASSETS contains Kubernetes {found}, not {version}"
 
 
-def _start_memory(options: ClusterOptions) -> Cluster:
+def _start_memory(options: ClusterOptions) -> SimulatedCluster:
     memory = MemoryCluster(options)
-    found = Cluster("memory", options.version, memory.server, memory.kubeconfig, memory.ca_file, memory.stop)
+    found = SimulatedCluster("memory", options.version, memory.server, memory.kubeconfig, memory.ca_file, memory.stop)
     found.set_clock = memory.set_clock
     return found

@@ -22,7 +22,7 @@ from pathlib import Path
 import yaml
 
 from .options import ADVERTISED, ClusterOptions
-from .processes import ProcessError, Processes, free_port, minimal_environment, run, wait_until
+from .processes import ProcessError, ProgramGroup, free_port, minimal_environment, run, wait_until
 
 _PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubeadm", "kubectl")
 _KUBECONFIGS = ("admin", "super-admin", "controller-manager", "scheduler")
@@ -93,7 +93,7 @@ class ControlPlane:
         self.folder = Path(tempfile.mkdtemp(prefix="simulator-control-plane-"))
         self._pki = self.folder / "pki"
         self._environment = minimal_environment(self.folder)
-        self._processes = Processes(self.folder, self._environment)
+        self._processes = ProgramGroup(self.folder, self._environment)
         self.port = options.port or free_port(options.address)
         self.server = f"https://{options.address}:{self.port}"
         try:

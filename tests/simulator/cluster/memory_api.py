@@ -16,13 +16,13 @@ from pathlib import Path
 import yaml
 
 from .memory import join_data
-from .memory.api import Api
+from .memory.api import ClusterApi
 from .memory.authentication import ServiceAccountTokens
 from .memory.certificates import Authority
 from .memory.controllers import ControllerLoop, all_controllers
 from .memory.http_server import ApiServer, server_context
 from .memory.resources import type_of_kind
-from .memory.store import Store
+from .memory.store import ObjectStore
 from .options import ClusterOptions
 from .processes import free_port
 
@@ -34,7 +34,7 @@ class MemoryCluster:
         """Start the cluster, and wait until it is ready, which takes less than a second."""
         self.folder = Path(tempfile.mkdtemp(prefix="simulator-memory-cluster-"))
         self._authority = Authority("kubernetes")
-        self._store = Store()
+        self._store = ObjectStore()
         port = options.port or free_port(options.address)
         self.server = f"https://{options.address}:{port}"
         self.kubeconfig = self.folder / "super-admin.conf"
@@ -43,7 +43,7 @@ class MemoryCluster:
             self._write_files(options)
             tokens = ServiceAccountTokens(f"https://kubernetes.default.svc.{options.dns_domain}")
             endpoint = self.server.removeprefix("https://")
-            api = Api(self._store, tokens, options.version, endpoint, options.service_cidr)
+            api = ClusterApi(self._store, tokens, options.version, endpoint, options.service_cidr)
             self._authenticator = api.authenticator
             self._create_objects(api, options)
             self._controllers = ControllerLoop(
@@ -72,7 +72,7 @@ class MemoryCluster:
         self._controllers.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _create_objects(self, api: Api, options: ClusterOptions) -> None:
+    def _create_objects(self, api: ClusterApi, options: ClusterOptions) -> None:
         for obj in join_data.objects(options, self.server, self._authority.pem):
             kind = type_of_kind(obj["apiVersion"], obj["kind"])
             if kind is None:

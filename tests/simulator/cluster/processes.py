@@ -85,7 +85,7 @@ def run(arguments: Sequence[str], environment: Mapping[str, str], seconds: float
     return done.stdout
 
 
-class Processes:
+class ProgramGroup:
     """Programs that run together, with their logs in one folder. They end with this process, even if it is killed."""
 
     def __init__(self, logs: Path, environment: Mapping[str, str]) -> None:

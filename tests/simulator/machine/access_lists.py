@@ -77,7 +77,7 @@ class Ace:
 
 
 @dataclass(frozen=True)
-class Descriptor:
+class SecurityDescriptor:
     """A security descriptor: owner, group, whether the list is protected from inheritance, and the entries."""
 
     owner: str | None = None
@@ -91,7 +91,7 @@ class Descriptor:
         return head + ("D:PAI" if self.protected else "D:AI") + "".join(map(str, self.entries or ()))
 
 
-def parse(sddl: str) -> Descriptor:
+def parse(sddl: str) -> SecurityDescriptor:
     """Parse SDDL.
 
     Raises:
@@ -106,9 +106,9 @@ def parse(sddl: str) -> Descriptor:
     if not all(_is_trustee(account) for account in (owner, group) if account):
         raise ValueError("The SDDL string contains an invalid sid or a sid that cannot be translated.")
     if control is None:
-        return Descriptor(owner, group)
+        return SecurityDescriptor(owner, group)
     entries = tuple(_ace(entry) for entry in re.findall(r"\(([^()]*)\)", listed))
-    return Descriptor(owner, group, control.startswith("P"), entries)
+    return SecurityDescriptor(owner, group, control.startswith("P"), entries)
 
 
 def _ace(text: str) -> Ace:
@@ -155,7 +155,7 @@ def inherited(parent: Iterable[Ace], *, folder: bool, owner: str) -> tuple[Ace, 
     return tuple(found)
 
 
-def holders(descriptor: Descriptor, mask: int) -> set[str]:
+def holders(descriptor: SecurityDescriptor, mask: int) -> set[str]:
     """Return who has any of these rights, apart from SYSTEM, Administrators and TrustedInstaller.
 
     An owner can always change the list (WRITE_DAC), and therefore has all rights:
@@ -177,15 +177,15 @@ class AccessLists:
     def __init__(self, is_folder: Callable[[str], bool]) -> None:
         self._is_folder = is_folder
         # The differences from the inherited state: owners and lists that were set.
-        self._own: dict[str, Descriptor] = {}
+        self._own: dict[str, SecurityDescriptor] = {}
         # Inherited entries of items that were moved. They are kept until a list above them is set.
         self._kept: dict[str, tuple[Ace, ...]] = {}
         # Cached results, each with whether its path is a folder. A change of a folder's list invalidates all of them.
-        self._worked_out: dict[str, tuple[Descriptor, bool]] = {}
+        self._worked_out: dict[str, tuple[SecurityDescriptor, bool]] = {}
         self._changes = 0
-        self._of_children: dict[tuple[int, bool, str], tuple[Descriptor, tuple[Ace, ...]]] = {}
+        self._of_children: dict[tuple[int, bool, str], tuple[SecurityDescriptor, tuple[Ace, ...]]] = {}
 
-    def descriptor(self, path: str) -> Descriptor:
+    def descriptor(self, path: str) -> SecurityDescriptor:
         """Return owner and list, including inherited entries. It is the same object until one of them changes."""
         found = self._worked_out.get(path)
         if found is None:
@@ -196,15 +196,15 @@ class AccessLists:
                 self._worked_out[path] = found
         return found[0]
 
-    def _work_out(self, path: str, folder: bool) -> Descriptor:
+    def _work_out(self, path: str, folder: bool) -> SecurityDescriptor:
         own = self._base(path)
         own = own or _PLAIN
         owner, entries = own.owner or MADE_BY_ADMINISTRATORS, own.entries or ()
         if not own.protected:
             entries = (*entries, *self._inherited(path, owner, folder))
-        return Descriptor(owner, own.group or "SY", own.protected, entries)
+        return SecurityDescriptor(owner, own.group or "SY", own.protected, entries)
 
-    def _base(self, path: str) -> Descriptor | None:
+    def _base(self, path: str) -> SecurityDescriptor | None:
         """Return the descriptor that was set, or the default one for Windows' own folders."""
         own = self._own.get(path)
         return _windows_own(path) if own is None else own
@@ -233,23 +233,23 @@ class AccessLists:
         given, old = parse(sddl), self._base(path) or _PLAIN
         owner, group = given.owner or old.owner, given.group or old.group
         if given.entries is None:
-            self._put(path, Descriptor(owner, group, old.protected, old.entries))
+            self._put(path, SecurityDescriptor(owner, group, old.protected, old.entries))
             return
         # Inherited entries are computed again.
         entries = tuple(ace for ace in given.entries if "ID" not in ace.flags)
         for below in _below(self._kept, path):
             del self._kept[below]
-        self._put(path, Descriptor(owner, group, given.protected, entries))
+        self._put(path, SecurityDescriptor(owner, group, given.protected, entries))
 
     def own(self, path: str, owner: str) -> None:
         """Record the owner of a new item."""
-        self._put(path, Descriptor(owner))
+        self._put(path, SecurityDescriptor(owner))
 
     def is_system_file(self, path: str) -> None:
         """Record that a file belongs to Windows, so that only TrustedInstaller is allowed to change it."""
         self._put(path, _SYSTEM_FILE)
 
-    def _put(self, path: str, own: Descriptor) -> None:
+    def _put(self, path: str, own: SecurityDescriptor) -> None:
         self._own[path] = own
         self._changed(path)
 
@@ -270,7 +270,7 @@ class AccessLists:
             del self._kept[key]
         self._changed(path)
 
-    def moved(self, path: str, destination: str, before: Descriptor) -> None:
+    def moved(self, path: str, destination: str, before: SecurityDescriptor) -> None:
         """Record a move. The item keeps the list that it had before.
 
         https://learn.microsoft.com/troubleshoot/windows-client/windows-security/permissions-on-copying-moving-files
@@ -292,7 +292,7 @@ class AccessLists:
 
 
 @functools.cache
-def _windows_own(path: str) -> Descriptor | None:
+def _windows_own(path: str) -> SecurityDescriptor | None:
     """Return the descriptor of one of Windows' own folders or of a drive."""
     sddl = defaults.FOLDERS.get(path, defaults.DRIVE if len(path) == 3 else None)
     return parse(sddl) if sddl else None
@@ -304,5 +304,5 @@ def _below(known: Mapping[str, object], path: str) -> list[str]:
     return [name for name in known if name == path or name.startswith(start)]
 
 
-_PLAIN = Descriptor()
+_PLAIN = SecurityDescriptor()
 _SYSTEM_FILE = parse(defaults.SYSTEM_FILE)

@@ -145,9 +145,9 @@ def leave(machine: Machine, group: Account, member: str) -> None:
 
 def groups_of(machine: Machine, sids: Collection[str]) -> set[str]:
     """Return the SIDs of the local groups that any of these accounts belongs to."""
-    wanted = {_short(machine, each) for each in sids}
+    requested = {_short(machine, each) for each in sids}
     groups = (account for account in list(accounts(machine).accounts.values()) if account.kind == "Group")
-    return {sid(machine, group) for group in groups if not wanted.isdisjoint(group.members)}
+    return {sid(machine, group) for group in groups if not requested.isdisjoint(group.members)}
 
 
 def resolve(machine: Machine, name: str) -> str | None:
@@ -157,9 +157,9 @@ def resolve(machine: Machine, name: str) -> str | None:
     authority, separator, short = name.rpartition("\\")
     if separator and authority.casefold() == "nt service":
         return _service(machine, short)
-    wanted = name.casefold()
+    requested = name.casefold()
     for known, full in WELL_KNOWN.items():
-        if wanted == full.casefold() or (not separator and wanted == full.rpartition("\\")[2].casefold()):
+        if requested == full.casefold() or (not separator and requested == full.rpartition("\\")[2].casefold()):
             return known
     account = find(machine, short)
     if account is None:
@@ -169,14 +169,14 @@ def resolve(machine: Machine, name: str) -> str | None:
     return sid(machine, account) if authority.casefold() in homes else None
 
 
-def name_of(machine: Machine, wanted: str) -> str | None:
+def name_of(machine: Machine, requested: str) -> str | None:
     """Return the name for a SID, with its authority, or None."""
-    if wanted in WELL_KNOWN:
-        return WELL_KNOWN[wanted]
+    if requested in WELL_KNOWN:
+        return WELL_KNOWN[requested]
     for account in accounts(machine).accounts.values():
-        if sid(machine, account) == wanted:
+        if sid(machine, account) == requested:
             return f"{'BUILTIN' if account.key.startswith(BUILTIN) else machine.name}\\{account.name}"
-    services = (name for name in machine.services.names() if _service(machine, name) == wanted)
+    services = (name for name in machine.services.names() if _service(machine, name) == requested)
     return next((f"NT SERVICE\\{name}" for name in services), None)
 
 

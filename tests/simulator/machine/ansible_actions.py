@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from simulator.machine import ansible_files, modules
-from simulator.machine.ansible_wrapper import Action, Manifest, ManifestError, read
+from simulator.machine.ansible_wrapper import Action, ManifestError, WrapperManifest, read
 from simulator.machine.objects import CmdletError, ProgramResult
 from simulator.machine.processes import Process
 from simulator.machine.session import Session
@@ -50,14 +50,14 @@ def failure(message: str, **more: object) -> ProgramResult:
     return ProgramResult(1, json.dumps({"changed": False, "failed": True, "msg": message, **more}) + "\r\n")
 
 
-def _refusal(session: Session, manifest: Manifest) -> ProgramResult | None:
+def _refusal(session: Session, manifest: WrapperManifest) -> ProgramResult | None:
     windows = session.machine.windows
-    for wanted, actual, what in (
+    for requested, actual, what in (
         (manifest.min_os, windows.full, "on this OS as it requires a minimum version of"),
         (manifest.min_powershell, windows.powershell, "as it requires a minimum PowerShell version of"),
     ):
-        if wanted and _version(actual) < _version(wanted):
-            return failure(f'This module cannot run {what} {wanted}, actual was "{actual}"')
+        if requested and _version(actual) < _version(requested):
+            return failure(f'This module cannot run {what} {requested}, actual was "{actual}"')
     return None
 
 
@@ -65,7 +65,7 @@ def _version(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in text.split(".") if part.isdigit())
 
 
-def _run(session: Session, manifest: Manifest) -> ProgramResult:
+def _run(session: Session, manifest: WrapperManifest) -> ProgramResult:
     action = manifest.actions[0]
     handler = _ACTIONS.get(action.name)
     if handler is None:
@@ -73,7 +73,7 @@ def _run(session: Session, manifest: Manifest) -> ProgramResult:
     return handler(session, manifest, action)
 
 
-def _module(session: Session, manifest: Manifest, action: Action) -> ProgramResult:
+def _module(session: Session, manifest: WrapperManifest, action: Action) -> ProgramResult:
     script = str(action.parameters.get("Script", ""))
     text = manifest.scripts.get(script)
     if text is None:
@@ -95,7 +95,7 @@ def _module(session: Session, manifest: Manifest, action: Action) -> ProgramResu
     return ProgramResult(1 if answer.get("failed") else 0, json.dumps(answer, default=str) + "\r\n")
 
 
-def _become(session: Session, manifest: Manifest, action: Action) -> ProgramResult:
+def _become(session: Session, manifest: WrapperManifest, action: Action) -> ProgramResult:
     user = str(action.parameters.get("BecomeUser") or "")
     short = user.rsplit("\\", 1)[-1]
     system = short.casefold() in ("system", "localsystem", "local service", "network service")
@@ -113,7 +113,7 @@ def _become(session: Session, manifest: Manifest, action: Action) -> ProgramResu
         return _run(other, replace(manifest, actions=manifest.actions[1:], input=()))
 
 
-def _async(session: Session, manifest: Manifest, action: Action) -> ProgramResult:
+def _async(session: Session, manifest: WrapperManifest, action: Action) -> ProgramResult:
     """Start the remaining actions in a process that outlives this shell, and return at once (async_wrapper.ps1)."""
     machine = session.machine
     folder = session.expand(str(action.parameters["AsyncDir"]))
@@ -151,7 +151,7 @@ def _async(session: Session, manifest: Manifest, action: Action) -> ProgramResul
     return ProgramResult(0, json.dumps(started) + "\r\n")
 
 
-def _watch(session: Session, manifest: Manifest, started: dict[str, Any], timeout: int) -> dict[str, Any]:
+def _watch(session: Session, manifest: WrapperManifest, started: dict[str, Any], timeout: int) -> dict[str, Any]:
     """Run a job and return the contents of its result file, as async_watchdog.ps1 writes it."""
     finished = started | {"finished": True}
     try:
@@ -165,7 +165,7 @@ def _watch(session: Session, manifest: Manifest, started: dict[str, Any], timeou
         return finished | {"failed": True, "msg": f"failure during async watchdog: {error}"}
 
 
-_ACTIONS: Mapping[str, Callable[[Session, Manifest, Action], ProgramResult]] = {
+_ACTIONS: Mapping[str, Callable[[Session, WrapperManifest, Action], ProgramResult]] = {
     "module_wrapper.ps1": _module,
     "become_wrapper.ps1": _become,
     "async_wrapper.ps1": _async,

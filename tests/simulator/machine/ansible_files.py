@@ -9,14 +9,14 @@ import binascii
 import hashlib
 import json
 
-from simulator.machine.ansible_wrapper import Action, Manifest, ManifestError
+from simulator.machine.ansible_wrapper import Action, ManifestError, WrapperManifest
 from simulator.machine.files import DiskFullError
 from simulator.machine.objects import ProgramResult
 from simulator.machine.rights.guard import AccessDeniedError
 from simulator.machine.session import Session
 
 
-def put(session: Session, manifest: Manifest, action: Action) -> ProgramResult:
+def put(session: Session, manifest: WrapperManifest, action: Action) -> ProgramResult:
     """Write a file from base64 lines, and return its SHA-1."""
     path = session.absolute(session.expand(str(action.parameters["Path"])))
     try:
@@ -35,7 +35,7 @@ def put(session: Session, manifest: Manifest, action: Action) -> ProgramResult:
     return ProgramResult(0, json.dumps({"sha1": digest}, separators=(",", ":")) + "\r\n")
 
 
-def fetch_part(session: Session, manifest: Manifest, action: Action) -> ProgramResult:
+def fetch_part(session: Session, manifest: WrapperManifest, action: Action) -> ProgramResult:
     """Return a part of a file in base64, as the winrm plugin requests it."""
     path = session.absolute(session.expand(str(action.parameters["Path"])))
     files = session.machine.files
@@ -48,7 +48,7 @@ def fetch_part(session: Session, manifest: Manifest, action: Action) -> ProgramR
     return ProgramResult(0, base64.b64encode(part).decode() + "\r\n" if part else "")
 
 
-def fetch(session: Session, manifest: Manifest, action: Action) -> ProgramResult:
+def fetch(session: Session, manifest: WrapperManifest, action: Action) -> ProgramResult:
     """Return a whole file in base64 lines, as the psrp plugin requests it."""
     path = session.absolute(session.expand(str(action.parameters["Path"])))
     files = session.machine.files
@@ -61,7 +61,7 @@ def fetch(session: Session, manifest: Manifest, action: Action) -> ProgramResult
     return ProgramResult(0, "".join(f"{line}\r\n" for line in ["[FILE]", *lines]))
 
 
-def make_temporary(session: Session, manifest: Manifest, action: Action) -> ProgramResult:
+def make_temporary(session: Session, manifest: WrapperManifest, action: Action) -> ProgramResult:
     """Create a temporary folder, and return its path."""
     folder = session.absolute(session.expand(str(action.parameters["Directory"])))
     path = f"{folder}\\{action.parameters['Name']}"
@@ -71,7 +71,7 @@ def make_temporary(session: Session, manifest: Manifest, action: Action) -> Prog
     return ProgramResult(0, path + "\r\n")
 
 
-def expand_user(session: Session, manifest: Manifest, action: Action) -> ProgramResult:
+def expand_user(session: Session, manifest: WrapperManifest, action: Action) -> ProgramResult:
     """Return a path with `~` replaced by the user's profile."""
     path, profile = str(action.parameters["Path"]), session.variable("USERPROFILE")
     if path == "~":

@@ -34,7 +34,7 @@ class Action:
 
 
 @dataclass(frozen=True)
-class Manifest:
+class WrapperManifest:
     """The request to a wrapper.
 
     Args:
@@ -58,7 +58,7 @@ def is_bootstrap(script: str) -> bool:
     return all(mark in script for mark in _MARKS)
 
 
-def read(lines: list[str]) -> Manifest:
+def read(lines: list[str]) -> WrapperManifest:
     """Parse the wrapper's input lines.
 
     Raises:
@@ -86,7 +86,7 @@ def read(lines: list[str]) -> Manifest:
         raise ManifestError("the manifest has no action")
     if missing := [action.name for action in actions if action.name not in scripts]:
         raise ManifestError(f"Could not find the script '{missing[0]}'.")
-    return Manifest(
+    return WrapperManifest(
         scripts,
         actions,
         tuple(parts[2]) if len(parts) > 2 else (),

@@ -82,7 +82,7 @@ IN_BOX_SERVICES: dict[str, tuple[str, int, bool, list[str]]] = {
 }
 
 
-def lay_down(machine: Machine) -> None:
+def create_baseline(machine: Machine) -> None:
     """Install Windows on an empty machine."""
     files(machine)
     registry(machine)

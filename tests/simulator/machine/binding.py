@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from simulator.machine.contract import Contract, Parameter, Place
+from simulator.machine.contract import Contract, Parameter, ParameterPlace
 from simulator.machine.conversion import ConversionError, convert
 from simulator.machine.objects import CmdletError, ScriptBlock
 from simulator.machine.text import to_text
@@ -49,17 +49,18 @@ def bind(
 
 
 def _find(contract: Contract, name: str) -> Parameter:
-    wanted = name.casefold()
-    if wanted in contract.parameters:
-        return contract.parameters[wanted]
+    requested = name.casefold()
+    if requested in contract.parameters:
+        return contract.parameters[requested]
     parameters = list(contract.parameters.values())
     for parameter in parameters:
-        if wanted in (alias.casefold() for alias in parameter.aliases):
+        if requested in (alias.casefold() for alias in parameter.aliases):
             return parameter
     matches = [
         parameter
         for parameter in parameters
-        if wanted and any(spelling.casefold().startswith(wanted) for spelling in (parameter.name, *parameter.aliases))
+        if requested
+        and any(spelling.casefold().startswith(requested) for spelling in (parameter.name, *parameter.aliases))
     ]
     # A parameter of the command takes precedence over a common parameter with the same prefix.
     own = [parameter for parameter in matches if not parameter.common] or matches
@@ -105,7 +106,7 @@ def _takes(parameter: Parameter, value: object) -> bool:
     return not wants_block
 
 
-def _candidates(contract: Contract, names: set[str]) -> list[Mapping[str, Place]]:
+def _candidates(contract: Contract, names: set[str]) -> list[Mapping[str, ParameterPlace]]:
     own = {name for name in names if not contract.parameters[name].common}
     return [places for places in contract.sets if own <= places.keys()]
 
@@ -151,7 +152,9 @@ def _resolve_set(contract: Contract, bound: Mapping[str, object], has_pipeline: 
         )
 
 
-def _missing(contract: Contract, places: Mapping[str, Place], names: set[str], has_pipeline: bool) -> list[str]:
+def _missing(
+    contract: Contract, places: Mapping[str, ParameterPlace], names: set[str], has_pipeline: bool
+) -> list[str]:
     found = []
     for name, place in places.items():
         parameter = contract.parameters[name]

@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
-from simulator.certificates import Signer, certificate_pem, key_pem, new_key
+from simulator.certificates import Issuer, certificate_pem, key_pem, new_key
 from simulator.machine.objects import PSObject
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def self_signed(
     """Return a new server certificate, valid for a year by default, and its private key."""
     key = new_key()
     now = datetime.datetime.now(datetime.UTC)
-    certificate = Signer(name, key).sign(
+    certificate = Issuer(name, key).sign(
         name,
         key.public_key(),
         (now - datetime.timedelta(minutes=10), until or now + datetime.timedelta(days=365)),
@@ -169,11 +169,11 @@ def friendly_name(machine: Machine, store: str, mark: str) -> str:
     return name.decode("utf-16-le").rstrip("\0") if name else ""
 
 
-def _property(blob: bytes, wanted: int) -> bytes | None:
+def _property(blob: bytes, requested: int) -> bytes | None:
     position = 0
     while position + 12 <= len(blob):
         kind, _, length = struct.unpack_from("<III", blob, position)
-        if kind == wanted:
+        if kind == requested:
             return blob[position + 12 : position + 12 + length]
         position += 12 + length
     return None

@@ -127,7 +127,7 @@ _BARE_IDS = ("SimulatorDoesNotModel", "CommandNotFoundException")
 
 
 @dataclass
-class Output:
+class CmdletOutput:
     """The output of a cmdlet: objects, warnings and non-terminating errors."""
 
     objects: list[object] = field(default_factory=list)
@@ -173,7 +173,7 @@ def run(
     stop: threading.Event | None = None,
     session: object = None,
     error_action: str = "Stop",
-) -> Output:
+) -> CmdletOutput:
     """Run a cmdlet, and return its output.
 
     Args:
@@ -220,4 +220,4 @@ def run(
     if bound.errors and str(values.get("ErrorAction", error_action)) == "Stop":
         raise bound.errors[0]
     quiet = str(values.get("ErrorAction", error_action)) in ("SilentlyContinue", "Ignore")
-    return Output(objects, bound.warnings, [] if quiet else bound.errors)
+    return CmdletOutput(objects, bound.warnings, [] if quiet else bound.errors)

@@ -49,7 +49,7 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Place:
+class ParameterPlace:
     """The position and flags of a parameter in one parameter set."""
 
     mandatory: bool = False
@@ -72,7 +72,7 @@ class Contract:
     suffix: str
     function: bool
     parameters: Mapping[str, Parameter]
-    sets: tuple[Mapping[str, Place], ...]
+    sets: tuple[Mapping[str, ParameterPlace], ...]
 
 
 @cache
@@ -172,15 +172,15 @@ def _sets(
     reference: Mapping[str, Any] | None,
     recorded: Mapping[str, Any] | None,
     parameters: Mapping[str, Parameter],
-) -> tuple[Mapping[str, Place], ...]:
+) -> tuple[Mapping[str, ParameterPlace], ...]:
     """Return the parameter sets. Parameters that were added in later versions belong to all sets."""
     if recorded:
         known = {parameter.casefold() for entry in recorded["parameter_sets"] for parameter in entry}
-        later = {parameter: Place() for parameter in parameters if parameter not in known}
+        later = {parameter: ParameterPlace() for parameter in parameters if parameter not in known}
         return tuple(
             {
                 **{
-                    parameter.casefold(): Place(bool(entry.get("mandatory")), entry.get("position"))
+                    parameter.casefold(): ParameterPlace(bool(entry.get("mandatory")), entry.get("position"))
                     for parameter, entry in places.items()
                     if parameter.casefold() in parameters
                 },
@@ -200,7 +200,7 @@ def _sets(
     exclusive = _read("corrections.json")["sets"].get(name) is not None
     return tuple(
         {
-            parameter: Place(parameter in names, positions.get(parameter))
+            parameter: ParameterPlace(parameter in names, positions.get(parameter))
             for parameter in parameters
             if not (exclusive and parameter in required - names)
         }

@@ -10,7 +10,7 @@ import uuid
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
-from simulator.machine.objects import Enumeration, OrderedDictionary, PSObject, ScriptBlock
+from simulator.machine.objects import Enumeration, OrderedOutput, PSObject, ScriptBlock
 from simulator.machine.text import iso_utc, to_text
 
 _INTEGERS = {
@@ -58,7 +58,7 @@ def net_type(value: object) -> str:
         (float, "System.Double"),
         (str, "System.String"),
         (list, "System.Object[]"),
-        (OrderedDictionary, "System.Collections.Specialized.OrderedDictionary"),
+        (OrderedOutput, "System.Collections.Specialized.OrderedDictionary"),
         (dict, "System.Collections.Hashtable"),
         (bytes, "System.Byte[]"),
         (datetime, "System.DateTime"),
@@ -278,9 +278,9 @@ def _enumeration(value: object, kind: str, values: tuple[str, ...]) -> object:
 
 
 def _name(name: str, kind: str, values: tuple[str, ...]) -> str:
-    wanted = name.casefold()
-    exact = [known for known in values if known.casefold() == wanted]
-    prefixed = exact or [known for known in values if wanted and known.casefold().startswith(wanted)]
+    requested = name.casefold()
+    exact = [known for known in values if known.casefold() == requested]
+    prefixed = exact or [known for known in values if requested and known.casefold().startswith(requested)]
     if len(prefixed) != 1:
         raise _invalid_name(name, kind, values)
     return prefixed[0]

@@ -17,11 +17,11 @@ from simulator.machine.powershell.running.streams import HostText
 from simulator.machine.processes import StopSignal
 from simulator.machine.session import Session
 from simulator.transport.host import (
-    Account,
     Execution,
     Information,
+    LogonAccount,
     NodePorts,
-    Pipeline,
+    PipelineRequest,
     ProcessResult,
     ScriptError,
     ScriptResult,
@@ -52,11 +52,11 @@ class MachineHost:
         """Store the node's network ports."""
         self.machine.network.attach(ports)
 
-    def accounts(self) -> Mapping[str, Account]:
+    def accounts(self) -> Mapping[str, LogonAccount]:
         """Return the accounts that may log on: the administrator's."""
         settings = self.machine.settings
         expired = self.machine.part(faults.Accounts).expired
-        return {settings.user: Account(settings.password, password_expired=expired)}
+        return {settings.user: LogonAccount(settings.password, password_expired=expired)}
 
     def winrm(self) -> WinrmSettings:
         """Return the machine's WinRM settings."""
@@ -76,7 +76,7 @@ class MachineHost:
             self.machine.processes.end(session.process)
         return ProcessResult(result.stdout.encode(), result.stderr.encode(), result.exit_code)
 
-    def run_script(self, pipeline: Pipeline, execution: Execution) -> ScriptResult:
+    def run_script(self, pipeline: PipelineRequest, execution: Execution) -> ScriptResult:
         """Run a PSRP pipeline."""
         session = self._session("wsmprovhost.exe", execution)
         try:
@@ -90,7 +90,7 @@ class MachineHost:
         finally:
             self.machine.processes.end(session.process)
 
-    def _script(self, session: Session, pipeline: Pipeline, shell_id: str) -> ScriptResult:
+    def _script(self, session: Session, pipeline: PipelineRequest, shell_id: str) -> ScriptResult:
         first = pipeline.commands[0]
         if first.is_script and ansible_wrapper.is_bootstrap(first.text):
             lines = [str(item) for item in pipeline.input or ()]
@@ -150,7 +150,7 @@ class MachineHost:
         )
 
 
-def pipeline_text(pipeline: Pipeline) -> str:
+def pipeline_text(pipeline: PipelineRequest) -> str:
     """Return the script of a pipeline's first command, which is the only one that Ansible and pypsrp send."""
     return pipeline.commands[0].text
 

@@ -15,7 +15,7 @@ from pathlib import Path, PureWindowsPath
 from typing import IO
 
 from simulator.machine import access_lists
-from simulator.machine.access_lists import AccessLists, Descriptor
+from simulator.machine.access_lists import AccessLists, SecurityDescriptor
 from simulator.machine.open_files import OpenFiles
 from simulator.machine.real_files import child, link_target, total_size
 from simulator.machine.rights import check, trees
@@ -36,7 +36,7 @@ class DiskFullError(OSError):
 
 
 @dataclass(frozen=True)
-class Entry:
+class FileEntry:
     """A file or folder. `path` is its Windows path, `size` is in bytes (0 for a folder), `modified` is in UTC."""
 
     path: str
@@ -46,7 +46,7 @@ class Entry:
     modified: datetime
 
 
-class Files:
+class FileSystem:
     """The drives of one machine.
 
     Args:
@@ -125,7 +125,7 @@ class Files:
         """Return whether a file exists."""
         return self.drive_exists(path) and self.real(path).is_file()
 
-    def entry(self, path: str) -> Entry | None:
+    def entry(self, path: str) -> FileEntry | None:
         """Return the entry at a path, with the capitalization of its name on the disk, or None."""
         if not self.exists(path):
             return None
@@ -136,7 +136,7 @@ class Files:
             return None
         folder, full = real.is_dir(), self.windows(real)
         modified = datetime.fromtimestamp(state.st_mtime, UTC)
-        return Entry(full, full if len(full) == 3 else real.name, folder, 0 if folder else state.st_size, modified)
+        return FileEntry(full, full if len(full) == 3 else real.name, folder, 0 if folder else state.st_size, modified)
 
     def read_bytes(self, path: str) -> bytes:
         """Return the contents of a file. Raises FileNotFoundError, AccessDeniedError."""
@@ -252,7 +252,7 @@ class Files:
         else:
             shutil.copyfile(source, target)
 
-    def listing(self, path: str) -> list[Entry]:
+    def listing(self, path: str) -> list[FileEntry]:
         """Return the entries of a folder, sorted by name. Raises FileNotFoundError."""
         real = self.real(path)
         if not real.is_dir():
@@ -261,11 +261,11 @@ class Files:
         entries = [self.entry(self.windows(child)) for child in real.iterdir()]
         return sorted((entry for entry in entries if entry), key=lambda entry: entry.name.casefold())
 
-    def walk(self, path: str) -> list[Entry]:
+    def walk(self, path: str) -> list[FileEntry]:
         """Return all files and folders below a folder; nothing if it does not exist."""
         if not self.is_directory(path):
             return []
-        found: list[Entry] = []
+        found: list[FileEntry] = []
         for folder, _, names in os.walk(self.real(path)):
             for place in [Path(folder, name) for name in names] + [Path(folder)]:
                 entry = self.entry(self.windows(place))
@@ -273,7 +273,7 @@ class Files:
                     found.append(entry)
         return sorted(found, key=lambda entry: entry.path.casefold())
 
-    def descriptor(self, path: str) -> Descriptor:
+    def descriptor(self, path: str) -> SecurityDescriptor:
         """Return the owner and access list of a file or folder, including inherited entries."""
         return self._access.descriptor(self._key(path))
 
@@ -390,7 +390,7 @@ class Files:
             # Make the data visible to programs that watch the file or measure the drive.
             file.flush()
 
-    def copy_from(self, other: Files) -> None:
+    def copy_from(self, other: FileSystem) -> None:
         """Copy another machine's drives."""
         for drive in (letter.lower() for letter in self._drives & other._drives):
             shutil.copytree(other._root / drive, self._root / drive, dirs_exist_ok=True, symlinks=True)

@@ -16,17 +16,17 @@ from typing import TypeVar
 from simulator.machine import baseline, command_line
 from simulator.machine.clock import WallClock
 from simulator.machine.families import Families, load
-from simulator.machine.files import GIGABYTE, Files
+from simulator.machine.files import GIGABYTE, FileSystem
 from simulator.machine.language import set_language
-from simulator.machine.network import Network
+from simulator.machine.network import NetworkAdapter
 from simulator.machine.power import Power
 from simulator.machine.processes import Processes
-from simulator.machine.programs import Programs
+from simulator.machine.programs import MachinePrograms
 from simulator.machine.registry import Registry
 from simulator.machine.rights.acting import Acting
 from simulator.machine.rights.logons import token
 from simulator.machine.services import Services
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 from simulator.machine.versions import VERSIONS, WindowsVersion
 
 Part = TypeVar("Part")
@@ -50,7 +50,7 @@ class Machine:
     """
 
     def __init__(
-        self, settings: Settings, folder: Path, families: Families | None = None, source: Machine | None = None
+        self, settings: MachineSettings, folder: Path, families: Families | None = None, source: Machine | None = None
     ) -> None:
         if settings.windows not in VERSIONS:
             raise ValueError(f"expected one of the versions of Windows {', '.join(VERSIONS)}, got {settings.windows!r}")
@@ -64,14 +64,14 @@ class Machine:
         letters = tuple(str(letter)[0] for letter in drives) if isinstance(drives, list) else ("C",)
         self.sid = ""
         self.acting = Acting(lambda account: token(self, account))
-        self.files = Files(folder, int(settings.disk_gb * GIGABYTE), letters, self.acting)
+        self.files = FileSystem(folder, int(settings.disk_gb * GIGABYTE), letters, self.acting)
         self.registry = Registry(self.acting)
-        self.network = Network()
+        self.network = NetworkAdapter()
         offset = settings.option("clock_offset", 0)
         self.clock = WallClock(float(offset) if isinstance(offset, (int, float)) else 0.0)
         self.processes = Processes(self.acting)
         self.files.on_move.append(self.processes.moved)
-        self.programs = Programs(self)
+        self.programs = MachinePrograms(self)
         self.services = Services(
             self.registry, self.processes, self.programs.resolve_service, self.expand, settings.time_scale
         )
@@ -155,10 +155,10 @@ class Machine:
     def _install(self) -> None:
         """Set up Windows on an empty disk."""
         self.sid = _new_sid()
-        baseline.lay_down(self)
+        baseline.create_baseline(self)
         set_language(self, str(self.settings.option("language", "en-US")))
-        for lay_down in self.families.baseline:
-            lay_down(self)
+        for create_baseline in self.families.baseline:
+            create_baseline(self)
 
     def _copy(self, source: Machine) -> None:
         """Copy another machine's disk."""
@@ -179,9 +179,9 @@ class Machine:
         self.services.events.append(f"booted {datetime.now(UTC).isoformat(timespec='seconds')}")
         if self.generalized:
             self._specialise()
-        wanted = str(self.registry.data(f"{COMPUTER_NAME}\\ComputerName", "ComputerName", self.settings.name))
-        self.registry.set(f"{COMPUTER_NAME}\\ActiveComputerName", "ComputerName", wanted)
-        host_name = self.registry.data(TCPIP, "NV Hostname", wanted)
+        requested = str(self.registry.data(f"{COMPUTER_NAME}\\ComputerName", "ComputerName", self.settings.name))
+        self.registry.set(f"{COMPUTER_NAME}\\ActiveComputerName", "ComputerName", requested)
+        host_name = self.registry.data(TCPIP, "NV Hostname", requested)
         self.registry.set(TCPIP, "Hostname", host_name)
         baseline.at_boot(self)
         for work in self.families.on_boot:

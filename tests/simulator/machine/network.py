@@ -10,7 +10,7 @@ from typing import Protocol
 
 
 class Ports(Protocol):
-    """What a machine can do to its network in the transport (`simulator.transport.host.NodePorts`)."""
+    """The operations of a machine on its network in the transport (`simulator.transport.host.NodePorts`)."""
 
     def drop_link(self, seconds: float) -> None:
         """Cut all connections and refuse new ones for a time. Shells and commands continue."""
@@ -28,7 +28,7 @@ class Ports(Protocol):
         """Discard the shells, because the WinRM service restarts."""
 
 
-class Network:
+class NetworkAdapter:
     """The network adapter of one machine. Without ports (in tests of the machine alone) it only stores its state."""
 
     def __init__(self) -> None:

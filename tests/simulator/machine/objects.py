@@ -45,8 +45,8 @@ class PSObject:
         """Return the property's name with its own capitalization, or None."""
         if name in self.properties:
             return name
-        wanted = name.casefold()
-        return next((key for key in self.properties if key.casefold() == wanted), None)
+        requested = name.casefold()
+        return next((key for key in self.properties if key.casefold() == requested), None)
 
     def get(self, name: str, default: object = None) -> object:
         """Return a property's value. The name is case-insensitive."""
@@ -69,8 +69,8 @@ class PSObject:
         return self.type_name
 
 
-class OrderedDictionary(dict[str, object]):
-    """A dictionary that preserves order, like `[ordered]@{}`. The verbs of a batch return it."""
+class OrderedOutput(dict[str, object]):
+    """Output of a command that is an ordered dictionary, as `[ordered]@{}` creates it, with text as keys."""
 
 
 CUSTOM_OBJECT = "System.Management.Automation.PSCustomObject"
@@ -146,7 +146,7 @@ class ProcessEndedError(BaseException):
 class Bound(Mapping[str, object]):
     """The parameters of one cmdlet call after binding and conversion. Their names are case-insensitive.
 
-    `pipeline` contains the input objects, and `piped` says whether there is a pipeline. `stop` is set when the process
+    `pipeline` contains the input objects, and `piped` is true if there is a pipeline. `stop` is set when the process
     ends.
     `warnings` collects the warnings.
     """
@@ -211,13 +211,6 @@ class Bound(Mapping[str, object]):
         self.warnings.append(text)
 
 
-class ConsoleInput(Protocol):
-    """The standard input from a client, on which a program waits."""
-
-    def read(self, *, to_exit: bool) -> bytes:
-        """Read up to the end of the input, or up to a line that is `exit`. Waits until this has arrived."""
-
-
 @dataclass
 class Invocation:
     r"""One run of a program.
@@ -248,8 +241,8 @@ class Invocation:
 
     def variable(self, name: str, default: str = "") -> str:
         """Return an environment variable. The name is case-insensitive."""
-        wanted = name.casefold()
-        return next((value for key, value in self.environment.items() if key.casefold() == wanted), default)
+        requested = name.casefold()
+        return next((value for key, value in self.environment.items() if key.casefold() == requested), default)
 
 
 @dataclass(frozen=True)

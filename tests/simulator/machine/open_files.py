@@ -78,11 +78,11 @@ class OpenFiles:
             share: what the caller allows others to do.
         """
         key = normalise(path).casefold()
-        wanted, shared = frozenset(access), frozenset(share)
+        requested, shared = frozenset(access), frozenset(share)
         with self._lock:
             self._close_ended()
             handles = [handle for handle in self._handles if handle.path == key]
-        return any(not wanted <= handle.share or not handle.access <= shared for handle in handles)
+        return any(not requested <= handle.share or not handle.access <= shared for handle in handles)
 
     def infected(self, path: str) -> None:
         """Record that the antivirus blocks access to a file."""

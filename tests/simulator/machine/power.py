@@ -63,12 +63,12 @@ class Power:
         registry = self._registry
         names = r"HKLM:\SYSTEM\CurrentControlSet\Control\ComputerName"
         active = str(registry.data(f"{names}\\ActiveComputerName", "ComputerName", ""))
-        wanted = str(registry.data(f"{names}\\ComputerName", "ComputerName", ""))
+        requested = str(registry.data(f"{names}\\ComputerName", "ComputerName", ""))
         reasons = {
             "features": registry.key_exists(CBS_PENDING),
             "updates": registry.key_exists(UPDATE_PENDING),
             "file renames": bool(registry.data(SESSION_MANAGER, "PendingFileRenameOperations")),
-            "computer name": active.casefold() != wanted.casefold(),
+            "computer name": active.casefold() != requested.casefold(),
         }
         return [reason for reason, holds in reasons.items() if holds]
 

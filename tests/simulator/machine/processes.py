@@ -130,10 +130,10 @@ class Processes:
         Windows allows renaming it, but neither writing to it nor deleting it:
         https://en.wikipedia.org/wiki/File_locking#In_Microsoft_Windows
         """
-        wanted = normalise(path).casefold()
+        requested = normalise(path).casefold()
         for process in self.all():
             image = process.image.casefold()
-            if image and (image == wanted or image.startswith(wanted.rstrip("\\") + "\\")):
+            if image and (image == requested or image.startswith(requested.rstrip("\\") + "\\")):
                 return process.image
         return None
 

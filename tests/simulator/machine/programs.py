@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from simulator.machine import command_line, executables
-from simulator.machine.objects import ConsoleInput, Invocation, NotModelled, ProcessEndedError, Program, ProgramResult
+from simulator.machine.objects import Invocation, NotModelled, ProcessEndedError, Program, ProgramResult
 from simulator.machine.processes import StopSignal
 from simulator.machine.rights import check
 from simulator.machine.rights.guard import AccessDeniedError
@@ -19,6 +19,7 @@ from simulator.machine.services import Resolved
 from simulator.machine.typed_input import typed
 from simulator.machine.unmodelled_programs import is_unmodelled
 from simulator.machine.windows_paths import normalise
+from simulator.transport.host import ConsoleInput
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
@@ -47,7 +48,7 @@ class ProgramTimeoutError(Exception):
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundProgram:
     """A program on the node. If `program` is None, it can only run as a service."""
 
     path: str
@@ -76,7 +77,7 @@ def _time_limit(seconds: float | None, signal: StopSignal) -> Iterator[threading
             killer.cancel()
 
 
-class Programs:
+class MachinePrograms:
     """The programs of one machine."""
 
     def __init__(self, machine: Machine) -> None:
@@ -100,7 +101,7 @@ class Programs:
                     return f"{folder.rstrip(chr(92))}\\{file_name}"
         return None
 
-    def find(self, name: str, environment: Mapping[str, str] | None = None, directory: str = "C:\\") -> Found:
+    def find(self, name: str, environment: Mapping[str, str] | None = None, directory: str = "C:\\") -> FoundProgram:
         """Return the program for a name or path.
 
         Raises:
@@ -118,13 +119,13 @@ class Programs:
         if self._machine.files.open.is_infected(path):
             raise NotModelled("the error for a program that an antivirus is about to remove")
         if path.casefold().endswith(BATCH_ENDINGS):
-            return Found(path, BATCH_FILE, "", self._machine.families.program(BATCH_FILE))
+            return FoundProgram(path, BATCH_FILE, "", self._machine.families.program(BATCH_FILE))
         with self._machine.files.real(path).open("rb") as file:
             identity = executables.identify(file.read(executables.HEAD_SIZE))
         if identity is None:
             raise NotExecutableError(path)
         program = self._machine.families.program(identity[0])
-        return Found(path, identity[0], identity[1], program)
+        return FoundProgram(path, identity[0], identity[1], program)
 
     def run(
         self,

@@ -13,8 +13,8 @@ def child(folder: Path, name: str) -> Path:
     exact = folder / name
     if exact.exists() or not folder.is_dir():
         return exact
-    wanted = name.casefold()
-    return next((child for child in folder.iterdir() if child.name.casefold() == wanted), exact)
+    requested = name.casefold()
+    return next((child for child in folder.iterdir() if child.name.casefold() == requested), exact)
 
 
 def link_target(root: Path, place: Path) -> Path | None:

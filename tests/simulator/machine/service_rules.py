@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Checks of the service control manager for a service's configuration.
 
-https://learn.microsoft.com/windows/win32/api/winsvc/nf-winsvc-createservicew lists the errors. It also says that only
+https://learn.microsoft.com/windows/win32/api/winsvc/nf-winsvc-createservicew lists the errors. It also states that only
 drivers may use the start types boot and system.
 """
 
@@ -63,10 +63,10 @@ def check(machine: Machine, name: str, entries: Mapping[str, object]) -> None:
 
 def account_exists(machine: Machine, account: str, service: str) -> bool:
     """Return whether an account exists that a service can run as. Machines belong to no domain."""
-    wanted = account.casefold()
-    if wanted in BUILT_IN:
+    requested = account.casefold()
+    if requested in BUILT_IN:
         return True
-    authority, separator, user = wanted.rpartition("\\")
+    authority, separator, user = requested.rpartition("\\")
     if authority == "nt service":
         # Each service has an account with its name.
         return user == service.casefold() or machine.services.exists(user)

@@ -201,11 +201,11 @@ class Services:
 
     def dependants(self, name: str) -> list[str]:
         """Return the services that depend on a service."""
-        wanted = name.casefold()
+        requested = name.casefold()
         found: list[str] = []
         for other in self.names():
             depends = self._registry.data(f"{ROOT}\\{other}", "DependOnService", [])
-            if isinstance(depends, list) and wanted in (str(item).casefold() for item in depends):
+            if isinstance(depends, list) and requested in (str(item).casefold() for item in depends):
                 found.append(other)
         return found
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from simulator.machine.machine import Machine
-from simulator.machine.objects import ConsoleInput, ProgramResult
+from simulator.machine.objects import ProgramResult
 from simulator.machine.processes import Process
+from simulator.transport.host import ConsoleInput
 
 
 @dataclass
@@ -36,8 +37,8 @@ class Session:
 
     def variable(self, name: str, default: str = "") -> str:
         """Return an environment variable. The name is case-insensitive."""
-        wanted = name.casefold()
-        return next((value for key, value in self.environment.items() if key.casefold() == wanted), default)
+        requested = name.casefold()
+        return next((value for key, value in self.environment.items() if key.casefold() == requested), default)
 
     def expand(self, text: str) -> str:
         """Return a text with all `%NAME%` replaced."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
-class Settings:
+class MachineSettings:
     """The settings of a machine in the fleet file.
 
     Args:
@@ -41,7 +41,7 @@ class Settings:
     options: Mapping[str, object] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, entry: Mapping[str, object]) -> Settings:
+    def read(cls, entry: Mapping[str, object]) -> MachineSettings:
         """Read an entry of a fleet file. Unknown keys become options.
 
         Raises:

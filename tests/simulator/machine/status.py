@@ -10,7 +10,7 @@ from dataclasses import asdict
 from typing import Any
 
 from simulator.machine.ansible_actions import Elevations
-from simulator.machine.files import Entry
+from simulator.machine.files import FileEntry
 from simulator.machine.machine import ENVIRONMENT, SETUP_STATE, Machine
 from simulator.machine.text import iso_utc
 
@@ -66,13 +66,13 @@ def _services(machine: Machine) -> dict[str, object]:
 
 
 def _files(machine: Machine) -> dict[str, object]:
-    entries: list[Entry] = []
+    entries: list[FileEntry] = []
     for folder in machine.families.status_folders:
         entries += [entry for entry in machine.files.walk(folder) if not entry.is_directory]
     return {entry.path: _file(machine, entry) for entry in entries[:LIMIT]}
 
 
-def _file(machine: Machine, entry: Entry) -> Mapping[str, object]:
+def _file(machine: Machine, entry: FileEntry) -> Mapping[str, object]:
     try:
         with machine.files.real(entry.path).open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()

@@ -8,7 +8,7 @@ import math
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
-from simulator.machine.objects import Enumeration, OrderedDictionary, PSObject
+from simulator.machine.objects import Enumeration, OrderedOutput, PSObject
 
 
 def to_text(value: object) -> str:
@@ -38,7 +38,7 @@ def to_text(value: object) -> str:
 
 def type_text(value: object) -> str:
     """Return the name of a collection's type, which is the result of .NET's ToString."""
-    if isinstance(value, OrderedDictionary):
+    if isinstance(value, OrderedOutput):
         return "System.Collections.Specialized.OrderedDictionary"
     if isinstance(value, dict):
         return "System.Collections.Hashtable"

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from simulator.machine.objects import ConsoleInput, ProgramResult
+from simulator.machine.objects import ProgramResult
+from simulator.transport.host import ConsoleInput
 
 
 def typed(console: ConsoleInput, program: str, argv: Sequence[str]) -> bytes | ProgramResult:

@@ -23,7 +23,7 @@ import spnego
 from spnego._ntlm_raw.crypto import ntowfv1
 from spnego.exceptions import SpnegoError
 
-from simulator.transport.host import Account, WinrmSettings
+from simulator.transport.host import LogonAccount, WinrmSettings
 from simulator.transport.http_wire import HttpRequest, HttpResponse
 
 NEGOTIATE, BASIC = "Negotiate", 'Basic realm="WSMAN"'
@@ -62,7 +62,7 @@ class ConnectionLogon:
 
     def __init__(
         self,
-        accounts: Callable[[], Mapping[str, Account]],
+        accounts: Callable[[], Mapping[str, LogonAccount]],
         computer_name: str,
         settings: Callable[[], WinrmSettings] = WinrmSettings,
         *,
@@ -148,7 +148,7 @@ class ConnectionLogon:
             return None
         return found[0]
 
-    def _account(self, name: str) -> tuple[str, Account] | None:
+    def _account(self, name: str) -> tuple[str, LogonAccount] | None:
         domain, _, user = name.rpartition("\\")
         found = next(((key, item) for key, item in self._accounts().items() if key.lower() == user.lower()), None)
         if found is None or domain.lower() not in [item.lower() for item in self._domains]:

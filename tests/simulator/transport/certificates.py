@@ -13,7 +13,7 @@ from pathlib import Path
 from cryptography import x509
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
-from simulator.certificates import Signer, alternative_names, certificate_pem, key_pem, key_usage, named, new_key
+from simulator.certificates import Issuer, alternative_names, certificate_pem, key_pem, key_usage, named, new_key
 
 VALID_DAYS = 30
 
@@ -46,7 +46,7 @@ def make_fleet_certificate(folder: Path, addresses: Iterable[str], names: Iterab
     """
     key, subject = new_key(), named("Simulated fleet")
     now = datetime.datetime.now(datetime.UTC)
-    certificate = Signer(subject, key).sign(
+    certificate = Issuer(subject, key).sign(
         subject,
         key.public_key(),
         (now - datetime.timedelta(days=1), now + datetime.timedelta(days=VALID_DAYS)),

@@ -11,7 +11,7 @@ from functools import partial
 from simulator.transport.authentication import ENCRYPTED_TYPE, ConnectionLogon, DecryptionError
 from simulator.transport.control import PREFIX, Control
 from simulator.transport.counters import Counters
-from simulator.transport.faults import Fault, FaultPlan
+from simulator.transport.faults import FaultPlan, TransportFault
 from simulator.transport.host import NodePorts
 from simulator.transport.http_wire import BadRequestError, HttpConnection, HttpRequest, HttpResponse
 from simulator.transport.service import WinrmService
@@ -22,13 +22,13 @@ BEFORE = ("before", "silence", "link_down")
 AFTER = ("after", "during", "silence_after")
 
 
-class CutError(Exception):
+class DropConnectionError(Exception):
     """The connection must be closed without a response."""
 
 
 @dataclass(frozen=True)
 class NodeParts:
-    """What all connections of a node share."""
+    """The objects that all connections of a node share."""
 
     service: WinrmService
     control: Control
@@ -69,7 +69,7 @@ class NodeConnection:
                     break
         except BadRequestError:
             self._http.send(HttpResponse(400))
-        except CutError:
+        except DropConnectionError:
             pass
         finally:
             self._http.close()
@@ -122,10 +122,10 @@ class NodeConnection:
                 self._http.send_half(response)
             elif fault.kind == "silence_after":
                 released.wait(fault.seconds)
-            raise CutError
+            raise DropConnectionError
         self._http.send(response)
 
-    def _suffer_before(self, fault: Fault, wait: Callable[[float], bool]) -> None:
+    def _suffer_before(self, fault: TransportFault, wait: Callable[[float], bool]) -> None:
         if fault.kind == "slow":
             wait(fault.seconds)
         elif fault.kind == "shell_gone":
@@ -135,4 +135,4 @@ class NodeConnection:
         elif fault.kind == "silence":
             wait(fault.seconds)
         if fault.kind in BEFORE:
-            raise CutError
+            raise DropConnectionError

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from simulator.transport.counters import Counters
-from simulator.transport.faults import KINDS, Fault, FaultPlan
+from simulator.transport.faults import KINDS, FaultPlan, TransportFault
 from simulator.transport.host import Host, NodePorts
 from simulator.transport.http_wire import HttpRequest, HttpResponse
 from simulator.transport.service import WinrmService
@@ -53,7 +53,7 @@ class Control:
             "pending_faults": self._faults.pending(),
         }
 
-    def set_fault(self, fault: Fault) -> Callable[[], None] | None:
+    def set_fault(self, fault: TransportFault) -> Callable[[], None] | None:
         """Set a fault. For a fault with request 0, return the function that makes it happen now."""
         if fault.request > 0:
             self._faults.add(fault)
@@ -88,7 +88,7 @@ class Control:
             if not isinstance(item, Mapping) or not isinstance(item.get("kind"), str):
                 raise ValueError(f"expected each fault to be an object with the key kind, got {item!r}")
             ours = item["kind"] in KINDS
-            actions.append(self.set_fault(Fault.from_json(item)) if ours else self._host.set_fault(item))
+            actions.append(self.set_fault(TransportFault.from_json(item)) if ours else self._host.set_fault(item))
         return [action for action in actions if action is not None]
 
 

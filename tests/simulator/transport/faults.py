@@ -24,7 +24,7 @@ REQUEST_NEVER = 0
 
 
 @dataclass(frozen=True)
-class Fault:
+class TransportFault:
     """A pending fault.
 
     Args:
@@ -55,7 +55,7 @@ class Fault:
             object.__setattr__(self, "seconds", DEFAULT_SECONDS.get(self.kind, 0.0))
 
     @classmethod
-    def from_json(cls, data: Mapping[str, object]) -> Fault:
+    def from_json(cls, data: Mapping[str, object]) -> TransportFault:
         """Parse the fault of a POST /simulator/faults request.
 
         Raises:
@@ -79,11 +79,11 @@ class FaultPlan:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._faults: list[Fault] = []
+        self._faults: list[TransportFault] = []
         # Ends delayed responses, so that a stopped node does not keep threads for two minutes.
         self.released = threading.Event()
 
-    def add(self, fault: Fault) -> None:
+    def add(self, fault: TransportFault) -> None:
         """Add a fault. Its count of requests begins now."""
         with self._lock:
             self._faults.append(fault)
@@ -108,10 +108,10 @@ class FaultPlan:
                 for fault in self._faults
             ]
 
-    def next(self, verb: str) -> Fault | None:
+    def next(self, verb: str) -> TransportFault | None:
         """Count a request, and return the fault that affects it, or the first one if there are several."""
-        hit: Fault | None = None
-        left: list[Fault] = []
+        hit: TransportFault | None = None
+        left: list[TransportFault] = []
         with self._lock:
             for fault in self._faults:
                 if fault.action is not None and fault.action.lower() != verb.lower():

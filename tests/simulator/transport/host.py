@@ -14,7 +14,7 @@ from typing import Protocol
 
 
 @dataclass(frozen=True)
-class Account:
+class LogonAccount:
     """A local account that may log on over the network.
 
     Args:
@@ -108,7 +108,7 @@ class PipelineCommand:
 
 
 @dataclass(frozen=True)
-class Pipeline:
+class PipelineRequest:
     """The request of a PSRP client: commands, and the input objects of the first one (None: no input at all)."""
 
     commands: tuple[PipelineCommand, ...]
@@ -193,7 +193,7 @@ class ScriptResult:
 
 
 class NodePorts(Protocol):
-    """What a host may do to its own network and shells. Thread-safe, also from inside a command."""
+    """The operations that a host may apply to its own network and shells. Thread-safe, also from inside a command."""
 
     def drop_link(self, seconds: float) -> None:
         """Cut all connections and refuse new ones for a time. Shells and commands continue. Returns at once."""
@@ -221,7 +221,7 @@ class Host(Protocol):
     def attach(self, ports: NodePorts) -> None:
         """Store the node's network ports. Called once, before the ports open."""
 
-    def accounts(self) -> Mapping[str, Account]:
+    def accounts(self) -> Mapping[str, LogonAccount]:
         """Return the accounts that may log on, by name (case-insensitive). Called for every logon."""
 
     def winrm(self) -> WinrmSettings:
@@ -230,7 +230,7 @@ class Host(Protocol):
     def run_process(self, command_line: str, stdin: bytes, execution: Execution) -> ProcessResult:
         """Run a WinRS command line with its whole standard input. Runs in its own thread and may block."""
 
-    def run_script(self, pipeline: Pipeline, execution: Execution) -> ScriptResult:
+    def run_script(self, pipeline: PipelineRequest, execution: Execution) -> ScriptResult:
         """Run a PSRP pipeline with its whole input. Runs in its own thread and may block."""
 
     def shell_closed(self, shell_id: str) -> None:

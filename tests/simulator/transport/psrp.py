@@ -28,7 +28,7 @@ from psrpcore import (
 from psrpcore.types import PSInvocationState, PSVersion
 
 from simulator.transport import psrp_records, wsman
-from simulator.transport.host import Execution, Pipeline, ScriptError, ScriptResult
+from simulator.transport.host import Execution, PipelineRequest, ScriptError, ScriptResult
 from simulator.transport.shells import (
     Shell,
     ShellContext,
@@ -54,7 +54,7 @@ class RunningPipeline:
 
     pipeline: ServerPipeline
     execution: Execution
-    request: Pipeline | None = None
+    request: PipelineRequest | None = None
     takes_input: bool = False
     input: list[object] = field(default_factory=list)
     outgoing: deque[bytes] = field(default_factory=deque)
@@ -171,13 +171,13 @@ class PsrpPool(Shell):
         running.pipeline._change_state(PSInvocationState.Running, emit=False)
         request = running.request
         if running.takes_input:
-            request = Pipeline(request.commands, tuple(running.input))
+            request = PipelineRequest(request.commands, tuple(running.input))
             running.input.clear()
         self.context.counters.add(remote_commands=1)
         name = f"psrp-{running.execution.id}"
         threading.Thread(target=self._run, args=(running, request), name=name, daemon=True).start()
 
-    def _run(self, running: RunningPipeline, request: Pipeline) -> None:
+    def _run(self, running: RunningPipeline, request: PipelineRequest) -> None:
         try:
             result = self.context.host.run_script(request, running.execution)
         except Exception as error:

@@ -27,14 +27,14 @@ from psrpcore.types import (
     add_note_property,
 )
 
-from simulator.transport.host import Information, Pipeline, PipelineCommand, ScriptError, ScriptResult
+from simulator.transport.host import Information, PipelineCommand, PipelineRequest, ScriptError, ScriptResult
 
 _INFORMATIONAL = ["System.Management.Automation.InformationalRecord", "System.Object"]
 
 
-def read_pipeline(pipeline: Any) -> Pipeline:
+def read_pipeline(pipeline: Any) -> PipelineRequest:
     """Return the request of a client from psrpcore's PowerShell object."""
-    return Pipeline(
+    return PipelineRequest(
         tuple(
             PipelineCommand(
                 command.command_text,
@@ -47,9 +47,9 @@ def read_pipeline(pipeline: Any) -> Pipeline:
     )
 
 
-def read_metadata_request(request: Any) -> Pipeline:
+def read_metadata_request(request: Any) -> PipelineRequest:
     """Return the request of implicit remoting from psrpcore's GetMetadata. PowerShell runs Get-Command for it."""
-    return Pipeline((PipelineCommand("Get-Command", False, (("Name", plain_value(request.name)),)),))
+    return PipelineRequest((PipelineCommand("Get-Command", False, (("Name", plain_value(request.name)),)),))
 
 
 def plain_value(value: Any) -> object:

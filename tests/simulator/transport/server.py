@@ -16,7 +16,7 @@ from simulator.transport.authentication import ConnectionLogon
 from simulator.transport.connection import NodeConnection, NodeParts
 from simulator.transport.control import Control
 from simulator.transport.counters import Counters
-from simulator.transport.faults import Fault, FaultPlan
+from simulator.transport.faults import FaultPlan, TransportFault
 from simulator.transport.host import Host
 from simulator.transport.http_wire import HttpConnection
 from simulator.transport.service import WinrmService
@@ -125,7 +125,7 @@ class NodeServer:
         """End all shells. Connections stay open."""
         self.service.forget_shells()
 
-    def set_fault(self, fault: Fault) -> None:
+    def set_fault(self, fault: TransportFault) -> None:
         """Set a fault, as POST /simulator/faults does."""
         action = self._control.set_fault(fault)
         if action is not None:
@@ -149,14 +149,14 @@ class NodeServer:
 
     def _listen(self) -> None:
         """Open a port for each of WinRM's listeners, and close all others. The caller must hold the lock."""
-        wanted = self._host.winrm().transports - (set() if self._tls else {"HTTPS"})
-        for transport in self._listeners.keys() - wanted:
+        requested = self._host.winrm().transports - (set() if self._tls else {"HTTPS"})
+        for transport in self._listeners.keys() - requested:
             self._listeners.pop(transport).close()
             for connection in [each for each, origin in self._connections.items() if origin == transport]:
                 connection.cut()
         self._listening = True
         try:
-            for transport in sorted(wanted - self._listeners.keys()):
+            for transport in sorted(requested - self._listeners.keys()):
                 port = self.https_port if transport == "HTTPS" else self.http_port
                 listener = _Listener(self.address, port, transport, self._accepted)
                 self._listeners[transport] = listener

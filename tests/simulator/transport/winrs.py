@@ -56,7 +56,7 @@ class Console:
 
 
 @dataclass
-class Command:
+class ShellCommand:
     """A command of a shell, with its input and the output that was not sent yet."""
 
     line: str
@@ -79,7 +79,7 @@ class WinrsShell(Shell):
         self._environment = {item.get("Name") or "": item.text or "" for item in variables}
         folder = request.find("Shell/WorkingDirectory")
         self._working_directory = None if folder is None else folder.text
-        self._commands: dict[str, Command] = {}
+        self._commands: dict[str, ShellCommand] = {}
 
     def command(self, request: WsmanRequest) -> str:
         """Start a command: at once, or after its input if that is a pipe (WINRS_CONSOLEMODE_STDIN false)."""
@@ -95,7 +95,7 @@ class WinrsShell(Shell):
             command_id, self.id, self.user, "process", self._environment, self._working_directory,
             stopped=console.stopped, console=console if typed else None,
         )  # fmt: skip
-        command = Command(" ".join([program.text or "", *arguments]), execution, console)
+        command = ShellCommand(" ".join([program.text or "", *arguments]), execution, console)
         with self.changed:
             self.require_open()
             self._commands[command_id] = command
@@ -144,18 +144,18 @@ class WinrsShell(Shell):
         for command in self._commands.values():
             command.execution.stopped.set()
 
-    def _command(self, command_id: str) -> Command:
+    def _command(self, command_id: str) -> ShellCommand:
         command = self._commands.get(command_id)
         if command is None:
             raise wsman.command_not_found()
         return command
 
-    def _start(self, command: Command) -> None:
+    def _start(self, command: ShellCommand) -> None:
         command.started = True
         self.context.counters.add(remote_commands=1)
         threading.Thread(target=self._run, args=(command,), name=f"winrs-{command.execution.id}", daemon=True).start()
 
-    def _run(self, command: Command) -> None:
+    def _run(self, command: ShellCommand) -> None:
         stdin, command.stdin = bytes(command.stdin), bytearray()
         try:
             result = self.context.host.run_process(command.line, stdin, command.execution)
@@ -167,13 +167,13 @@ class WinrsShell(Shell):
             if not command.done:
                 self._finish(command, result)
 
-    def _finish(self, command: Command, result: ProcessResult) -> None:
+    def _finish(self, command: ShellCommand, result: ProcessResult) -> None:
         command.stdout, command.stderr, command.exit_code = result.stdout, result.stderr, result.exit_code
         command.done = True
         self.changed.notify_all()
 
 
-def _take_output(command: Command, limit: int) -> str:
+def _take_output(command: ShellCommand, limit: int) -> str:
     command_id = command.execution.id
     stdout, command.stdout = command.stdout[:limit], command.stdout[limit:]
     limit -= len(stdout)

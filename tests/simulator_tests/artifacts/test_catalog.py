@@ -78,7 +78,7 @@ def test_an_archive_holds_the_programs_of_its_version(url: str, path: str, progr
     assert identify(members(url)[path]) == (program, version)
 
 
-def test_a_single_executable_is_the_one_of_the_archive() -> None:
+def test_a_single_executable_equals_that_in_the_archive() -> None:
     assert file(FLANNELD) == members(FLANNEL)["flanneld.exe"]
     assert file("dl.k8s.io/v1.37.1/bin/windows/amd64/kubelet.exe") == members(NODE)["kubernetes/node/bin/kubelet.exe"]
 
@@ -113,7 +113,7 @@ def test_one_file_of_checksums_for_all_archives_of_a_release() -> None:
         ("www.cloudbase.it/downloads/CloudbaseInitSetup_Stable_x64.msi", b"\xd0\xcf"),
     ],
 )
-def test_files_that_are_no_archives(url: str, head: bytes) -> None:
+def test_files_that_are_not_archives(url: str, head: bytes) -> None:
     assert file(url).startswith(head)
 
 
@@ -128,7 +128,7 @@ def test_files_that_are_no_archives(url: str, head: bytes) -> None:
         "",
     ],
 )
-def test_what_upstream_does_not_have_is_not_there(url: str) -> None:
+def test_files_that_upstream_lacks_do_not_exist(url: str) -> None:
     assert catalog.content(url) is None
 
 

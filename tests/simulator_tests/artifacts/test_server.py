@@ -97,7 +97,7 @@ def test_counters_by_path(server: ArtifactServer) -> None:
     assert status["requests"]["/example.com/none"] == 1
 
 
-def test_a_status_with_retry_after_as_often_as_told(server: ArtifactServer) -> None:
+def test_a_failing_status_is_sent_as_often_as_requested(server: ArtifactServer) -> None:
     server.fault("status", "*.bin", status=429, retry_after=7, times=2)
     assert [ask(server)[0] for _ in range(3)] == [429, 429, 200]
     server.fault("status", status=401, retry_after=7)
@@ -208,7 +208,7 @@ def test_faults_are_set_over_http(server: ArtifactServer) -> None:
     assert ask(server)[0] == 404
 
 
-def test_it_runs_as_a_program() -> None:
+def test_the_server_runs_as_a_program() -> None:
     command = [sys.executable, "-m", "simulator.artifacts", "--port", "0"]
     with subprocess.Popen(command, cwd=TESTS, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -236,7 +236,7 @@ def test_https_by_a_private_ca_is_trusted_with_its_root_only() -> None:
             )
 
 
-def test_a_certificate_may_have_run_out() -> None:
+def test_a_certificate_may_have_expired() -> None:
     authority = PrivateCA()
     with ArtifactServer(tls=authority.server_context(["127.0.0.1"], expired=True)) as server:
         context = ssl.create_default_context(cadata=authority.pem.decode())

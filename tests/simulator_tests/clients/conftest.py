@@ -12,7 +12,7 @@ import pytest
 from simulator_tests.clients.server import Server
 
 from simulator.fleet import Fleet
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +20,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A Windows Server 2022 as it is after installation, over real sockets."""
     worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw") or 0)
     address = f"127.{150 + worker}.{os.getpid() % 250 + 1}.9"
-    settings = Settings.read({"name": "win-a", "address": address, "reboot_seconds": 0.2, "time_scale": 1})
+    settings = MachineSettings.read({"name": "win-a", "address": address, "reboot_seconds": 0.2, "time_scale": 1})
     fleet = Fleet([settings], tmp_path_factory.mktemp("fleet"))
     fleet.start()
     yield Server(fleet.machine("win-a"))

@@ -80,7 +80,7 @@ def test_paths_of_users_are_expanded(connection: Any, path: str) -> None:
     assert run(connection, found.command, found.input_data) == (0, path.replace("~", home))
 
 
-def test_files_are_put_looked_at_and_fetched(connection: Any, server: Server, tmp_path: Path) -> None:
+def test_files_are_copied_inspected_and_fetched(connection: Any, server: Server, tmp_path: Path) -> None:
     shell = connection._shell
     source, back = tmp_path / "source", tmp_path / "back"
     for size in (0, 10, 700_000):
@@ -100,7 +100,7 @@ def test_files_are_put_looked_at_and_fetched(connection: Any, server: Server, tm
     assert run(connection, shell.checksum("C:\\nowhere")) == (0, "1")
 
 
-def test_files_that_are_not_there(connection: Any, tmp_path: Path) -> None:
+def test_missing_files(connection: Any, tmp_path: Path) -> None:
     with pytest.raises(AnsibleError, match="failed to transfer file"):
         connection.fetch_file("C:\\nowhere", str(tmp_path / "x"))
     with pytest.raises(AnsibleFileNotFound):

@@ -39,7 +39,7 @@ FACTS: list[tuple[str, list[object]]] = [
 
 
 @pytest.mark.parametrize(("script", "expected"), FACTS)
-def test_a_fact_holds(server: Server, script: str, expected: list[object]) -> None:
+def test_every_fact_is_true(server: Server, script: str, expected: list[object]) -> None:
     shell = server.script(script)
     errors = [str(error) for error in shell.streams.error]
     assert (shell.output, errors) == (expected, [])

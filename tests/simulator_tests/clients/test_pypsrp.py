@@ -68,7 +68,7 @@ def test_execute_ps_gives_text_and_takes_an_environment(server: Server) -> None:
 
 
 @pytest.mark.parametrize("size", [0, 1, 300_000], ids=["empty", "one byte", "several fragments"])
-def test_copied_files_arrive_and_come_back(server: Server, tmp_path: Path, size: int) -> None:
+def test_files_are_copied_and_fetched_unchanged(server: Server, tmp_path: Path, size: int) -> None:
     source, back = tmp_path / "source", tmp_path / "back"
     source.write_bytes(os.urandom(size))
     remote = f"C:\\Windows\\Temp\\copied {size}.bin"

@@ -63,7 +63,7 @@ def test_a_pipe_as_standard_input_reaches_the_program(server: Server, line: str,
         ("hostname", [b"ignored"], True, b"win-a\r\n"),
     ],
 )
-def test_what_is_typed_reaches_a_program_that_waits_for_it(
+def test_typed_input_reaches_a_waiting_program(
     server: Server, line: str, pieces: list[bytes], end: bool, output: bytes
 ) -> None:
     client = server.pywinrm()
@@ -137,7 +137,7 @@ def test_cmd_understands_its_language(server: Server, line: str, output: str, co
         "echo %RANDOM%",
     ],
 )
-def test_what_is_not_modelled_of_cmd_is_refused_by_name(server: Server, line: str) -> None:
+def test_unmodelled_features_of_cmd_are_refused_by_name(server: Server, line: str) -> None:
     stdout, stderr, code = server.run(f"echo before & {line}")
     assert (stdout, code) == ("", 255)
     assert REFUSAL in stderr
@@ -152,7 +152,7 @@ def test_a_batch_file_on_path_runs_in_the_same_cmd(server: Server) -> None:
     assert server.run('"on path.cmd" "a b" & echo %ERRORLEVEL% & set Z') == ("0 \r\nZ=a b\r\n", "", 0)
 
 
-def test_what_does_not_exist_is_not_recognized(server: Server) -> None:
+def test_an_unknown_command_is_not_recognized(server: Server) -> None:
     stdout, stderr, code = server.run("nonsense /x")
     assert (stdout, code) == ("", 1)
     assert (

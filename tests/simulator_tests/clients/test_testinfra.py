@@ -101,7 +101,7 @@ def test_the_service_module_sends_cmdlets_to_cmd(host: testinfra.host.Host, name
         ("(Get-Service -Name nosuch -ErrorAction SilentlyContinue).Name", ""),
     ],
 )
-def test_what_the_modules_mean_is_answered(ask: Callable[[str], str], script: str, answer: str) -> None:
+def test_testinfra_modules_get_their_answers(ask: Callable[[str], str], script: str, answer: str) -> None:
     assert ask(script.replace("{}", "C:\\facts\\a b.txt")) == answer
 
 

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 import pytest
 from simulator_tests.cluster.node_client import Client, admin_client, eventually
 
-from simulator.cluster import Cluster, real_unavailable, start_cluster
+from simulator.cluster import SimulatedCluster, real_unavailable, start_cluster
 
 
 @pytest.fixture(scope="session", params=["memory", pytest.param("real", marks=pytest.mark.control_plane)])
-def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+def cluster(request: pytest.FixtureRequest) -> Iterator[SimulatedCluster]:
     """A running cluster of each kind."""
     if request.param == "real" and (reason := real_unavailable()):
         pytest.skip(reason)
@@ -23,7 +23,7 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
 
 
 @pytest.fixture(scope="session")
-def admin(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Client:
+def admin(cluster: SimulatedCluster, tmp_path_factory: pytest.TempPathFactory) -> Client:
     """The administrator, over plain HTTPS."""
     return admin_client(cluster, tmp_path_factory.mktemp("admin"))
 

@@ -26,17 +26,17 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from simulator.cluster import Cluster
+from simulator.cluster import SimulatedCluster
 
 T = TypeVar("T")
 SIGNER = "kubernetes.io/kube-apiserver-client-kubelet"
 MERGE, STRATEGIC = "application/merge-patch+json", "application/strategic-merge-patch+json"
 
 
-def eventually(look: Callable[[], T | None], what: str, seconds: float = 60) -> T:
+def eventually(probe: Callable[[], T | None], what: str, seconds: float = 60) -> T:
     """Return the first true answer of `look`."""
     end = time.monotonic() + seconds
-    while not (found := look()):
+    while not (found := probe()):
         assert time.monotonic() < end, f"not in {seconds:g} s: {what}"
         time.sleep(0.05)
     return found
@@ -51,7 +51,7 @@ def now() -> str:
 class Client:
     """Talks to an API server with a token, a certificate or nothing."""
 
-    cluster: Cluster
+    cluster: SimulatedCluster
     token: str = ""
     certificate: Path | None = None
 
@@ -96,7 +96,7 @@ class Client:
         return headers | ({"Authorization": f"Bearer {self.token}"} if self.token else {})
 
 
-def admin_client(cluster: Cluster, folder: Path) -> Client:
+def admin_client(cluster: SimulatedCluster, folder: Path) -> Client:
     """Return the administrator's client, by the kubeconfig."""
     user = yaml.safe_load(cluster.kubeconfig.read_text())["users"][0]["user"]
     parts = (user["client-certificate-data"], user["client-key-data"])
@@ -143,7 +143,7 @@ def signing_request(node: str) -> tuple[ec.EllipticCurvePrivateKey, dict[str, An
     return key, {"metadata": {"generateName": "node-csr-"}, "spec": spec}
 
 
-def node_client(cluster: Cluster, token: str, node: str, folder: Path) -> Client:
+def node_client(cluster: SimulatedCluster, token: str, node: str, folder: Path) -> Client:
     """Get a client certificate for a node with a bootstrap token; return its client."""
     client = Client(cluster, token=token)
     path = "/apis/certificates.k8s.io/v1/certificatesigningrequests"

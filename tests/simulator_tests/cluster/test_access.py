@@ -17,7 +17,7 @@ from ansible_collections.winkube.node.plugins.module_utils.cluster_access import
 from ansible_collections.winkube.node.plugins.module_utils.cluster_client import Cluster as ClusterClient
 from ansible_collections.winkube.node.plugins.module_utils.cluster_state import flannel
 from ansible_collections.winkube.node.plugins.modules import cluster_info
-from simulator.cluster import Cluster
+from simulator.cluster import SimulatedCluster
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 User = Callable[..., "Module"]
@@ -36,7 +36,7 @@ class Module:
 
 
 @pytest.fixture
-def user(cluster: Cluster, admin: Client, tmp_path: Path) -> Iterator[User]:
+def user(cluster: SimulatedCluster, admin: Client, tmp_path: Path) -> Iterator[User]:
     """Make users that may do what some purposes need, each by a ServiceAccount; they are deleted afterwards."""
     made: list[str] = []
 
@@ -71,11 +71,11 @@ def rule(need: Any) -> dict[str, Any]:
     return {"apiGroups": [need.group], "resources": [need.resource], "verbs": list(need.verbs)} | names
 
 
-def test_an_administrator_lacks_nothing(cluster: Cluster) -> None:
+def test_an_administrator_lacks_nothing(cluster: SimulatedCluster) -> None:
     assert missing(ClusterClient(Module(cluster.kubeconfig)), NEEDS) == []
 
 
-def test_somebody_with_no_rights_is_told_all_of_them(user: User) -> None:
+def test_all_missing_rights_of_a_user_are_listed(user: User) -> None:
     module = user()
     lacking = missing(ClusterClient(module), NEEDS)
     for text in (
@@ -89,20 +89,20 @@ def test_somebody_with_no_rights_is_told_all_of_them(user: User) -> None:
 
 
 @pytest.mark.parametrize("purpose", NEEDS)
-def test_what_a_purpose_needs_is_enough_for_it_alone(user: User, purpose: str) -> None:
+def test_the_rights_of_a_purpose_suffice_for_this_purpose_only(user: User, purpose: str) -> None:
     client = ClusterClient(user(purpose))
     assert missing(client, [purpose]) == []
     assert missing(client, ["drain" if purpose != "drain" else "join"])
 
 
-def test_what_is_needed_to_read_is_enough(user: User) -> None:
+def test_the_rights_to_read_suffice_for_cluster_info(user: User) -> None:
     module = user("read", purposes=("read",))
     found = cluster_info.read(module, ClusterClient(module))
     assert found["pod_subnet"] == "10.244.0.0/16"
     assert found["kubernetes_version"] == f"v{found['node_version']}"
 
 
-def test_a_run_that_may_not_do_all_is_refused_with_what_it_lacks(user: User) -> None:
+def test_a_run_without_all_rights_is_refused_with_the_missing_ones(user: User) -> None:
     module = user("read", purposes=("read", "join"))
     with pytest.raises(AssertionError, match="Grant these permissions:\n") as refused:
         cluster_info.read(module, ClusterClient(module))
@@ -120,7 +120,9 @@ def test_a_run_that_may_not_do_all_is_refused_with_what_it_lacks(user: User) -> 
         ("kube-system", "[]"),
     ],
 )
-def test_flannels_settings_are_read_where_they_are(cluster: Cluster, admin: Client, space: str, text: str) -> None:
+def test_flannels_settings_are_found_in_both_namespaces(
+    cluster: SimulatedCluster, admin: Client, space: str, text: str
+) -> None:
     admin.request("POST", "/api/v1/namespaces", {"metadata": {"name": space}})
     maps = f"/api/v1/namespaces/{space}/configmaps"
     body = {"metadata": {"name": "kube-flannel-cfg"}, "data": {"net-conf.json": text}}
@@ -134,7 +136,7 @@ def test_flannels_settings_are_read_where_they_are(cluster: Cluster, admin: Clie
     assert found == {"config_map": f"{space}/kube-flannel-cfg", "net_conf": expected}
 
 
-def test_a_cluster_without_flannel_on_linux_has_none(cluster: Cluster) -> None:
+def test_a_cluster_without_flannel_has_no_flannel_settings(cluster: SimulatedCluster) -> None:
     assert flannel(ClusterClient(Module(cluster.kubeconfig))) == {}
 
 

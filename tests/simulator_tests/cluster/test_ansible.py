@@ -22,12 +22,12 @@ from simulator_tests.cluster.node_client import (  # fmt: skip
     run_pod,
 )
 
-from simulator.cluster import Cluster
+from simulator.cluster import SimulatedCluster
 
 pytestmark = pytest.mark.integration
 
 
-def play(cluster: Cluster, folder: Path, tasks: list[dict[str, Any]]) -> dict[str, Any]:
+def play(cluster: SimulatedCluster, folder: Path, tasks: list[dict[str, Any]]) -> dict[str, Any]:
     """Run tasks on localhost; return the result of each registered one."""
     defaults = {f"kubernetes.core.{name}": {"kubeconfig": str(cluster.kubeconfig)} for name in ("k8s", "k8s_info", "k8s_drain")}  # fmt: skip  # noqa: E501
     book = [{"hosts": "localhost", "gather_facts": False, "module_defaults": defaults, "tasks": tasks}]
@@ -53,7 +53,7 @@ def play(cluster: Cluster, folder: Path, tasks: list[dict[str, Any]]) -> dict[st
     return {one["task"]["name"]: one["hosts"]["localhost"] for one in answers}
 
 
-def test_k8s_and_k8s_info(cluster: Cluster, namespace: str, tmp_path: Path) -> None:
+def test_k8s_and_k8s_info(cluster: SimulatedCluster, namespace: str, tmp_path: Path) -> None:
     template = {
         "metadata": {"labels": {"app": "web"}},
         "spec": {"containers": [{"name": "web", "image": "example.invalid/web:1"}]},
@@ -97,7 +97,7 @@ def test_k8s_and_k8s_info(cluster: Cluster, namespace: str, tmp_path: Path) -> N
     assert results["nothing"]["resources"] == []
 
 
-def test_k8s_drain(cluster: Cluster, admin: Client, namespace: str, tmp_path: Path) -> None:
+def test_k8s_drain(cluster: SimulatedCluster, admin: Client, namespace: str, tmp_path: Path) -> None:
     node = f"win-{namespace}"
     client = node_client(cluster, bootstrap_token(admin), node, tmp_path)
     client.request("POST", "/api/v1/nodes", node_object(node, ready=True))

@@ -15,7 +15,7 @@ from kubernetes import client as k8s
 from kubernetes import config, dynamic, watch
 from simulator_tests.cluster.node_client import MERGE, STRATEGIC, Client, eventually
 
-from simulator.cluster import Cluster
+from simulator.cluster import SimulatedCluster
 
 pytestmark = pytest.mark.waits
 
@@ -24,7 +24,7 @@ JSON_PATCH = "application/json-patch+json"
 
 
 @pytest.fixture(scope="session")
-def api(cluster: Cluster) -> Iterator[k8s.ApiClient]:
+def api(cluster: SimulatedCluster) -> Iterator[k8s.ApiClient]:
     """The official client, as the administrator."""
     with config.new_client_from_config(config_file=str(cluster.kubeconfig)) as made:
         yield made
@@ -45,22 +45,22 @@ def config_map(name: str, **data: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
 
 
-def test_the_version_is_known(api: k8s.ApiClient, cluster: Cluster) -> None:
+def test_the_version_is_known(api: k8s.ApiClient, cluster: SimulatedCluster) -> None:
     version = k8s.VersionApi(api).get_code()
     assert version.git_version == f"v{cluster.version}"
     assert f"{version.major}.{version.minor}" == "1.37"
 
 
-def test_the_service_of_the_api_leads_to_it(admin: Client, cluster: Cluster) -> None:
+def test_the_kubernetes_service_points_to_the_api_server(admin: Client, cluster: SimulatedCluster) -> None:
     service = eventually(lambda: admin.get("/api/v1/namespaces/default/services/kubernetes"), "the service")
     port = int(cluster.server.rpartition(":")[2])
-    wanted = {"name": "https", "port": port, "protocol": "TCP"}
+    requested = {"name": "https", "port": port, "protocol": "TCP"}
     endpoints = admin.get("/api/v1/namespaces/default/endpoints/kubernetes")
     (subset,) = endpoints["subsets"]
     slice_ = admin.get("/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes")
     (address,) = [entry["ip"] for entry in subset["addresses"]]
-    assert service["spec"]["ports"] == [{**wanted, "port": 443, "targetPort": port}]
-    assert subset["ports"] == slice_["ports"] == [wanted]
+    assert service["spec"]["ports"] == [{**requested, "port": 443, "targetPort": port}]
+    assert subset["ports"] == slice_["ports"] == [requested]
     assert slice_["endpoints"] == [{"addresses": [address], "conditions": {"ready": True}}]
     assert slice_["metadata"]["labels"] == {"kubernetes.io/service-name": "kubernetes"}
 
@@ -100,7 +100,7 @@ def test_create_read_replace_delete(api: k8s.ApiClient, namespace: str) -> None:
     assert 'configmaps \\"life\\" not found' in str(error.value.body)
 
 
-def test_dry_run_stores_nothing(admin: Client, namespace: str) -> None:
+def test_a_dry_run_stores_nothing(admin: Client, namespace: str) -> None:
     path = f"/api/v1/namespaces/{namespace}/configmaps"
     assert admin.request("POST", f"{path}?dryRun=All", config_map("dry"))[0] == 201
     assert admin.request("GET", f"{path}/dry")[0] == 404
@@ -201,7 +201,7 @@ def test_server_side_apply(admin: Client, namespace: str) -> None:
     assert (code, body["metadata"]["resourceVersion"]) == (200, version), "nothing changed"
 
 
-def test_a_watch_tells_every_change(api: k8s.ApiClient, namespace: str) -> None:
+def test_a_watch_reports_every_change(api: k8s.ApiClient, namespace: str) -> None:
     core = k8s.CoreV1Api(api)
     start = core.list_namespaced_config_map(namespace).metadata.resource_version
     stream = watch.Watch()
@@ -228,7 +228,7 @@ def test_a_watch_tells_every_change(api: k8s.ApiClient, namespace: str) -> None:
     assert events == [("ADDED", "1"), ("MODIFIED", "2"), ("DELETED", "2")]
 
 
-def test_a_watch_without_a_start_shows_what_is_there_and_ends_in_time(admin: Client, namespace: str) -> None:
+def test_a_watch_without_a_start_sends_existing_objects_and_ends_in_time(admin: Client, namespace: str) -> None:
     admin.request("POST", f"/api/v1/namespaces/{namespace}/configmaps", config_map("there"))
     events = list(admin.watch(f"/api/v1/namespaces/{namespace}/configmaps?fieldSelector=metadata.name%3Dthere", 1))
     assert [(one["type"], one["object"]["metadata"]["name"]) for one in events] == [("ADDED", "there")]
@@ -272,11 +272,11 @@ def test_a_pods_spec_does_not_change(admin: Client, namespace: str) -> None:
     assert (code, body["status"]["phase"]) == (200, "Pending"), "the status has a subresource of its own"
 
 
-def test_a_deployment_makes_pods_and_takes_them_back(admin: Client, namespace: str) -> None:
+def test_a_deployment_creates_and_deletes_pods(admin: Client, namespace: str) -> None:
     path = f"/apis/apps/v1/namespaces/{namespace}/deployments"
-    wanted = workload("scaled")
-    wanted["spec"]["template"]["spec"]["nodeSelector"] = {"example.org/none": "such"}  # no kubelet has to end them
-    code, body = admin.request("POST", path, wanted)
+    requested = workload("scaled")
+    requested["spec"]["template"]["spec"]["nodeSelector"] = {"example.org/none": "such"}  # no kubelet has to end them
+    code, body = admin.request("POST", path, requested)
     assert (code, body["spec"]["replicas"], body["spec"]["strategy"]["type"]) == (201, 1, "RollingUpdate")
     pods = f"/api/v1/namespaces/{namespace}/pods?labelSelector=app%3Dscaled"
     eventually(lambda: len(admin.get(pods)["items"]) == 1, "one pod")
@@ -287,7 +287,7 @@ def test_a_deployment_makes_pods_and_takes_them_back(admin: Client, namespace: s
     eventually(lambda: not admin.get(pods)["items"], "the pods go with their owner")
 
 
-def test_the_end_of_a_namespace_is_the_end_of_all_in_it(admin: Client, namespace: str) -> None:
+def test_deleting_a_namespace_deletes_its_objects(admin: Client, namespace: str) -> None:
     admin.request("POST", f"/api/v1/namespaces/{namespace}/configmaps", config_map("last"))
     assert admin.request("DELETE", f"/api/v1/namespaces/{namespace}")[0] == 200
     eventually(lambda: admin.request("GET", f"/api/v1/namespaces/{namespace}")[0] == 404, "the namespace is gone")
@@ -305,7 +305,7 @@ def test_delete_collection(admin: Client, namespace: str) -> None:
 
 
 def test_the_token_of_a_service_account_has_the_rights_of_its_roles(
-    cluster: Cluster, admin: Client, namespace: str
+    cluster: SimulatedCluster, admin: Client, namespace: str
 ) -> None:
     code, made = admin.request("POST", f"/api/v1/namespaces/{namespace}/serviceaccounts/default/token", {})
     assert code == 201, made
@@ -330,7 +330,9 @@ def test_the_token_of_a_service_account_has_the_rights_of_its_roles(
     assert body["status"]["userInfo"]["username"] == f"system:serviceaccount:{namespace}:default"
 
 
-def test_the_token_in_a_secret_lasts_as_long_as_the_secret(cluster: Cluster, admin: Client, namespace: str) -> None:
+def test_the_token_in_a_secret_lasts_as_long_as_the_secret(
+    cluster: SimulatedCluster, admin: Client, namespace: str
+) -> None:
     path = f"/api/v1/namespaces/{namespace}/secrets"
     secret = {
         "type": "kubernetes.io/service-account-token",
@@ -348,7 +350,7 @@ def test_the_token_in_a_secret_lasts_as_long_as_the_secret(cluster: Cluster, adm
     eventually(lambda: client.request("GET", "/api/v1/nodes")[0] == 401, "the token is worth nothing", 30)
 
 
-def test_nobody_sees_little(cluster: Cluster) -> None:
+def test_an_anonymous_user_may_read_little(cluster: SimulatedCluster) -> None:
     nobody = Client(cluster)
     assert nobody.request("GET", "/healthz") == (200, {"text": "ok"})
     assert nobody.get("/version")["gitVersion"] == f"v{cluster.version}"

@@ -23,7 +23,7 @@ from ansible_collections.winkube.node.plugins.module_utils.api_forms import ANYT
 from ansible_collections.winkube.node.plugins.module_utils.approval_api import ApprovalApi
 from ansible_collections.winkube.node.plugins.module_utils.cluster_client import Cluster as ClusterClient
 from ansible_collections.winkube.node.plugins.module_utils.node_api import NodeApi
-from simulator.cluster import Cluster
+from simulator.cluster import SimulatedCluster
 
 MODULES = (
     "bootstrap_token",
@@ -68,7 +68,7 @@ class Module:
         raise AssertionError(result["msg"])
 
 
-def test_no_typed_model_is_imported_and_no_file_is_left(cluster: Cluster, tmp_path: Path) -> None:
+def test_no_typed_model_is_imported_and_no_file_is_left(cluster: SimulatedCluster, tmp_path: Path) -> None:
     """The models of the Python client take two seconds; its discovery would leave a file with a known name."""
     answer = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(cluster.kubeconfig), *MODULES],
@@ -83,11 +83,11 @@ def test_no_typed_model_is_imported_and_no_file_is_left(cluster: Cluster, tmp_pa
 
 
 @pytest.fixture
-def client(cluster: Cluster) -> ClusterClient:
+def client(cluster: SimulatedCluster) -> ClusterClient:
     return ClusterClient(Module(cluster.kubeconfig))
 
 
-def test_what_does_not_exist_is_none(client: ClusterClient) -> None:
+def test_a_missing_object_is_none(client: ClusterClient) -> None:
     assert client.lookup("api/v1/nodes", "nobody", form=NODE) is None
     assert client.lookup("api/v1/namespaces", "no/where", "configmaps", "a?b#c%2f", form=CONFIG_MAP) is None
 
@@ -99,7 +99,7 @@ def test_an_empty_name_never_means_all_of_them(client: ClusterClient, name: str)
             client.ask(method, "api/v1/nodes", name)
 
 
-def test_a_refusal_has_the_servers_words(client: ClusterClient) -> None:
+def test_a_refusal_contains_the_servers_message(client: ClusterClient) -> None:
     with pytest.raises(ApiError) as refused:
         client.ask("POST", "api/v1/namespaces/default/configmaps", body={"metadata": {"name": "Not A Name"}})
     assert refused.value.status == 422
@@ -191,7 +191,7 @@ def kubeconfig(folder: Path, server: str) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "message"),
     [
         (b"<html>Log in</html>", "expected JSON, got a different format"),
         (b"\xff\xfe", "expected JSON, got a different format"),
@@ -206,9 +206,9 @@ def kubeconfig(folder: Path, server: str) -> Path:
         ),
     ],
 )
-def test_an_answer_of_another_form_is_one_clear_message(tmp_path: Path, answer: bytes, said: str) -> None:
+def test_an_answer_of_another_form_is_one_clear_message(tmp_path: Path, answer: bytes, message: str) -> None:
     with impostor(tmp_path, 200, answer) as client:
-        with pytest.raises(ApiError, match=rf"the response to GET /api/v1/nodes cannot be used: {said}$") as bad:
+        with pytest.raises(ApiError, match=rf"the response to GET /api/v1/nodes cannot be used: {message}$") as bad:
             NodeApi(client).nodes()
         assert not bad.value.is_temporary
         with (
@@ -223,7 +223,7 @@ def test_an_empty_list_may_be_null(tmp_path: Path) -> None:
         assert NodeApi(client).nodes() == []
 
 
-def test_a_refusal_that_is_no_status_is_told_by_its_code(tmp_path: Path) -> None:
+def test_a_refusal_without_a_status_object_is_reported_with_its_code(tmp_path: Path) -> None:
     with impostor(tmp_path, 502, b"<html>secret</html>") as client, pytest.raises(ApiError) as bad:
         client.ask("GET", "api/v1/nodes", form=ANYTHING)
     assert (str(bad.value), bad.value.status, bad.value.is_temporary) == ("502 Bad Gateway", 502, True)
@@ -236,7 +236,7 @@ def test_a_server_that_is_not_reached(tmp_path: Path) -> None:
     assert (away.value.status, away.value.is_temporary) == (0, True)
 
 
-def test_another_ca_has_no_status_either(cluster: Cluster, tmp_path: Path) -> None:
+def test_another_ca_has_no_status_either(cluster: SimulatedCluster, tmp_path: Path) -> None:
     client = ClusterClient(Module(kubeconfig(tmp_path, cluster.server)))
     with pytest.raises(ApiError, match=r"cannot be reached: .*(?i:certificate)") as away:
         client.version()

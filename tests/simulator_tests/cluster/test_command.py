@@ -23,7 +23,7 @@ TESTS = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.parametrize("kind", ["memory", pytest.param("real", marks=pytest.mark.control_plane)])
-def test_the_command_serves_until_it_is_told_to_end(kind: str, tmp_path: Path) -> None:
+def test_the_command_serves_until_it_is_stopped(kind: str, tmp_path: Path) -> None:
     if kind == "real" and (reason := real_unavailable()):
         pytest.skip(reason)
     file, temporary = tmp_path / "out" / "kubeconfig", tmp_path / "tmp"
@@ -89,7 +89,7 @@ def _children(pid: int) -> list[int]:
     return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
-def test_without_programs_the_real_kind_says_so_and_auto_is_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_programs_the_real_kind_fails_and_auto_means_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
     with pytest.raises(ClusterUnavailableError, match="KUBEBUILDER_ASSETS is not the path of a folder"):
         start_cluster("real")

@@ -18,7 +18,7 @@ from ansible_collections.winkube.node.plugins.module_utils.cordon import ANNOTAT
 from ansible_collections.winkube.node.plugins.module_utils.drain import DrainOptions, drain
 from ansible_collections.winkube.node.plugins.module_utils.node_api import NodeApi
 from ansible_collections.winkube.node.plugins.modules.nodes_uncordon import uncordon
-from simulator.cluster import Cluster
+from simulator.cluster import SimulatedCluster
 
 pytestmark = pytest.mark.waits
 
@@ -28,7 +28,7 @@ MARK = CordonMark("patch_nodes", "controller", "2026-11-21T12:00:00Z")
 class Module:
     """What the client needs of AnsibleModule."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: SimulatedCluster) -> None:
         self.no_log_values: set[str] = set()
         self.params = {"kubeconfig": str(cluster.kubeconfig), "context": None}
 
@@ -37,7 +37,7 @@ class Module:
 
 
 @pytest.fixture
-def api(cluster: Cluster) -> NodeApi:
+def api(cluster: SimulatedCluster) -> NodeApi:
     return NodeApi(ClusterClient(Module(cluster)))
 
 
@@ -105,14 +105,14 @@ def test_a_budget_in_the_way_is_named(api: NodeApi, admin: Client, namespace: st
     # With both nodes cordoned the evicted ones come back nowhere.
     results = empty(api, *nodes, timeout=3)
     assert "timeout" in [one["status"] for one in results.values()]
-    said = "PodDisruptionBudget guard allows no eviction (The disruption budget guard needs 3 healthy pods and has 3"
-    assert any(f"pod {namespace}/web-" in one["msg"] and said in one["msg"] for one in results.values()), results
+    message = "PodDisruptionBudget guard allows no eviction (The disruption budget guard needs 3 healthy pods and has 3"
+    assert any(f"pod {namespace}/web-" in one["msg"] and message in one["msg"] for one in results.values()), results
     # Pods that controllers of earlier tests brought here are nobody's concern.
     own = [name for one in results.values() for name in one["evicted"] if name.startswith(f"{namespace}/")]
     assert len(own) == 1
 
 
-def test_what_is_refused_is_left(api: NodeApi, admin: Client, namespace: str, nodes: list[str]) -> None:
+def test_a_pod_whose_eviction_is_refused_stays(api: NodeApi, admin: Client, namespace: str, nodes: list[str]) -> None:
     here = nodes[0]
     spec = {"nodeName": here, "containers": [{"name": "a", "image": "example.invalid/a"}], "volumes": [{"name": "d", "emptyDir": {}}]}  # fmt: skip  # noqa: E501
     pods = f"/api/v1/namespaces/{namespace}/pods"
@@ -126,7 +126,7 @@ def test_what_is_refused_is_left(api: NodeApi, admin: Client, namespace: str, no
     assert admin.request("GET", f"{pods}/own")[0] == 404
 
 
-def test_an_answer_that_is_no_success_is_told(api: NodeApi, nodes: list[str]) -> None:
+def test_an_unsuccessful_answer_is_reported(api: NodeApi, nodes: list[str]) -> None:
     assert api.node("nobody") is None
     with pytest.raises(ApiError) as error:
         api.patch_node(nodes[0], {"metadata": {"resourceVersion": "1"}, "spec": {"unschedulable": True}})

@@ -92,7 +92,7 @@ def workload(admin: Client, namespace: str) -> Iterator[Workload]:
         yield Workload(admin, kubelet, namespace)
 
 
-def test_evicted_pods_come_back_elsewhere_and_the_budget_opens_again(workload: Workload) -> None:
+def test_evicted_pods_restart_on_other_nodes_and_the_budget_allows_evictions_again(workload: Workload) -> None:
     workload.guard(minAvailable=2)
     workload.cordon(workload.nodes[1])
     workload.deploy(3)
@@ -124,7 +124,9 @@ def test_evicted_pods_come_back_elsewhere_and_the_budget_opens_again(workload: W
         ({"minAvailable": 9}, 9, 0),
     ],
 )
-def test_what_a_budget_allows(workload: Workload, spec: dict[str, Any], healthy: int, allowed: int) -> None:
+def test_the_evictions_that_a_budget_allows(
+    workload: Workload, spec: dict[str, Any], healthy: int, allowed: int
+) -> None:
     workload.guard(**spec)
     workload.deploy(5)
     workload.ready(5)
@@ -141,7 +143,7 @@ def test_two_budgets_for_a_pod_are_refused(workload: Workload) -> None:
     assert "This pod has more than one PodDisruptionBudget" in body["message"]
 
 
-def test_an_eviction_is_of_the_pod_that_was_meant(workload: Workload) -> None:
+def test_an_eviction_applies_to_the_pod_with_the_given_uid(workload: Workload) -> None:
     uid = workload.pod("a")["metadata"]["uid"]
     workload.ready(1)
     code, body = workload.evict("a", preconditions={"uid": "another"})

@@ -29,7 +29,7 @@ from simulator_tests.cluster.node_client import (
     signing_request,
 )
 
-from simulator.cluster import Cluster
+from simulator.cluster import SimulatedCluster
 
 pytestmark = pytest.mark.waits
 
@@ -40,7 +40,7 @@ NewNode = Callable[..., tuple[str, Client]]
 
 
 @pytest.fixture
-def new_node(cluster: Cluster, admin: Client, tmp_path: Path) -> Iterator[NewNode]:
+def new_node(cluster: SimulatedCluster, admin: Client, tmp_path: Path) -> Iterator[NewNode]:
     """Join nodes over the API, and delete them afterwards."""
     names = []
 
@@ -69,7 +69,7 @@ def decode(text: str) -> bytes:
     return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
 
 
-def test_cluster_info_is_signed_for_each_token_and_readable_by_anybody(cluster: Cluster, admin: Client) -> None:
+def test_cluster_info_is_signed_for_each_token_and_public(cluster: SimulatedCluster, admin: Client) -> None:
     token_id, token_secret = (token := bootstrap_token(admin)).split(".")
     key = f"jws-kubeconfig-{token_id}"
 
@@ -98,7 +98,7 @@ def test_cluster_info_is_signed_for_each_token_and_readable_by_anybody(cluster: 
 
 
 @pytest.mark.parametrize("name", ["kubeadm-config", "kubelet-config", "kube-proxy"])
-def test_a_bootstrap_token_reads_what_joining_needs(cluster: Cluster, admin: Client, name: str) -> None:
+def test_a_bootstrap_token_reads_what_joining_needs(cluster: SimulatedCluster, admin: Client, name: str) -> None:
     client = Client(cluster, token=bootstrap_token(admin))
     data = client.get(f"/api/v1/namespaces/kube-system/configmaps/{name}")["data"]
     text = {"kubeadm-config": "ClusterConfiguration", "kubelet-config": "kubelet", "kube-proxy": "config.conf"}[name]
@@ -114,7 +114,7 @@ def test_a_bootstrap_token_reads_what_joining_needs(cluster: Cluster, admin: Cli
     assert Client(cluster).request("GET", f"/api/v1/namespaces/kube-system/configmaps/{name}")[0] == 403
 
 
-def test_a_bootstrap_token_may_not_do_more(cluster: Cluster, admin: Client) -> None:
+def test_a_bootstrap_token_may_not_do_more(cluster: SimulatedCluster, admin: Client) -> None:
     client = Client(cluster, token=bootstrap_token(admin))
     assert client.request("GET", "/api/v1/nodes/nobody")[0] == 404
     code, body = client.request("GET", "/api/v1/namespaces/kube-system/secrets")
@@ -130,14 +130,14 @@ def test_a_bootstrap_token_may_not_do_more(cluster: Cluster, admin: Client) -> N
     ids=["expired", "not for authentication"],
 )
 def test_a_token_that_may_not_authenticate_is_unauthorized(
-    cluster: Cluster, admin: Client, seconds: float, changes: dict[str, str]
+    cluster: SimulatedCluster, admin: Client, seconds: float, changes: dict[str, str]
 ) -> None:
     client = Client(cluster, token=bootstrap_token(admin, seconds, **changes))
     code, body = client.request("GET", CLUSTER_INFO)
     assert (code, body["reason"], body["message"]) == (401, "Unauthorized", "Unauthorized")
 
 
-def test_a_wrong_token_is_unauthorized_and_an_expired_one_is_deleted(cluster: Cluster, admin: Client) -> None:
+def test_a_wrong_token_is_unauthorized_and_an_expired_one_is_deleted(cluster: SimulatedCluster, admin: Client) -> None:
     right = bootstrap_token(admin)
     for wrong in (f"{right[:7]}{'0' * 16}", "abcdef.0123456789abcdef", "nonsense"):
         assert Client(cluster, token=wrong).request("POST", CSRS, {})[0] == 401
@@ -147,7 +147,7 @@ def test_a_wrong_token_is_unauthorized_and_an_expired_one_is_deleted(cluster: Cl
     eventually(lambda: admin.request("GET", path)[0] == 404, "the token cleaner deletes it")
 
 
-def test_a_node_joins_and_becomes_ready(cluster: Cluster, admin: Client, new_node: NewNode) -> None:
+def test_a_node_joins_and_becomes_ready(cluster: SimulatedCluster, admin: Client, new_node: NewNode) -> None:
     name, client = new_node(ready=False)
     path = f"/api/v1/nodes/{name}"
     assert (NOT_READY, "NoSchedule") in taints(client.get(path))
@@ -191,7 +191,7 @@ def test_a_node_may_touch_its_own_things_only(admin: Client, new_node: NewNode) 
     assert admin.request("DELETE", f"/api/v1/nodes/{other}")[0] == 200
 
 
-def test_a_signing_request_of_somebody_else_waits_for_a_human(cluster: Cluster, admin: Client) -> None:
+def test_a_signing_request_of_another_user_waits_for_approval(cluster: SimulatedCluster, admin: Client) -> None:
     client = Client(cluster, token=bootstrap_token(admin))
     _, csr = signing_request("some-node")
     csr["spec"]["usages"] = ["digital signature", "server auth"]
@@ -350,7 +350,7 @@ def test_the_add_ons_of_linux_stay_off_windows_nodes(admin: Client, new_node: Ne
     assert client.get(f"/api/v1/pods?fieldSelector=spec.nodeName%3D{name}")["items"] == []
 
 
-def test_only_who_may_approve_the_signer_approves(cluster: Cluster, admin: Client) -> None:
+def test_approval_needs_the_right_to_approve_the_signer(cluster: SimulatedCluster, admin: Client) -> None:
     """The right to update `approval` alone is not enough."""
     client = Client(cluster, token=bootstrap_token(admin, **{"auth-extra-groups": "system:bootstrappers:kept:apart"}))
     rbac, group = "/apis/rbac.authorization.k8s.io/v1", "system:bootstrappers:kept:apart"

@@ -23,7 +23,7 @@ from simulator_tests.cluster.node_client import (
     node_object,
 )
 
-from simulator.cluster import Cluster, start_cluster
+from simulator.cluster import SimulatedCluster, start_cluster
 from simulator.cluster.control_plane import assets_folder
 from simulator.kubernetes_node.kubelet.health import MARKER, Answerer
 
@@ -52,7 +52,7 @@ def root(tmp_path: Path) -> Path:
     return folder
 
 
-def join_configuration(cluster: Cluster, node: str, token: str, api: str) -> str:
+def join_configuration(cluster: SimulatedCluster, node: str, token: str, api: str) -> str:
     timeouts = {"tlsBootstrap": "20s", "kubeletHealthCheck": "20s", "discovery": "20s"}
     discovery = {
         "bootstrapToken": {
@@ -74,7 +74,7 @@ def join_configuration(cluster: Cluster, node: str, token: str, api: str) -> str
     return yaml.safe_dump(config | ({"timeouts": timeouts} if api == "v1beta4" else {}))
 
 
-def kubelet(cluster: Cluster, admin: Client, node: str, root: Path) -> None:
+def kubelet(cluster: SimulatedCluster, admin: Client, node: str, root: Path) -> None:
     """Do what a kubelet does once kubeadm has written its bootstrap configuration."""
     bootstrap = root / "etc/kubernetes/bootstrap-kubelet.conf"
     text = eventually(lambda: bootstrap.exists() and bootstrap.read_text(), "bootstrap-kubelet.conf", 30)
@@ -88,7 +88,7 @@ def kubelet(cluster: Cluster, admin: Client, node: str, root: Path) -> None:
     (root / "etc/kubernetes/kubelet.conf").write_text(yaml.safe_dump(config))
 
 
-def join(cluster: Cluster, admin: Client, program: str, root: Path, api: str = "v1beta4") -> tuple[str, str]:
+def join(cluster: SimulatedCluster, admin: Client, program: str, root: Path, api: str = "v1beta4") -> tuple[str, str]:
     """Join a node with a kubeadm; return its name and what kubeadm printed."""
     assets = assets_folder()
     assert assets is not None
@@ -111,7 +111,7 @@ def join(cluster: Cluster, admin: Client, program: str, root: Path, api: str = "
     return node, printed
 
 
-def test_kubeadm_joins_a_node(cluster: Cluster, admin: Client, root: Path) -> None:
+def test_kubeadm_joins_a_node(cluster: SimulatedCluster, admin: Client, root: Path) -> None:
     node, printed = join(cluster, admin, "kubeadm", root)
     assert "This node has joined the cluster" in printed
     found = admin.get(f"/api/v1/nodes/{node}")
@@ -122,7 +122,7 @@ def test_kubeadm_joins_a_node(cluster: Cluster, admin: Client, root: Path) -> No
     assert (root / "etc/kubernetes/pki/ca.crt").read_text().strip() == cluster.ca_certificate.strip()
 
 
-def test_kubeadm_refuses_a_wrong_token(cluster: Cluster, root: Path) -> None:
+def test_kubeadm_refuses_a_wrong_token(cluster: SimulatedCluster, root: Path) -> None:
     assets = assets_folder()
     assert assets is not None
     text = join_configuration(cluster, "win-none", "abcdef.0123456789abcdef", "v1beta4").replace("20s", "2s")

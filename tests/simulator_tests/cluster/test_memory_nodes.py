@@ -24,7 +24,7 @@ from simulator_tests.cluster.node_client import (
     set_ready,
 )
 
-from simulator.cluster import Cluster, start_cluster
+from simulator.cluster import SimulatedCluster, start_cluster
 
 pytestmark = pytest.mark.waits
 
@@ -32,19 +32,19 @@ UNREACHABLE = "node.kubernetes.io/unreachable"
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Cluster]:
+def cluster() -> Iterator[SimulatedCluster]:
     """A cluster that misses a heartbeat after some seconds: on a busy machine the living node may be late by one."""
     with start_cluster("memory", node_grace_period=4.0, pod_cidr="10.9.0.0/22", service_cidr="10.50.0.0/16") as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-def admin(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Client:
+def admin(cluster: SimulatedCluster, tmp_path_factory: pytest.TempPathFactory) -> Client:
     return admin_client(cluster, tmp_path_factory.mktemp("admin"))
 
 
 @pytest.fixture
-def node(cluster: Cluster, admin: Client, tmp_path: Path) -> Iterator[tuple[str, Client]]:
+def node(cluster: SimulatedCluster, admin: Client, tmp_path: Path) -> Iterator[tuple[str, Client]]:
     """A Ready node that posts its status once."""
     name = f"win-{uuid.uuid4().hex[:6]}"
     client = node_client(cluster, bootstrap_token(admin), name, tmp_path)
@@ -54,7 +54,7 @@ def node(cluster: Cluster, admin: Client, tmp_path: Path) -> Iterator[tuple[str,
 
 
 @pytest.fixture
-def keepalive(cluster: Cluster, admin: Client, tmp_path: Path) -> Iterator[str]:
+def keepalive(cluster: SimulatedCluster, admin: Client, tmp_path: Path) -> Iterator[str]:
     """Another node, which stays Ready."""
     name, done = f"alive-{uuid.uuid4().hex[:6]}", threading.Event()
     client = node_client(cluster, bootstrap_token(admin), name, tmp_path)
@@ -136,7 +136,7 @@ def test_pods_leave_a_silent_node_when_their_time_is_over(
     assert not admin.get(stays)["metadata"].get("deletionTimestamp")
 
 
-def test_what_belonged_to_a_deleted_node_goes(admin: Client, node: tuple[str, Client]) -> None:
+def test_objects_of_a_deleted_node_are_removed(admin: Client, node: tuple[str, Client]) -> None:
     name, client = node
     uid = admin.get(f"/api/v1/nodes/{name}")["metadata"]["uid"]
     owner = {"apiVersion": "v1", "kind": "Node", "name": name, "uid": uid}
@@ -149,7 +149,7 @@ def test_what_belonged_to_a_deleted_node_goes(admin: Client, node: tuple[str, Cl
     eventually(lambda: admin.request("GET", path)[0] == 404, "the pod goes, though no kubelet confirms it")
 
 
-def test_pod_cidrs_are_distinct_and_used_again(cluster: Cluster, admin: Client, tmp_path: Path) -> None:
+def test_pod_cidrs_are_distinct_and_used_again(cluster: SimulatedCluster, admin: Client, tmp_path: Path) -> None:
     names = [f"cidr-{number}" for number in range(4)]
     for name in names:
         admin.request("POST", "/api/v1/nodes", node_object(name))

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simulator.cluster.memory.apply import server_side_apply
-from simulator.cluster.memory.errors import ApiError
+from simulator.cluster.memory.errors import ApiErrorResponse
 from simulator.cluster.memory.json_patches import json_patch, merge_patch
 from simulator.cluster.memory.selectors import labels_match, selector_matches
 from simulator.cluster.memory.strategic import strategic_merge
@@ -73,7 +73,7 @@ def test_strategic_merge(target: Any, patch: Any, expected: Any) -> None:
 
 
 def test_an_element_without_its_key_is_refused() -> None:
-    with pytest.raises(ApiError, match="does not contain declared merge key: name"):
+    with pytest.raises(ApiErrorResponse, match="does not contain declared merge key: name"):
         strategic_merge({}, {"containers": [{"image": "x"}]})
 
 
@@ -120,7 +120,7 @@ def test_json_patch_operations(operations: list[dict[str, Any]], expected: Any) 
     ],
 )
 def test_json_patches_that_cannot_be_applied_are_refused(operation: dict[str, Any]) -> None:
-    with pytest.raises(ApiError) as error:
+    with pytest.raises(ApiErrorResponse) as error:
         json_patch({"a": [1]}, [operation])
     assert error.value.code == 422
     assert str(error.value) == "the server rejected our request due to an error in our request"
@@ -128,7 +128,7 @@ def test_json_patches_that_cannot_be_applied_are_refused(operation: dict[str, An
 
 @pytest.mark.parametrize("operations", [{}, "[]", 1, 1.5, True, [1], ["x"], [[]], [{"op": 1}], [{"path": []}]])
 def test_a_json_patch_of_the_wrong_types_is_malformed(operations: Any) -> None:
-    with pytest.raises(ApiError, match="json: cannot unmarshal") as error:
+    with pytest.raises(ApiErrorResponse, match="json: cannot unmarshal") as error:
         json_patch({"a": [1]}, operations)
     assert error.value.code == 400
 
@@ -136,7 +136,7 @@ def test_a_json_patch_of_the_wrong_types_is_malformed(operations: Any) -> None:
 @given(VALUES, st.lists(st.fixed_dictionaries({}, optional={"op": OPS, "path": PATHS, "from": PATHS, "value": VALUES})))
 def test_a_json_patch_is_applied_or_refused_and_changes_nothing_it_was_given(target: Any, operations: Any) -> None:
     before = copy.deepcopy((target, operations))
-    with contextlib.suppress(ApiError):
+    with contextlib.suppress(ApiErrorResponse):
         json_patch(target, operations)
     assert (target, operations) == before
 
@@ -160,7 +160,7 @@ def test_apply_owns_elements_of_lists() -> None:
     assert [one["manager"] for one in live["metadata"]["managedFields"]] == ["one", "two"]
     live = server_side_apply(live, daemon(A="1"), "one", False, "t3")
     assert live["metadata"]["labels"] == {"x": "1"}, "what another manager owns stays"
-    with pytest.raises(ApiError, match=r'conflict with "one": \.spec\.containers\[.*\]\.env\[.*\]\.value'):
+    with pytest.raises(ApiErrorResponse, match=r'conflict with "one": \.spec\.containers\[.*\]\.env\[.*\]\.value'):
         server_side_apply(live, daemon(A="9"), "two", False, "t4")
 
 
@@ -181,7 +181,7 @@ def test_label_selectors(selector: str, labels: dict[str, str], expected: bool) 
 
 
 def test_a_selector_that_cannot_be_read_is_refused() -> None:
-    with pytest.raises(ApiError, match="unable to parse requirement"):
+    with pytest.raises(ApiErrorResponse, match="unable to parse requirement"):
         labels_match("a in", {})
 
 

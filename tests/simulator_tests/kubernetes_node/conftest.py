@@ -16,15 +16,15 @@ from typing import Any
 
 import pytest
 
-from simulator.cluster import Cluster, real_unavailable, start_cluster
+from simulator.cluster import SimulatedCluster, real_unavailable, start_cluster
 from simulator.kubernetes_node.api.client import Client, read_kubeconfig
-from simulator.kubernetes_node.registry.server import Registry
+from simulator.kubernetes_node.registry.server import SimulatedRegistry
 from simulator.machine import families
 from simulator.machine.clock import WallClock
 from simulator.machine.executables import make
 from simulator.machine.machine import ENVIRONMENT, Machine
 from simulator.machine.objects import ProgramResult
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 
 CONTAINERD = r"C:\containerd"
 CONF_DIR, BIN_DIR = r"C:\etc\cni\net.d", r"C:\opt\cni\bin"
@@ -57,7 +57,7 @@ def wait_for(condition: Callable[[], Any], what: str, seconds: float = 60) -> An
 
 def own_families() -> families.Families:
     """What a node of these tests has: this room's families, and what they need of Windows."""
-    wanted = (
+    expected = (
         "core.hosts",
         "core.cmd",
         "core.sc",
@@ -67,8 +67,8 @@ def own_families() -> families.Families:
         "kubernetes_node",
     )
     known = families.names()
-    assert [part for part in wanted if not any(part in name for name in known)] == []
-    return families.load(name for name in known if any(part in name for part in wanted))
+    assert [part for part in expected if not any(part in name for name in known)] == []
+    return families.load(name for name in known if any(part in name for part in expected))
 
 
 @dataclass
@@ -113,7 +113,7 @@ class Node:
         )
         self.machine.services.start("containerd")
 
-    def mirror(self, registry: Registry) -> None:
+    def mirror(self, registry: SimulatedRegistry) -> None:
         """Make a registry the mirror of upstream's."""
         for host in ("registry.k8s.io", "mcr.microsoft.com"):
             text = f"server = 'https://{host}'\n[host.'{registry.url}']\n  capabilities = ['pull', 'resolve']\n"
@@ -134,7 +134,7 @@ class Node:
         document = {"name": "cbr0", "cniVersion": "1.0.0", "type": "flannel", "delegate": {"type": "win-bridge"}}
         self.write(rf"{conf}\10-flannel.conf", json.dumps(document))
 
-    def join_configuration(self, cluster: Cluster, token: str, **changes: Any) -> None:
+    def join_configuration(self, cluster: SimulatedCluster, token: str, **changes: Any) -> None:
         r"""Write C:\join.yaml."""
         api = "v1beta3" if self.kubernetes.startswith("1.30") else "v1beta4"
         bootstrap = {
@@ -164,9 +164,9 @@ class Node:
 
 
 @pytest.fixture(scope="session")
-def registry() -> Iterator[Registry]:
+def registry() -> Iterator[SimulatedRegistry]:
     """A registry with upstream's images."""
-    with Registry() as found:
+    with SimulatedRegistry() as found:
         yield found
 
 
@@ -188,7 +188,7 @@ def make_node(tmp_path: Path) -> Iterator[Callable[..., Node]]:
             "reboot_seconds": 0.05,
             "time_scale": 0.02,
         }
-        machine = Machine(Settings.read({**known, **entry}), tmp_path / name, own_families())
+        machine = Machine(MachineSettings.read({**known, **entry}), tmp_path / name, own_families())
         machine.power_on()
         nodes.append(Node(machine, kubernetes, containerd))
         return nodes[-1]
@@ -199,7 +199,7 @@ def make_node(tmp_path: Path) -> Iterator[Callable[..., Node]]:
 
 
 @pytest.fixture
-def node(make_node: Callable[..., Node], registry: Registry) -> Node:
+def node(make_node: Callable[..., Node], registry: SimulatedRegistry) -> Node:
     """A Windows Server 2022 with containerd running and images at hand."""
     found = make_node()
     found.mirror(registry)
@@ -211,7 +211,7 @@ def node(make_node: Callable[..., Node], registry: Registry) -> Node:
 class Admin:
     """A cluster and its administrator's connection."""
 
-    cluster: Cluster
+    cluster: SimulatedCluster
     client: Client
 
     def token(self) -> str:
@@ -269,7 +269,7 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Admin]:
         yield Admin(found, administrator(found))
 
 
-def administrator(cluster: Cluster) -> Client:
+def administrator(cluster: SimulatedCluster) -> Client:
     """Return a connection of the cluster's administrator."""
     # What a connection asks of a machine: its link, and its files; here this host's own.
     files = SimpleNamespace(is_file=lambda path: Path(path).is_file(), read_text=lambda path: Path(path).read_text())

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from simulator.kubernetes_node.registry.server import Registry
+from simulator.kubernetes_node.registry.server import SimulatedRegistry
 from simulator.machine.services import ServiceError
 
 from .conftest import Node
@@ -31,7 +31,7 @@ def build(node: Node, dockerfile: str, name: str = "r.example/built:1") -> tuple
     return result.exit_code, result.stderr
 
 
-def test_it_needs_containerd_and_flags_that_it_knows(make_node: Callable[..., Node]) -> None:
+def test_buildkit_needs_containerd_and_known_flags(make_node: Callable[..., Node]) -> None:
     node = make_node()
     install(node, "--run-service")
     with pytest.raises(ServiceError, match="1053"):
@@ -45,7 +45,7 @@ def test_it_needs_containerd_and_flags_that_it_knows(make_node: Callable[..., No
         node.machine.services.start("buildkitd")
 
 
-def test_it_builds_where_its_configuration_says(node: Node, registry: Registry) -> None:
+def test_buildkit_uses_the_address_in_its_configuration(node: Node, registry: SimulatedRegistry) -> None:
     host = registry.url.partition("://")[2]
     mirror = f"[registry.'mcr.microsoft.com']\n  mirrors = ['{host}']\n[registry.'{host}']\n  http = true\n"
     install(node, "--run-service")

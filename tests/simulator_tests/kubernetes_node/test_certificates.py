@@ -12,7 +12,7 @@ import pytest
 from cryptography import x509
 
 from simulator.cluster import start_cluster
-from simulator.kubernetes_node.registry.server import Registry
+from simulator.kubernetes_node.registry.server import SimulatedRegistry
 from simulator.machine.faults import set_fault
 from simulator.machine.listeners import Listeners
 
@@ -34,7 +34,7 @@ def hourly() -> Iterator[Admin]:
 
 
 @pytest.fixture
-def ready(make_node: Callable[..., Node], registry: Registry, hourly: Admin) -> Node:
+def ready(make_node: Callable[..., Node], registry: SimulatedRegistry, hourly: Admin) -> Node:
     """A node that is Ready in that cluster."""
     node = make_node()
     node.mirror(registry)
@@ -85,7 +85,7 @@ def test_a_join_with_a_wrong_clock_is_refused_by_tls(
     assert f" is {word} {datetime.now(UTC).year + (word == 'after')}-" in result.stderr
 
 
-def test_a_clock_that_goes_wrong_cuts_the_node_off(ready: Node, hourly: Admin) -> None:
+def test_a_wrong_clock_disconnects_the_node(ready: Node, hourly: Admin) -> None:
     set_clock(ready, None, -2 * DAY)
     ready.machine.services.stop("kubelet", force=True)
     ready.machine.services.start("kubelet")
@@ -117,8 +117,8 @@ def test_a_kubelet_with_an_expired_certificate_ends(ready: Node, hourly: Admin) 
     set_clock(ready, hourly, 2 * HOUR)
 
     wait_for(lambda: kubelet_state(ready) == "Stopped", "the kubelet ends")
-    said = "\n".join(ready.machine.services.events)
-    assert "The currently active client certificate has expired and the server is responsive, exiting." in said
+    message = "\n".join(ready.machine.services.events)
+    assert "The currently active client certificate has expired and the server is responsive, exiting." in message
     hourly.wait_ready(ready.name, "Unknown")
     # Nothing is left to begin anew with: kubeadm has removed the bootstrap token.
     ready.machine.services.start("kubelet")

@@ -14,7 +14,7 @@ import pytest
 
 from simulator.kubernetes_node.containerd import config as containerd_config
 from simulator.kubernetes_node.containerd.runtime import PodConfig, RuntimeFailure, connect
-from simulator.kubernetes_node.registry.server import Registry
+from simulator.kubernetes_node.registry.server import SimulatedRegistry
 from simulator.machine.services import ServiceError
 
 from .conftest import CONFIG_V2, CONTAINERD, Node
@@ -130,7 +130,7 @@ def test_ctr_needs_the_pipe(make_node: Callable[..., Node]) -> None:
     assert r"open \\.\pipe\containerd-containerd: The system cannot find the file specified." in result.stderr
 
 
-def test_ctr_refuses_a_flag_of_another_version(make_node: Callable[..., Node], registry: Registry) -> None:
+def test_ctr_refuses_a_flag_of_another_version(make_node: Callable[..., Node], registry: SimulatedRegistry) -> None:
     node = make_node(containerd="1.7.35")
     node.start_containerd()
 
@@ -144,7 +144,7 @@ def test_ctr_refuses_a_flag_of_another_version(make_node: Callable[..., Node], r
     ("2019", "1.7.35", "17763"), ("2022", "1.6.36", "20348"), ("2025", "2.4.2", "26100"), ("insider", "2.4.2", "26100"),
 ])  # fmt: skip
 def test_a_pull_takes_the_entry_of_the_build(
-    make_node: Callable[..., Node], registry: Registry, windows: str, containerd: str, build: str
+    make_node: Callable[..., Node], registry: SimulatedRegistry, windows: str, containerd: str, build: str
 ) -> None:
     node = make_node(windows, containerd=containerd)
     node.mirror(registry)
@@ -162,7 +162,7 @@ def test_a_pull_takes_the_entry_of_the_build(
 
 
 def test_an_older_image_runs_on_a_newer_windows_from_containerd_1_7(
-    make_node: Callable[..., Node], registry: Registry
+    make_node: Callable[..., Node], registry: SimulatedRegistry
 ) -> None:
     old, new = make_node("2025", containerd="1.6.36"), make_node("2025", containerd="1.7.35")
     for node in (old, new):
@@ -177,7 +177,7 @@ def test_an_older_image_runs_on_a_newer_windows_from_containerd_1_7(
     assert taken.exit_code == 0, taken.stderr
 
 
-def test_without_a_mirror_there_is_no_way_out(make_node: Callable[..., Node]) -> None:
+def test_without_a_mirror_no_registry_is_contacted(make_node: Callable[..., Node]) -> None:
     node = make_node()
     node.start_containerd()
 
@@ -189,7 +189,7 @@ def test_without_a_mirror_there_is_no_way_out(make_node: Callable[..., Node]) ->
 
 def test_a_second_pull_fetches_no_blob(node: Node) -> None:
     assert node.ctr(*PULL, PAUSE).exit_code == 0
-    with Registry() as other:
+    with SimulatedRegistry() as other:
         node.mirror(other)
 
         assert node.ctr(*PULL, PAUSE).exit_code == 0

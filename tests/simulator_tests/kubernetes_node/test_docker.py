@@ -56,10 +56,10 @@ def test_a_container_has_its_endpoint_while_it_runs(make_node: Callable[..., Nod
     assert [entry["State"] for entry in ps(node, "--all")] == ["exited"]
 
 
-def test_what_is_refused(make_node: Callable[..., Node]) -> None:
+def test_docker_refuses_invalid_commands(make_node: Callable[..., Node]) -> None:
     node, server = with_docker(make_node)
     server.start(server.create("web", "registry.example/app:1"))
-    for arguments, code, said in (
+    for arguments, code, message in (
         (["start", "none"], 1, "Error response from daemon: No such container: none"),
         (["rm", "web"], 1, "container is running"),
         (["inspect", "none"], 1, "Error: No such object: none"),
@@ -68,7 +68,7 @@ def test_what_is_refused(make_node: Callable[..., Node]) -> None:
         (["swarm"], 1, "the simulator does not model docker swarm"),
     ):
         result = node.run("docker.exe", *arguments)
-        assert (result.exit_code, said in result.stderr) == (code, True), result
+        assert (result.exit_code, message in result.stderr) == (code, True), result
     assert node.run("docker.exe", "rm", "--force", "web", "none").stdout == "web\n"
     assert endpoints(node) == {}
 
@@ -131,7 +131,7 @@ def test_an_endpoint_that_outlived_a_reboot_keeps_its_container_from_starting(
     assert node.run("docker.exe", "start", "web").exit_code == 0
 
 
-def test_a_machine_with_containers_that_left_endpoints(make_node: Callable[..., Node]) -> None:
+def test_a_machine_with_leftover_endpoints_of_containers(make_node: Callable[..., Node]) -> None:
     node, _ = with_docker(make_node)
     found = fixtures.populate(node.machine, running=2, stale=2, stopped=1)
 

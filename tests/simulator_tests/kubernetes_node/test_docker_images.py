@@ -15,7 +15,7 @@ import pytest
 from simulator.kubernetes_node.cri import interface as cri
 from simulator.kubernetes_node.docker import dockerd
 from simulator.kubernetes_node.images.upstream import Blobs
-from simulator.kubernetes_node.registry.server import Registry
+from simulator.kubernetes_node.registry.server import SimulatedRegistry
 
 from .conftest import Node
 from .docker_nodes import DOCKER, docker, listed, started
@@ -28,7 +28,7 @@ PAUSE = "pause:3.10.2"
     [("2019", "28.5.1", 17763), ("2022", "28.5.1", 20348), ("2025", "28.5.1", 17763), ("2025", "29.0.0", 20348)],
 )
 def test_pull_takes_an_entry_for_the_build(
-    make_node: Callable[..., Node], registry: Registry, windows: str, version: str, build: int
+    make_node: Callable[..., Node], registry: SimulatedRegistry, windows: str, version: str, build: int
 ) -> None:
     """pause:3.10 has none for Server 2025: Docker 28 takes the first that is not newer, which then does not start."""
     node = started(make_node(windows), version)
@@ -49,7 +49,7 @@ def test_pull_takes_an_entry_for_the_build(
         server.start(item)
 
 
-def test_names_of_an_image(make_node: Callable[..., Node], registry: Registry) -> None:
+def test_names_of_an_image(make_node: Callable[..., Node], registry: SimulatedRegistry) -> None:
     node = started(make_node())
     base = f"{registry.address}:{registry.port}"
     digest = registry.images.tags["registry.k8s.io/pause:3.10.2"]
@@ -65,13 +65,13 @@ def test_names_of_an_image(make_node: Callable[..., Node], registry: Registry) -
     ]
     assert docker(node, "rmi", "pause:mine") == "Untagged: pause:mine\n"
     assert "No such image: pause:mine" in docker(node, "rmi", "pause:mine", code=1)
-    said = docker(node, "rmi", "registry.k8s.io/pause:3.10.2")
-    assert f"Deleted: {row['ID']}" in said
+    output = docker(node, "rmi", "registry.k8s.io/pause:3.10.2")
+    assert f"Deleted: {row['ID']}" in output
     assert listed(node) == []
     assert json.loads(docker(node, "system", "df", "--format", "json").splitlines()[0])["TotalCount"] == "0"
 
 
-def test_what_a_container_uses_is_kept(make_node: Callable[..., Node], registry: Registry) -> None:
+def test_an_image_used_by_a_container_is_kept(make_node: Callable[..., Node], registry: SimulatedRegistry) -> None:
     node = started(make_node())
     name = f"{registry.address}:{registry.port}/{PAUSE}"
     docker(node, "pull", name)
@@ -85,7 +85,7 @@ def test_what_a_container_uses_is_kept(make_node: Callable[..., Node], registry:
     assert listed(node) == []
 
 
-def test_archives(make_node: Callable[..., Node], registry: Registry) -> None:
+def test_archives(make_node: Callable[..., Node], registry: SimulatedRegistry) -> None:
     """load reads manifest.json alone: an OCI layout without it does not load."""
     node, other = started(make_node()), started(make_node(), "20.10.24")
     name = f"{registry.address}:{registry.port}/{PAUSE}"
@@ -116,7 +116,7 @@ def test_archives(make_node: Callable[..., Node], registry: Registry) -> None:
 
 
 def test_a_pause_image_is_built_and_pushed(make_node: Callable[..., Node]) -> None:
-    with Registry() as registry:
+    with SimulatedRegistry() as registry:
         base = f"{registry.address}:{registry.port}"
         node = started(make_node())
         node.put(r"C:\build\bin\pause.exe", "pause", "3.10.2")
@@ -126,8 +126,8 @@ def test_a_pause_image_is_built_and_pushed(make_node: Callable[..., Node]) -> No
             'ENV A=1 B="two words"\nLABEL \\\n  role=pause\nADD bin/pause.exe /pause.exe\nUSER ContainerUser\n'
             'ENTRYPOINT ["/pause.exe"]\n',
         )
-        said = docker(node, "build", "-t", f"{base}/my/pause:1", "--build-arg", f"BASE={base}", r"C:\build")
-        assert f"Successfully tagged {base}/my/pause:1" in said
+        output = docker(node, "build", "-t", f"{base}/my/pause:1", "--build-arg", f"BASE={base}", r"C:\build")
+        assert f"Successfully tagged {base}/my/pause:1" in output
         (about,) = json.loads(docker(node, "image", "inspect", f"{base}/my/pause:1"))
         assert about["Config"] == {
             "Env": ["A=1", "B=two words"],
@@ -151,11 +151,11 @@ def test_a_pause_image_is_built_and_pushed(make_node: Callable[..., Node]) -> No
         assert problem in docker(node, "build", r"C:\build", code=1)
 
 
-def test_mirrors_stand_for_docker_hub_alone(make_node: Callable[..., Node]) -> None:
+def test_mirrors_apply_to_docker_hub_only(make_node: Callable[..., Node]) -> None:
     images = Blobs()
     images.add("docker.io/library/busybox:1", ["2022"])
     images.add("registry.k8s.io/pause:3.10.2", ["2022"])
-    with Registry(images=images) as registry:
+    with SimulatedRegistry(images=images) as registry:
         node = started(make_node(), **{"registry-mirrors": [registry.url]})
         docker(node, "pull", "busybox:1")
         assert [(row["Repository"], row["Tag"]) for row in listed(node)] == [("busybox", "1")]
@@ -165,7 +165,7 @@ def test_mirrors_stand_for_docker_hub_alone(make_node: Callable[..., Node]) -> N
 
 
 def test_proxies_of_the_daemon_come_before_the_service_environment(
-    make_node: Callable[..., Node], registry: Registry
+    make_node: Callable[..., Node], registry: SimulatedRegistry
 ) -> None:
     """A registry's own name is reached through the proxy that daemon.json names (a registry answers as one)."""
     name = "registry.k8s.io/pause:3.10.2"
@@ -178,14 +178,14 @@ def test_proxies_of_the_daemon_come_before_the_service_environment(
 
 @pytest.mark.parametrize("auth", ["basic", "bearer"])
 def test_credentials(make_node: Callable[..., Node], auth: str) -> None:
-    with Registry(user="u:secret", auth=auth) as registry:  # type: ignore[arg-type]
+    with SimulatedRegistry(user="u:secret", auth=auth) as registry:  # type: ignore[arg-type]
         base = f"{registry.address}:{registry.port}"
         node = started(make_node())
         assert "pull access denied" in docker(node, "pull", f"{base}/{PAUSE}", code=1)
         assert docker(node, "--config", r"C:\cfg", "login", "-u", "u", "--password-stdin", base, stdin=b"wrong", code=1)
         assert not node.machine.files.exists(r"C:\cfg\config.json")
-        said = docker(node, "--config", r"C:\cfg", "login", "-u", "u", "--password-stdin", base, stdin=b"secret\n")
-        assert said == "Login Succeeded\n"
+        output = docker(node, "--config", r"C:\cfg", "login", "-u", "u", "--password-stdin", base, stdin=b"secret\n")
+        assert output == "Login Succeeded\n"
         docker(node, "--config", r"C:\cfg", "pull", f"{base}/{PAUSE}")
         found = json.loads(docker(node, "--config", r"C:\cfg", "manifest", "inspect", "--verbose", f"{base}/{PAUSE}"))
         assert {item["Descriptor"]["platform"]["os"] for item in found} == {"linux", "windows"}
@@ -195,7 +195,7 @@ def test_credentials(make_node: Callable[..., Node], auth: str) -> None:
         assert "docker-credential-wincred" in docker(node, "--config", r"C:\cfg", "pull", f"{base}/{PAUSE}", code=1)
 
 
-def test_what_a_pull_says_that_failed(make_node: Callable[..., Node], registry: Registry) -> None:
+def test_messages_of_failed_pulls(make_node: Callable[..., Node], registry: SimulatedRegistry) -> None:
     base = f"{registry.address}:{registry.port}"
     node = started(make_node("2019"))
     assert "manifest unknown" in docker(node, "pull", f"{base}/pause:9", code=1)
@@ -211,7 +211,9 @@ def test_what_a_pull_says_that_failed(make_node: Callable[..., Node], registry: 
     assert cri.connect(node.machine, dockerd.PIPE) is None
 
 
-def test_images_outlive_dockerd_and_are_none_of_containerds(make_node: Callable[..., Node], registry: Registry) -> None:
+def test_dockers_images_survive_a_restart_and_are_separate_from_containerds(
+    make_node: Callable[..., Node], registry: SimulatedRegistry
+) -> None:
     node = started(make_node())
     docker(node, "pull", f"{registry.address}:{registry.port}/{PAUSE}")
     node.start_containerd()
@@ -224,7 +226,7 @@ def test_images_outlive_dockerd_and_are_none_of_containerds(make_node: Callable[
     assert len(listed(node)) == 1
 
 
-def layer_of(registry: Registry, name: str, windows: str) -> str:
+def layer_of(registry: SimulatedRegistry, name: str, windows: str) -> str:
     """Return the path of an image's layer for a Windows version, as faults name it."""
     content, tags = registry.images.content, registry.images.tags
     index = json.loads(content[tags[name]][1])
@@ -236,26 +238,26 @@ def layer_of(registry: Registry, name: str, windows: str) -> str:
 def test_pulls_that_are_disturbed(make_node: Callable[..., Node]) -> None:
     """A cut connection is gone on with; too many requests, and a full disk, leave no name in the store."""
     name = "mcr.microsoft.com/windows/servercore:ltsc2022"
-    with Registry() as registry:
-        wanted = f"{registry.address}:{registry.port}/windows/servercore:ltsc2022"
+    with SimulatedRegistry() as registry:
+        requested = f"{registry.address}:{registry.port}/windows/servercore:ltsc2022"
         path = layer_of(registry, name, "10.0.20348")
         node = started(make_node())
         registry.fault("status", path, status=429, times=6)
-        assert "toomanyrequests" in docker(node, "pull", wanted, code=1)
+        assert "toomanyrequests" in docker(node, "pull", requested, code=1)
         node.machine.files.reserved = node.machine.files.capacity - 100_000
-        assert "There is not enough space on the disk" in docker(node, "pull", wanted, code=1)
+        assert "There is not enough space on the disk" in docker(node, "pull", requested, code=1)
         assert listed(node) == []
         node.machine.files.reserved = 0
         registry.fault("cut", path, at=10_000, times=2)
-        docker(node, "pull", wanted)
+        docker(node, "pull", requested)
         assert [(row["Tag"], row["Size"] != "0B") for row in listed(node)] == [("ltsc2022", True)]
 
 
-def test_several_pulls_at_once(make_node: Callable[..., Node], registry: Registry) -> None:
+def test_several_pulls_at_once(make_node: Callable[..., Node], registry: SimulatedRegistry) -> None:
     node = started(make_node())
     base = f"{registry.address}:{registry.port}"
-    wanted = [f"{base}/pause:{tag}" for tag in ("3.8", "3.9", "3.10", "3.10.1", "3.10.2")]
+    requested = [f"{base}/pause:{tag}" for tag in ("3.8", "3.9", "3.10", "3.10.1", "3.10.2")]
     with ThreadPoolExecutor(5) as pool:
-        results = list(pool.map(lambda name: node.run(rf"{DOCKER}\docker.exe", "pull", "-q", name), wanted * 2))
+        results = list(pool.map(lambda name: node.run(rf"{DOCKER}\docker.exe", "pull", "-q", name), requested * 2))
     assert [result.exit_code for result in results] == [0] * 10
-    assert sorted(f"{row['Repository']}:{row['Tag']}" for row in listed(node)) == sorted(wanted)
+    assert sorted(f"{row['Repository']}:{row['Tag']}" for row in listed(node)) == sorted(requested)

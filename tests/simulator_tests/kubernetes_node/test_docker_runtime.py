@@ -14,11 +14,11 @@ import pytest
 from simulator.kubernetes_node import hns
 from simulator.kubernetes_node.cri import interface as cri
 from simulator.kubernetes_node.cri.interface import PodConfig, RuntimeFailure
-from simulator.kubernetes_node.cri.shims import Command
+from simulator.kubernetes_node.cri.shims import ContainerCommand
 from simulator.kubernetes_node.docker import dockerd
 from simulator.kubernetes_node.hns import fixtures
 from simulator.kubernetes_node.nssm import program as nssm
-from simulator.kubernetes_node.registry.server import Registry
+from simulator.kubernetes_node.registry.server import SimulatedRegistry
 from simulator.machine.services import ServiceError
 
 from . import manifests
@@ -31,7 +31,7 @@ PIPE = "npipe:////./pipe/cri-dockerd"
 PAUSE = "registry.k8s.io/pause:3.10.2"
 
 
-def install_docker(node: Node, registry: Registry, version: str = "28.5.1", **daemon: Any) -> None:
+def install_docker(node: Node, registry: SimulatedRegistry, version: str = "28.5.1", **daemon: Any) -> None:
     """Install dockerd as its own --register-service does; its registries are one on this host."""
     for name in ("docker", "dockerd"):
         node.put(rf"{DOCKER}\{name}.exe", name, version)
@@ -58,7 +58,7 @@ def install_cri(node: Node, *more: str, version: str = "0.3.20") -> None:
 
 
 @pytest.fixture
-def docker_node(make_node: Callable[..., Node], registry: Registry) -> Node:
+def docker_node(make_node: Callable[..., Node], registry: SimulatedRegistry) -> Node:
     """A Windows Server 2022 with dockerd, cri-dockerd, flannel's CNI configuration and network."""
     node = make_node()
     install_docker(node, registry)
@@ -70,16 +70,16 @@ def docker_node(make_node: Callable[..., Node], registry: Registry) -> Node:
     return node
 
 
-def runtime_of(node: Node) -> cri.Runtime:
+def runtime_of(node: Node) -> cri.CriRuntime:
     found = cri.connect(node.machine, PIPE)
     assert found is not None
     return found
 
 
 def names(node: Node, *more: str) -> list[str]:
-    said = node.run(rf"{DOCKER}\docker.exe", "ps", *more, "--format", "{{.Names}}")
-    assert said.exit_code == 0, said
-    return said.stdout.split()
+    result = node.run(rf"{DOCKER}\docker.exe", "ps", *more, "--format", "{{.Names}}")
+    assert result.exit_code == 0, result
+    return result.stdout.split()
 
 
 def test_pods_are_containers_of_docker(docker_node: Node) -> None:
@@ -87,7 +87,7 @@ def test_pods_are_containers_of_docker(docker_node: Node) -> None:
     sandbox = runtime.run_sandbox(PodConfig("web", "default", "u1"))
     image = runtime.image(PAUSE)
     assert image is not None
-    container = runtime.run_container(sandbox, "app", image, Command(("app.exe",)), attempt=0, log=r"C:\0.log")
+    container = runtime.run_container(sandbox, "app", image, ContainerCommand(("app.exe",)), attempt=0, log=r"C:\0.log")
 
     assert sorted(names(node)) == ["k8s_POD_web_default_u1_0", "k8s_app_web_default_u1_0"]
     (endpoint,) = hns.store(node.machine).endpoints_of(sandbox.id)
@@ -123,12 +123,12 @@ def test_crictl_speaks_to_cri_dockerd(docker_node: Node) -> None:
 
     node.machine.services.configure("cri-dockerd", DependOnService=None)
     node.machine.services.stop("docker")
-    said = node.run(r"C:\k\crictl.exe", "-r", PIPE, "pods")
-    assert (said.exit_code, "Is the docker daemon running?" in said.stderr) == (1, True)
+    result = node.run(r"C:\k\crictl.exe", "-r", PIPE, "pods")
+    assert (result.exit_code, "Is the docker daemon running?" in result.stderr) == (1, True)
     assert [item["reason"] for item in crictl("info")["status"]["conditions"]] == ["DockerDaemonNotReady", ""]
 
 
-def test_what_fails_under_docker(docker_node: Node) -> None:
+def test_images_that_cannot_be_built_or_pulled_under_docker(docker_node: Node) -> None:
     """HostProcess pods are on the host's network; plugins of apiVersion 2 want a namespace of HNS."""
     node, runtime = docker_node, runtime_of(docker_node)
     with pytest.raises(RuntimeFailure, match="Error response from daemon: network host not found"):
@@ -144,7 +144,7 @@ def test_what_fails_under_docker(docker_node: Node) -> None:
         runtime.run_sandbox(PodConfig("web", "default", "u3"))
 
 
-def test_what_was_made_is_found_again(docker_node: Node) -> None:
+def test_created_objects_can_be_listed(docker_node: Node) -> None:
     """A restart of cri-dockerd leaves pods alone; one of dockerd, or of the machine, ends them."""
     node = docker_node
     made = runtime_of(node).run_sandbox(PodConfig("web", "default", "u1"))
@@ -159,19 +159,21 @@ def test_what_was_made_is_found_again(docker_node: Node) -> None:
     assert runtime_of(node).image(PAUSE) is not None
 
 
-def test_cri_dockerd_needs_dockerd_and_knows_its_flags(make_node: Callable[..., Node], registry: Registry) -> None:
+def test_cri_dockerd_needs_dockerd_and_knows_its_flags(
+    make_node: Callable[..., Node], registry: SimulatedRegistry
+) -> None:
     node = make_node()
     node.put(r"C:\cri\cri-dockerd.exe", "cri-dockerd", "0.3.20")
     result = node.run(r"C:\cri\cri-dockerd.exe")
     assert (result.exit_code, "Is the docker daemon running?" in result.stderr) == (1, True)
     install_docker(node, registry)
-    for words, said in (
+    for words, message in (
         (["--windows-service"], "unknown flag: --windows-service"),
         (["--network-plugin=calico"], "didn't find compatible CNI plugin"),
         (["run"], "Unknown command: run"),
     ):
         result = node.run(r"C:\cri\cri-dockerd.exe", *words)
-        assert (result.exit_code, said in result.stderr) == (1, True), result
+        assert (result.exit_code, message in result.stderr) == (1, True), result
     assert "cri-dockerd 0.3.20" in node.run(r"C:\cri\cri-dockerd.exe", "--version").stdout
     node.machine.services.create("cri-dockerd", r"C:\cri\cri-dockerd.exe", Start=2)
     with pytest.raises(ServiceError) as raised:
@@ -255,7 +257,7 @@ def wrap(node: Node, name: str, program: str, *arguments: str, **environment: st
 
 
 def test_a_node_with_docker_joins_and_its_network_comes_from_services(
-    make_node: Callable[..., Node], registry: Registry, cluster: Admin
+    make_node: Callable[..., Node], registry: SimulatedRegistry, cluster: Admin
 ) -> None:
     """flanneld behind nssm and kube-proxy as a service of its own do what HostProcess pods do with containerd."""
     node = make_node()
@@ -308,7 +310,9 @@ def test_a_node_with_docker_joins_and_its_network_comes_from_services(
     cluster.wait_ready(node.name, "True")
 
 
-def test_a_kubelet_ends_where_no_cri_answers(make_node: Callable[..., Node], registry: Registry) -> None:
+def test_a_kubelet_exits_if_the_cri_does_not_respond(
+    make_node: Callable[..., Node], registry: SimulatedRegistry
+) -> None:
     """Since 1.24: Docker alone is no runtime."""
     node = make_node()
     install_docker(node, registry)

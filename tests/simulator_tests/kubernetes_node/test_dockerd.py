@@ -24,7 +24,7 @@ from .docker_nodes import DOCKER, docker, dockerd_exe, put, started
 
 
 @pytest.mark.parametrize(
-    ("daemon", "flags", "said"),
+    ("daemon", "flags", "message"),
     [
         ({"storage-driver": "overlay2"}, [], "the following directives don't match any configuration option"),
         ({"live-restore": True}, [], "don't match any configuration option: live-restore"),
@@ -40,22 +40,24 @@ from .docker_nodes import DOCKER, docker, dockerd_exe, put, started
         ({}, ["now"], 'unknown command "now"'),
     ],
 )
-def test_dockerd_refuses(make_node: Callable[..., Node], daemon: dict[str, Any], flags: list[str], said: str) -> None:
+def test_dockerd_refuses(
+    make_node: Callable[..., Node], daemon: dict[str, Any], flags: list[str], message: str
+) -> None:
     """On a command line it says so; as a service it ends before it reports, and the reason is in the events."""
     node = make_node()
     put(node, **daemon)
     if "--config-file" in flags:
         node.write(r"C:\ProgramData\docker\config\daemon.json", '{"wrong": 1}')
     result = dockerd_exe(node, *flags)
-    assert (result.exit_code, said in result.stderr) == (1, True), result.stderr
+    assert (result.exit_code, message in result.stderr) == (1, True), result.stderr
     line = " ".join([rf'"{DOCKER}\dockerd.exe"', "--run-service", *flags])
     node.machine.services.create("docker", line, Start=2)
     with pytest.raises(ServiceError) as raised:
         node.machine.services.start("docker")
     assert raised.value.code == 1053
-    assert said in node.machine.services.events[-1]
+    assert message in node.machine.services.events[-1]
     (event,) = event_log_store.events(node.machine, "Application")
-    assert (event.provider, event.level, said in event.message) == ("docker", 2, True)
+    assert (event.provider, event.level, message in event.message) == ("docker", 2, True)
 
 
 def test_dockerd_reads_its_configuration(make_node: Callable[..., Node]) -> None:
@@ -84,7 +86,7 @@ JSON_VALUES = st.recursive(
 
 @settings(max_examples=150, deadline=None)
 @given(document=JSON_VALUES | st.dictionaries(st.sampled_from(KEYS), JSON_VALUES) | st.binary(max_size=12))
-def test_whatever_daemon_json_holds_is_taken_or_refused(document: Any) -> None:
+def test_any_daemon_json_is_accepted_or_refused(document: Any) -> None:
     data = document if isinstance(document, bytes) else json.dumps(document).encode()
     files = SimpleNamespace(is_file=lambda _: True, read_bytes=lambda _: data)
     machine: Any = SimpleNamespace(files=files)
@@ -94,7 +96,7 @@ def test_whatever_daemon_json_holds_is_taken_or_refused(document: Any) -> None:
         assert all(isinstance(item, str) for item in (*found.mirrors, *found.labels, *found.proxies.values()))
 
 
-def test_flags_come_and_go_with_versions(make_node: Callable[..., Node]) -> None:
+def test_flags_depend_on_the_version(make_node: Callable[..., Node]) -> None:
     old, new = make_node(), make_node()
     put(old, "20.10.24", proxies={"http-proxy": "http://p:3128"})
     put(new, "28.5.1", proxies={"http-proxy": "http://p:3128"})
@@ -111,7 +113,7 @@ def test_dockerd_needs_the_feature_containers(make_node: Callable[..., Node]) ->
     assert (result.exit_code, "ensure that the Containers feature is installed" in result.stderr) == (1, True)
 
 
-def test_dockerd_registers_itself(make_node: Callable[..., Node]) -> None:
+def test_dockerd_registers_its_service(make_node: Callable[..., Node]) -> None:
     node = make_node()
     put(node)
     assert dockerd_exe(node, "--register-service", "--service-name", "engine", "-D").exit_code == 0

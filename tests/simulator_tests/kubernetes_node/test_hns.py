@@ -57,7 +57,7 @@ def test_an_external_network_takes_the_link_both_ways(make_node: Callable[..., N
     assert "vEthernet (Ethernet)" not in [card.alias for card in interfaces(node.machine)]
 
 
-def test_a_nat_network_leaves_the_link_alone(make_node: Callable[..., Node]) -> None:
+def test_a_nat_network_does_not_affect_the_link(make_node: Callable[..., Node]) -> None:
     node = make_node()
 
     hns.store(node.machine).create_network("nat", "NAT", "172.20.0.0/20")
@@ -66,7 +66,7 @@ def test_a_nat_network_leaves_the_link_alone(make_node: Callable[..., Node]) -> 
     assert node.machine.network.drops == 0
 
 
-def test_without_the_feature_there_is_no_module(make_node: Callable[..., Node]) -> None:
+def test_without_the_feature_its_module_does_not_exist(make_node: Callable[..., Node]) -> None:
     node = make_node(features=[])
 
     with pytest.raises(CmdletError) as caught:

@@ -146,7 +146,7 @@ def test_a_static_address_is_lost_to_a_new_switch_too(make_node: Callable[..., N
         ({"loses": ["vanish"]}, False),
     ],
 )
-def test_what_saves_a_static_address(make_node: Callable[..., Node], uplink: dict[str, object], found: bool) -> None:
+def test_ways_to_keep_a_static_address(make_node: Callable[..., Node], uplink: dict[str, object], found: bool) -> None:
     """A reservation of DHCP, or a server that keeps it."""
     node = static_node(make_node, **uplink)
     fixtures.populate(node.machine, "flannel-vxlan", running=0, remote=0)
@@ -173,31 +173,31 @@ def test_ports_close_with_the_address_and_commands_live_on(make_node: Callable[.
     class Ports:
         """Notes what a machine does to its ports."""
 
-        said: list[str]
+        events: list[str]
 
         def __init__(self) -> None:
-            self.said = []
+            self.events = []
 
         def drop_link(self, seconds: float) -> None:
-            self.said.append("drop")
+            self.events.append("drop")
 
         def close_ports(self, *, forget_shells: bool = True) -> None:
-            self.said.append("off" if forget_shells else "close")
+            self.events.append("off" if forget_shells else "close")
 
         def open_ports(self) -> None:
-            self.said.append("open")
+            self.events.append("open")
 
         def forget_shells(self) -> None:
-            self.said.append("forget")
+            self.events.append("forget")
 
     node = static_node(make_node)
     ports = Ports()
     node.machine.network.attach(ports)
     fixtures.populate(node.machine, "flannel-vxlan", running=0, remote=0)
     remove_all(node)
-    assert ports.said == ["drop", "close"]
+    assert ports.events == ["drop", "close"]
     run(node, "New-NetIPAddress", InterfaceAlias="Ethernet", IPAddress=ADDRESS, PrefixLength=24)
-    wait_for(lambda: ports.said[2:] == ["open"], "the ports open once the link is there")
+    wait_for(lambda: ports.events[2:] == ["open"], "the ports open once the link is there")
     assert node.machine.network.is_up
 
 
@@ -292,7 +292,7 @@ def test_a_hang_that_only_a_reboot_helps_against(make_node: Callable[..., Node])
     assert len(run(node, "Get-HnsNetwork")) == 1
 
 
-def test_a_service_that_does_not_even_stop(make_node: Callable[..., Node]) -> None:
+def test_a_service_that_cannot_be_stopped(make_node: Callable[..., Node]) -> None:
     node = make_node()
     fixtures.populate(node.machine, "flannel-host-gw")
     hang(node, until="reboot", stop_fails=True)
@@ -302,7 +302,7 @@ def test_a_service_that_does_not_even_stop(make_node: Callable[..., Node]) -> No
 
     assert caught.value.error_id.startswith("StopServiceFailed,")
     assert describe(node.machine)["services"]["hns"]["state"] == "Running"  # type: ignore[index]
-    assert len(node.machine.part(hns.State).endpoints) == 5, "nothing was lost by it"
+    assert len(node.machine.part(hns.HnsState).endpoints) == 5, "nothing was lost by it"
     node.machine.power.reset()
     run(node, "Restart-Service", Name="hns", Force=True)
 
@@ -323,7 +323,7 @@ def test_a_single_call_that_hangs_ends_with_its_process(make_node: Callable[...,
     assert isinstance(call.outcome, ProcessEndedError)
 
 
-def test_a_hang_that_is_over_lets_calls_go_on(make_node: Callable[..., Node]) -> None:
+def test_calls_continue_when_a_hang_is_over(make_node: Callable[..., Node]) -> None:
     node = make_node()
     fixtures.populate(node.machine, "flannel-host-gw")
     hang(node)
@@ -341,7 +341,7 @@ def test_bad_hangs(make_node: Callable[..., Node], fault: dict[str, object]) -> 
         hang(make_node(), **fault)
 
 
-def test_services_that_depend_on_hns_stop_and_start_with_it(make_node: Callable[..., Node]) -> None:
+def test_dependent_services_stop_and_start_with_hns(make_node: Callable[..., Node]) -> None:
     node = make_node()
     node.machine.services.create(
         "nvagent", r"C:\Windows\System32\svchost.exe -k nv", DependOnService=["hns"], DisplayName="Agent"

@@ -44,7 +44,7 @@ def in_use(make_node: Callable[..., Node], windows: str = "2022", **entry: objec
         ("azure", [("azure", "L2Bridge")], "{:.8}-eth0"),
     ],
 )
-def test_what_a_cni_plugin_leaves(
+def test_objects_that_a_cni_plugin_leaves_behind(
     make_node: Callable[..., Node], windows: str, scene: str, networks: list[tuple[str, str]], name: str
 ) -> None:
     node = in_use(make_node, windows)
@@ -83,7 +83,7 @@ def test_the_case_of_ids(make_node: Callable[..., Node], windows: str) -> None:
     }
 
 
-def test_what_travels_of_an_external_network(make_node: Callable[..., Node]) -> None:
+def test_addresses_that_an_external_network_moves(make_node: Callable[..., Node]) -> None:
     node = in_use(make_node)
     fixtures.populate(node.machine, "flannel-vxlan", running=3, remote=0)
 
@@ -156,7 +156,7 @@ def test_azure_keeps_its_state_in_files(make_node: Callable[..., Node]) -> None:
     assert all(node.machine.files.is_file(rf"C:\k\azure-vnet{name}") for name in (".json.lock", "-ipam.json", ".log"))
 
 
-def remove(node: Node, command: str, objects: list[PSObject], **parameters: object) -> commands.Output:
+def remove(node: Node, command: str, objects: list[PSObject], **parameters: object) -> commands.CmdletOutput:
     return commands.run(node.machine, command, parameters, pipeline=list(objects))
 
 
@@ -175,10 +175,10 @@ def test_an_error_leaves_the_others_alone_only_under_continue(make_node: Callabl
     assert set(left) == {found.stale[0], *found.host, *found.remote}
     faults.set_fault(node.machine, {"kind": "hns_refuses", "ids": []})
     remove(node, "Remove-HnsEndpoint", stale[:1])
-    assert found.stale[0] not in node.machine.part(hns.State).endpoints
+    assert found.stale[0] not in node.machine.part(hns.HnsState).endpoints
 
 
-def test_policy_lists_go_on_pointing_at_endpoints_that_are_gone(make_node: Callable[..., Node]) -> None:
+def test_policy_lists_keep_references_to_deleted_endpoints(make_node: Callable[..., Node]) -> None:
     node = in_use(make_node)
     found = fixtures.populate(node.machine, "flannel-host-gw", stale=1)
     store = hns.store(node.machine)
@@ -190,7 +190,7 @@ def test_a_namespace_with_a_running_pod_is_not_removed(make_node: Callable[..., 
     node = in_use(make_node)
     found = fixtures.populate(node.machine, "flannel-host-gw", running=1, orphans=1)
     store = hns.store(node.machine)
-    endpoint = node.machine.part(hns.State).endpoints[found.running[0]]
+    endpoint = node.machine.part(hns.HnsState).endpoints[found.running[0]]
 
     for used in (endpoint.namespace, next(item.id for item in store.namespaces() if item.default)):
         with pytest.raises(hns.HnsError, match="0x803b0015"):
@@ -208,20 +208,20 @@ def test_pods_that_vanish_leave_their_endpoints(make_node: Callable[..., Node]) 
     faults.set_fault(node.machine, {"kind": "pods_vanish", "count": 2})
 
     assert len(json.loads(node.run("crictl.exe", "pods", "-o", "json").stdout)["items"]) == 1
-    state = node.machine.part(hns.State)
+    state = node.machine.part(hns.HnsState)
     assert [state.endpoints[key].state for key in found.running] == [4, 4, 3]
     with pytest.raises(ValueError, match="count"):
         faults.set_fault(node.machine, {"kind": "pods_vanish", "count": "all"})
 
 
 @pytest.mark.parametrize("keeps", [True, False])
-def test_what_hns_keeps_over_a_reboot(make_node: Callable[..., Node], keeps: bool) -> None:
+def test_hns_keeps_networks_over_a_reboot(make_node: Callable[..., Node], keeps: bool) -> None:
     node = in_use(make_node, hns_keeps_endpoints=keeps)
     found = fixtures.populate(node.machine, "flannel-host-gw", running=2, orphans=1)
 
     node.machine.power.reset()
 
-    state = node.machine.part(hns.State)
+    state = node.machine.part(hns.HnsState)
     assert [item.name for item in state.networks.values()] == ["cbr0"]
     if not keeps:
         assert state.endpoints == {}
@@ -241,7 +241,7 @@ def test_a_stale_endpoint_keeps_its_address(make_node: Callable[..., Node], wind
     node = in_use(make_node, windows)
     found = fixtures.populate(node.machine, "flannel-host-gw", running=0, stale=1)
     store = hns.store(node.machine)
-    stale = node.machine.part(hns.State).endpoints[found.stale[0]]
+    stale = node.machine.part(hns.HnsState).endpoints[found.stale[0]]
 
     if refused:
         with pytest.raises(hns.HnsError, match=r"An address provided is invalid or reserved\. \(0x803b002f\)"):
@@ -262,7 +262,7 @@ def test_a_pod_gets_no_traffic_while_a_remote_endpoint_has_its_address(
     node = in_use(make_node, windows)
     found = fixtures.populate(node.machine, "flannel-host-gw", running=0, remote=1)
     store = hns.store(node.machine)
-    remote = node.machine.part(hns.State).endpoints[found.remote[0]]
+    remote = node.machine.part(hns.HnsState).endpoints[found.remote[0]]
 
     added = store.add_endpoint("new", remote.network, remote.address, container="c", namespace=hns.new_id())
 
@@ -282,13 +282,13 @@ def test_scenes_can_be_set_from_outside(make_node: Callable[..., Node]) -> None:
     scene(network="lab", type="Transparent")
     assert [item["Name"] for item in listed(node, "Get-HnsNetwork")] == ["vxlan0", "nat", "lab"]
     assert len(listed(node, "Get-HnsEndpoint")) == 1 + 3 + 2 + 1
-    for fault, said in (
+    for fault, message in (
         ({"scene": "weave"}, "expected one of the scenes flannel-host-gw.* got weave"),
         ({"scene": "azure", "walking": 1}, "unknown parameter of a scene: walking"),
         ({"scene": "azure", "running": "many"}, "expected the type int for running of a scene"),
         ({"network": "x", "type": "Token Ring"}, "expected one of the types of networks"),
     ):
-        with pytest.raises(ValueError, match=said):
+        with pytest.raises(ValueError, match=message):
             scene(**fault)
     with pytest.raises(ValueError, match="the feature Containers"):
         faults.set_fault(make_node(features=[]).machine, {"kind": "hns_scene", "scene": "azure"})

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from simulator.kubernetes_node.kubeadm import discovery
 from simulator.machine.machine import Machine
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 
 from .conftest import Node, own_families
 
@@ -22,7 +22,9 @@ PAUSE = "registry.k8s.io/pause:3.10.2"
 def test_cached_images_are_on_the_disk_of_a_machine_from_an_image(node: Node, tmp_path: Path) -> None:
     assert node.ctr("images", "pull", "--hosts-dir", r"C:\certs.d", PAUSE).exit_code == 0
     node.machine.power.power_off()
-    settings = Settings.read({"name": "from-image", "address": "127.0.9.99", "windows": "2022", "time_scale": 0.02})
+    settings = MachineSettings.read(
+        {"name": "from-image", "address": "127.0.9.99", "windows": "2022", "time_scale": 0.02}
+    )
 
     machine = Machine(settings, tmp_path / "copy", own_families(), source=node.machine)
     machine.power_on()

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import pytest
 import yaml
 
-from simulator.kubernetes_node.registry.server import Registry
+from simulator.kubernetes_node.registry.server import SimulatedRegistry
 
 from .conftest import CONFIG_V2, Admin, Node
 
@@ -54,7 +54,9 @@ def test_a_join_makes_a_node_that_is_ready_with_containerd_and_cni(node: Node, c
 
 
 @pytest.mark.parametrize("version", ["1.30.4", "1.33.2", "1.34.4", "1.36.3", "1.36.0"])
-def test_every_kubeadm_joins(make_node: Callable[..., Node], registry: Registry, cluster: Admin, version: str) -> None:
+def test_every_kubeadm_joins(
+    make_node: Callable[..., Node], registry: SimulatedRegistry, cluster: Admin, version: str
+) -> None:
     node = make_node(kubernetes=version, containerd="1.7.35")
     node.mirror(registry)
     node.start_containerd()
@@ -101,9 +103,9 @@ def test_not_ready_without_a_cni_configuration(node: Node, cluster: Admin) -> No
 
     joined(node, cluster)
 
-    said = "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:"
-    said += "Network plugin returns error: "
-    cluster.wait_ready(node.name, "False", said + "cni plugin not initialized")
+    message = "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:"
+    message += "Network plugin returns error: "
+    cluster.wait_ready(node.name, "False", message + "cni plugin not initialized")
 
 
 def test_not_ready_without_the_plugins_executable(node: Node, cluster: Admin) -> None:
@@ -116,8 +118,8 @@ def test_not_ready_without_the_plugins_executable(node: Node, cluster: Admin) ->
 
 
 @pytest.mark.parametrize("key", ["conf_dir", "bin_dir"])
-def test_not_ready_when_containerd_looks_elsewhere(
-    make_node: Callable[..., Node], registry: Registry, cluster: Admin, key: str
+def test_a_node_is_not_ready_if_containerd_reads_another_cni_folder(
+    make_node: Callable[..., Node], registry: SimulatedRegistry, cluster: Admin, key: str
 ) -> None:
     node = make_node()
     node.mirror(registry)
@@ -156,20 +158,20 @@ def discovered_by_file(node: Node, cluster: Admin, path: str, server: str) -> No
 
 
 @pytest.mark.parametrize("kubernetes", ["1.37.1", "1.36.0"])
-def test_a_file_says_where_the_cluster_is(make_node: Callable[..., Node], cluster: Admin, kubernetes: str) -> None:
+def test_discovery_by_file_finds_the_cluster(make_node: Callable[..., Node], cluster: Admin, kubernetes: str) -> None:
     node = make_node(kubernetes=kubernetes)
     node.start_containerd()
     node.install_kubernetes()
     server = cluster.cluster.server
     discovered_by_file(node, cluster, "/discovery.conf", server)
     path = "/api/v1/namespaces/kube-public/configmaps/cluster-info"
-    told = cluster.client.get(path)["data"]["kubeconfig"]
+    kubeconfig = cluster.client.get(path)["data"]["kubeconfig"]
     # Nobody listens there (RFC 5737).
-    cluster.client.patch(path, {"data": {"kubeconfig": told.replace(server, "https://192.0.2.1:6443")}})
+    cluster.client.patch(path, {"data": {"kubeconfig": kubeconfig.replace(server, "https://192.0.2.1:6443")}})
     try:
         result = node.join()
     finally:
-        cluster.client.patch(path, {"data": {"kubeconfig": told}})
+        cluster.client.patch(path, {"data": {"kubeconfig": kubeconfig}})
 
     assert result.exit_code == 0, result.stderr
     assert f"server: {server}\n" in node.machine.files.read_text(r"C:\etc\kubernetes\kubelet.conf")
@@ -243,7 +245,7 @@ def test_reset_undoes_a_join(node: Node, cluster: Admin) -> None:
     assert node.join().exit_code == 0
 
 
-def test_a_node_that_was_deleted_stays_away_until_its_kubelet_starts_anew(node: Node, cluster: Admin) -> None:
+def test_a_deleted_node_stays_away_until_its_kubelet_restarts(node: Node, cluster: Admin) -> None:
     node.install_cni()
     joined(node, cluster)
     cluster.wait_ready(node.name, "True")
@@ -260,7 +262,7 @@ def test_a_node_that_was_deleted_stays_away_until_its_kubelet_starts_anew(node: 
     cluster.wait_ready(node.name, "True")
 
 
-def test_a_joined_node_comes_back_after_a_reboot(node: Node, cluster: Admin) -> None:
+def test_a_joined_node_is_ready_again_after_a_reboot(node: Node, cluster: Admin) -> None:
     node.install_cni()
     joined(node, cluster)
     cluster.wait_ready(node.name, "True")

@@ -89,7 +89,7 @@ def configuration(version: str, change: Change) -> str:
     return json.dumps(document)
 
 
-def said(text: str) -> str:
+def printed_lines(text: str) -> str:
     """What a kubeadm printed, without warnings about the runtime's endpoint (Linux has another)."""
     return "\n".join(line for line in text.splitlines() if line and not re.match(r"W\d{4} ", line))
 
@@ -118,8 +118,8 @@ def test_configurations_are_refused_as_the_real_kubeadm_refuses_them(
             differing.append(f"{name}: {ours.exit_code} {ours.stderr}")
         if real is not None:
             theirs = kubeadm_real.plain(real, ["config", "validate", "--config", "\0"], text)
-            if (ours.exit_code, said(ours.stderr)) != (theirs.exit_code, said(theirs.stderr)):
-                differing.append(f"{name}: ours {ours.exit_code} {said(ours.stderr)}, real {theirs}")
+            if (ours.exit_code, printed_lines(ours.stderr)) != (theirs.exit_code, printed_lines(theirs.stderr)):
+                differing.append(f"{name}: ours {ours.exit_code} {printed_lines(ours.stderr)}, real {theirs}")
     assert not differing, "\n".join(differing)
 
 
@@ -189,7 +189,7 @@ def test_a_join_checks_versions(make_node: Callable[..., Node], older_cluster: A
         assert not expected or result.exit_code == (2 if "Kubelet version" in expected else 1)
 
 
-def test_the_real_kubeadms_check_versions_so(older_cluster: Admin, tmp_path: Path) -> None:
+def test_the_real_kubeadms_check_versions_the_same_way(older_cluster: Admin, tmp_path: Path) -> None:
     version = older_cluster.client.get("/version")["gitVersion"].removeprefix("v")
     token = older_cluster.token()
     compared = 0

@@ -51,20 +51,20 @@ def test_flags_by_version(make_node: Callable[..., Node], version: str, flag: st
     result = node.run(r"C:\k\kubelet.exe", flag, "--config=C:\\none.yaml")
 
     assert result.exit_code == 1
-    said = f"failed to parse kubelet flag: unknown flag: {flag.split('=')[0]}"
-    assert (said in result.stderr) is not known
+    message = f"failed to parse kubelet flag: unknown flag: {flag.split('=')[0]}"
+    assert (message in result.stderr) is not known
 
 
 def test_an_unknown_field_is_refused(bare: Node) -> None:
     bare.write(r"C:\config.yaml", HEADER + "maxPods: 10\nmaxPodz: 1\nauthentication: {x509: {clientCa: x}}\n")
 
-    said = kubelet_error(bare, r"--config=C:\config.yaml")
+    output = kubelet_error(bare, r"--config=C:\config.yaml")
 
-    assert 'strict decoding error: unknown field "maxPodz", unknown field "authentication.x509.clientCa"' in said
+    assert 'strict decoding error: unknown field "maxPodz", unknown field "authentication.x509.clientCa"' in output
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (
             "maxPods: many\n",
@@ -79,10 +79,10 @@ def test_an_unknown_field_is_refused(bare: Node) -> None:
         ("cgroupsPerQOS: true\n", "is not supported on Windows"),
     ],
 )
-def test_wrong_values_are_refused(bare: Node, text: str, said: str) -> None:
+def test_wrong_values_are_refused(bare: Node, text: str, message: str) -> None:
     bare.write(r"C:\config.yaml", HEADER + text)
 
-    assert said in kubelet_error(bare, r"--config=C:\config.yaml")
+    assert message in kubelet_error(bare, r"--config=C:\config.yaml")
 
 
 def test_drop_ins_override_the_configuration(bare: Node) -> None:
@@ -147,20 +147,22 @@ def test_kube_proxy_refuses_what_it_cannot(bare: Node) -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "gates", "said"),
+    ("version", "gates", "message"),
     [
         ("1.32.2", {"WinOverlay": False}, "WinOverlay feature gate not enabled"),
         ("1.34.4", {"WinOverlay": False}, "feature is locked to true"),
     ],
 )
-def test_kube_proxy_by_version(make_node: Callable[..., Node], version: str, gates: dict[str, bool], said: str) -> None:
+def test_kube_proxy_by_version(
+    make_node: Callable[..., Node], version: str, gates: dict[str, bool], message: str
+) -> None:
     from simulator.kubernetes_node import hns
 
     node = make_node(kubernetes=version)
     node.install_kubernetes()
     hns.store(node.machine).create_network("vxlan0", "Overlay", "10.244.1.0/24")
 
-    assert said in proxy(
+    assert message in proxy(
         node, {"featureGates": gates, "winkernel": {"networkName": "vxlan0", "sourceVip": "10.244.1.2"}}
     )
 
@@ -176,7 +178,7 @@ def test_direct_server_return_needs_its_gate(make_node: Callable[..., Node]) -> 
 
 
 @pytest.mark.parametrize(
-    ("version", "api", "code", "said"),
+    ("version", "api", "code", "message"),
     [
         ("1.36.0", "v1beta4", 0, ""),
         ("1.36.0", "v1beta3", 0, ""),
@@ -186,7 +188,7 @@ def test_direct_server_return_needs_its_gate(make_node: Callable[..., Node]) -> 
         ("1.30.4", "v1beta4", 1, "experimental API spec"),
     ],
 )
-def test_config_validate(make_node: Callable[..., Node], version: str, api: str, code: int, said: str) -> None:
+def test_config_validate(make_node: Callable[..., Node], version: str, api: str, code: int, message: str) -> None:
     node = make_node(kubernetes=version)
     node.install_kubernetes()
     head = f"apiVersion: kubeadm.k8s.io/{api}\nkind: JoinConfiguration\n"
@@ -197,14 +199,14 @@ def test_config_validate(make_node: Callable[..., Node], version: str, api: str,
     result = node.run(r"C:\k\kubeadm.exe", "config", "validate", "--config", r"C:\join.yaml")
 
     assert result.exit_code == code, result.stderr
-    assert said in result.stderr
+    assert message in result.stderr
     node.write(r"C:\join.yaml", head + body + "bogus: 1\n")
     strict = node.run(r"C:\k\kubeadm.exe", "config", "validate", "--config", r"C:\join.yaml")
     assert strict.exit_code == 1
     assert code or 'strict decoding error: unknown field "bogus"' in strict.stderr
 
 
-def test_kubeadm_says_what_it_is(bare: Node) -> None:
+def test_kubeadm_prints_its_version(bare: Node) -> None:
     assert bare.run(r"C:\k\kubeadm.exe", "version", "-o", "short").stdout == "v1.37.1\n"
     about = json.loads(bare.run(r"C:\k\kubeadm.exe", "version", "-o", "json").stdout)
     assert about["clientVersion"]["platform"] == "windows/amd64"

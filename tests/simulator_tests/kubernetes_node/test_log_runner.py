@@ -45,7 +45,7 @@ def programs(node: Node) -> set[str]:
     return {process.name for process in node.machine.processes.all() if process.name.startswith("kube")}
 
 
-def test_the_kubelet_runs_behind_it_and_its_words_are_kept(node: Node) -> None:
+def test_log_runner_starts_the_kubelet_and_keeps_its_output(node: Node) -> None:
     node.machine.files.make_directory(r"C:\var\log\kubelet")
     assert start(node, f"{RUNNER} -log-file={LOG} -log-file-size=50Mi -log-file-age=168h {STANDALONE}") == "Running"
     assert programs(node) == {"kube-log-runner.exe", "kubelet.exe"}
@@ -58,7 +58,7 @@ def test_the_kubelet_runs_behind_it_and_its_words_are_kept(node: Node) -> None:
     assert node.machine.files.read_text(LOG).startswith(before)
 
 
-def test_its_file_is_open_as_long_as_it_runs(node: Node) -> None:
+def test_the_log_file_stays_open_while_log_runner_runs(node: Node) -> None:
     node.machine.files.make_directory(r"C:\var\log\kubelet")
     handles = node.machine.files.open
     with handles.hold(LOG, "r", "r"):
@@ -72,7 +72,7 @@ def test_its_file_is_open_as_long_as_it_runs(node: Node) -> None:
     wait_for(lambda: not handles.blocks(LOG, "d"), "the file is closed")
 
 
-def test_a_kubelet_that_ends_ends_it_and_says_why(node: Node) -> None:
+def test_an_exiting_kubelet_ends_log_runner_with_the_reason(node: Node) -> None:
     node.machine.files.make_directory(r"C:\var\log\kubelet")
     start(node, f"{RUNNER} -log-file {LOG} {KUBELET}")
 
@@ -100,7 +100,7 @@ def test_a_kubelet_that_ends_ends_it_and_says_why(node: Node) -> None:
         ("1.37.1", rf"{RUNNER} -log-file=C:\kubelet.log {STANDALONE.replace('--windows-service ', '')}"),
     ],
 )
-def test_what_keeps_it_from_starting(node: Node, version: str, image: str) -> None:
+def test_reasons_that_prevent_the_start(node: Node, version: str, image: str) -> None:
     node.put(RUNNER, "kube-log-runner", version)
     with pytest.raises(ServiceError) as refused:
         start(node, image)
@@ -114,17 +114,17 @@ def test_without_rotation_an_older_one_starts(node: Node) -> None:
 
 
 @pytest.mark.parametrize(
-    ("argv", "wanted"),
+    ("argv", "expected"),
     [
         ([r"C:\k\kubelet.exe", "--v=2"], [r"C:\k\kubelet.exe", "--v=2"]),
         (["C:/k/Kube-Log-Runner.EXE", "-also-stdout", "--log-file", "x", r"C:\k\kubelet.exe"], [r"C:\k\kubelet.exe"]),
     ],
 )
-def test_what_runs_in_the_end(argv: list[str], wanted: list[str]) -> None:
-    assert log_runner.command(argv) == wanted
+def test_the_processes_that_run_in_the_end(argv: list[str], expected: list[str]) -> None:
+    assert log_runner.command(argv) == expected
 
 
-def test_containerd_logs_to_its_file_or_to_nobody(make_node: Callable[..., Node]) -> None:
+def test_containerd_logs_to_its_file_or_nowhere(make_node: Callable[..., Node]) -> None:
     node = make_node(containerd="1.7.35")
     node.start_containerd(CONFIG_V2)
     events, services = list(node.machine.services.events), node.machine.services

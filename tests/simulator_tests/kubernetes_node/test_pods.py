@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from simulator.kubernetes_node import hns
-from simulator.kubernetes_node.registry.server import Registry
+from simulator.kubernetes_node.registry.server import SimulatedRegistry
 
 from . import manifests
 from .conftest import CONFIG_V2, Admin, Node, wait_for
@@ -55,12 +55,12 @@ def waiting(read: Callable[[], dict[str, Any]], reason: str) -> str:
 
 
 def running(read: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    def found() -> dict[str, Any] | None:
+    def running_pod() -> dict[str, Any] | None:
         pod = read()
         states = statuses(pod)
         return pod if states and all("running" in item["state"] for item in states) else None
 
-    return dict(wait_for(found, f"running; it is {read().get('status')}"))
+    return dict(wait_for(running_pod, f"running; it is {read().get('status')}"))
 
 
 def service(cluster: Admin, name: str, address: str) -> None:
@@ -127,7 +127,7 @@ def test_flannel_brings_the_network_and_the_node_is_ready(node: Node, cluster: A
     assert annotations["flannel.alpha.coreos.com/public-ip"] == node.machine.address
 
 
-def test_an_ordinary_pod_gets_an_endpoint_and_gives_it_back(node: Node, cluster: Admin) -> None:
+def test_an_ordinary_pod_gets_and_releases_an_endpoint(node: Node, cluster: Admin) -> None:
     join(node, cluster)
     with_flannel(node, cluster)
     cluster.wait_ready(node.name, "True")
@@ -158,14 +158,14 @@ def test_vxlan_makes_an_overlay(node: Node, cluster: Admin) -> None:
 
 
 @pytest.mark.parametrize(
-    ("backend", "said"),
+    ("backend", "message"),
     [
         ({"Type": "vxlan", "VNI": 1}, "must be greater than or equal to 4096"),
         ({"Type": "vxlan", "VNI": 4096, "Port": 8472}, "Windows uses 4789 only"),
         ({"Type": "wireguard"}, "unknown backend type: wireguard"),
     ],
 )
-def test_flanneld_refuses_what_windows_cannot(node: Node, cluster: Admin, backend: dict[str, Any], said: str) -> None:
+def test_flanneld_refuses_invalid_backends(node: Node, cluster: Admin, backend: dict[str, Any], message: str) -> None:
     join(node, cluster)
     node.put(r"C:\flanneld.exe", "flanneld", "0.28.0")
     node.write(r"C:\net-conf.json", json.dumps({"Network": "10.244.0.0/16", "Backend": backend}))
@@ -179,7 +179,7 @@ def test_flanneld_refuses_what_windows_cannot(node: Node, cluster: Admin, backen
     result = node.run(r"C:\flanneld.exe", *arguments, environment={"NODE_NAME": node.name})
 
     assert result.exit_code == 1
-    assert said in result.stderr
+    assert message in result.stderr
 
 
 def test_kube_proxy_waits_for_the_network_and_makes_load_balancers(node: Node, cluster: Admin) -> None:
@@ -223,7 +223,7 @@ def test_kube_proxy_waits_for_the_network_and_makes_load_balancers(node: Node, c
 
 
 def test_an_image_without_the_build_is_not_pulled(
-    make_node: Callable[..., Node], registry: Registry, cluster: Admin
+    make_node: Callable[..., Node], registry: SimulatedRegistry, cluster: Admin
 ) -> None:
     node = make_node("2019")
     node.mirror(registry)
@@ -248,7 +248,7 @@ def test_an_image_that_does_not_exist(node: Node, cluster: Admin) -> None:
 
 
 def test_without_the_sandbox_image_no_pod_begins(
-    make_node: Callable[..., Node], registry: Registry, cluster: Admin
+    make_node: Callable[..., Node], registry: SimulatedRegistry, cluster: Admin
 ) -> None:
     node = make_node()
     node.mirror(registry)
@@ -347,7 +347,7 @@ def test_volumes_are_where_the_container_sees_them(node: Node, cluster: Admin) -
     assert not node.machine.files.exists(r"C:\data")
 
 
-def test_a_pod_links_its_volume_anew_each_time(node: Node, cluster: Admin) -> None:
+def test_a_pod_links_its_volume_again_each_time(node: Node, cluster: Admin) -> None:
     join(node, cluster)
     node.machine.files.make_directory(r"C:\k\kube-proxy")
     volume = {"name": "access", "emptyDir": {}}
@@ -373,7 +373,7 @@ def test_a_pod_links_its_volume_anew_each_time(node: Node, cluster: Admin) -> No
 
 
 def test_volumes_lie_below_the_root_only_under_containerd_1_6(
-    make_node: Callable[..., Node], registry: Registry, cluster: Admin
+    make_node: Callable[..., Node], registry: SimulatedRegistry, cluster: Admin
 ) -> None:
     node = make_node("2019", containerd="1.6.36")
     node.mirror(registry)

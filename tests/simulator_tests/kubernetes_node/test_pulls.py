@@ -14,7 +14,7 @@ from simulator.artifacts.certificates import PrivateCA
 from simulator.kubernetes_node.images.unpacking import SIZE
 from simulator.kubernetes_node.images.upstream import Blobs
 from simulator.kubernetes_node.kubelet import image_gc
-from simulator.kubernetes_node.registry.server import Registry
+from simulator.kubernetes_node.registry.server import SimulatedRegistry
 from simulator.machine.files import GIGABYTE
 
 from .conftest import CONFIG_V2, CONTAINERD, Node
@@ -34,14 +34,14 @@ def blobs() -> Blobs:
 
 
 @pytest.fixture
-def private() -> Iterator[Registry]:
+def private() -> Iterator[SimulatedRegistry]:
     """A registry of these tests' own."""
-    with Registry(images=blobs()) as found:
+    with SimulatedRegistry(images=blobs()) as found:
         yield found
 
 
 @pytest.fixture
-def app_node(make_node: Callable[..., Node], private: Registry) -> Node:
+def app_node(make_node: Callable[..., Node], private: SimulatedRegistry) -> Node:
     """A node that asks the registry for app.example."""
     node = make_node()
     hosts(node, private)
@@ -50,13 +50,13 @@ def app_node(make_node: Callable[..., Node], private: Registry) -> Node:
     return node
 
 
-def hosts(node: Node, *registries: Registry, extra: str = "", server: str = "https://app.example") -> None:
+def hosts(node: Node, *registries: SimulatedRegistry, extra: str = "", server: str = "https://app.example") -> None:
     """Write hosts.toml of app.example."""
     tables = "".join(f"[host.'{registry.url}']\n{extra}" for registry in registries)
     node.write(r"C:\certs.d\app.example\hosts.toml", f"server = '{server}'\n{tables}")
 
 
-def layer_path(registry: Registry) -> str:
+def layer_path(registry: SimulatedRegistry) -> str:
     """Return the path of the layer's blob for Windows Server 2022."""
     index = json.loads(registry.images.content[registry.images.tags[APP]][1])
     entry = next(item for item in index["manifests"] if "20348" in item["platform"].get("os.version", ""))
@@ -64,7 +64,7 @@ def layer_path(registry: Registry) -> str:
     return f"*/blobs/{layer['digest']}"
 
 
-def test_a_pull_takes_its_own_builds_content_and_nothing_else(app_node: Node, private: Registry) -> None:
+def test_a_pull_takes_its_own_builds_content_and_nothing_else(app_node: Node, private: SimulatedRegistry) -> None:
     assert app_node.ctr(*PULL, APP).exit_code == 0
     assert (private.counters["manifests"], private.counters["blobs"]) == (2, 2)
     listed = app_node.ctr("images", "check", f"name=={APP}").stdout.splitlines()[1]
@@ -72,7 +72,7 @@ def test_a_pull_takes_its_own_builds_content_and_nothing_else(app_node: Node, pr
     assert listed.endswith("true")
 
 
-def test_a_pull_that_is_cut_goes_on_where_it_was(app_node: Node, private: Registry) -> None:
+def test_an_interrupted_pull_continues(app_node: Node, private: SimulatedRegistry) -> None:
     private.fault("cut", layer_path(private), at=10_000, times=2)
     result = app_node.ctr(*PULL, APP)
     assert result.exit_code == 0, result.stderr
@@ -81,7 +81,7 @@ def test_a_pull_that_is_cut_goes_on_where_it_was(app_node: Node, private: Regist
     assert 0 < others < size, "no byte of the layer came twice"
 
 
-def test_a_pull_that_failed_is_resumed_by_the_next_one(app_node: Node, private: Registry) -> None:
+def test_a_pull_that_failed_is_resumed_by_the_next_one(app_node: Node, private: SimulatedRegistry) -> None:
     private.fault("cut", layer_path(private), at=10_000, times=1)
     private.fault("status", layer_path(private), status=403, times=1)
     failed = app_node.ctr(*PULL, APP)
@@ -97,7 +97,7 @@ def test_a_pull_that_failed_is_resumed_by_the_next_one(app_node: Node, private: 
     assert not app_node.machine.files.listing(rf"{ROOT}\ingest")
 
 
-def test_cuts_over_the_bytes_of_a_layer(app_node: Node, private: Registry) -> None:
+def test_cuts_over_the_bytes_of_a_layer(app_node: Node, private: SimulatedRegistry) -> None:
     size = len(private.images.content["sha256:" + layer_path(private).rpartition(":")[2]][1])
     for at in (-1, 0, 1, size // 2, size - 1):
         private.fault("cut", layer_path(private), at=at, times=1)
@@ -110,7 +110,7 @@ def test_cuts_over_the_bytes_of_a_layer(app_node: Node, private: Registry) -> No
         app_node.ctr("images", "remove", "--sync", APP)
 
 
-def test_a_registry_that_gives_up_too_often(app_node: Node, private: Registry) -> None:
+def test_a_registry_that_gives_up_too_often(app_node: Node, private: SimulatedRegistry) -> None:
     private.fault("cut", layer_path(private), at=0)
     result = app_node.ctr(*PULL, APP)
     assert (result.exit_code, result.stderr) == (1, "ctr: failed to copy: unexpected EOF\n")
@@ -121,8 +121,8 @@ def test_a_registry_that_gives_up_too_often(app_node: Node, private: Registry) -
     [("2.4.2", 429, 4, True), ("2.4.2", 429, 0, False), ("2.4.2", 503, 1, True), ("1.7.35", 503, 1, False),
      ("2.4.2", 503, 2, False)],
 )  # fmt: skip
-def test_what_is_asked_again(
-    make_node: Callable[..., Node], private: Registry, containerd: str, status: int, times: int, works: bool
+def test_requests_that_are_retried(
+    make_node: Callable[..., Node], private: SimulatedRegistry, containerd: str, status: int, times: int, works: bool
 ) -> None:
     node = make_node(containerd=containerd)
     hosts(node, extra="", server=private.url)
@@ -133,7 +133,7 @@ def test_what_is_asked_again(
     assert works or f": {status} " in result.stderr
 
 
-def test_wrong_bytes_are_not_kept(app_node: Node, private: Registry) -> None:
+def test_wrong_bytes_are_not_kept(app_node: Node, private: SimulatedRegistry) -> None:
     private.fault("wrong", layer_path(private), times=1)
     result = app_node.ctr(*PULL, APP)
     assert "unexpected commit digest" in result.stderr
@@ -143,7 +143,7 @@ def test_wrong_bytes_are_not_kept(app_node: Node, private: Registry) -> None:
 
 @pytest.mark.parametrize("auth", ["basic", "bearer"])
 def test_a_registry_with_a_user(make_node: Callable[..., Node], auth: str) -> None:
-    with Registry(images=blobs(), user="ci:secret", auth=auth) as registry:  # type: ignore[arg-type]
+    with SimulatedRegistry(images=blobs(), user="ci:secret", auth=auth) as registry:  # type: ignore[arg-type]
         node = make_node()
         hosts(node, registry)
         node.start_containerd(CONFIG_V2)
@@ -159,7 +159,7 @@ def test_a_registry_with_a_user(make_node: Callable[..., Node], auth: str) -> No
 
 
 def test_cri_gives_its_own_credentials(make_node: Callable[..., Node]) -> None:
-    with Registry(images=blobs(), user="ci:secret", auth="bearer") as registry:
+    with SimulatedRegistry(images=blobs(), user="ci:secret", auth="bearer") as registry:
         node = make_node()
         hosts(node, registry)
         node.start_containerd()
@@ -170,8 +170,8 @@ def test_cri_gives_its_own_credentials(make_node: Callable[..., Node]) -> None:
 
 
 @pytest.mark.parametrize("containerd", ["1.7.35", "2.4.2"])
-def test_ctr_reads_hosts_toml_only_where_it_is_told_to(
-    make_node: Callable[..., Node], private: Registry, containerd: str
+def test_ctr_reads_hosts_toml_only_with_its_flag(
+    make_node: Callable[..., Node], private: SimulatedRegistry, containerd: str
 ) -> None:
     node = make_node(containerd=containerd)
     hosts(node, private)
@@ -183,7 +183,7 @@ def test_ctr_reads_hosts_toml_only_where_it_is_told_to(
 
 def test_a_private_ca(make_node: Callable[..., Node]) -> None:
     authority = PrivateCA()
-    with Registry(images=blobs(), tls=authority.server_context(["127.0.0.1"])) as registry:
+    with SimulatedRegistry(images=blobs(), tls=authority.server_context(["127.0.0.1"])) as registry:
         node = make_node()
         hosts(node, registry)
         node.start_containerd()
@@ -198,7 +198,7 @@ def test_a_private_ca(make_node: Callable[..., Node]) -> None:
 
 def test_an_expired_certificate(make_node: Callable[..., Node]) -> None:
     authority = PrivateCA()
-    with Registry(images=blobs(), tls=authority.server_context(["127.0.0.1"], expired=True)) as registry:
+    with SimulatedRegistry(images=blobs(), tls=authority.server_context(["127.0.0.1"], expired=True)) as registry:
         node = make_node()
         node.write(r"C:\ca.pem", authority.pem.decode())
         hosts(node, registry, extra="  ca = 'C:\\ca.pem'\n")
@@ -206,8 +206,8 @@ def test_an_expired_certificate(make_node: Callable[..., Node]) -> None:
         assert "certificate has expired" in node.ctr(*PULL, APP).stderr
 
 
-def test_mirrors_are_asked_in_their_order_by_what_they_can(app_node: Node, private: Registry) -> None:
-    with Registry(images=Blobs()) as empty:
+def test_mirrors_are_asked_in_their_order_by_what_they_can(app_node: Node, private: SimulatedRegistry) -> None:
+    with SimulatedRegistry(images=Blobs()) as empty:
         hosts(app_node, empty, private)
         assert app_node.ctr(*PULL, APP).exit_code == 0
         assert empty.counters["requests"] > 0
@@ -218,7 +218,9 @@ def test_mirrors_are_asked_in_their_order_by_what_they_can(app_node: Node, priva
         assert empty.counters["requests"] == 0
 
 
-def test_the_folder_of_a_host_with_a_port_and_a_file_that_cannot_be_read(app_node: Node, private: Registry) -> None:
+def test_the_folder_of_a_host_with_a_port_and_a_file_that_cannot_be_read(
+    app_node: Node, private: SimulatedRegistry
+) -> None:
     name = "other.example:5000/team/app:1"
     private.images.tags[name] = private.images.tags[APP]
     app_node.write(r"C:\certs.d\other.example5000\hosts.toml", f"[host.'{private.url}']\n")
@@ -228,7 +230,7 @@ def test_the_folder_of_a_host_with_a_port_and_a_file_that_cannot_be_read(app_nod
     assert "lookup other.example: no such host" in app_node.ctr(*PULL, name).stderr
 
 
-def test_cri_pulls_side_by_side(app_node: Node, private: Registry) -> None:
+def test_cri_pulls_side_by_side(app_node: Node, private: SimulatedRegistry) -> None:
     names = [f"app.example/team/app{number}:1" for number in range(4)]
     for name in names:
         private.images.add(name, ["2022"], size=LAYER)
@@ -248,7 +250,7 @@ def test_unpacked_images_fill_the_disk_and_a_full_one_fails(make_node: Callable[
         data = json.dumps(document).encode()
         entry |= {key: value for key, value in images.put(entry["mediaType"], data).items() if key != "platform"}
     images.tags[APP] = images.put("application/vnd.oci.image.index.v1+json", json.dumps(index).encode())["digest"]
-    with Registry(images=images) as registry:
+    with SimulatedRegistry(images=images) as registry:
         node = make_node(disk_gb=30)
         hosts(node, registry)
         node.start_containerd()
@@ -266,7 +268,7 @@ def test_unpacked_images_fill_the_disk_and_a_full_one_fails(make_node: Callable[
         assert "write C:\\ProgramData\\containerd\\root\\io.containerd.content.v1.content\\ingest" in result.stderr
 
 
-def test_metadata_alone_in_a_namespace_of_its_own(app_node: Node, private: Registry) -> None:
+def test_metadata_alone_in_a_namespace_of_its_own(app_node: Node, private: SimulatedRegistry) -> None:
     def ctr(*words: str) -> str:
         result = app_node.run(f"{CONTAINERD}\\ctr.exe", "-n", "sizes", *words)
         assert result.exit_code == 0, result.stderr
@@ -284,7 +286,7 @@ def test_metadata_alone_in_a_namespace_of_its_own(app_node: Node, private: Regis
     assert "sizes" not in ctr("namespaces", "list", "-q")
 
 
-def test_an_image_is_pushed(app_node: Node, private: Registry) -> None:
+def test_an_image_is_pushed(app_node: Node, private: SimulatedRegistry) -> None:
     assert app_node.ctr(*PULL, APP).exit_code == 0
     remote = "app.example/kept/app:2"
     missing = app_node.ctr("images", "push", "--hosts-dir", r"C:\certs.d", remote, APP)
@@ -296,7 +298,7 @@ def test_an_image_is_pushed(app_node: Node, private: Registry) -> None:
     assert app_node.ctr(*PULL, remote).exit_code == 0
 
 
-def test_the_kubelet_collects_what_is_unused_and_not_pinned(app_node: Node, private: Registry) -> None:
+def test_the_kubelet_collects_what_is_unused_and_not_pinned(app_node: Node, private: SimulatedRegistry) -> None:
     other = "app.example/team/other:1"
     private.images.add(other, ["2022"])
     for name in (APP, other):

@@ -61,7 +61,7 @@ def test_a_node_pulls_the_entry_of_its_build(
     assert windows != "2019" or "no match for platform in manifest" in refused.stderr
 
 
-def test_what_the_real_registry_does_not_have(make_node: Callable[..., Node], real: RealRegistry) -> None:
+def test_names_that_the_real_registry_does_not_have(make_node: Callable[..., Node], real: RealRegistry) -> None:
     node = make_node()
     node.write(r"C:\certs.d\registry.k8s.io\hosts.toml", f"server = '{real.url}'\n")
     node.start_containerd()

@@ -12,7 +12,7 @@ import pytest
 from simulator.machine.families import Families, load
 from simulator.machine.machine import Machine
 from simulator.machine.session import Session
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 
 MachineFactory = Callable[..., Machine]
 
@@ -31,7 +31,7 @@ def make_machine(tmp_path: Path, families: Families) -> Iterator[MachineFactory]
     def make(*, power_on: bool = True, **entry: object) -> Machine:
         name = str(entry.pop("name", f"win-{len(made)}"))
         options: Mapping[str, object] = {"reboot_seconds": 0.05, "time_scale": 0.001, **entry}
-        settings = Settings.read({"name": name, "address": "127.0.0.1", **options})
+        settings = MachineSettings.read({"name": name, "address": "127.0.0.1", **options})
         machine = Machine(settings, tmp_path / name, families)
         made.append(machine)
         if power_on:

@@ -11,7 +11,7 @@ from simulator.machine import accounts
 from simulator.machine.machine import Machine
 from simulator.machine.session import Session
 from simulator.windows.software import installer_package
-from simulator.windows.software.installer_package import Package
+from simulator.windows.software.installer_package import InstallerPackage
 
 CLOSED = "D:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)"
 
@@ -24,7 +24,7 @@ def user(machine: Machine) -> Session:
 
 
 @pytest.mark.parametrize(("rights", "code", "stdout"), [("0x1200a9", 0, "read\r\n"), ("FX", 1, "")])
-def test_a_batch_file_is_read_by_whoever_starts_it(
+def test_a_batch_file_is_read_by_the_account_that_starts_it(
     machine: Machine, user: Session, rights: str, code: int, stdout: str
 ) -> None:
     machine.files.make_directory(r"C:\run")
@@ -36,7 +36,7 @@ def test_a_batch_file_is_read_by_whoever_starts_it(
 
 def test_administrators_alone_install_packages(machine: Machine, user: Session) -> None:
     program, file = r"C:\Program Files\a\a.exe", r"C:\ProgramData\a.msi"
-    package = Package("a", "1.0", "Nobody", programs={program: "whoami.exe"})
+    package = InstallerPackage("a", "1.0", "Nobody", programs={program: "whoami.exe"})
     machine.files.write_bytes(file, installer_package.make(package))
 
     def msiexec(action: str, what: str, account: str) -> int:
@@ -52,7 +52,7 @@ def test_administrators_alone_install_packages(machine: Machine, user: Session) 
     assert msiexec("/i", file, user.user) == 1619
 
 
-def test_a_module_says_that_access_is_denied(machine: Machine, user: Session) -> None:
+def test_a_module_reports_that_access_is_denied(machine: Machine, user: Session) -> None:
     machine.files.make_directory(r"C:\closed")
     machine.files.set_sddl(r"C:\closed", CLOSED)
     answer = run_module(user, "win_file", path=r"C:\closed\x", state="directory")

@@ -73,7 +73,7 @@ def test_a_batch_reaches_invoke_calls(session: Session) -> None:
     assert found["observation"]["calls"]["a"]["stdout"] == "win-a\r\n"
 
 
-def test_the_script_itself_has_to_be_sent(session: Session) -> None:
+def test_the_script_itself_is_uploaded(session: Session) -> None:
     for text in (b"# nothing", b""):
         lines = wrapped("winkube.node.invoke_calls", text, {"batch": "{}"})
         assert answer(ansible_actions.run(session, lines))["failed"]
@@ -164,7 +164,7 @@ def test_async_dies_with_the_machine(session: Session) -> None:
         ([EXEC_WRAPPER, "\0\0\0\0", '{"actions": [{"name": "x.ps1"}]}'], "Could not find"),
     ],
 )
-def test_what_is_no_manifest_is_refused(session: Session, lines: list[str], message: str) -> None:
+def test_an_invalid_manifest_is_refused(session: Session, lines: list[str], message: str) -> None:
     with pytest.raises(ManifestError, match=message):
         read(lines)
     assert answer(ansible_actions.run(session, lines))["failed"]
@@ -185,7 +185,7 @@ def test_put_files_are_written(session: Session) -> None:
     assert json.loads(result.stdout)["sha1"] == "6e71b3cac15d32fe2d36c270887df9479c25c640"
 
 
-def test_become_as_somebody_unknown_fails(session: Session) -> None:
+def test_become_with_an_unknown_user_fails(session: Session) -> None:
     _, lines = _bootstrap_powershell_script("become_wrapper.ps1", {"BecomeUser": "nobody"})
     found = answer(ansible_actions.run(session, lines.decode().split("\n")))
     assert "nobody" in found["msg"]

@@ -12,7 +12,7 @@ import pytest
 
 from simulator.machine import contract
 from simulator.machine.binding import bind
-from simulator.machine.contract import Contract, Parameter, Place
+from simulator.machine.contract import Contract, Parameter, ParameterPlace
 from simulator.machine.objects import CmdletError
 
 PS = "Microsoft.PowerShell.Commands"
@@ -53,9 +53,13 @@ def stub() -> Contract:
         name.casefold(): Parameter(name, kind, aliases.get(name, ()), values.get(name, ()), enumeration=name == "Day")
         for name, kind in types.items()
     }
-    shared = {name: Place(mandatory=name == "name") for name in parameters if name not in ("seta", "setb")}
+    shared = {name: ParameterPlace(mandatory=name == "name") for name in parameters if name not in ("seta", "setb")}
     return Contract(
-        "Get-Stub", "Get-Stub", True, parameters, ({**shared, "seta": Place()}, {**shared, "setb": Place()})
+        "Get-Stub",
+        "Get-Stub",
+        True,
+        parameters,
+        ({**shared, "seta": ParameterPlace()}, {**shared, "setb": ParameterPlace()}),
     )
 
 
@@ -73,22 +77,22 @@ def plain(value: object) -> object:
 
 @pytest.mark.parametrize("case", STUB_CASES, ids=[case["note"] for case in STUB_CASES])
 def test_recorded_stub(case: dict[str, Any]) -> None:
-    wanted = case.get("error")
-    if wanted is None:
+    requested = case.get("error")
+    if requested is None:
         bound = bind(stub(), case["parameters"])
         output = {key: value for key, value in case["output"][0].items() if not key.endswith(".type")}
         assert {name: plain(value) for name, value in bound.items()} == output
         return
     with pytest.raises(CmdletError) as caught:
         bind(stub(), case["parameters"])
-    message = wanted["message"]
+    message = requested["message"]
     for core, desktop in WORDING.items():
         message = message.replace(core, desktop)
     found = caught.value
     assert (found.category, found.error_id, found.exception_type) == (
-        wanted["category"],
-        wanted["fqid"],
-        wanted["type"],
+        requested["category"],
+        requested["fqid"],
+        requested["type"],
     )
     assert found.message == message
 

@@ -49,13 +49,17 @@ def one(session: Session, verb: str, **parameters: object) -> dict[str, Any]:
 
 
 def test_files_by_verb(session: Session) -> None:
-    wanted = hashlib.sha256(b"hello").hexdigest()
+    requested = hashlib.sha256(b"hello").hexdigest()
     closed = "D:P(A;;FA;;;SY)(A;;FA;;;BA)"
     written = one(session, "@write-file", path=r"C:\k\a\x.txt", content="hello", sddl=closed)["first"]
-    assert (written["sha256"], written["size"]) == (wanted, 5)
+    assert (written["sha256"], written["size"]) == (requested, 5)
     looked = one(session, "@read-file", paths=[r"c:\K\A\X.TXT"], hash=True, content=True, acl=True)["first"]
     assert (looked["exists"], looked["type"], looked["content"]) == (True, "file", "hello")
-    assert (looked["sddl"], looked["link"], looked["sha256"]) == ("O:BAG:SYD:PAI(A;;FA;;;SY)(A;;FA;;;BA)", None, wanted)
+    assert (looked["sddl"], looked["link"], looked["sha256"]) == (
+        "O:BAG:SYD:PAI(A;;FA;;;SY)(A;;FA;;;BA)",
+        None,
+        requested,
+    )
     missing = one(session, "@read-file", paths=[r"C:\nope"], hash=True)["first"]
     assert (missing["exists"], missing["type"], missing["sha256"]) == (False, None, None)
     one(session, "@write-file", path=r"C:\k\b", content="AAEC", encoding="base64")
@@ -152,13 +156,13 @@ def test_a_file_in_pieces(session: Session) -> None:
 def test_copies_of_what_is_being_written(session: Session) -> None:
     files = session.machine.files
     files.write_bytes(r"C:\a.log", b"old new")
-    wanted = [
+    requested = [
         {"path": r"C:\a.log", "destination": r"C:\copies\1"},
         {"path": r"C:\none.log", "destination": r"C:\copies\2"},
         {"path": r"C:\a.log", "destination": r"C:\copies\3", "tail": 3},
         {"path": r"C:\a.log", "destination": r"C:\copies\4", "tail": 300},
     ]
-    result = one(session, "@copy-file", files=wanted)
+    result = one(session, "@copy-file", files=requested)
     assert result["ok"]
     assert [(item["size"], item["copied"], bool(item["error"])) for item in result["output"]] == [
         (7, 7, False), (None, 0, True), (7, 3, False), (7, 7, False)

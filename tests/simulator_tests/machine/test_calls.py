@@ -89,7 +89,7 @@ def test_continue_and_needs(session: Session) -> None:
     assert observation["stopped"] is None
 
 
-def test_aliases_and_scripts_are_no_commands(session: Session) -> None:
+def test_aliases_and_scripts_are_refused_as_commands(session: Session) -> None:
     for command in ("dir", "Invoke-Expression; x", "$(Get-Date)"):
         result = observe(session, {"id": "a", "command": command, "parameters": {}})["calls"]["a"]
         assert result["error"]["id"] == "CommandNotFoundException"
@@ -196,7 +196,7 @@ def test_attempts(session: Session) -> None:
     assert (result["error"]["id"], result["attempts"]) == ("UntilNotMet", 3)
 
 
-def test_secret_calls_tell_nothing(session: Session) -> None:
+def test_secret_calls_return_no_output(session: Session) -> None:
     secret = "hunter2"
     observation = observe(
         session,
@@ -312,12 +312,12 @@ def test_a_call_is_left_out_if_another_succeeded(session: Session) -> None:
 def test_lists_are_compared_as_text(session: Session) -> None:
     """As PowerShell makes a string of an array: its members with blanks between."""
     servers = {"InterfaceAlias": "Ethernet", "ServerAddresses": ["10.0.0.1", "10.0.0.2"]}
-    look = {"command": "Get-DnsClientServerAddress", "parameters": {"InterfaceAlias": "Ethernet"}}
+    call = {"command": "Get-DnsClientServerAddress", "parameters": {"InterfaceAlias": "Ethernet"}}
     calls = observe(
         session,
         {"id": "set", "command": "Set-DnsClientServerAddress", "parameters": servers},
-        {"id": "met", **look, "until": {"ServerAddresses": ["x", "10.0.0.1 10.0.0.2"]}},
-        {"id": "unmet", **look, "until": {"ServerAddresses": ["10.0.0.1", "10.0.0.2"]}, "on_error": "continue"},
+        {"id": "met", **call, "until": {"ServerAddresses": ["x", "10.0.0.1 10.0.0.2"]}},
+        {"id": "unmet", **call, "until": {"ServerAddresses": ["10.0.0.1", "10.0.0.2"]}, "on_error": "continue"},
     )["calls"]
     assert calls["met"]["ok"], calls["met"]
     assert calls["unmet"]["error"]["id"] == "UntilNotMet"

@@ -60,7 +60,7 @@ DOCUMENTS = st.one_of(
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(calls=st.lists(CALL, min_size=1, max_size=3))
-def test_no_exception_leaves_the_module(session: Session, calls: list[dict[str, Any]]) -> None:
+def test_the_module_catches_all_exceptions(session: Session, calls: list[dict[str, Any]]) -> None:
     found = answer(session, {"calls": [{"id": f"{number}", **call} for number, call in enumerate(calls)]})
     assert "failed" in found or found["observation"]["state"] == "finished"
     json.dumps(found, allow_nan=False)
@@ -68,7 +68,7 @@ def test_no_exception_leaves_the_module(session: Session, calls: list[dict[str, 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(text=DOCUMENTS)
-def test_no_text_makes_it_fall(session: Session, text: str) -> None:
+def test_no_text_crashes_the_module(session: Session, text: str) -> None:
     found = answer(session, text)
     assert "failed" in found or "observation" in found
 
@@ -79,7 +79,7 @@ def failed(session: Session, command: str, **parameters: object) -> tuple[str, s
     return error["category"], error["id"]
 
 
-def test_what_cannot_be_cast_or_indexed(session: Session) -> None:
+def test_invalid_casts_and_indexes_fail(session: Session) -> None:
     session.machine.files.write_text("C:\\a", "a")
     large = {"paths": ["C:\\a"], "content": True, "limit": 2**62}
     assert failed(session, "@read-file", **large) == ("InvalidArgument", "InvalidCastIConvertible")
@@ -93,7 +93,7 @@ def test_what_cannot_be_cast_or_indexed(session: Session) -> None:
 
 
 @pytest.mark.parametrize("host", ["n" * 300, "n" * 70 + ".example", "127.0.0.1"])
-def test_a_port_that_cannot_be_does_not_answer(session: Session, host: str) -> None:
+def test_an_invalid_port_does_not_answer(session: Session, host: str) -> None:
     for port in (70_000, 2**40, "x"):
         call = {"id": "a", "command": "@wait-port", "parameters": {"host": host, "port": port, "timeout": 0}}
         assert observe(session, call)["calls"]["a"]["output"] == [{"open": False}]

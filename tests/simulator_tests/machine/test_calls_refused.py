@@ -33,7 +33,7 @@ def test_a_batch_may_be_compressed(session: Session) -> None:
 
 
 @pytest.mark.parametrize("more", [{"secret": True}, {"select": []}, {"select": ["Nope"]}, {"until": {"Nope": 1}}, {}])
-def test_a_barrier_decides_by_what_it_counted(session: Session, more: dict[str, Any]) -> None:
+def test_a_barrier_decides_by_its_count(session: Session, more: dict[str, Any]) -> None:
     for name, reached in (("WinRM", False), ("Other", True)):
         observation = observe(
             session,
@@ -63,6 +63,6 @@ def test_a_final_exit_code_is_not_tried_again(session: Session) -> None:
     assert [calls[name]["attempts"] for name in calls] == [3, 1, 3]
 
 
-@pytest.mark.parametrize("case", REFUSED, ids=[case["says"] for case in REFUSED])
-def test_forbidden_batches_are_refused_in_the_words_of_the_wire(session: Session, case: dict[str, Any]) -> None:
-    assert answer(session, case["batch"]) == {"failed": True, "changed": False, "msg": case["says"]}
+@pytest.mark.parametrize("case", REFUSED, ids=[case["message"] for case in REFUSED])
+def test_forbidden_batches_are_refused_with_the_specified_messages(session: Session, case: dict[str, Any]) -> None:
+    assert answer(session, case["batch"]) == {"failed": True, "changed": False, "msg": case["message"]}

@@ -97,7 +97,7 @@ def test_neighbours_run_at_once_and_never_more_than_allowed(session: Session, ho
     assert all(file["size"] == 2 * HALF for file in observation["calls"]["after"]["output"]), "the rest waits for all"
 
 
-def test_each_has_its_own_attempts_and_all_end_before_the_batch_stops(session: Session, house: Meeting) -> None:
+def test_each_download_has_its_own_attempts_and_all_end_before_the_batch(session: Session, house: Meeting) -> None:
     observation = observe(
         session,
         fetch(house, "flaky", "flaky", retries=1, delay=0.01),
@@ -115,7 +115,7 @@ def test_each_has_its_own_attempts_and_all_end_before_the_batch_stops(session: S
     assert observation["stopped"] == {"id": "late", "reason": "error"}, "gone may fail"
 
 
-def test_who_names_a_neighbour_waits_for_it(session: Session, house: Meeting) -> None:
+def test_a_call_that_refers_to_another_one_waits_for_it(session: Session, house: Meeting) -> None:
     observation = observe(
         session,
         fetch(house, "bad", "x", command="nope.exe", on_error="continue"),
@@ -131,7 +131,7 @@ def test_who_names_a_neighbour_waits_for_it(session: Session, house: Meeting) ->
     assert house.seen == 2
 
 
-def test_a_group_ends_where_a_neighbour_is_named_or_is_no_member() -> None:
+def test_a_group_ends_at_a_reference_to_its_member_or_at_another_kind_of_call() -> None:
     def call(name: str, **keys: Any) -> Call:
         return Call(name, "x.exe", **keys)
 
@@ -155,7 +155,7 @@ def test_a_group_ends_where_a_neighbour_is_named_or_is_no_member() -> None:
     ]
 
 
-def test_progress_tells_all_that_runs_and_the_bytes_of_their_files(session: Session, house: Meeting) -> None:
+def test_progress_lists_all_running_programs_with_their_bytes(session: Session, house: Meeting) -> None:
     house.hold.clear()
     calls = [
         {"id": "first", "command": "Get-Date"},

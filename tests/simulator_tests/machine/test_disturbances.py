@@ -49,7 +49,7 @@ def slow(make_machine: MachineFactory) -> Machine:
 
 
 @pytest.mark.parametrize(("seconds", "replaced"), [(5, True), (30, False)])
-def test_a_scanner_holds_new_executables(slow: Machine, seconds: int, replaced: bool) -> None:
+def test_a_scanner_keeps_new_executables_open(slow: Machine, seconds: int, replaced: bool) -> None:
     set_fault(slow, {"kind": "antivirus", "seconds": seconds})
     download(slow)
     assert slow.files.open.blocks(r"C:\k\kubelet.exe.part", "d")
@@ -64,7 +64,7 @@ def test_a_scanner_holds_new_executables(slow: Machine, seconds: int, replaced: 
 
 
 @pytest.mark.parametrize("excluded", [{"ExclusionPath": [r"C:\K"]}, {"ExclusionExtension": ["part"]}])
-def test_what_is_excluded_is_not_scanned(slow: Machine, excluded: dict[str, list[str]]) -> None:
+def test_excluded_files_are_not_scanned(slow: Machine, excluded: dict[str, list[str]]) -> None:
     set_fault(slow, {"kind": "antivirus", "seconds": 30})
     observe(administrator(slow), {"id": "a", "command": "Add-MpPreference", "parameters": excluded})
 
@@ -82,7 +82,7 @@ def test_texts_are_not_scanned_and_neither_is_anything_without_defender(slow: Ma
     assert not slow.files.open.blocks(r"C:\k\kubelet.exe.part", "d")
 
 
-def test_what_is_taken_for_malicious_cannot_be_opened_and_goes(slow: Machine) -> None:
+def test_a_file_detected_as_malicious_is_blocked_and_deleted(slow: Machine) -> None:
     set_fault(slow, {"kind": "antivirus", "seconds": 3, "blocks": [r"c:\k\kubelet.exe*"]})
     download(slow)
 
@@ -144,7 +144,7 @@ def test_a_german_windows_prints_in_its_oem_code_page(make_machine: MachineFacto
     assert "437" in results["b"]["stdout"]
 
 
-def test_what_no_code_page_has_is_lost(make_machine: MachineFactory) -> None:
+def test_characters_outside_the_code_page_are_lost(make_machine: MachineFactory) -> None:
     machine = make_machine()
     machine.registry.set(r"HKLM:\SOFTWARE\Example", "Name", "Größe 日本")
     query = {"id": "a", "command": "reg.exe", "arguments": ["query", r"HKLM\SOFTWARE\Example", "/v", "Name"]}

@@ -20,7 +20,7 @@ import pytest
 from simulator.control import ControlServer
 from simulator.fleet import Fleet, read_fleet
 from simulator.machine.machine import GENERALIZED, SETUP_STATE
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 from simulator.pytest_fleet import FleetFactory, simulated_fleet
 
 pytestmark = pytest.mark.waits
@@ -100,14 +100,14 @@ def test_power_and_images_by_control(simulated_fleet: FleetFactory) -> None:
         control.stop()
 
 
-def test_a_taken_address_is_told(simulated_fleet: FleetFactory, tmp_path: Path) -> None:
+def test_an_address_in_use_is_reported(simulated_fleet: FleetFactory, tmp_path: Path) -> None:
     fleet = simulated_fleet({"name": "win-a"})
-    other = Fleet([Settings("win-b", fleet.machine("win-a").address)], tmp_path / "other")
+    other = Fleet([MachineSettings("win-b", fleet.machine("win-a").address)], tmp_path / "other")
     with pytest.raises(OSError, match=r"in use|cannot listen"):
         other.start()
 
 
-def test_the_command_line_serves_until_it_is_told_to_end(tmp_path: Path) -> None:
+def test_the_command_line_serves_until_it_is_stopped(tmp_path: Path) -> None:
     fleet = tmp_path / "fleet.yml"
     address = f"127.99.{os.getpid() % 250 + 1}.7"
     fleet.write_text(f"nodes: [{{name: win-a, address: {address}}}]")

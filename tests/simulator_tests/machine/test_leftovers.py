@@ -31,7 +31,7 @@ def test_the_next_write_into_the_folder_deletes_them(session: Session) -> None:
     assert sorted(entry.name for entry in files.listing(r"C:\k")) == ["containerd.zip.part", "new", "x.0a1b2c3d.part"]
 
 
-def test_a_claim_deletes_those_that_were_noted(session: Session) -> None:
+def test_a_claim_deletes_recorded_leftovers(session: Session) -> None:
     files = session.machine.files
     noted, foreign = KEPT[2], r"C:\elsewhere\important"
     for folder in (r"C:\elsewhere", detached.FOLDER):

@@ -15,7 +15,7 @@ from simulator.machine import faults, status
 from simulator.machine.machine import COMPUTER_NAME, GENERALIZED, SETUP_STATE, Machine
 from simulator.machine.power import CBS_PENDING, SESSION_MANAGER
 from simulator.machine.processes import Process
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 from simulator.machine.versions import VERSIONS
 
 pytestmark = pytest.mark.waits
@@ -96,7 +96,7 @@ def test_a_generalized_image_becomes_a_new_machine(machine: Machine, tmp_path: P
     machine.files.write_text(r"C:\kept.txt", "kept")
     machine.registry.set(SETUP_STATE, "ImageState", GENERALIZED)
     machine.power.power_off()
-    settings = Settings.read({"name": "win-new", "address": "127.0.0.2"})
+    settings = MachineSettings.read({"name": "win-new", "address": "127.0.0.2"})
     other = Machine(settings, tmp_path / "other", machine.families, machine)
     other.power_on()
     assert other.sid != machine.sid
@@ -112,7 +112,9 @@ def test_a_generalized_image_becomes_a_new_machine(machine: Machine, tmp_path: P
 
 def test_a_plain_copy_keeps_name_and_sid(machine: Machine, tmp_path: Path) -> None:
     machine.power.power_off()
-    other = Machine(Settings.read({"name": "x", "address": "127.0.0.2"}), tmp_path / "x", machine.families, machine)
+    other = Machine(
+        MachineSettings.read({"name": "x", "address": "127.0.0.2"}), tmp_path / "x", machine.families, machine
+    )
     other.power_on()
     assert (other.name, other.sid) == (machine.name, machine.sid)
     other.power.power_off()

@@ -49,7 +49,7 @@ def clean(machine: Machine) -> None:
         commands.run(machine, f"Remove-Hns{noun}", {}, pipeline=found)
 
 
-def test_the_last_external_network_takes_every_connection_with_it(simulated_fleet: FleetFactory) -> None:
+def test_removing_the_last_external_network_cuts_every_connection(simulated_fleet: FleetFactory) -> None:
     machine = node(simulated_fleet)
     with socket.create_connection((machine.address, 5985), timeout=60) as connection:
         clean(machine)
@@ -58,7 +58,9 @@ def test_the_last_external_network_takes_every_connection_with_it(simulated_flee
     wait_for_answer(machine)
 
 
-def test_a_node_without_its_address_is_away_until_a_detached_process_sets_it(simulated_fleet: FleetFactory) -> None:
+def test_a_node_without_its_address_is_unreachable_until_a_detached_process_sets_it(
+    simulated_fleet: FleetFactory,
+) -> None:
     machine = node(simulated_fleet, uplink={"static": True})
 
     def restore(process: Process) -> None:

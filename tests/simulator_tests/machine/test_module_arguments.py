@@ -10,7 +10,7 @@ import pytest
 from simulator_tests.machine.module_runs import run_module
 
 from simulator.machine.modules.argument_checks import ArgumentError, Checks, NoCheckModeError, masked
-from simulator.machine.modules.specification import Option, Rules
+from simulator.machine.modules.specification import ModuleOption, Rules
 from simulator.machine.session import Session
 
 
@@ -56,7 +56,7 @@ from simulator.machine.session import Session
         ("win_stat", {"path": "C:\\a|b"}, "string value contains invalid path characters, cannot convert to path"),
     ],
 )
-def test_arguments_are_refused_in_ansibles_words(
+def test_arguments_are_refused_with_ansibles_messages(
     session: Session, module: str, options: dict[str, Any], message: str
 ) -> None:
     found = run_module(session, module, **options)
@@ -90,7 +90,7 @@ def test_a_module_without_check_mode_is_skipped(session: Session) -> None:
 
 
 def test_secrets_stay_out_of_the_answer() -> None:
-    rules = Rules({"word": Option(no_log=True), "other": Option()})
+    rules = Rules({"word": ModuleOption(no_log=True), "other": ModuleOption()})
     checks = Checks("m", str)
     params = checks.run(rules, {"word": "s3cret", "other": "a s3cret here"})
     shown = masked(params, checks.secrets)
@@ -99,7 +99,12 @@ def test_secrets_stay_out_of_the_answer() -> None:
 
 def test_conditions_of_a_specification() -> None:
     rules = Rules(
-        {"state": Option(default="here", choices=("here", "gone")), "a": Option(), "b": Option(), "c": Option()},
+        {
+            "state": ModuleOption(default="here", choices=("here", "gone")),
+            "a": ModuleOption(),
+            "b": ModuleOption(),
+            "c": ModuleOption(),
+        },
         required_together=(("a", "b"),),
         required_if=(("state", "gone", ["a", "c"], True), ("state", "here", ["c"])),
     )

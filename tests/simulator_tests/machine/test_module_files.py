@@ -91,7 +91,7 @@ def test_win_regedit_refuses(session: Session, options: dict[str, Any], message:
     assert session.machine.registry.get(KEY, "v") is None
 
 
-def test_win_regedit_says_what_changed(session: Session) -> None:
+def test_win_regedit_reports_what_changed(session: Session) -> None:
     run_module(session, "win_regedit", path=KEY, name="v", data="5", type="string")
     found = run_module(session, "win_regedit", path=KEY, name="v", data=6, type="dword")
     assert (found["changed"], found["data_changed"], found["data_type_changed"]) == (True, True, True)

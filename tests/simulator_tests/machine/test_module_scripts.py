@@ -17,7 +17,7 @@ def powershell(session: Session, script: str, **options: object) -> dict[str, An
     return run_module(session, "win_powershell", script=script, **options)
 
 
-def test_ansible_says_what_changed_and_what_came_of_it(session: Session) -> None:
+def test_ansible_reports_changes_and_results(session: Session) -> None:
     assert powershell(session, "1")["changed"] is True
     found = powershell(session, "$Ansible.Changed = $false; $Ansible.Result = @{ a = 1; b = @(1, 'x') }")
     assert (found["changed"], found["failed"]) == (False, False)
@@ -100,7 +100,7 @@ def test_parameters_chdir_path_creates_and_check_mode(session: Session) -> None:
         ("win_regedit", {"path": "HKLM:\\A", "hive": "C:\\h"}, "win_regedit's option hive"),
     ],
 )
-def test_what_is_not_modelled_is_refused_by_name(
+def test_unmodelled_features_are_refused_by_name(
     session: Session, module: str, options: dict[str, Any], what: str
 ) -> None:
     found = run_module(session, module, **options)

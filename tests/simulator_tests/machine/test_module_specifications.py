@@ -61,7 +61,7 @@ def test_the_parts_of_a_specification() -> None:
     assert package.options["provider"].choices == ("msi", "msix", "msp", "registry", "auto")
 
 
-def test_what_a_legacy_module_asks_for() -> None:
+def test_the_requirements_of_a_legacy_module() -> None:
     texts = {path.stem: path.read_text("utf-8-sig") for path in module_files()}
     assert read(texts["win_file"]) is None
     assert asked_for(texts["win_file"])["path"] == ("dest", "name")

@@ -11,7 +11,7 @@ from simulator.machine.objects import CmdletError
 from simulator.machine.session import Session
 from wire_provider.net_failures import categorised
 
-HELD = "The process cannot access the file 'C:\\x' because it is being used by another process."
+IN_USE = "The process cannot access the file 'C:\\x' because it is being used by another process."
 IO = "System.IO.IOException"
 
 
@@ -24,23 +24,23 @@ IO = "System.IO.IOException"
         ("System.IO.PathTooLongException", "", "@read-file", "InvalidArgument", "PathTooLongException"),
         (IO, "There is not enough space on the disk.", "@write-file", "WriteError", "IOException"),
         (IO, "The device is not ready.", "@read-file", "ReadError", "IOException"),
-        (IO, HELD, "@read-file", "ResourceBusy", "FileInUse"),
+        (IO, IN_USE, "@read-file", "ResourceBusy", "FileInUse"),
         (IO, "Unable to remove the file to be replaced.", "@write-file", "ResourceBusy", "FileInUse"),
         ("System.InvalidOperationException", "", "@write-file", "NotSpecified", "InvalidOperationException"),
     ],
 )
-def test_what_net_throws_has_a_category(kind: str, message: str, verb: str, category: str, error_id: str) -> None:
+def test_dotnet_exceptions_have_a_category(kind: str, message: str, verb: str, category: str, error_id: str) -> None:
     thrown = CmdletError("NotSpecified", kind.rpartition(".")[2], message, kind)
     found = categorised(thrown, verb)
     assert (found.category, found.error_id, found.exception_type) == (category, error_id, kind)
 
 
-def test_what_a_verb_finds_itself_stays() -> None:
+def test_errors_found_by_a_verb_are_unchanged() -> None:
     own = CmdletError("InvalidData", "ChecksumMismatch", "wrong", IO)
     assert categorised(own, "@commit-file") is own
 
 
-def test_it_holds_for_verbs(session: Session) -> None:
+def test_verbs_report_the_same_errors(session: Session) -> None:
     parameters = {"path": "C:\\Windows", "sddl": "nonsense"}
     call = {"id": "a", "command": "@set-acl", "parameters": parameters, "on_error": "continue"}
     error = observe(session, call)["calls"]["a"]["error"]

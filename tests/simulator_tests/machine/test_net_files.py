@@ -87,7 +87,7 @@ def test_names_of_devices(machine: Machine, name: str) -> None:
         net_files.write(machine, f"C:\\k\\{allowed}", b"x")
 
 
-def test_what_nobody_foresaw_is_an_error_of_the_call(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unexpected_exception_is_an_error_of_the_call(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     def explode(*_: object) -> bool:
         raise RuntimeError("nobody foresaw it")
 

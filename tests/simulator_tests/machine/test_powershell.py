@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from simulator.machine.core.cmd import run_line
-from simulator.machine.powershell.host import Outcome, RemoteCommand, Runspace, run_script, run_text
+from simulator.machine.powershell.host import RemoteCommand, Runspace, ScriptOutcome, run_script, run_text
 from simulator.machine.session import Session
 
 
-def run(session: Session, script: str, *given: object) -> Outcome:
+def run(session: Session, script: str, *given: object) -> ScriptOutcome:
     return run_script(session, script, given)
 
 
@@ -99,7 +99,7 @@ def test_language(session: Session, script: str, expected: list[object]) -> None
     assert output(session, script) == expected
 
 
-def test_nothing_is_code_that_came_as_text(session: Session) -> None:
+def test_text_arguments_are_never_run_as_code(session: Session) -> None:
     hostile = "$(throw 1); `n '\" ;&| Remove-Item C:\\"
     outcome = run_script(session, 'param($x) Write-Output "<$x>"', [], variables={"x": hostile})
     assert outcome.output == [f"<{hostile}>"]
@@ -148,7 +148,7 @@ def test_errors_that_end_their_statement(session: Session, script: str, error_id
     "script",
     ["[Net.WebRequest]::Create('http://x')", "New-Object -ComObject WScript.Shell", "Get-NetQosPolicy", "class A { }"],
 )
-def test_what_is_not_modelled_says_so(session: Session, script: str) -> None:
+def test_unmodelled_features_are_refused(session: Session, script: str) -> None:
     failure = run(session, script).failure
     assert failure is not None
     assert "the simulator does not model" in failure.message or failure.error_id == "CommandNotFoundException"

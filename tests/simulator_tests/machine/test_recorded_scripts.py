@@ -62,7 +62,7 @@ def test_scripts_are_answered_as_powershell_does_or_refused(
         "class A { }; 'after'",
     ],
 )
-def test_a_refusal_is_told_whatever_the_script_does_with_errors(machine: Machine, script: str) -> None:
+def test_a_script_cannot_hide_a_refusal(machine: Machine, script: str) -> None:
     result = answer(machine, script)
     assert (result.stdout, result.exit_code) == ("", 1)
     assert recorded.REFUSAL in result.stderr
@@ -71,7 +71,7 @@ def test_a_refusal_is_told_whatever_the_script_does_with_errors(machine: Machine
 @pytest.mark.parametrize(
     "refused", ["Add-Type -AssemblyName x", "$x = [xml]'<a/>'", "'a' | Start-Job { 1 }", "Get-Item x ||"]
 )
-def test_a_script_that_shows_its_refusal_does_nothing(machine: Machine, refused: str) -> None:
+def test_a_script_that_prints_its_refusal_does_nothing(machine: Machine, refused: str) -> None:
     result = answer(machine, f"Set-Content C:\\fz\\made.txt 1; {refused}")
     assert recorded.is_refused(result)
     assert not machine.files.exists("C:\\fz\\made.txt")

@@ -13,12 +13,12 @@ from pypsrp.serializer import Serializer
 
 from simulator.machine.endpoint import MachineHost
 from simulator.machine.machine import Machine
-from simulator.transport.host import Execution, Pipeline, PipelineCommand, ScriptResult
+from simulator.transport.host import Execution, PipelineCommand, PipelineRequest, ScriptResult
 
 
 def run(machine: Machine, script: str) -> ScriptResult:
     """Run a script as a pipeline of PSRP."""
-    pipeline = Pipeline((PipelineCommand(script, True),))
+    pipeline = PipelineRequest((PipelineCommand(script, True),))
     return MachineHost(machine).run_script(pipeline, Execution("1", "2", "Administrator", "script"))
 
 
@@ -119,7 +119,7 @@ def test_an_enumeration_is_an_object_with_a_number(machine: Machine) -> None:
     assert "<ToString>Monday</ToString>" in first
 
 
-def test_what_cannot_be_told_is_refused_by_name(machine: Machine) -> None:
+def test_unserializable_values_are_refused_by_name(machine: Machine) -> None:
     result = run(machine, "$o = [pscustomobject]@{}; $o | Add-Member ScriptProperty x { 1 }; $o")
     assert not result.output
     assert result.failure is not None

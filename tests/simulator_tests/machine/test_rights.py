@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simulator.machine import accounts
-from simulator.machine.access_lists import Ace, Descriptor, inherited, parse
+from simulator.machine.access_lists import Ace, SecurityDescriptor, inherited, parse
 from simulator.machine.machine import Machine
 from simulator.machine.modules import rights
 from simulator.machine.modules.accounts import membership
-from simulator.machine.modules.arguments import Arguments
+from simulator.machine.modules.arguments import ModuleArguments
 from simulator.machine.registry import RegistryDeniedError
 from simulator.machine.rights import check
 from simulator.machine.rights.logons import token
@@ -65,7 +65,7 @@ TOKENS = st.sampled_from([token for token in (USER, ADMINISTRATOR, GUEST, built_
         ("S-1-5-21-9-9-9-1001", "S-1-5-21-9-9-9-1001", {USERS}),
     ],
 )
-def test_whose_token_an_account_gets(machine: Machine, account: str, user: str, groups: set[str]) -> None:
+def test_logon_tokens_of_accounts(machine: Machine, account: str, user: str, groups: set[str]) -> None:
     accounts.add(machine, "alice", "User")
     found = token(machine, account)
     assert found.user == user.replace("@", machine.sid)
@@ -73,12 +73,14 @@ def test_whose_token_an_account_gets(machine: Machine, account: str, user: str, 
     assert bool(found.privileges) == found.administrative == (ADMINISTRATORS in groups)
 
 
-def test_local_groups_decide_who_is_an_administrator(machine: Machine) -> None:
+def test_local_groups_define_administrators(machine: Machine) -> None:
     alice = accounts.sid(machine, accounts.add(machine, "alice", "User"))
     session = Session(machine, machine.processes.begin("powershell.exe", "SYSTEM"), "SYSTEM")
 
     def members(group: str, state: str) -> None:
-        given = Arguments({"name": group, "members": ["alice", "NT AUTHORITY\\LOCAL SERVICE"], "state": state}, "")
+        given = ModuleArguments(
+            {"name": group, "members": ["alice", "NT AUTHORITY\\LOCAL SERVICE"], "state": state}, ""
+        )
         assert membership(session, given)["changed"] is True
 
     for account, user in (("alice", alice), ("NT AUTHORITY\\LocalService", LOCAL_SERVICE)):
@@ -102,18 +104,18 @@ def test_local_groups_decide_who_is_an_administrator(machine: Machine) -> None:
     assert not token(machine, "Administrator").administrative
 
 
-def test_user_rights_decide_who_holds_a_privilege(machine: Machine) -> None:
+def test_user_rights_define_privileges(machine: Machine) -> None:
     accounts.add(machine, "alice", "User")
     session = Session(machine, machine.processes.begin("powershell.exe", "SYSTEM"), "SYSTEM")
-    rights.run(session, Arguments({"name": TAKE_OWNERSHIP, "users": ["alice"], "action": "set"}, ""))
+    rights.run(session, ModuleArguments({"name": TAKE_OWNERSHIP, "users": ["alice"], "action": "set"}, ""))
     assert token(machine, "alice").privileges == {TAKE_OWNERSHIP}
     assert token(machine, "Administrator").privileges == {BACKUP, RESTORE}
 
 
 def test_the_sid_of_a_service(machine: Machine) -> None:
     # https://learn.microsoft.com/windows/win32/secauthz/well-known-sids names it as TrustedInstaller's.
-    wanted = "S-1-5-80-956008885-3418522649-1831038044-1853292631-2271478464"
-    assert service_sid("TrustedInstaller") == token(machine, "NT SERVICE\\trustedinstaller").user == wanted
+    expected = "S-1-5-80-956008885-3418522649-1831038044-1853292631-2271478464"
+    assert service_sid("TrustedInstaller") == token(machine, "NT SERVICE\\trustedinstaller").user == expected
 
 
 @pytest.mark.parametrize(
@@ -137,7 +139,7 @@ def test_the_sid_of_a_service(machine: Machine) -> None:
         (f"O:{USER.user}D:(A;OICIIO;0x1;;;OW)", check.READ_CONTROL | check.WRITE_DAC),
     ],
 )
-def test_what_a_list_grants(sddl: str, rights: int) -> None:
+def test_the_rights_that_an_access_list_grants(sddl: str, rights: int) -> None:
     assert check.granted(parse(sddl), USER) == rights
 
 
@@ -153,7 +155,7 @@ def test_privileges_count_where_they_are_held_and_enabled() -> None:
     assert check.granted(parse("O:BAD:P"), USER, ADMINISTRATIVE) == 0
 
 
-def test_whom_one_may_make_an_owner() -> None:
+def test_accounts_that_may_become_owners() -> None:
     assert check.may_own(ADMINISTRATOR, "BA")
     assert check.may_own(USER, USER.user)
     assert not check.may_own(USER, "BA")
@@ -164,18 +166,18 @@ def test_whom_one_may_make_an_owner() -> None:
 
 @given(LISTS, TOKENS)
 def test_a_denial_in_front_takes_its_rights_and_no_others(entries: tuple[Ace, ...], who: Token) -> None:
-    owned = Descriptor("NS", "SY", True, entries)
+    owned = SecurityDescriptor("NS", "SY", True, entries)
     before = check.granted(owned, who)
     denied = Ace("D", frozenset(), "0x3", "S-1-1-0")
-    assert check.granted(Descriptor("NS", "SY", True, (denied, *entries)), who) == before & ~0x3
+    assert check.granted(SecurityDescriptor("NS", "SY", True, (denied, *entries)), who) == before & ~0x3
 
 
 @given(LISTS, TOKENS)
 def test_an_entry_at_the_end_takes_nothing(entries: tuple[Ace, ...], who: Token) -> None:
-    before = check.granted(Descriptor("NS", "SY", True, entries), who)
+    before = check.granted(SecurityDescriptor("NS", "SY", True, entries), who)
     for kind in "AD":
         more = Ace(kind, frozenset(), hex(check.FULL), "WD")
-        after = check.granted(Descriptor("NS", "SY", True, (*entries, more)), who)
+        after = check.granted(SecurityDescriptor("NS", "SY", True, (*entries, more)), who)
         assert after & before == before
         assert kind == "A" or after == before
 
@@ -193,7 +195,7 @@ def test_canonical_order(entries: tuple[Ace, ...]) -> None:
 
 
 @given(LISTS)
-def test_what_is_inherited(entries: tuple[Ace, ...]) -> None:
+def test_inherited_access_entries(entries: tuple[Ace, ...]) -> None:
     for ace in inherited(entries, folder=False, owner="BA"):
         assert ace.flags == {"ID"}
         assert ace.trustee != "CO"

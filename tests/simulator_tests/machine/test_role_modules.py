@@ -264,7 +264,7 @@ def test_nssm_services(module: Module, machine: Machine) -> None:
     twice(module, "win_nssm", name="kubelet", state="absent")
 
 
-def test_what_is_not_modelled_is_refused_by_name(module: Module, machine: Machine) -> None:
+def test_unmodelled_features_are_refused_by_name(module: Module, machine: Machine) -> None:
     machine.files.write_bytes("C:\\a.msix", b"")
     with pytest.raises(NotModelled, match="win_firewall_rule with security"):
         module("win_firewall_rule", name="x", security="authenc")
@@ -290,6 +290,6 @@ def test_a_misspelled_state_is_refused(module: Module, name: str, arguments: dic
     assert "presnt" in refusal(module(name, **arguments, state="presnt"))
 
 
-def test_all_of_them_are_named() -> None:
+def test_all_unmodelled_options_are_named() -> None:
     new = "acl acl_inheritance environment feature firewall_rule get_url group group_membership nssm package path unzip"
     assert {f"win_{name}" for name in [*new.split(), "user_right"]} <= families.load().modules.keys()

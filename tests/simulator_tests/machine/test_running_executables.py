@@ -56,36 +56,38 @@ ATTEMPTS: dict[str, tuple[str, dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize(("command", "more", "said"), ATTEMPTS.values(), ids=ATTEMPTS)
-def test_it_is_not_replaced_in_place(running: Session, command: str, more: dict[str, Any], said: str) -> None:
+@pytest.mark.parametrize(("command", "more", "message"), ATTEMPTS.values(), ids=ATTEMPTS)
+def test_a_running_executable_is_not_replaced_in_place(
+    running: Session, command: str, more: dict[str, Any], message: str
+) -> None:
     refused = call(running, command, **more)
     assert not refused["ok"]
-    assert said in f"{refused['error']['message']} {refused.get('stderr')}"
+    assert message in f"{refused['error']['message']} {refused.get('stderr')}"
     assert version(running) == "1"
 
     running.machine.services.stop("app")
     assert call(running, command, **more)["ok"]
 
 
-def test_it_is_moved_aside_and_goes_on_under_its_other_name(running: Session) -> None:
+def test_a_running_executable_is_renamed_and_keeps_running(running: Session) -> None:
     files = running.machine.files
     moved = call(running, "@move-path", parameters={"path": NEW, "destination": APP})
-    (aside,) = [entry.path for entry in files.listing("C:\\k") if entry.name.endswith(".old")]
-    assert aside in " ".join(moved["warnings"])
-    assert (version(running), version(running, aside)) == ("2", "1")
+    (renamed,) = [entry.path for entry in files.listing("C:\\k") if entry.name.endswith(".old")]
+    assert renamed in " ".join(moved["warnings"])
+    assert (version(running), version(running, renamed)) == ("2", "1")
     service = running.machine.services.get("app")
     assert service is not None
     assert service.state == "Running"
 
     # Its old name is free for others; it still cannot be deleted.
     assert call(running, "@write-file", parameters={"path": APP, "content": "3"})["ok"]
-    remove = {"parameters": {"LiteralPath": aside, "Force": True}}
+    remove = {"parameters": {"LiteralPath": renamed, "Force": True}}
     assert "is denied" in call(running, "Remove-Item", **remove)["error"]["message"]
     running.machine.services.stop("app")
     assert call(running, "Remove-Item", **remove)["ok"]
 
 
-def test_what_does_not_run_is_simply_replaced(running: Session) -> None:
+def test_an_executable_that_does_not_run_is_simply_replaced(running: Session) -> None:
     running.machine.services.stop("app")
     assert "warnings" not in call(running, "@move-path", parameters={"path": NEW, "destination": APP})
     assert version(running) == "2"

@@ -52,7 +52,7 @@ def test_categories(files: Session) -> None:
     assert error(files, "@read-file", paths=["C:\\" + "n" * 260]) == ("InvalidArgument", "PathTooLongException")
 
 
-def test_what_others_have_open_is_tried_again_and_named(files: Session) -> None:
+def test_a_file_in_use_is_retried_and_its_process_named(files: Session) -> None:
     store = files.machine.files
     with store.open.hold(B, "r", "rw"):
         assert error(files, "@commit-file", path=A, destination=B) == ("ResourceBusy", "FileInUse")
@@ -76,14 +76,14 @@ def test_a_wrong_checksum_is_one_although_the_file_is_held(files: Session) -> No
     assert found["message"].endswith("; the file was deleted")
 
 
-def test_who_keeps_a_folder_from_being_moved_is_named(files: Session) -> None:
+def test_a_process_that_blocks_moving_a_folder_is_named(files: Session) -> None:
     machine = files.machine
     machine.files.make_directory("C:\\f")
     machine.files.write_text("C:\\f\\log", "x")
     with machine.files.open.hold("C:\\f\\log", "w", "rwd", "kubelet.exe"):
-        held = run(files, "@move-path", path="C:\\f", destination="C:\\g")["error"]
-    assert (held["category"], held["id"]) == ("ResourceBusy", "FileInUse")
-    assert "held open by kubelet.exe" in held["message"]
+        error = run(files, "@move-path", path="C:\\f", destination="C:\\g")["error"]
+    assert (error["category"], error["id"]) == ("ResourceBusy", "FileInUse")
+    assert "held open by kubelet.exe" in error["message"]
     image = machine.processes.begin("pause.exe", "SYSTEM", image="C:\\f\\pause.exe")
     runs = run(files, "@move-path", path="C:\\f", destination="C:\\g")["error"]
     assert (runs["category"], runs["id"]) == ("ResourceBusy", "FileInUse")
@@ -102,7 +102,7 @@ def test_a_folder_without_rights_is_denied(files: Session, monkeypatch: pytest.M
     assert denied == ("PermissionDenied", "IOException")
 
 
-def test_what_was_moved_aside_is_deleted_as_soon_as_it_can_be(files: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_renamed_file_is_deleted_as_soon_as_possible(files: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     store = files.machine.files
     move, holds = store.move, []
 

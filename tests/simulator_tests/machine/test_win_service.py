@@ -59,15 +59,15 @@ def test_an_option_is_kept_and_changes_nothing_again(
 def test_failure_actions(demo: Session) -> None:
     refused = service(demo, failure_reset_period_sec=60)
     assert "Cannot set FailureAction ResetPeriod without explicit Actions and no existing Actions" in refused["msg"]
-    wanted = [{"type": "restart", "delay_ms": 5000}, {"type": "run_command", "delay": 1}]
-    options = {"failure_actions": wanted, "failure_reset_period": 86400}
+    requested = [{"type": "restart", "delay_ms": 5000}, {"type": "run_command", "delay": 1}]
+    options = {"failure_actions": requested, "failure_reset_period": 86400}
     assert [service(demo, **options)["changed"] for _ in range(2)] == [True, False]
     data = demo.machine.registry.data(KEY, "FailureActions")
     assert [failure_action(data, number) for number in range(2)] == [("restart", 5000), ("run", 1)]
     assert isinstance(data, bytes)
     assert int.from_bytes(data[:4], "little") == 86400
     # Actions alone keep the period; an empty list removes both.
-    service(demo, failure_actions=wanted[:1])
+    service(demo, failure_actions=requested[:1])
     kept = demo.machine.registry.data(KEY, "FailureActions")
     assert isinstance(kept, bytes)
     assert int.from_bytes(kept[:4], "little") == 86400
@@ -100,7 +100,7 @@ def test_dependencies_are_added_removed_and_set(demo: Session) -> None:
         ({"state": "started"}, "Service 'demo (demo)' cannot be started due to the following error: "),
     ],
 )
-def test_what_windows_refuses(demo: Session, options: dict[str, Any], message: str) -> None:
+def test_requests_that_windows_refuses(demo: Session, options: dict[str, Any], message: str) -> None:
     found = service(demo, **options)
     assert found["failed"]
     assert message in found["msg"]

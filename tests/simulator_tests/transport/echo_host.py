@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from simulator.transport.host import (
-    Account,
     Execution,
+    LogonAccount,
     NodePorts,
-    Pipeline,
+    PipelineRequest,
     ProcessResult,
     ScriptError,
     ScriptResult,
@@ -28,7 +28,7 @@ class EchoHost:
 
     def __init__(self, name: str = "ECHO", password: str = "P@ss:w0rd") -> None:
         self.name = name
-        self.accounts_by_name = {"Administrator": Account(password)}
+        self.accounts_by_name = {"Administrator": LogonAccount(password)}
         self.settings = WinrmSettings()
         self.ports: NodePorts | None = None
         self.runs: list[str] = []
@@ -37,7 +37,7 @@ class EchoHost:
         self.closed_shells: list[str] = []
         self.faults: list[Mapping[str, object]] = []
         self.executions: list[Execution] = []
-        self.pipelines: list[Pipeline] = []
+        self.pipelines: list[PipelineRequest] = []
         self._lock = threading.Lock()
 
     def expire_password(self) -> None:
@@ -54,7 +54,7 @@ class EchoHost:
     def attach(self, ports: NodePorts) -> None:
         self.ports = ports
 
-    def accounts(self) -> Mapping[str, Account]:
+    def accounts(self) -> Mapping[str, LogonAccount]:
         return self.accounts_by_name
 
     def winrm(self) -> WinrmSettings:
@@ -68,7 +68,7 @@ class EchoHost:
         stderr = b"it failed\r\n" if code else b""
         return ProcessResult("\r\n".join(lines).encode() + b"\r\n", stderr, code)
 
-    def run_script(self, pipeline: Pipeline, execution: Execution) -> ScriptResult:
+    def run_script(self, pipeline: PipelineRequest, execution: Execution) -> ScriptResult:
         script = pipeline.script
         self.pipelines.append(pipeline)
         error = ScriptError(

@@ -15,7 +15,7 @@ import pytest
 from simulator_tests.transport.clients import PASSWORD, USER, Node
 
 from simulator.transport.certificates import FleetCertificate
-from simulator.transport.faults import Fault
+from simulator.transport.faults import TransportFault
 
 MATRIX = [
     f"{plugin}-{scheme}-{auth}"
@@ -111,7 +111,7 @@ def test_a_command_longer_than_the_operation_timeout_ends_well(node: Node, ansib
 def test_a_dropped_connection_fails_the_task_but_not_the_command(
     node: Node, ansible_folder: Path, trust: Path, name: str
 ) -> None:
-    node.server.set_fault(Fault("after", action="Command"))
+    node.server.set_fault(TransportFault("after", action="Command"))
     (result,) = ansible(ansible_folder, {name: host_vars(node, name, trust)}, "-m", "raw", "-a", "hello").values()
     assert "Connection aborted" in str(result["msg"])
     assert node.host.finished == ["hello"]

@@ -57,7 +57,7 @@ def test_counters_count_what_ansible_would_send(node: Node) -> None:
     assert (counters["wsman_requests"], counters["http_requests"]) == (5, 8)
 
 
-def test_input_that_never_ends_is_no_remote_command(node: Node) -> None:
+def test_a_request_whose_body_never_ends_is_not_counted(node: Node) -> None:
     client = node.winrm()
     shell = client.open_shell()
     client.run_command(shell, "hello", console_mode_stdin=False)
@@ -75,7 +75,7 @@ def test_faults_are_set_and_cleared(node: Node) -> None:
     assert node.winrm().open_shell()
 
 
-def test_a_fault_of_now_is_answered_first(node: Node) -> None:
+def test_a_fault_without_a_schedule_applies_first(node: Node) -> None:
     client = node.winrm()
     shell = client.open_shell()
     assert node.post("faults", {"kind": "shell_gone", "request": 0}) == {"pending_faults": []}
@@ -95,7 +95,7 @@ def test_faults_of_the_machine_go_to_the_machine(node: Node) -> None:
     assert node.get("nowhere")["http_status"] == 404
 
 
-def test_what_is_not_winrm_is_refused(node: Node, tmp_path: Path) -> None:
+def test_requests_other_than_winrm_are_refused(node: Node, tmp_path: Path) -> None:
     base = f"http://{node.server.address}:{node.server.http_port}"
     auth = ("Administrator", "P@ss:w0rd")
     with requests.Session() as session:

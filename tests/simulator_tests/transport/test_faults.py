@@ -13,7 +13,7 @@ from simulator_tests.transport.clients import Node, run_psrp, run_winrm, wait_un
 from winrm.exceptions import WSManFaultError
 from winrm.protocol import Protocol
 
-from simulator.transport.faults import Fault, FaultPlan
+from simulator.transport.faults import FaultPlan, TransportFault
 
 pytestmark = pytest.mark.waits
 
@@ -28,7 +28,7 @@ def open_winrm(node: Node, scheme: str = "http") -> tuple[Protocol, str]:
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_before_the_request_nothing_ran(node: Node, scheme: str) -> None:
     client, shell = open_winrm(node, scheme)
-    node.server.set_fault(Fault("before", action="Command"))
+    node.server.set_fault(TransportFault("before", action="Command"))
     with pytest.raises(requests.ConnectionError):
         run_winrm(client, shell, "hello")
     assert node.host.runs == []
@@ -39,7 +39,7 @@ def test_before_the_request_nothing_ran(node: Node, scheme: str) -> None:
 @pytest.mark.parametrize("kind", ["after", "during"])
 def test_after_the_request_the_command_runs_on(node: Node, scheme: str, kind: str) -> None:
     client, shell = open_winrm(node, scheme)
-    node.server.set_fault(Fault(kind, action="Command"))
+    node.server.set_fault(TransportFault(kind, action="Command"))
     with pytest.raises((requests.ConnectionError, requests.exceptions.ChunkedEncodingError)):
         run_winrm(client, shell, "sleep", "0.5")
     wait_until(lambda: node.host.finished == ["sleep 0.5"])
@@ -52,7 +52,7 @@ def test_after_the_request_the_command_runs_on(node: Node, scheme: str, kind: st
 def test_a_pool_survives_its_connection(node: Node, kind: str, auth: str) -> None:
     pool = node.psrp(auth=auth)
     pool.open()
-    node.server.set_fault(Fault(kind, action="Command"))
+    node.server.set_fault(TransportFault(kind, action="Command"))
     with pytest.raises((requests.ConnectionError, requests.exceptions.ChunkedEncodingError)):
         PowerShell(pool).add_script("sleep 0.5").invoke()
     if kind != "before":
@@ -66,11 +66,11 @@ def test_a_pool_survives_its_connection(node: Node, kind: str, auth: str) -> Non
 def test_silence_is_bounded_by_the_client(node: Node) -> None:
     client, shell = open_winrm(node)
     client.transport.read_timeout_sec = 1
-    node.server.set_fault(Fault("silence", action="Command"))
+    node.server.set_fault(TransportFault("silence", action="Command"))
     with pytest.raises(requests.ReadTimeout):
         client.run_command(shell, "hello")
     assert node.host.runs == []
-    node.server.set_fault(Fault("silence_after", action="Command"))
+    node.server.set_fault(TransportFault("silence_after", action="Command"))
     with pytest.raises(requests.ReadTimeout):
         client.run_command(shell, "hello")
     assert node.host.runs == ["hello"]
@@ -80,9 +80,9 @@ def test_a_lost_answer_to_receive_can_be_asked_for_again(node: Node) -> None:
     """pypsrp repeats a Receive with the same message id after a read timeout; no output may be lost by that."""
     pool = node.psrp(read_timeout=1, operation_timeout=1, reconnection_backoff=0.01)
     pool.open()
-    node.server.set_fault(Fault("silence_after", action="Receive"))
+    node.server.set_fault(TransportFault("silence_after", action="Receive"))
     assert run_psrp(pool, "hello").output == ["echo=hello"]
-    node.server.set_fault(Fault("silence", action="Receive", count=2))
+    node.server.set_fault(TransportFault("silence", action="Receive", count=2))
     assert run_psrp(pool, "hello again").output == ["echo=hello again"]
 
 
@@ -96,18 +96,18 @@ def test_a_second_receive_takes_over_from_one_whose_client_has_gone(node: Node) 
     assert client.get_command_output(shell, command_id)[0] == b"echo=sleep 1.5\r\n"
 
 
-def test_shells_can_go(node: Node) -> None:
+def test_shells_can_be_dropped(node: Node) -> None:
     client, shell = open_winrm(node)
-    node.server.set_fault(Fault("shell_gone", action="Command"))
+    node.server.set_fault(TransportFault("shell_gone", action="Command"))
     with pytest.raises(WSManFaultError) as raised:
         client.run_command(shell, "hello")
     assert raised.value.wsman_fault_code == 2150858843
     assert node.host.closed_shells == [shell]
 
 
-def test_the_link_goes_down_at_a_request_and_comes_back(node: Node) -> None:
+def test_the_link_drops_at_a_request_and_recovers(node: Node) -> None:
     client, shell = open_winrm(node)
-    node.server.set_fault(Fault("link_down", action="Command", seconds=0.7))
+    node.server.set_fault(TransportFault("link_down", action="Command", seconds=0.7))
     with pytest.raises(requests.ConnectionError):
         client.run_command(shell, "hello")
     with pytest.raises(requests.ConnectionError):
@@ -119,7 +119,7 @@ def test_the_link_goes_down_at_a_request_and_comes_back(node: Node) -> None:
 def test_a_command_that_takes_the_link_down_ends_all_the_same(node: Node) -> None:
     client, shell = open_winrm(node)
     command_id = client.run_command(shell, "sleep", ["0.6"])
-    node.server.set_fault(Fault("link_down", request=0, seconds=0.3))
+    node.server.set_fault(TransportFault("link_down", request=0, seconds=0.3))
     with pytest.raises(requests.ConnectionError):
         client.get_command_output(shell, command_id)
     wait_until(lambda: node.server.is_listening)
@@ -128,7 +128,7 @@ def test_a_command_that_takes_the_link_down_ends_all_the_same(node: Node) -> Non
 
 def test_requests_can_be_slow(node: Node) -> None:
     client, shell = open_winrm(node)
-    node.server.set_fault(Fault("slow", action="Command", seconds=0.5))
+    node.server.set_fault(TransportFault("slow", action="Command", seconds=0.5))
     begin = time.monotonic()
     client.run_command(shell, "hello")
     slow = time.monotonic() - begin
@@ -139,7 +139,7 @@ def test_requests_can_be_slow(node: Node) -> None:
 def test_a_callback_is_called_at_its_request(node: Node) -> None:
     client, shell = open_winrm(node)
     seen: list[int] = []
-    node.server.set_fault(Fault("call", request=3, callback=lambda: seen.append(len(node.host.runs))))
+    node.server.set_fault(TransportFault("call", request=3, callback=lambda: seen.append(len(node.host.runs))))
     client.run_command(shell, "one")
     client.run_command(shell, "two")
     assert seen == []
@@ -150,8 +150,8 @@ def test_a_callback_is_called_at_its_request(node: Node) -> None:
 
 def test_a_plan_counts_requests_from_when_a_fault_was_set() -> None:
     plan = FaultPlan()
-    plan.add(Fault("after", request=2, action="Send"))
-    plan.add(Fault("slow", request=3, count=2, seconds=1))
+    plan.add(TransportFault("after", request=2, action="Send"))
+    plan.add(TransportFault("slow", request=3, count=2, seconds=1))
     verbs = ["Create", "Send", "Command", "Send", "Send"]
     assert [hit and hit.kind for hit in map(plan.next, verbs)] == [None, None, "slow", "after", None]
     assert plan.pending() == []
@@ -169,6 +169,6 @@ def test_a_plan_counts_requests_from_when_a_fault_was_set() -> None:
         {"kind": "slow", "count": True},
     ],
 )
-def test_a_fault_that_cannot_be_is_refused(data: dict[str, object]) -> None:
+def test_an_invalid_fault_is_refused(data: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=r"\w"):
-        Fault.from_json(data)
+        TransportFault.from_json(data)

@@ -104,7 +104,7 @@ def test_an_unknown_configuration_is_a_fault(node: Node) -> None:
     assert raised.value.code == 0x80338000
 
 
-def test_a_slow_command_holds_nobody_up(make_node: Callable[..., Node]) -> None:
+def test_a_slow_command_does_not_block_others(make_node: Callable[..., Node]) -> None:
     """Twelve nodes with 24 clients that sleep: together they take about as long as one, and others are answered."""
     nodes = [make_node() for _ in range(12)]
 

@@ -94,7 +94,7 @@ def test_a_taken_port_is_an_error(node: Node) -> None:
         second.start()
 
 
-def test_without_a_certificate_there_is_no_https(node: Node) -> None:
+def test_without_a_certificate_https_is_not_served(node: Node) -> None:
     server = NodeServer("127.10.8.1", EchoHost(), http_port=0, https_port=0)
     server.start()
     assert (server.http_port > 0, server.https_port) == (True, 0)

@@ -80,7 +80,7 @@ def test_other_programs_are_not_powershell() -> None:
         "powershell -File",
     ],
 )
-def test_what_powershell_would_refuse_is_an_error(line: str) -> None:
+def test_a_command_line_that_powershell_refuses_is_an_error(line: str) -> None:
     with pytest.raises(ValueError, match="-"):
         parse_command_line(line)
 
@@ -95,5 +95,5 @@ def test_what_powershell_would_refuse_is_an_error(line: str) -> None:
         (r'"C:\Program Files\x.exe" \\host\share', [r"C:\Program Files\x.exe", r"\\host\share"]),
     ],
 )
-def test_words_split_as_windows_splits_them(line: str, words: list[str]) -> None:
+def test_arguments_are_split_as_on_windows(line: str, words: list[str]) -> None:
     assert split_words(line) == words

@@ -110,7 +110,7 @@ def test_a_pool_serves_pipelines_side_by_side(node: Node) -> None:
         assert slow.end_invoke() == ["echo=sleep 1"]
 
 
-def test_a_pool_tells_its_runspaces_state_and_limits(node: Node) -> None:
+def test_a_pool_reports_the_state_and_limits_of_its_runspaces(node: Node) -> None:
     pool = node.psrp()
     pool.open()
     assert pool.protocol_version == "2.3"

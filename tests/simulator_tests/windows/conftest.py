@@ -14,7 +14,7 @@ from simulator_tests.windows.updates import QUICK
 from simulator.machine import commands
 from simulator.machine.machine import Machine
 from simulator.machine.objects import CmdletError, ProgramResult, PSObject
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 
 MakeMachine = Callable[..., Machine]
 
@@ -29,7 +29,7 @@ def make_machine(tmp_path: Path) -> Iterator[MakeMachine]:
         number = next(numbers)
         known = {"feature_seconds": 0.01, "reboot_seconds": 0.01, "time_scale": 0.01}
         defaults: dict[str, object] = {"name": f"node-{number}", "address": f"127.0.0.{number}", "windows": windows}
-        machine = Machine(Settings.read({**defaults, **known, **entry}), tmp_path / str(number))
+        machine = Machine(MachineSettings.read({**defaults, **known, **entry}), tmp_path / str(number))
         machine.power_on()
         machines.append(machine)
         return machine

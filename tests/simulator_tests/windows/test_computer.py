@@ -67,7 +67,7 @@ def test_a_partition_grows_into_what_is_free(make_machine: Any, shell: Any) -> N
     assert shell.error("Get-Partition", DriveLetter="Q").category == "ObjectNotFound"
 
 
-def test_certificates_come_into_the_machines_store(shell: Any) -> None:
+def test_certificates_are_imported_into_the_machines_store(shell: Any) -> None:
     shell.machine.files.write_bytes(r"C:\ca.crt", PrivateCA().pem)
     shell.one("Import-Certificate", FilePath=r"C:\ca.crt", CertStoreLocation=r"Cert:\LocalMachine\Root")
     (found,) = certificate_store.certificates(shell.machine, "Root")

@@ -76,7 +76,7 @@ def test_an_unknown_option_of_the_configuration_is_a_warning(machine: Machine, s
         ("2022", ["--frobnicate"], False),
     ],
 )
-def test_options_are_those_of_the_version(
+def test_options_depend_on_the_version(
     make_machine: MakeMachine, server: ArtifactServer, windows: str, options: list[str], known: bool
 ) -> None:
     machine: Machine = make_machine(windows)
@@ -213,14 +213,14 @@ def test_a_full_disk_is_a_write_error(machine: Machine, server: ArtifactServer) 
     assert (result.exit_code, result.stderr) == (23, "curl: (23) Failure writing output to destination\n")
 
 
-def test_it_cannot_write_what_another_holds(machine: Machine, server: ArtifactServer) -> None:
+def test_tar_cannot_overwrite_a_file_in_use(machine: Machine, server: ArtifactServer) -> None:
     machine.files.write_text(r"C:\x", "before")
     with machine.files.open.hold(r"C:\x", "r", "r"):
         assert curl(machine, "-sS", "-o", r"C:\x", server.url + FILE).exit_code == 23
     assert machine.files.read_text(r"C:\x") == "before"
 
 
-def test_it_holds_its_file_while_it_writes(machine: Machine, server: ArtifactServer) -> None:
+def test_curl_keeps_its_file_open_while_writing(machine: Machine, server: ArtifactServer) -> None:
     server.fault("slow", rate=20_000)
     stop = threading.Event()
 
@@ -242,7 +242,7 @@ def test_it_holds_its_file_while_it_writes(machine: Machine, server: ArtifactSer
     assert files.holders(r"C:\x") == []
 
 
-def test_it_ends_with_its_process(machine: Machine, server: ArtifactServer) -> None:
+def test_curl_ends_with_its_process(machine: Machine, server: ArtifactServer) -> None:
     server.fault("slow", rate=1000)
     stop = threading.Event()
     threading.Timer(0.3, stop.set).start()
@@ -321,7 +321,7 @@ def test_two_processes_download_at_the_same_time(machine: Machine) -> None:
         assert [machine.files.read_bytes(f"C:\\{n}") for n in range(3)] == [CONTENT] * 3
 
 
-def test_a_file_of_the_node_itself(machine: Machine) -> None:
+def test_a_file_on_the_node(machine: Machine) -> None:
     machine.files.write_bytes(r"C:\bundle.bin", CONTENT)
     machine.files.write_bytes(r"C:\part", CONTENT[:1000])
     assert curl(machine, "-fsS", "-C", "-", "-o", r"C:\part", "file:///C:/bundle.bin").exit_code == 0

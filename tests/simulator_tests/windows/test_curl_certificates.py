@@ -65,7 +65,7 @@ def test_cacert_has_an_effect_on_newer_versions_only(make_machine: MakeMachine, 
     assert codes == [35, 0]
 
 
-def test_what_is_wrong_with_a_certificate_by_version(make_machine: MakeMachine, authority: PrivateCA) -> None:
+def test_certificate_errors_by_version_of_curl(make_machine: MakeMachine, authority: PrivateCA) -> None:
     names = ("2019", "2022")
     machines = [make_machine(key) for key in names]
     with ArtifactServer(tls=authority.server_context(["127.0.0.1"], expired=True)) as server:

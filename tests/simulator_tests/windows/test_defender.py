@@ -25,13 +25,13 @@ def test_settings_are_replaced(shell: Any) -> None:
     assert shell.one("Get-MpComputerStatus")["RealTimeProtectionEnabled"] is False
 
 
-def test_without_the_feature_there_are_no_cmdlets(shell: Any) -> None:
+def test_without_the_feature_its_cmdlets_do_not_exist(shell: Any) -> None:
     shell.one("Uninstall-WindowsFeature", Name="Windows-Defender")
     assert shell.one("Get-MpPreference")["MAPSReporting"] == 2
     shell.machine.power.reset()
     assert shell.error("Get-MpPreference").error_id == "CommandNotFoundException"
 
 
-def test_without_its_service_they_fail(shell: Any) -> None:
+def test_without_their_service_the_cmdlets_fail(shell: Any) -> None:
     shell.machine.services.stop("WinDefend")
     assert shell.error("Get-MpPreference").error_id == "HRESULT 0x800106ba,Get-MpPreference"

@@ -33,7 +33,7 @@ def test_an_image_of_30_gb_is_one_until_it_is_resized(make_machine: MakeMachine)
     assert machine.files.free_space() == free + 34 * GIGABYTE
 
 
-def test_downloads_side_by_side_never_write_more_than_there_is(machine: Machine) -> None:
+def test_parallel_downloads_never_exceed_the_free_space(machine: Machine) -> None:
     size = 300_000
     with ArtifactServer() as server:
         server.put("/example.com/x", bytes(size))
@@ -51,7 +51,7 @@ def test_downloads_side_by_side_never_write_more_than_there_is(machine: Machine)
     assert there <= size * 2
 
 
-def test_what_is_deleted_is_free_again(machine: Machine) -> None:
+def test_deleting_a_file_frees_its_space(machine: Machine) -> None:
     machine.files.reserved += machine.files.free_space() - 100_000
     machine.files.write_bytes(r"C:\a", bytes(90_000))
     with pytest.raises(DiskFullError):

@@ -35,7 +35,7 @@ def filled(shell: Any) -> Any:
         ("*[System[TimeCreated[timediff(@SystemTime) <= 95000000] and EventRecordID > 4]]", [5]),
     ],
 )
-def test_what_a_query_selects_is_exported(filled: Any, query: str, kept: list[int]) -> None:
+def test_selected_events_are_exported(filled: Any, query: str, kept: list[int]) -> None:
     ended = filled.program("wevtutil.exe", "epl", "application", r"C:\x.evtx", f"/q:{query}", "/ow:true")
     assert ended.exit_code == 0, ended.stderr
     assert [number for number in range(1, 6) if f"event {number}" in exported(filled)] == kept
@@ -50,7 +50,7 @@ def test_what_a_query_selects_is_exported(filled: Any, query: str, kept: list[in
         (["System", r"C:\there.evtx"], 80),
     ],
 )
-def test_what_is_refused(shell: Any, arguments: list[str], code: int) -> None:
+def test_invalid_queries_are_refused(shell: Any, arguments: list[str], code: int) -> None:
     shell.machine.files.write_bytes(r"C:\there.evtx", b"")
     assert shell.program("wevtutil.exe", "epl", *arguments).exit_code == code
 
@@ -71,7 +71,7 @@ def test_a_log_that_does_not_exist_is_an_error_only_by_name(shell: Any) -> None:
     assert shell.error("Get-WinEvent", ListLog=["None"], ErrorAction="Stop").error_id.startswith("NoMatchingLogsFound,")
 
 
-def test_the_logs_of_containers_come_with_the_feature(make_machine: Any) -> None:
+def test_the_feature_adds_the_logs_of_containers(make_machine: Any) -> None:
     machine = make_machine()
     assert "Microsoft-Windows-Host-Network-Service-Admin" not in store.names(machine)
     machine.services.create("hns", r"C:\Windows\System32\svchost.exe -k NetSvcs", DisplayName="HNS", Start=3)

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.waits
 MakeMachine = Callable[..., Machine]
 
 
-def run(machine: Machine, command: str, **parameters: object) -> commands.Output:
+def run(machine: Machine, command: str, **parameters: object) -> commands.CmdletOutput:
     return commands.run(machine, command, parameters)
 
 
@@ -56,7 +56,7 @@ def test_containers_take_effect_after_a_restart(make_machine: MakeMachine, windo
     assert vmcompute.state == "Running"
 
 
-def test_what_is_installed_is_not_installed_again(machine: Machine) -> None:
+def test_installed_features_are_not_installed_again(machine: Machine) -> None:
     run(machine, "Install-WindowsFeature", Name="NFS-Client")
     again = one(machine, "Install-WindowsFeature", Name="NFS-Client")
     assert [str(again[key]) for key in ("Success", "RestartNeeded", "ExitCode")] == ["True", "No", "NoChangeNeeded"]
@@ -70,7 +70,7 @@ def test_a_feature_without_restart_takes_effect_at_once(machine: Machine) -> Non
     assert not machine.registry.key_exists(CBS_PENDING)
 
 
-def test_parents_tools_and_sub_features_come_along(machine: Machine) -> None:
+def test_parents_tools_and_sub_features_are_installed_too(machine: Machine) -> None:
     run(machine, "Install-WindowsFeature", Name="Web-Static-Content")
     assert [state(machine, name) for name in ("Web-Server", "Web-WebServer", "Web-Default-Doc")] == [
         "Installed",

@@ -18,7 +18,7 @@ RULE = {
 }
 
 
-def test_a_rule_is_made_and_found_with_its_filters(shell: Any) -> None:
+def test_a_created_rule_has_its_filters(shell: Any) -> None:
     shell.one("New-NetFirewallRule", **RULE, RemoteAddress=["10.0.0.0/8", "192.168.1.1"])
     rule = shell.one("Get-NetFirewallRule", Name="kubelet")
     assert [str(rule[key]) for key in ("DisplayName", "Enabled", "Direction", "Action", "Profile")] == [
@@ -56,7 +56,7 @@ def test_a_rule_is_changed_in_place(shell: Any) -> None:
     assert shell.one("Get-NetFirewallPortFilter", pipeline=[rule])["LocalPort"] == "1"
 
 
-def test_what_is_not_there_is_an_error_but_a_pattern_is_not(shell: Any) -> None:
+def test_a_missing_name_is_an_error_but_a_pattern_without_matches_is_not(shell: Any) -> None:
     error = shell.error("Get-NetFirewallRule", Name="none")
     assert (error.category, error.error_id) == (
         "ObjectNotFound",
@@ -73,7 +73,7 @@ def test_a_name_is_taken_once(shell: Any) -> None:
 
 
 @pytest.mark.parametrize("change", [{"Protocol": "Any"}, {"LocalPort": ["70000"]}, {"LocalPort": ["http"]}])
-def test_what_cannot_be_is_refused(shell: Any, change: dict[str, object]) -> None:
+def test_invalid_rules_are_refused(shell: Any, change: dict[str, object]) -> None:
     assert shell.error("New-NetFirewallRule", **{**RULE, **change}).category == "InvalidArgument"
     assert shell.all("Get-NetFirewallRule", Name="kubelet*") == []
 

@@ -33,7 +33,7 @@ def test_a_virtual_switch_adds_an_interface(shell: Any) -> None:
     assert [item["Name"] for item in shell.all("Get-NetAdapter", Physical=True)] == ["Ethernet"]
 
 
-def test_who_listens(shell: Any) -> None:
+def test_listeners_and_their_processes(shell: Any) -> None:
     assert shell.one("Get-NetTCPConnection", LocalPort=[5985])["OwningProcess"] == 4
     missing = shell.error("Get-NetTCPConnection", LocalPort=[10250], State=["Listen"])
     assert missing.error_id == "CmdletizationQuery_NotFound_LocalPort,Get-NetTCPConnection"
@@ -44,13 +44,13 @@ def test_who_listens(shell: Any) -> None:
 
 
 def test_pipes_are_paths(shell: Any) -> None:
-    def found(path: str, **more: object) -> list[object]:
+    def exists(path: str, **more: object) -> list[object]:
         return list(commands.run(shell.machine, "Test-Path", {"LiteralPath": [path], **more}).objects)
 
-    assert found(r"\\.\pipe\some") == found(r"\\server\share") == [False]
+    assert exists(r"\\.\pipe\some") == exists(r"\\server\share") == [False]
     open_pipe(shell.machine, "npipe:////./pipe/some", object())
-    assert found(r"\\.\pipe\Some") == found("//./pipe/some") == found(r"\\.\pipe\some", PathType="Leaf") == [True]
-    assert found(r"\\.\pipe\some", PathType="Container") == [False]
+    assert exists(r"\\.\pipe\Some") == exists("//./pipe/some") == exists(r"\\.\pipe\some", PathType="Leaf") == [True]
+    assert exists(r"\\.\pipe\some", PathType="Container") == [False]
 
 
 def test_names(shell: Any) -> None:

@@ -41,7 +41,7 @@ def routes(shell: Shell, **parameters: object) -> list[tuple[str, str]]:
     return [(str(item["DestinationPrefix"]), str(item["NextHop"])) for item in found]
 
 
-def test_what_is_set_by_hand(static: Shell) -> None:
+def test_static_settings(static: Shell) -> None:
     assert addresses(static) == [(ADDRESS, "Manual")]
     assert str(static.one("Get-NetIPInterface", InterfaceAlias="Ethernet")["Dhcp"]) == "Disabled"
     assert static.one("Get-DnsClientServerAddress", InterfaceAlias="Ethernet")["ServerAddresses"] == ["127.0.3.2"]
@@ -51,7 +51,7 @@ def test_what_is_set_by_hand(static: Shell) -> None:
     assert static.one("Get-NetIPConfiguration", InterfaceAlias="Ethernet")["IPv4DefaultGateway"]
 
 
-def test_what_dhcp_gives(shell: Shell) -> None:
+def test_the_settings_that_dhcp_provides(shell: Shell) -> None:
     assert addresses(shell) == [(shell.machine.address, "Dhcp")]
     assert str(shell.one("Get-NetIPInterface", InterfaceAlias="Ethernet")["Dhcp"]) == "Enabled"
     assert shell.all("Get-NetRoute", PolicyStore="PersistentStore") == []
@@ -83,7 +83,7 @@ def test_a_new_address_is_tentative_at_first(make_machine: Callable[..., Machine
 
 
 @pytest.mark.parametrize(
-    ("parameters", "error_id", "said"),
+    ("parameters", "error_id", "message"),
     [
         ({"IPAddress": ADDRESS}, "Windows System Error 5010,New-NetIPAddress", "already exists"),
         (
@@ -95,10 +95,10 @@ def test_a_new_address_is_tentative_at_first(make_machine: Callable[..., Machine
         ({"IPAddress": "127.0.3.12", "InterfaceAlias": "none"}, "CmdletizationQuery_NotFound_InterfaceAlias", "none"),
     ],
 )
-def test_addresses_that_are_refused(static: Shell, parameters: dict[str, Any], error_id: str, said: str) -> None:
+def test_addresses_that_are_refused(static: Shell, parameters: dict[str, Any], error_id: str, message: str) -> None:
     error = static.error("New-NetIPAddress", **{"InterfaceAlias": "Ethernet", "PrefixLength": 24, **parameters})
     assert error.error_id.startswith(error_id)
-    assert said in error.message
+    assert message in error.message
     assert addresses(static) == [(ADDRESS, "Manual")]
 
 
@@ -192,11 +192,11 @@ def test_a_wrong_uplink_is_refused(make_machine: Callable[..., Machine]) -> None
 
 
 def test_a_machine_from_an_image_has_its_own_address(make_machine: Callable[..., Machine], tmp_path: Any) -> None:
-    from simulator.machine.settings import Settings
+    from simulator.machine.settings import MachineSettings
 
     source = make_machine()
     source.power.power_off()
-    settings = Settings.read({"name": "copy", "address": "127.0.3.77", "windows": "2022", "time_scale": 0.01})
+    settings = MachineSettings.read({"name": "copy", "address": "127.0.3.77", "windows": "2022", "time_scale": 0.01})
     copy = Machine(settings, tmp_path / "copy", source=source)
     copy.power_on()
     try:

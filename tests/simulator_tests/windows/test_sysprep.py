@@ -13,7 +13,7 @@ import pytest
 from simulator.machine.machine import SETUP_STATE, Machine
 from simulator.machine.objects import ProcessEndedError, ProgramResult
 from simulator.machine.power import CBS_PENDING
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 
 pytestmark = pytest.mark.waits
 
@@ -30,7 +30,7 @@ def state(machine: Machine) -> object:
     return machine.registry.data(SETUP_STATE, "ImageState")
 
 
-def test_it_blocks_until_the_disk_is_generalized(make_machine: Any) -> None:
+def test_sysprep_blocks_until_the_disk_is_generalized(make_machine: Any) -> None:
     machine = make_machine(sysprep_seconds=0.5)
     assert state(machine) == "IMAGE_STATE_COMPLETE"
     thread = threading.Thread(target=seal, args=[machine])
@@ -48,7 +48,7 @@ def test_the_next_boot_is_a_new_machine(make_machine: Any, tmp_path: Any) -> Non
     assert seal(machine).exit_code == 0
     machine.services.configure("WinRM", DelayedAutostart=1)
     machine.power.power_off()
-    settings = Settings.read({"name": "image", "address": "127.0.0.99", "reboot_seconds": 0.01})
+    settings = MachineSettings.read({"name": "image", "address": "127.0.0.99", "reboot_seconds": 0.01})
     deployed = Machine(settings, tmp_path / "deployed", source=machine)
     deployed.power_on()
     assert deployed.name.startswith("WIN-")
@@ -93,7 +93,7 @@ def test_a_failure_on_the_way_leaves_the_disk_undeployable(make_machine: Any) ->
     assert state(machine) == "IMAGE_STATE_UNDEPLOYABLE"
 
 
-def test_it_ends_with_its_process(make_machine: Any) -> None:
+def test_the_wait_ends_with_syspreps_process(make_machine: Any) -> None:
     machine = make_machine(sysprep_seconds=30.0)
     stop = threading.Event()
     threading.Timer(0.2, stop.set).start()
@@ -102,7 +102,7 @@ def test_it_ends_with_its_process(make_machine: Any) -> None:
     assert state(machine) == "IMAGE_STATE_UNDEPLOYABLE"
 
 
-def test_it_shuts_down_when_nobody_says_quit(make_machine: Any) -> None:
+def test_sysprep_shuts_down_unless_quit_is_requested(make_machine: Any) -> None:
     machine = make_machine(sysprep_seconds=0.0)
     machine.programs.run(SYSPREP, ["/oobe", "/generalize", "/quiet"])
     end = time.monotonic() + 60
@@ -112,6 +112,6 @@ def test_it_shuts_down_when_nobody_says_quit(make_machine: Any) -> None:
 
 
 @pytest.mark.parametrize("arguments", [["/frobnicate"], [], ["/oobe", "/audit"], ["/mode:hyperv"]])
-def test_what_it_does_not_know(machine: Machine, arguments: list[str]) -> None:
+def test_invalid_options_of_sysprep_are_refused(machine: Machine, arguments: list[str]) -> None:
     assert machine.programs.run(SYSPREP, arguments).exit_code == 87
     assert state(machine) == "IMAGE_STATE_COMPLETE"

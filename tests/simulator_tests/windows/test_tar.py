@@ -46,7 +46,7 @@ def download(machine: Machine, url: str) -> str:
     return path
 
 
-def test_an_archive_of_upstream_lands_as_it_is_laid_out(machine: Machine) -> None:
+def test_an_upstream_archive_is_extracted_with_its_layout(machine: Machine) -> None:
     path = download(machine, "dl.k8s.io/v1.37.1/kubernetes-node-windows-amd64.tar.gz")
     machine.files.make_directory(r"C:\staging")
     assert tar(machine, "-xzf", path, "-C", r"C:\staging") == ProgramResult(0, "", "")
@@ -127,7 +127,7 @@ def test_a_link_out_of_the_folder_is_refused(machine: Machine) -> None:
         (b"", "tar: Error opening archive: Unrecognized archive format\n"),
     ],
 )
-def test_what_is_no_archive(machine: Machine, content: bytes, message: str) -> None:
+def test_files_other_than_archives_are_refused(machine: Machine, content: bytes, message: str) -> None:
     machine.files.write_bytes(r"C:\a.tgz", content)
     assert tar(machine, "-xf", r"C:\a.tgz") == ProgramResult(1, "", message)
 
@@ -187,7 +187,7 @@ def test_a_full_disk(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize(("arguments", "name"), [(("-czf",), "a.tgz"), (("-caf",), "a.zip"), (("-cf",), "a.tar")])
-def test_what_is_created_can_be_extracted(machine: Machine, arguments: tuple[str, ...], name: str) -> None:
+def test_a_created_archive_can_be_extracted(machine: Machine, arguments: tuple[str, ...], name: str) -> None:
     machine.files.make_directory(r"C:\in\d")
     machine.files.write_text(r"C:\in\d\x.txt", "one")
     assert tar(machine, *arguments, f"C:\\{name}", "-C", r"C:\in", "d") == ProgramResult(0, "", "")
@@ -208,7 +208,7 @@ def test_a_file_that_another_holds_is_not_replaced(machine: Machine) -> None:
     assert machine.files.read_text(r"C:\out\other") == "new"
 
 
-def test_it_shares_nothing_of_what_it_writes(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tar_opens_its_output_files_exclusively(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     path = put(machine, "a.tar.gz", {"x": b"new"})
     machine.files.make_directory(r"C:\out")
     append, seen = machine.files.append, []

@@ -60,7 +60,7 @@ def test_a_name_is_taken_unless_forced(shell: Any) -> None:
         ("none.exe", "", 0x80070002),
     ],
 )
-def test_it_runs_and_keeps_its_result(shell: Any, execute: str, argument: str, code: int) -> None:
+def test_a_task_runs_and_keeps_its_result(shell: Any, execute: str, argument: str, code: int) -> None:
     register(shell, execute, argument)
     assert info(shell)["LastTaskResult"] == 267011
     shell.all("Start-ScheduledTask", TaskName="job", TaskPath="\\winkube\\")
@@ -69,14 +69,14 @@ def test_it_runs_and_keeps_its_result(shell: Any, execute: str, argument: str, c
     assert str(shell.one("Get-ScheduledTask", TaskName="job")["State"]) == "Ready"
 
 
-def test_a_boot_trigger_runs_it_at_the_boot(shell: Any) -> None:
+def test_a_boot_trigger_runs_the_task_at_the_boot(shell: Any) -> None:
     register(shell, argument="epl System C:\\out.txt")
     assert not shell.machine.files.exists(r"C:\out.txt")
     shell.machine.power.reset()
     wait(lambda: bool(shell.machine.files.exists(r"C:\out.txt")))
 
 
-def test_unregistering_asks_unless_told(shell: Any) -> None:
+def test_unregistering_needs_confirmation(shell: Any) -> None:
     register(shell)
     assert shell.error("Unregister-ScheduledTask", TaskName="job").category == "InvalidOperation"
     shell.all("Unregister-ScheduledTask", TaskName="job", Confirm=False)

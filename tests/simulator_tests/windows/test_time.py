@@ -29,7 +29,7 @@ def test_tzutil(shell: Any) -> None:
     assert shell.program("tzutil.exe", "/s", "Nowhere").exit_code == 1
 
 
-def test_the_service_must_run_to_be_told(shell: Any) -> None:
+def test_w32tm_needs_the_running_service(shell: Any) -> None:
     config = ("/config", "/manualpeerlist:ntp1.example,0x8 ntp2.example,0x8", "/syncfromflags:manual", "/update")
     stopped = shell.program("w32tm.exe", *config)
     assert stopped.exit_code != 0
@@ -71,11 +71,11 @@ def test_synchronising(shell: Any) -> None:
 @pytest.mark.parametrize(
     "arguments", [["/frobnicate"], ["/config"], ["/config", "/peers:x"], ["/query"], ["/query", "/x"]]
 )
-def test_what_it_does_not_know(shell: Any, arguments: list[str]) -> None:
+def test_invalid_options_of_w32tm_are_refused(shell: Any, arguments: list[str]) -> None:
     assert shell.program("w32tm.exe", *arguments).exit_code == -2147024809
 
 
-def told(shell: Any) -> datetime:
+def current_date(shell: Any) -> datetime:
     """What Get-Date says."""
     (found,) = commands.run(shell.machine, "Get-Date", {}).objects
     assert isinstance(found, datetime)
@@ -85,14 +85,14 @@ def told(shell: Any) -> datetime:
 def test_synchronising_puts_a_wrong_clock_right(shell: Any) -> None:
     shell.machine.services.start("W32Time")
     shell.machine.clock.offset = -7200
-    assert told(shell) < datetime.now(UTC) - timedelta(hours=1)
+    assert current_date(shell) < datetime.now(UTC) - timedelta(hours=1)
     shell.program("w32tm.exe", "/resync")
-    assert abs(told(shell) - datetime.now(UTC)) < timedelta(minutes=5)
+    assert abs(current_date(shell) - datetime.now(UTC)) < timedelta(minutes=5)
 
 
 def test_a_clock_that_is_too_far_off_stays_wrong(shell: Any) -> None:
     shell.machine.services.start("W32Time")
     shell.machine.clock.offset = 86400
-    said = shell.program("w32tm.exe", "/resync").stdout
-    assert "The computer did not resync because the required time change was too big." in said
+    output = shell.program("w32tm.exe", "/resync").stdout
+    assert "The computer did not resync because the required time change was too big." in output
     assert shell.machine.clock.offset == 86400

@@ -24,7 +24,7 @@ from simulator_tests.windows.updates import (
 )
 
 from simulator.machine.machine import Machine
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 from simulator.windows.updates.component_store import store_of
 from simulator.windows.updates.update_catalogue import Update
 
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.waits
 
 
 class TestTheBoot:
-    def test_the_update_stack_works_on_after_it(self, server: Any) -> None:
+    def test_the_update_stack_keeps_working_afterwards(self, server: Any) -> None:
         machine = server(update_settle_seconds=100000)
         put(machine, DECEMBER)
         wusa(machine)
@@ -43,7 +43,7 @@ class TestTheBoot:
         assert service is not None
         assert (service.state, service.start) == ("Running", 2)
 
-    def test_then_it_rests(self, server: Any) -> None:
+    def test_the_update_stack_becomes_idle(self, server: Any) -> None:
         machine = server()
         put(machine, DECEMBER)
         wusa(machine)
@@ -79,7 +79,7 @@ class TestTheBoot:
         machine.power.reset()
         settled(machine)
         machine.power.power_off()
-        settings = Settings.read({"name": "clone", "address": "127.0.0.99", **QUICK})
+        settings = MachineSettings.read({"name": "clone", "address": "127.0.0.99", **QUICK})
         clone = Machine(settings, tmp_path / "clone", source=machine)
         clone.power_on()
         try:
@@ -98,7 +98,7 @@ class TestFaults:
         assert (status(machine)["pending"], machine.power.pending_reboot) == ([], False)
         assert wusa(machine) == 3010, "it failed once"
 
-    def test_one_that_fails_for_good(self, server: Any) -> None:
+    def test_an_update_that_always_fails(self, server: Any) -> None:
         machine = server()
         set_fault(machine, kind="update_fails", kb="*", times=None)
         put(machine, DECEMBER)
@@ -106,7 +106,7 @@ class TestFaults:
         set_fault(machine, kind="update_faults_clear")
         assert wusa(machine) == 3010
 
-    def test_one_that_fails_at_the_boot_is_undone(self, server: Any, shell: Any) -> None:
+    def test_an_update_that_fails_at_the_boot_is_rolled_back(self, server: Any, shell: Any) -> None:
         machine = server()
         set_fault(machine, kind="update_fails", kb=DECEMBER, at="boot")
         put(machine, DECEMBER)
@@ -119,7 +119,7 @@ class TestFaults:
         assert wusa(machine) == 3010
 
     @pytest.mark.parametrize("action", ["power_reset", "power_off"])
-    def test_power_that_goes_in_the_middle(self, server: Any, action: str) -> None:
+    def test_a_power_failure_during_the_installation(self, server: Any, action: str) -> None:
         machine = server()
         set_fault(machine, kind="update_cut", kb=DECEMBER, action=action)
         put(machine, DECEMBER)
@@ -137,7 +137,7 @@ class TestFaults:
         settled(machine)
         assert wusa(machine) == 3010
 
-    def test_power_that_goes_at_the_boot(self, server: Any) -> None:
+    def test_a_power_failure_during_the_boot(self, server: Any) -> None:
         machine = server()
         set_fault(machine, kind="update_cut", kb=DECEMBER, at="boot")
         put(machine, DECEMBER)
@@ -147,7 +147,7 @@ class TestFaults:
         wait_for(lambda: machine.power.boots == boots + 2 and machine.power.state == "on")
         assert (machine.windows.ubr, status(machine)["pending"]) == (2849, [])
 
-    def test_a_link_that_goes_does_not_stop_it(self, server: Any) -> None:
+    def test_a_lost_link_does_not_stop_the_installation(self, server: Any) -> None:
         machine = server()
         set_fault(machine, kind="update_cut", action="link", seconds=0.01)
         put(machine, DECEMBER)
@@ -185,7 +185,7 @@ class TestFaults:
             {"kind": "update_slow", "times": 3},
         ],
     )
-    def test_what_is_no_fault(self, server: Any, fault: dict[str, object]) -> None:
+    def test_invalid_update_faults(self, server: Any, fault: dict[str, object]) -> None:
         machine = server()
         with pytest.raises(ValueError, match=r"hresult|for at|for action|unknown keys"):
             set_fault(machine, **fault)
@@ -205,7 +205,7 @@ class TestOneAtATime:
         machine.power.power_off()
         started.join()
 
-    def test_it_goes_on_when_who_asked_has_gone(self, server: Any) -> None:
+    def test_an_installation_continues_after_its_client_ends(self, server: Any) -> None:
         machine = server()
         set_fault(machine, kind="update_slow", kb=DECEMBER, seconds=1000000)
         put(machine, DECEMBER)

@@ -96,7 +96,7 @@ WHOLE = update_package.make(update_catalogue.find("KB5048654") or Update("KB1"),
 
 
 @given(position=st.integers(0, len(WHOLE) - 1), value=st.integers(1, 255))
-def test_no_changed_byte_goes_unseen(position: int, value: int) -> None:
+def test_every_changed_byte_is_detected(position: int, value: int) -> None:
     changed = bytearray(WHOLE)
     changed[position] ^= value
     # The padding of the header is nobody's.
@@ -107,12 +107,12 @@ def test_no_changed_byte_goes_unseen(position: int, value: int) -> None:
 
 
 @given(length=st.integers(0, len(WHOLE) - 1))
-def test_no_cut_goes_unseen(length: int) -> None:
+def test_every_truncation_is_detected(length: int) -> None:
     with pytest.raises((CorruptPackageError, NotAPackageError)):
         update_package.parse(WHOLE[:length])
 
 
 @given(data=st.binary(max_size=300))
-def test_what_is_no_package_is_none(data: bytes) -> None:
+def test_an_invalid_package_installs_nothing(data: bytes) -> None:
     with pytest.raises((CorruptPackageError, NotAPackageError)):
         update_package.parse(data)

@@ -23,7 +23,7 @@ class TestTestSigning:
     def fix(self) -> Update:
         return Update("KB5999001", test_signed=True)
 
-    def test_a_private_fix_loads_only_when_it_is_on(self, server: Any) -> None:
+    def test_a_private_fix_loads_only_with_test_signing(self, server: Any) -> None:
         machine = server(secure_boot=False)
         put(machine, self.fix())
         assert wusa(machine) == 3010
@@ -39,14 +39,14 @@ class TestTestSigning:
         listing = machine.programs.run("bcdedit.exe", ["/enum"]).stdout.splitlines()
         assert "testsigning             Yes" in listing
 
-    def test_it_can_be_turned_off(self, server: Any) -> None:
+    def test_the_warning_can_be_turned_off(self, server: Any) -> None:
         machine = server(secure_boot=False)
         for arguments in (["-set", "TESTSIGNING", "ON"], ["/set", "{current}", "testsigning", "off"]):
             assert machine.programs.run("bcdedit.exe", arguments).exit_code == 0
         machine.power.reset()
         assert status(machine)["test_signing"] == {"set": False, "active": False}
 
-    def test_secure_boot_forbids_it(self, server: Any, shell: Any) -> None:
+    def test_secure_boot_forbids_test_signing(self, server: Any, shell: Any) -> None:
         machine = shell.machine = server()
         result = machine.programs.run("bcdedit.exe", ["/set", "testsigning", "on"])
         assert (result.exit_code, "protected by Secure Boot policy" in result.stderr) == (1, True)

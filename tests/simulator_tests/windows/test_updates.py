@@ -95,7 +95,7 @@ class TestStandaloneInstaller:
         ],
         ids=["installed", "superseded", "of another Windows", "of a later build"],
     )
-    def test_what_is_not_to_be_installed(self, server: Any, update: Update | str, code: int) -> None:
+    def test_updates_that_cannot_be_installed(self, server: Any, update: Update | str, code: int) -> None:
         machine = server()
         put(machine, update)
         before = status(machine)
@@ -106,7 +106,7 @@ class TestStandaloneInstaller:
         put(machine, DECEMBER)
         assert [wusa(machine), wusa(machine)] == [3010, 2359302]
 
-    def test_files_that_are_no_packages(self, server: Any) -> None:
+    def test_files_that_are_not_packages(self, server: Any) -> None:
         machine = server()
         put(machine, DECEMBER)
         data = machine.files.read_bytes(FILE)
@@ -153,7 +153,7 @@ class TestStandaloneInstaller:
         wait_for(lambda: not [item for item in machine.processes.all() if item.name == "wusa.exe"])
         assert status(machine)["pending"] == []
 
-    def test_it_needs_the_update_service(self, server: Any) -> None:
+    def test_the_installation_needs_the_update_service(self, server: Any) -> None:
         machine = server()
         put(machine, DECEMBER)
         machine.services.configure("wuauserv", Start=4)
@@ -192,13 +192,13 @@ class TestDism:
         assert machine.windows.ubr == 2966
         assert dism(machine, r"C:\patches\lcu.cab").exit_code == 0, "it is there already"
 
-    def test_what_is_superseded_is_not_applicable(self, server: Any) -> None:
+    def test_a_superseded_update_is_not_applicable(self, server: Any) -> None:
         machine = server()
         put(machine, "KB5044281", r"C:\patches\lcu.cab")
         result = dism(machine, r"C:\patches\lcu.cab")
         assert (result.exit_code, "0x800f081e" in result.stdout) == (0x800F081E - (1 << 32), True)
 
-    def test_checkpoints_lie_beside_the_target(self, server: Any) -> None:
+    def test_checkpoints_are_in_the_folder_of_the_target(self, server: Any) -> None:
         machine = server("2025", updates=[], ubr=1)
         put(machine, "KB5048667", r"C:\patches\windows11.0-kb5048667-x64.msu")
         assert wusa(machine, r"C:\patches\windows11.0-kb5048667-x64.msu") != 3010
@@ -257,7 +257,7 @@ class TestInstallers:
         put(machine, Update("KB5999003", builds=(17763,)), self.PATH)
         assert self.run(machine, "/q", "/norestart") == -2145124329
 
-    def test_one_that_only_replaces_files(self, server: Any) -> None:
+    def test_an_update_that_only_replaces_files(self, server: Any) -> None:
         machine = server()
         put(machine, Update("KB5999001", package="", hot_fix=""), self.PATH)
         assert self.run(machine, "/q", "/norestart") == 3010

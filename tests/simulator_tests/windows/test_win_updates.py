@@ -111,7 +111,7 @@ class TestWhatIsOffered:
         answer = play(server(), accept_list=[rf"\b{NOVEMBER}\b"], category_names=["*"])
         assert (answer["kbs"], answer["changed"], answer["filtered"]) == ({}, False, {DECEMBER: ["accept_list"]})
 
-    def test_what_a_fleet_file_offers(self, server: Any) -> None:
+    def test_updates_that_a_fleet_file_offers(self, server: Any) -> None:
         own = {"kb": "KB5999001", "reboots": 0, "title": "Private (KB5999001)"}
         assert offered(server(windows_update={"offers": [DECEMBER, own, "KB404"]})) == {DECEMBER, "KB5999001"}
 
@@ -123,7 +123,7 @@ class TestWhatIsOffered:
         assert set(play(machine, state="searched", category_names=["DefinitionUpdates"])["kbs"]) == {"KB2267602"}
         assert set(play(machine, state="searched", accept_list=[r"\.NET Framework"])["kbs"]) == {DOTNET}
 
-    def test_a_pattern_that_is_none(self, server: Any) -> None:
+    def test_an_invalid_pattern(self, server: Any) -> None:
         answer = play(server(), accept_list=["("])
         assert (answer["failed"], "parsing" in answer["msg"]) == (True, True)
 
@@ -157,12 +157,12 @@ class TestWhereFrom:
             ({"DoNotConnectToWindowsUpdateInternetLocations": 1}, "0x8024002E"),
         ],
     )
-    def test_policies_that_forbid_it(self, server: Any, policy: dict[str, object], expected: str) -> None:
+    def test_policies_that_forbid_updates(self, server: Any, policy: dict[str, object], expected: str) -> None:
         machine = server()
         machine.registry.write(POLICY, policy)
         assert expected in play(machine)["msg"]
 
-    def test_no_way_out(self, server: Any) -> None:
+    def test_updates_without_an_update_server(self, server: Any) -> None:
         assert "0x8024402C" in play(server(windows_update=False))["msg"]
 
     def test_a_disabled_service(self, server: Any) -> None:
@@ -207,7 +207,7 @@ class TestInstalling:
         answer = play(machine, accept_list=[DOTNET])
         assert (answer["failed"], "A reboot is required" in answer["msg"]) == (True, True)
 
-    def test_what_shows_in_neither_list_is_in_the_event_log(self, server: Any, shell: Any) -> None:
+    def test_updates_in_neither_list_are_in_the_event_log(self, server: Any, shell: Any) -> None:
         machine = shell.machine = server(windows_update={"offers": ["KB2267602", "KB890830"]})
         answer = play(machine, category_names=["*"])
         assert [info["installed"] for info in answer["kbs"].values()] == [True, True]
@@ -224,7 +224,7 @@ class TestInstalling:
         listed = {item["HotFixID"] for item in shell.all("Get-HotFix")}
         assert ("KB5066139" in listed, DOTNET in listed) == (True, False)
 
-    def test_under_async_the_module_answers_by_itself(self, server: Any) -> None:
+    def test_async_returns_the_result_of_the_module(self, server: Any) -> None:
         machine = server()
         answer = play(machine, async_val=60, reject_list=["nothing"])
         assert (answer["changed"], answer["installed_update_count"], answer["reboot_required"]) == (True, 1, True)
@@ -247,7 +247,7 @@ class TestInstalling:
 
 
 class TestFailures:
-    def test_one_fails_and_the_rest_is_installed(self, server: Any) -> None:
+    def test_one_update_fails_and_the_rest_is_installed(self, server: Any) -> None:
         machine = server(windows_update={"offers": [DECEMBER, DOTNET]})
         faults.set_fault(machine, {"kind": "update_fails", "kb": DECEMBER, "times": None})
         answer = play(machine)
@@ -281,7 +281,7 @@ class TestFailures:
 
 
 class TestTheSession:
-    def test_it_outlives_whoever_started_it(self, server: Any) -> None:
+    def test_the_scheduled_task_survives_its_client(self, server: Any) -> None:
         machine = server()
         started = ask(machine)
         assert [entry["task"] for entry in read_to_the_end(machine, started)][-1] == "exit"
@@ -290,20 +290,20 @@ class TestTheSession:
         ask(machine, _operation="cancel", _operation_options=started["cancel_options"])
         assert update_session.find(machine, started["poll_options"]["pipe_name"]) is None
 
-    def test_its_progress(self, server: Any) -> None:
+    def test_the_progress_of_an_installation(self, server: Any) -> None:
         machine = server()
         output = read_to_the_end(machine, ask(machine))
         tasks = list(dict.fromkeys(entry["task"] for entry in output))
         assert tasks == ["search_result", "download", "download_result", "install", "install_result", "exit"]
 
-    def test_a_reboot_ends_it(self, server: Any) -> None:
+    def test_a_reboot_ends_the_installation(self, server: Any) -> None:
         machine = server()
         started = ask(machine)
         machine.power.reset()
         answer = ask(machine, _operation="poll", _operation_options=started["poll_options"])
         assert (answer["failed"], "server pipe" in answer["msg"]) == (True, True)
 
-    def test_to_cancel_it_stops_no_installation(self, server: Any) -> None:
+    def test_cancelling_does_not_stop_an_installation(self, server: Any) -> None:
         machine = server(update_seconds=300)
         started = ask(machine)
         wait_for(lambda: store_of(machine).working == DECEMBER)
@@ -328,7 +328,7 @@ class TestTheSession:
         assert ended == [ProcessEndedError]
         assert store_of(machine).working == ""
 
-    def test_nobody_has_to_become_system_for_it(self, server: Any) -> None:
+    def test_become_is_not_necessary(self, server: Any) -> None:
         machine = server()
         assert play(machine)["changed"]
         assert machine.part(Elevations).runs == []

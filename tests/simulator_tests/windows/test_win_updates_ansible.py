@@ -26,7 +26,7 @@ TASK: dict[str, Any] = {
 }
 
 
-def test_it_installs_reboots_and_looks_again(simulated_fleet: FleetFactory, tmp_path: Path) -> None:
+def test_it_installs_reboots_and_searches_again(simulated_fleet: FleetFactory, tmp_path: Path) -> None:
     fleet = simulated_fleet(
         {
             "name": "win-a",

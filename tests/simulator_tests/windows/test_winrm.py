@@ -45,7 +45,7 @@ def test_a_listener_is_removed_and_made_again(shell: Any) -> None:
     assert [item["Port"] for item in listed] == ["5985", "5986"]
 
 
-def test_the_certificate_of_a_listener_lies_in_the_store(shell: Any) -> None:
+def test_the_certificate_of_a_listener_is_in_the_store(shell: Any) -> None:
     listed = shell.all("Get-WSManInstance", ResourceURI=LISTENER, Enumerate=True)
     (mark,) = [item["CertificateThumbprint"] for item in listed if item["Transport"] == "HTTPS"]
     my = r"Cert:\LocalMachine\My"

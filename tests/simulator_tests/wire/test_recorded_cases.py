@@ -14,7 +14,7 @@ from wire_cases.on_simulator import SimulatedNode
 
 from simulator.machine import families
 from simulator.machine.machine import Machine
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 
 pytestmark = pytest.mark.waits
 NODES = 6
@@ -29,7 +29,7 @@ def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[SimulatedNo
     machines: list[Machine] = []
     for number in range(NODES):
         entry = {"name": f"win-{number}", "address": "127.0.0.1", "reboot_seconds": 0.05, "time_scale": 0.001}
-        settings = Settings.read({**entry, "powershell": recorded.POWERSHELL})
+        settings = MachineSettings.read({**entry, "powershell": recorded.POWERSHELL})
         machines.append(Machine(settings, folder / f"win-{number}", offered))
         machines[-1].power_on()
     yield [SimulatedNode(machine) for machine in machines]
@@ -90,7 +90,7 @@ def test_a_case_that_raises_differs_and_is_counted() -> None:
     ]
 
 
-def test_cases_differ_exactly_as_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recorded_differences_are_exactly_the_listed_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(agreement, "listed", lambda *_asked: {"a": "why", "b": "why"})
     agreement.check("cases", {"a": ["differs"], "c": []}, ["simulator"])
     with pytest.raises(AssertionError, match=r"take them out of disagreements.json: \['a'\]"):

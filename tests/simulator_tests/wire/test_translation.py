@@ -29,12 +29,12 @@ def test_the_simulator_has_the_same_categories(name: str) -> None:
     kind = f"{NAMESPACES.get(name, 'System.')}{name}"
     raised = CmdletError("NotSpecified", name, "", kind)
     result = {"error": {"category": "NotSpecified", "id": name, "type": kind}}
-    translated = translation.translated("@write-file", result, held=False)["error"]
+    translated = translation.translated("@write-file", result, in_use=False)["error"]
     assert translated["category"] == net_failures.categorised(raised, "@write-file").category
 
 
 @pytest.mark.parametrize(
-    ("command", "held", "case", "category"),
+    ("command", "in_use", "case", "category"),
     [
         ("@read-file", False, "", "ReadError"),
         ("@write-file", False, "", "WriteError"),
@@ -42,9 +42,9 @@ def test_the_simulator_has_the_same_categories(name: str) -> None:
         ("@write-file", True, "", "ResourceBusy"),
     ],
 )
-def test_an_io_exception_depends_on_the_verb_and_the_case(command: str, held: bool, case: str, category: str) -> None:
+def test_an_io_exception_depends_on_the_verb_and_the_case(command: str, in_use: bool, case: str, category: str) -> None:
     error = {"category": "NotSpecified", "id": "IOException", "type": "System.IO.IOException"}
-    found = translation.translated(command, {"error": error}, held=held, case=case)
+    found = translation.translated(command, {"error": error}, in_use=in_use, case=case)
     assert found["error"]["category"] == category
 
 

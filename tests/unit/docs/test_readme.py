@@ -15,7 +15,7 @@ from simulator.machine import certificate_store, winrm_settings
 from simulator.machine.machine import Machine
 from simulator.machine.powershell.host import run_script
 from simulator.machine.session import Session
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 from simulator.windows.networking.firewall_rules import Firewall
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -24,7 +24,7 @@ PAGES = subprocess.run(["git", "ls-files", "*.md"], cwd=ROOT, capture_output=Tru
 
 
 def test_the_script_for_a_server_opens_winrm_with_a_certificate_that_clients_can_check(tmp_path: Path) -> None:
-    machine = Machine(Settings.read({"name": "plain", "address": "127.0.0.13"}), tmp_path / "machine")
+    machine = Machine(MachineSettings.read({"name": "plain", "address": "127.0.0.13"}), tmp_path / "machine")
     machine.power_on()
     # A simulated server has all of this, unlike Windows.
     for certificate in certificate_store.certificates(machine, "My"):

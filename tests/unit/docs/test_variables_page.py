@@ -29,7 +29,7 @@ def test_the_page_of_variables_is_up_to_date(generate: Any) -> None:
         pytest.fail("docs/variables.md is out of date: run make docs")
 
 
-def test_it_describes_the_variables_that_there_are(generate: Any) -> None:
+def test_the_page_describes_the_existing_variables(generate: Any) -> None:
     shared = generate.shared_variables()
     assert {"kube_version", "kubeconfig", "artifact_mirror", "bundle_dir", "http_proxy"} <= shared.keys()
     assert generate.SHARED.keys() <= shared.keys()

@@ -148,7 +148,7 @@ def test_changes_of_jinja(before: str, after: str) -> None:
     assert after in found
 
 
-def test_what_is_quoted_in_jinja_is_no_code() -> None:
+def test_quoted_text_in_jinja_is_not_code() -> None:
     text = "{{ a == 'b or c == d 10' }}"
     assert {mutant.operator for mutant in jinja_mutants.of_template("a.j2", text, 0, len(text))} == {"comparison"}
 
@@ -165,7 +165,7 @@ def test_changes_of_powershell_leave_texts_and_comments_alone() -> None:
     assert found == {(2, "comparison"), (2, "and/or"), (2, "drop not"), (3, "number"), (4, "drop statement")}
 
 
-def test_what_cannot_be_read_or_changes_nothing_is_no_mutant() -> None:
+def test_unreadable_or_equivalent_changes_are_not_mutants() -> None:
     text = "x = 1\n"
     (mutant,) = python_mutants.find("plugins/a.py", text)
     assert sources.differs(mutant, text)

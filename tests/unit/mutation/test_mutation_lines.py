@@ -54,7 +54,7 @@ def test_a_line_belongs_to_a_statement_and_has_names(line: int, place: Place) ->
     assert place_of(ast.parse(SOURCE), line) == place
 
 
-def test_variables_of_a_function_are_no_names_for_others() -> None:
+def test_local_variables_are_not_visible_to_other_functions() -> None:
     text = "@cache\ndef f(x=1):\n    y = x\n    try:\n        z = y\n    except E:\n        y = 2\n    return y\n"
     places = [place_of(ast.parse(text), line) for line in range(1, 9)]
     assert {place.names for place in places} == {frozenset({"f"})}
@@ -129,7 +129,7 @@ def test_tests_that_run_the_line_come_first_and_fast_ones_before_slow_ones(line_
     assert selection.tests_of(mutant(A, 8), YAML)[:1] == [f"{TEST_A}::limit"]
 
 
-def test_what_runs_on_loading_is_tested_where_its_name_is_used(line_map: LineMap) -> None:
+def test_module_level_code_is_tested_by_users_of_its_name(line_map: LineMap) -> None:
     found = Selection(line_map, TEXTS, 60).tests_of(mutant(A, 2), PYTHON)
     assert f"{TEST_B}::known" in found
     assert f"{TEST_B}::role" not in found
@@ -141,7 +141,7 @@ def test_a_role_is_tested_by_those_that_open_its_files(line_map: LineMap) -> Non
     assert selection.tests_of(mutant("roles/other/tasks/main.yml", 1), YAML) == []
 
 
-def test_the_budget_limits_the_tests_but_never_to_none(line_map: LineMap) -> None:
+def test_the_budget_always_leaves_at_least_one_test(line_map: LineMap) -> None:
     assert Selection(line_map, TEXTS, 0.7).tests_of(mutant(A, 7), PYTHON) == [f"{TEST_A}::limit", f"{TEST_A}::area"]
     assert Selection(line_map, TEXTS, 0).tests_of(mutant(A, 7), PYTHON) == [f"{TEST_A}::limit"]
 
@@ -259,7 +259,7 @@ def test_the_server_starts_each_run_afresh_and_ends_what_takes_too_long(tmp_path
         assert server.run(Job(("test_a.py",))).failed == ("test_a.py",)
 
 
-def test_the_server_ends_with_whoever_asked(tmp_path: Path) -> None:
+def test_the_server_ends_when_its_client_ends(tmp_path: Path) -> None:
     (tmp_path / "test_a.py").write_text("import time\ndef test_a():\n    time.sleep(100)\n", encoding="utf-8")
     with Server(tmp_path) as server:
         process = server._process

@@ -132,13 +132,13 @@ def test_the_nearest_test_files_come_first() -> None:
     assert reach.tests_of("plugins/plugin_utils/alone.py", PYTHON, 10) == []
 
 
-def test_what_ansible_loads_is_reached_by_its_own_test_and_those_of_roles() -> None:
+def test_plugins_are_reached_by_their_own_tests_and_those_of_roles() -> None:
     roles = [f"tests/unit/roles/test_{name}.py" for name in ("all", "cni", "join")]
     found = Coverage(CHECKOUT).tests_of("plugins/lookup/variable.py", PYTHON, 10)
     assert found == ["tests/unit/test_variable.py", *roles]
 
 
-def test_integration_tests_are_chosen_by_the_words_in_their_names() -> None:
+def test_integration_tests_are_selected_by_words_in_their_names() -> None:
     area = dataclasses.replace(PYTHON, tests=("tests/unit", "tests/integration"))
     action = "plugins/action/bundle_push.py"
     assert Coverage(CHECKOUT).tests_of(action, area, 10) == ["tests/integration/test_bundles_served.py"]

@@ -94,7 +94,7 @@ APPLIED = "Apply flannel's and kube-proxy's DaemonSets for Windows"
 APPROVALS = "Read which certificates were approved"
 MAINTAINED = "Wait until the nodes and their HostProcess DaemonSets are ready"
 CLUSTER = cluster(win_live=member(13, runtime_label="docker", network_pods=PODS))
-TOLD: dict[str, t.Any] = {
+RESULTS: dict[str, t.Any] = {
     "cluster_info": CLUSTER,
     "join_info@new": facts("win-new", clock_skew=-30),
     "join_info@docker": facts("docker1", self_named=True, uplink_at_risk=True),

@@ -8,7 +8,7 @@ import typing as t
 from collections.abc import Mapping
 from dataclasses import replace
 
-from unit.playbooks.fleet import HOSTS, KUBECONFIG, LOST, TOLD, cluster, facts, member
+from unit.playbooks.fleet import HOSTS, KUBECONFIG, LOST, RESULTS, cluster, facts, member
 from unit.playbooks.rehearsal import Rehearsal
 
 PLAIN: Mapping[str, Mapping[str, t.Any]] = {"win1": {"ansible_host": "10.0.0.21"}, "win2": {}}
@@ -49,7 +49,7 @@ def images() -> dict[str, Rehearsal]:
         "build_image/full": replace(
             build,
             variables={**build.variables, **push, **PATCHES, "image_disk_gib": 30, "winkube_image_hosts": "win2"},
-            told=BUNDLE,
+            results=BUNDLE,
         ),
         "bundle/plain": Rehearsal("bundle.yml", PLAIN),
         "bundle/full": Rehearsal(
@@ -73,17 +73,17 @@ def images() -> dict[str, Rehearsal]:
         "join_nodes/pushed-bundle": Rehearsal(
             "join_nodes.yml",
             new,
-            {**TOLD, **BUNDLE, "cluster_info": cluster()},
+            {**RESULTS, **BUNDLE, "cluster_info": cluster()},
             {**KUBECONFIG, **push, "node_join_kubeconfig_context": "prod", "node_join_approval": "cluster"},
         ),
         "join_nodes/live": Rehearsal(
-            "join_nodes.yml", {"live": HOSTS["live"]}, TOLD, {"node_join_kubeconfig": "/site/own.conf"}
+            "join_nodes.yml", {"live": HOSTS["live"]}, RESULTS, {"node_join_kubeconfig": "/site/own.conf"}
         ),
-        "join_nodes/without-kubeconfig": Rehearsal("join_nodes.yml", {"live": HOSTS["live"]}, TOLD),
+        "join_nodes/without-kubeconfig": Rehearsal("join_nodes.yml", {"live": HOSTS["live"]}, RESULTS),
     }
 
 
-def looks() -> dict[str, Rehearsal]:
+def inspections() -> dict[str, Rehearsal]:
     """Return runs that only read, or change little."""
     both = {"live": HOSTS["live"], "docker": HOSTS["docker"]}
     drift = {
@@ -100,7 +100,7 @@ def looks() -> dict[str, Rehearsal]:
         "plan/drift": Rehearsal(
             "plan.yml",
             both,
-            {**TOLD, **drift, "Compare@docker": LOST, "Compare@live": {"changed": True}},
+            {**RESULTS, **drift, "Compare@docker": LOST, "Compare@live": {"changed": True}},
             {**KUBECONFIG, **LOOSE, "winkube_plan_report": "/site/plan.json"},
         ),
         "collect_logs/plain": Rehearsal("collect_logs.yml", PLAIN),
@@ -197,7 +197,7 @@ def patches() -> dict[str, Rehearsal]:
     see, install = "Check which patches are missing", "Install Windows patches"
     nodes = {name: {"status": "would drain", "ours": name == "two", "cordoned_before": name == "two"} for name in hosts}
     drained = {name: {"status": "drained", "cordoned_by": "patch_nodes", "pods": []} for name in hosts}
-    told = {
+    results = {
         "Query the nodes in the cluster": {"nodes": nodes},
         f"{see}@one": {"changed": True, "missing": ["KB1"]},
         f"{see}@two": {"changed": True, "missing": ["KB1"]},
@@ -208,7 +208,7 @@ def patches() -> dict[str, Rehearsal]:
         "Wait until the nodes and their HostProcess DaemonSets are ready": {"nodes": {}, "waiting": []},
         "Uncordon": {"nodes": {name: {"failed": False, "unschedulable": False} for name in hosts}},
     }
-    run = Rehearsal("patch_nodes.yml", hosts, told, {**KUBECONFIG, **PATCHES})
+    run = Rehearsal("patch_nodes.yml", hosts, results, {**KUBECONFIG, **PATCHES})
     full = {
         "node_maintenance_kubeconfig_context": "prod",
         "node_maintenance_serial": 2,
@@ -228,21 +228,23 @@ def patches() -> dict[str, Rehearsal]:
     return {
         "patch_nodes/plain": run,
         "patch_nodes/full": replace(
-            run, variables={**run.variables, **BUNDLE_VARIABLES, **full}, told={**told, **BUNDLE}
+            run, variables={**run.variables, **BUNDLE_VARIABLES, **full}, results={**results, **BUNDLE}
         ),
         "patch_nodes/check": replace(run, checks=True),
         "patch_nodes/nothing": replace(run, variables=KUBECONFIG),
         "patch_nodes/without-drain": replace(run, variables={**PATCHES, "node_maintenance_drain": False}),
-        "patch_nodes/one-fails": replace(run, told={**told, f"{install}@one": {"failed": True, "msg": "0x800f0982"}}),
+        "patch_nodes/one-fails": replace(
+            run, results={**results, f"{install}@one": {"failed": True, "msg": "0x800f0982"}}
+        ),
         "patch_nodes/lost": replace(
             run,
-            told={**told, f"{install}@two": LOST, **lost_hns},
+            results={**results, f"{install}@two": LOST, **lost_hns},
             variables={**run.variables, "node_maintenance_max_failed": 2},
         ),
         "patch_nodes/not-seen": replace(
             run,
-            told={
-                **told,
+            results={
+                **results,
                 "Query the nodes in the cluster": {"nodes": {"one": {"status": "failed"}}, "msg": "no such node"},
             },
         ),
@@ -272,7 +274,7 @@ def roles() -> dict[str, Rehearsal]:
         **LOOSE,
     }
     last = play("hns_cleanup", "windows_patches", "sysprep")
-    told = {**TOLD, "join_info": facts("win1"), "cluster_info": cluster(), "node_state": {}}
+    results = {**RESULTS, "join_info": facts("win1"), "cluster_info": cluster(), "node_state": {}}
     joined = {
         "Create a bootstrap token for each node": {"tokens": {"win1": "a.b"}, "token_ids": {"win1": "a"}},
         "Wait until the nodes are registered": {"nodes": {"win1": member(11)}, "waiting": []},
@@ -289,9 +291,9 @@ def roles() -> dict[str, Rehearsal]:
         "roles/node_prepare-tagged": Rehearsal(
             play("node_prepare"), hosts, variables={"kube_version": "1.36.3"}, tags=["cni", "image_cache"]
         ),
-        "roles/node_join": Rehearsal(play("node_join"), hosts, {**told, **joined}, KUBECONFIG),
+        "roles/node_join": Rehearsal(play("node_join"), hosts, {**results, **joined}, KUBECONFIG),
         "roles/node_maintenance": Rehearsal(play("node_maintenance"), hosts, maintained, KUBECONFIG),
     }
 
 
-OTHERS: dict[str, Rehearsal] = {**images(), **looks(), **tokens_and_resets(), **patches(), **roles()}
+OTHERS: dict[str, Rehearsal] = {**images(), **inspections(), **tokens_and_resets(), **patches(), **roles()}

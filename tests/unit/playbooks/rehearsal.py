@@ -48,7 +48,7 @@ NOTED = {"add_host": "add_host", "set_fact": "ansible_facts", "debug": "msg"}
 BAD = {"failed", "ignored", "unreachable"}
 
 Result = Mapping[str, t.Any]
-Told = Mapping[str, t.Any]
+ModuleResults = Mapping[str, t.Any]
 """The results of modules: a result, or a list of results for consecutive calls, by the name of the task or module.
 
 `@host` after the name limits it to this host. A result with `unreachable` is a lost connection.
@@ -85,7 +85,7 @@ class Rehearsal:
     Attributes:
         playbook: its path in playbooks/, or a playbook as data.
         hosts: the variables of each host.
-        told: the results of modules.
+        results: the results of modules.
         variables: extra variables, as for `-e`.
         groups: the hosts of each group; the default is all hosts in node_windows.
         tags: the value of `--tags`.
@@ -95,7 +95,7 @@ class Rehearsal:
 
     playbook: str | list[dict[str, t.Any]]
     hosts: Mapping[str, Mapping[str, t.Any]]
-    told: Told = field(default_factory=dict)
+    results: ModuleResults = field(default_factory=dict)
     variables: Mapping[str, t.Any] = field(default_factory=dict)
     groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
     tags: Sequence[str] = ("all",)
@@ -136,7 +136,7 @@ def run(rehearsal: Rehearsal, listener: Listener, folder: Path) -> int:
         patch.setattr(strategy, "WorkerProcess", _Inline)
         patch.setattr(TaskQueueManager, "load_callbacks", lambda _manager: None)
         patch.setattr(task_executor.TaskExecutor, "_get_connection", _local)
-        chooser = _chooser(rehearsal.told, listener)
+        chooser = _chooser(rehearsal.results, listener)
         patch.setattr(task_executor.TaskExecutor, "_get_action_handler_with_module_context", chooser)
         patch.setattr(roles, "of_role", _resources)
         patch.setattr(jinja2.Environment, "compile", _compile)
@@ -234,17 +234,17 @@ def _local(executor: t.Any, _variables: t.Any, _templar: t.Any, _name: str) -> t
     return plugins.connection_loader.get("ansible.builtin.local", executor._play_context, None)
 
 
-def _chooser(told: Told, listener: Listener) -> t.Callable[..., tuple[t.Any, None]]:
+def _chooser(results: ModuleResults, listener: Listener) -> t.Callable[..., tuple[t.Any, None]]:
     """Return a replacement for Ansible's selection of the plugin that runs a task."""
     original = task_executor.TaskExecutor._get_action_handler_with_module_context
-    left = {name: list(value) for name, value in told.items() if isinstance(value, list)}
+    left = {name: list(value) for name, value in results.items() if isinstance(value, list)}
 
     def answer(call: Call) -> Result:
         for name in (f"{call.task}@{call.host}", call.task, f"{call.module}@{call.host}", call.module):
             if left.get(name):
                 return t.cast("Result", left[name].pop(0))
-            if name in told and name not in left:
-                return t.cast("Result", told[name])
+            if name in results and name not in left:
+                return t.cast("Result", results[name])
         return {}
 
     def choose(executor: t.Any, templar: t.Any) -> tuple[t.Any, None]:
@@ -282,15 +282,15 @@ class _Plugin:
         if self._handler:
             result: dict[str, t.Any] = self._handler.run(task_vars=task_vars)
             noted = NOTED.get(self._module, "")
-            self._tell({noted: result[noted]} if noted in result else {})
+            self._notify({noted: result[noted]} if noted in result else {})
             return result
-        given = self._tell(dict(self._executor._task.args))
+        given = self._notify(dict(self._executor._task.args))
         result = copy.deepcopy(dict(self._answer(given)))
         if result.pop("unreachable", False):
             raise AnsibleConnectionFailure(str(result.get("msg", "no route to host")))
         return {"changed": False, **result}
 
-    def _tell(self, arguments: dict[str, t.Any]) -> Call:
+    def _notify(self, arguments: dict[str, t.Any]) -> Call:
         task = self._executor._task
         host, delegate = self._executor._host.name, task.delegate_to or ""
         call = Call(task._uuid, task.name, self._module, host, delegate, bool(task.check_mode), arguments)

@@ -16,14 +16,14 @@ from unit.playbooks.fleet import (
     LOST,
     MAINTAINED,
     NETWORK,
-    TOLD,
+    RESULTS,
     cluster,
     facts,
     member,
 )
 from unit.playbooks.rehearsal import Rehearsal
 
-SITE = Rehearsal("site.yml", HOSTS, TOLD, KUBECONFIG)
+SITE = Rehearsal("site.yml", HOSTS, RESULTS, KUBECONFIG)
 SETTINGS = {
     "node_join_kubeconfig_context": "prod",
     "node_join_delegate": "bastion",
@@ -42,8 +42,8 @@ def site() -> dict[str, Rehearsal]:
     converged: dict[str, t.Any] = {
         "cluster_info": cluster(win_live=member(13), docker1=member(12, runtime_label="docker")),
         "join_info@docker": facts("docker1", joined=True, cni={**NETWORK, "services": True}),
-        "join_info@live": TOLD["join_info@live"],
-        "Read the tokens of flannel and kube-proxy for nodes on which they are services": TOLD[
+        "join_info@live": RESULTS["join_info@live"],
+        "Read the tokens of flannel and kube-proxy for nodes on which they are services": RESULTS[
             "Read the tokens that the cluster created for the accounts"
         ],
     }
@@ -60,17 +60,17 @@ def trouble() -> dict[str, Rehearsal]:
     """Return runs of site.yml with failures."""
     run = replace(SITE, variables={**KUBECONFIG, **SETTINGS})
 
-    def told(**more: t.Any) -> Rehearsal:
-        return replace(run, told={**TOLD, **more})
+    def with_results(**more: t.Any) -> Rehearsal:
+        return replace(run, results={**RESULTS, **more})
 
     return {
         "unsupported": replace(
-            run, told={**TOLD, "join_info@docker": facts("docker1", unsupported_windows="Windows Server 2016")}
+            run, results={**RESULTS, "join_info@docker": facts("docker1", unsupported_windows="Windows Server 2016")}
         ),
         "joins-fail": replace(
             run,
-            told={
-                **TOLD,
+            results={
+                **RESULTS,
                 "Join the node@new": {"failed": True, "msg": "kubeadm has failed"},
                 "Join the node@docker": LOST,
                 "Read which certificates were approved": {
@@ -85,20 +85,20 @@ def trouble() -> dict[str, Rehearsal]:
             },
         ),
         "no-token": replace(
-            run, told={**TOLD, "Create a bootstrap token for each node": {"failed": True, "msg": "forbidden"}}
+            run, results={**RESULTS, "Create a bootstrap token for each node": {"failed": True, "msg": "forbidden"}}
         ),
         "not-registered": replace(
             run,
-            told={
-                **TOLD,
+            results={
+                **RESULTS,
                 "Wait until the nodes are registered": {"nodes": {}, "waiting": ["win-new", "docker1"]},
                 "Converge the node@live": [DEFERRED, LOST],
             },
         ),
         "not-ready": replace(
             run,
-            told={
-                **TOLD,
+            results={
+                **RESULTS,
                 "Wait until the nodes are Ready": {"nodes": {"win-new": {"reason": "no CNI"}}, "waiting": ["win-new"]},
                 MAINTAINED: {"nodes": {"win-live": {"reason": "kubelet stopped"}}, "waiting": ["win-live"]},
             },
@@ -108,17 +108,17 @@ def trouble() -> dict[str, Rehearsal]:
             run,
             hosts={"new": HOSTS["new"]},
             variables={**run.variables, "node_join_rejoin": True},
-            told={**TOLD, "cluster_info": cluster(win_new=member(11))},
+            results={**RESULTS, "cluster_info": cluster(win_new=member(11))},
         ),
         "not-rejoin": replace(
-            SITE, hosts={"new": HOSTS["new"]}, told={**TOLD, "cluster_info": cluster(win_new=member(11))}
+            SITE, hosts={"new": HOSTS["new"]}, results={**RESULTS, "cluster_info": cluster(win_new=member(11))}
         ),
-        "not-uncordoned": told(Uncordon={"nodes": {"win-live": {"failed": True, "msg": "forbidden"}}}),
+        "not-uncordoned": with_results(Uncordon={"nodes": {"win-live": {"failed": True, "msg": "forbidden"}}}),
         "too-many-failed": replace(
             run,
             hosts={**HOSTS, "live2": {**HOSTS["live"], "kubernetes_node_hostname": "win-live2"}},
-            told={
-                **TOLD,
+            results={
+                **RESULTS,
                 "cluster_info": cluster(
                     win_live=member(13), win_live2=member(13, unschedulable=True, cordon_owner="site")
                 ),
@@ -133,23 +133,23 @@ def network() -> dict[str, Rehearsal]:
     """Return runs of site.yml on a live node whose network changes."""
     other = {"plugin": "flannel", "backend": "vxlan", "network": "flannel.4096"}
     hosts = {"live": HOSTS["live"]}
-    told = {
-        **TOLD,
+    results = {
+        **RESULTS,
         "cluster_info": cluster(win_live=member(13, network_pods=CLUSTER["nodes"]["win-live"]["network_pods"])),
         "Converge the node@live": {},
     }
     without = {**KUBECONFIG, "cni_plugin": "cni"}
-    alone = {**told, "cluster_info": cluster(win_live=member(13), win_other=member(14))}
+    alone = {**results, "cluster_info": cluster(win_live=member(13), win_other=member(14))}
     return {
         "other-backend": Rehearsal(
-            "site.yml", hosts, {**told, "join_info@live": facts("win-live", joined=True, cni=other)}, KUBECONFIG
+            "site.yml", hosts, {**results, "join_info@live": facts("win-live", joined=True, cni=other)}, KUBECONFIG
         ),
         "flannel-goes": Rehearsal("site.yml", hosts, alone, {**without, "cni_remove_flannel": True}),
         "flannel-is-needed": Rehearsal("site.yml", hosts, alone, without),
         "no-namespace": Rehearsal(
             "site.yml",
             hosts,
-            {**told, APPLIED: {"failed": True, "reason": "Not Found", "msg": "namespaces"}},
+            {**results, APPLIED: {"failed": True, "reason": "Not Found", "msg": "namespaces"}},
             KUBECONFIG,
             checks=True,
         ),

@@ -31,11 +31,11 @@ def changing(file: Path) -> list[dict[str, t.Any]]:
 @pytest.mark.parametrize(
     "file", [file for file in FILES if changing(file)], ids=lambda file: f"{file.parts[-3]}-{file.stem}"
 )
-def test_every_task_that_changes_a_node_knows_them(file: Path) -> None:
+def test_every_task_that_changes_a_node_passes_the_setting(file: Path) -> None:
     for task in changing(file):
         (options,) = [task[name] for name in CHECKED if name in task]
         assert "allowed_code_policies" in options, task["name"]
 
 
-def test_there_are_such_tasks() -> None:
+def test_some_tasks_change_nodes() -> None:
     assert sum(len(changing(file)) for file in FILES) > 10

@@ -44,29 +44,29 @@ def waits(hosts: t.Mapping[str, t.Mapping[str, t.Any]], cluster: t.Mapping[str, 
 SAME = {"node_join_untouched": True}
 
 
-def test_nobody_waits_for_nodes_that_were_ready_and_left_as_they_are() -> None:
+def test_unchanged_nodes_that_were_ready_are_not_waited_for() -> None:
     assert not waits(dict.fromkeys(HOSTS, SAME))
 
 
-def test_all_wait_where_anything_was_changed_on_one_of_them() -> None:
+def test_a_change_on_one_node_makes_all_wait() -> None:
     assert waits({"one": SAME, "two": {"node_join_untouched": False}})
 
 
-def test_all_wait_where_a_changed_node_is_drained_later() -> None:
+def test_a_changed_node_that_is_drained_later_makes_all_wait() -> None:
     assert waits({"one": SAME, "two": {"node_join_untouched": False, "node_join_later": True}})
 
 
-def test_nobody_waits_for_what_is_only_drained_later() -> None:
+def test_nodes_that_are_drained_later_are_not_waited_for() -> None:
     assert not waits({"one": SAME, "two": {**SAME, "node_join_later": True}}, {"nodes": {"n-one": {"ready": True}}})
     assert not waits({host: {**SAME, "node_join_later": True} for host in HOSTS}, {"nodes": {}})
 
 
-def test_the_others_wait_where_a_host_has_failed() -> None:
+def test_a_failed_host_makes_the_others_wait() -> None:
     assert waits({"one": SAME})
 
 
 @pytest.mark.parametrize("nodes", [{"n-one": {"ready": True}}, {"n-one": {"ready": True}, "n-two": {"ready": False}}])
-def test_all_wait_where_one_was_not_ready(nodes: dict[str, t.Any]) -> None:
+def test_a_node_that_was_not_ready_makes_all_wait(nodes: dict[str, t.Any]) -> None:
     assert waits(dict.fromkeys(HOSTS, SAME), {"nodes": nodes})
 
 
@@ -123,7 +123,7 @@ def changing() -> t.Iterator[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("name", "registered"), list(changing()))
-def test_whatever_a_run_changes_is_noticed(name: str, registered: str) -> None:
+def test_every_change_of_a_run_is_noticed(name: str, registered: str) -> None:
     assert registered, f"{name}: register its result, and name that in role_decisions.node_join"
     assert not untouched(**{registered: {"changed": True}})
 
@@ -137,7 +137,7 @@ def test_whatever_a_run_changes_is_noticed(name: str, registered: str) -> None:
         ({"unschedulable": True, "cordon_owner": "site"}, {"ours": True, "cordoned_before": True}),
     ],
 )
-def test_who_cordoned_a_live_node_is_known_from_the_beginning(node: dict[str, t.Any], seen: dict[str, bool]) -> None:
+def test_the_owner_of_a_cordon_is_read_at_the_beginning(node: dict[str, t.Any], seen: dict[str, bool]) -> None:
     begin = task("node_maintenance", "inspect.yml", "Begin the record of the node")["ansible.builtin.set_fact"]
     given = {"inventory_hostname": "one", "node_maintenance_owner": "site", "node_maintenance_node_name": "n-one"}
     found = templar(["node_maintenance"], {**given, "node_maintenance_nodes": {"n-one": node}})
@@ -158,7 +158,7 @@ def surveys(*states: t.Mapping[str, t.Any]) -> bool:
     return bool(value(templar(["node_maintenance"], variables), condition))
 
 
-def test_the_cluster_is_asked_by_whoever_has_not_asked_it() -> None:
+def test_the_cluster_is_queried_unless_an_earlier_task_did_so() -> None:
     begin = task("node_maintenance", "inspect.yml", "Begin the record of the node")["ansible.builtin.set_fact"]
     given = {"inventory_hostname": "one", "node_maintenance_node_name": "n-one"}
     state = templar(["node_maintenance"], given).template(trust_as_template(begin["node_maintenance_state"]))

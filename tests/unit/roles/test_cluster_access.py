@@ -34,7 +34,7 @@ def objects(*templates: str) -> set[tuple[str, str, str]]:
         ("services", ("_flannel_account.j2", "services.yml.j2")),
     ],
 )
-def test_every_object_that_is_applied_is_asked_for(purpose: str, templates: tuple[str, ...]) -> None:
+def test_the_right_to_apply_every_object_is_checked(purpose: str, templates: tuple[str, ...]) -> None:
     asked = {(need.resource, need.namespace, need.name) for need in NEEDS[purpose] if set(APPLY) <= set(need.verbs)}
     assert asked == objects(*templates)
 
@@ -62,5 +62,7 @@ def purposes(runtimes: t.Mapping[str, str], **variables: t.Any) -> set[str]:
         ({"a": ""}, {"winkube_join": False}, {"read"}),
     ],
 )
-def test_a_run_asks_for_what_it_does(runtimes: dict[str, str], variables: dict[str, t.Any], expected: set[str]) -> None:
+def test_a_run_checks_the_rights_that_it_uses(
+    runtimes: dict[str, str], variables: dict[str, t.Any], expected: set[str]
+) -> None:
     assert purposes(runtimes, **variables) == expected

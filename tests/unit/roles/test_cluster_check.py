@@ -37,7 +37,7 @@ def check(cluster: t.Mapping[str, t.Any] | None = None, **variables: t.Any) -> d
     return ActionModule.perform(None, options, magic)  # type: ignore[arg-type]  # it needs nothing of the action
 
 
-def test_what_an_inventory_leaves_out_is_the_clusters() -> None:
+def test_values_missing_in_the_inventory_come_from_the_cluster() -> None:
     result = check()
     assert result["problems"] == []
     (warning,) = result["warnings"]
@@ -66,9 +66,7 @@ def test_what_an_inventory_leaves_out_is_the_clusters() -> None:
         ({}, {"node_join_api_server": "https://k8s:6443"}, ["node_join_api_server", "HOST:PORT"]),
     ],
 )
-def test_what_does_not_fit_stops_the_run(
-    cluster: dict[str, t.Any], variables: dict[str, t.Any], named: list[str]
-) -> None:
+def test_a_mismatch_stops_the_run(cluster: dict[str, t.Any], variables: dict[str, t.Any], named: list[str]) -> None:
     result = check(cluster, **variables)
     assert (result["refused"], result["failed"]) == (True, False)
     assert "no node was touched" in result["msg"]

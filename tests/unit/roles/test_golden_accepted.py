@@ -29,7 +29,7 @@ from simulator.kubernetes_node.kubeadm import discovery, join_configuration
 from simulator.kubernetes_node.kubelet import log_runner
 from simulator.kubernetes_node.programs import configuration, contracts, flags
 from simulator.machine.machine import Machine
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 
 # One worker, because the last test checks what the others have read.
 pytestmark = pytest.mark.xdist_group("golden_accepted")
@@ -83,7 +83,9 @@ def kubeadm_objects_to(name: str, texts: t.Iterable[str], folder: Path) -> str:
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
-    return Machine(Settings.read({"name": "win1", "address": "127.0.0.1", "windows": "2022"}), tmp_path / "machine")
+    return Machine(
+        MachineSettings.read({"name": "win1", "address": "127.0.0.1", "windows": "2022"}), tmp_path / "machine"
+    )
 
 
 @pytest.mark.parametrize(
@@ -98,7 +100,7 @@ def test_containerd_has_no_warning_by_contract(name: str, version: str, golden: 
 
 
 @pytest.mark.parametrize("version", ["1.7.35", "2.4.2"])
-def test_the_real_containerd_takes_it(version: str) -> None:
+def test_the_real_containerd_accepts_the_configuration(version: str) -> None:
     file = comparison.path(f"containerd/{version}.toml")
     arguments = [program(f"containerd-{version}"), "--config", file, "config", "dump"]
     ran = subprocess.run(arguments, capture_output=True, text=True, check=False)
@@ -201,22 +203,22 @@ def test_cri_dockerd_knows_every_flag_by_contract(golden: Golden) -> None:
 
 
 @pytest.mark.parametrize(
-    ("host", "wanted"),
+    ("host", "expected"),
     [
         ("docker.io", ["https://mirror.example", "http://10.0.0.9:5000", "https://registry-1.docker.io"]),
         ("registry.example:5000", ["https://registry.example:5000"]),
         ("plain.example", ["http://plain.example"]),
     ],
 )
-def test_containerd_pulls_from_where_hosts_toml_says(
-    host: str, wanted: list[str], machine: Machine, golden: Golden
+def test_containerd_pulls_from_the_hosts_in_hosts_toml(
+    host: str, expected: list[str], machine: Machine, golden: Golden
 ) -> None:
     folder = host.replace(":5000", "_5000_")
     place = rf"C:\certs.d\{folder}"
     machine.files.make_directory(place)
     machine.files.write_bytes(rf"{place}\hosts.toml", golden(f"registries/{folder}/hosts.toml").encode())
     found = registry_hosts.endpoints(machine, host, [r"C:\certs.d"])
-    assert [endpoint.url for endpoint in found] == wanted
+    assert [endpoint.url for endpoint in found] == expected
     if "example:" in host:
         assert found[0].headers == {"Authorization": "Basic cmVhZGVyOnMzY3JldA=="}
         assert found[0].ca == (rf"{place}\ca-8d92501b8557.pem",)
@@ -288,9 +290,9 @@ def test_kubeadm_finds_the_cluster_in_its_file(machine: Machine, golden: Golden)
 
     def problem(text: str) -> str:
         machine.files.write_bytes(path, text.encode())
-        wanted = discovery.Discovery("", "", file="/ProgramData/winkube/discovery.conf")
+        requested = discovery.Discovery("", "", file="/ProgramData/winkube/discovery.conf")
         with pytest.raises(discovery.DiscoveryError) as raised:
-            discovery.discover(machine, wanted, 0, lambda _seconds: True)
+            discovery.discover(machine, requested, 0, lambda _seconds: True)
         return str(raised.value)
 
     # The server does not exist: kubeadm has read the file when it tries to connect.

@@ -25,7 +25,7 @@ def folder(name: str) -> str:
 
 
 @pytest.mark.parametrize("area", AREAS, ids=lambda area: area.__name__)
-def test_what_is_rendered_is_the_golden_file(area: Callable[[], dict[str, str]]) -> None:
+def test_the_rendered_resources_equal_the_golden_file(area: Callable[[], dict[str, str]]) -> None:
     texts = area()
     assert comparison.compare(texts) == ""
     # A file that is no longer rendered must be removed.

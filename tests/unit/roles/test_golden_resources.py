@@ -18,13 +18,13 @@ def test_the_resources_of_a_host_are_the_golden_files(case: str) -> None:
 
 
 def test_every_golden_file_is_of_a_host() -> None:
-    wanted = {
+    expected = {
         f"resources/{role}/{case}.yaml" for case, (roles, _variables) in resource_cases.CASES.items() for role in roles
     }
-    assert comparison.recorded("resources") == wanted
+    assert comparison.recorded("resources") == expected
 
 
-def test_registry_fixes_are_wanted_where_nobody_says_otherwise() -> None:
+def test_registry_fixes_are_applied_by_default() -> None:
     host = resource_cases.variables({}, without="windows_settings_registry_fixes")
     found = [one for one in of_role("windows_settings", host) if one["type"] == "Registry"]
     assert found

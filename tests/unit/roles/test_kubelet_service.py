@@ -7,7 +7,7 @@ from __future__ import annotations
 from unit.roles.templates import templar, value
 
 
-def test_flags_that_kubeadm_left_are_held_against_the_kubelet_that_starts() -> None:
+def test_kubeadms_flags_are_checked_against_the_starting_kubelet() -> None:
     known = templar(["container_runtime", "kubernetes_node"], {"kube_version": "v1.36.2", "groups": {}, "hostvars": {}})
     service = value(known, "kubernetes_node_resources")[-1]
     assert service["name"] == "kubelet"

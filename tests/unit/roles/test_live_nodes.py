@@ -22,7 +22,7 @@ UNKNOWN = {"nodes": {"other": {"version": "v1.34.4"}}}
 MINOR = "Refuse to change the minor version of Kubernetes on a live node"
 
 
-def said(expression: str, **variables: t.Any) -> t.Any:
+def evaluated(expression: str, **variables: t.Any) -> t.Any:
     return value(templar(["kubernetes_node", "cni", "node_join"], variables), expression)
 
 
@@ -40,11 +40,11 @@ def said(expression: str, **variables: t.Any) -> t.Any:
     ],
 )
 def test_a_node_is_live_if_it_has_joined_and_the_cluster_knows_it(variables: dict[str, t.Any], live: bool) -> None:
-    assert bool(said("node_join_is_live", **variables)) is live
+    assert bool(evaluated("node_join_is_live", **variables)) is live
 
 
 @pytest.mark.parametrize(
-    ("version", "wanted", "accepted"),
+    ("version", "requested", "accepted"),
     [
         ("v1.34.4", "1.34.4", True),
         ("v1.34.4", "1.34.9", True),
@@ -55,22 +55,27 @@ def test_a_node_is_live_if_it_has_joined_and_the_cluster_knows_it(variables: dic
         ("", "1.36.2", True),
     ],
 )
-def test_another_minor_version_is_refused(version: str, wanted: str, accepted: bool) -> None:
+def test_another_minor_version_is_refused(version: str, requested: str, accepted: bool) -> None:
     cluster = {"nodes": {"win1": {"version": version}}}
-    variables = {**JOINED, "node_join_cluster": cluster, "kubernetes_node_version": wanted, "inventory_hostname": "one"}
+    variables = {
+        **JOINED,
+        "node_join_cluster": cluster,
+        "kubernetes_node_version": requested,
+        "inventory_hostname": "one",
+    }
     arguments = task("node_join", "live.yml", MINOR)["ansible.builtin.assert"]
-    assert bool(said(arguments["that"], **variables)) is accepted
+    assert bool(evaluated(arguments["that"], **variables)) is accepted
     if not accepted:
         found = templar(["kubernetes_node", "cni", "node_join"], variables)
         message = str(found.template(trust_as_template(arguments["fail_msg"])))
-        for text in ("win1", version.removeprefix("v"), wanted, "upgrade_nodes.yml"):
+        for text in ("win1", version.removeprefix("v"), requested, "upgrade_nodes.yml"):
             assert text in message
 
 
 def test_a_machine_that_is_not_live_may_get_any_version() -> None:
     arguments = task("node_join", "live.yml", MINOR)["ansible.builtin.assert"]
     variables = {**PLAIN, "node_join_cluster": KNOWN, "kubernetes_node_version": "1.36.2"}
-    assert said(arguments["that"], **variables)
+    assert evaluated(arguments["that"], **variables)
 
 
 SAME = {"plugin": "flannel", "backend": "host-gw", "network": "cbr0"}
@@ -102,8 +107,8 @@ def pods(*revisions: str) -> dict[str, t.Any]:
         ({"node_join_converged": {}, **pods("a", "z")}, False),
     ],
 )
-def test_what_is_left_to_do_on_a_drained_node(variables: dict[str, t.Any], left: bool) -> None:
-    assert bool(said("node_join_has_deferred_changes", **{**JOINED, **variables})) is left
+def test_deferred_changes_are_applied_on_a_drained_node(variables: dict[str, t.Any], left: bool) -> None:
+    assert bool(evaluated("node_join_has_deferred_changes", **{**JOINED, **variables})) is left
 
 
 MAINTENANCE = (
@@ -125,8 +130,8 @@ MAINTENANCE = (
     ],
 )
 def test_each_lost_connection_of_the_maintenance_is_noticed(registered: str) -> None:
-    assert said("node_join_unreachable", **{registered: {"unreachable": True, "msg": "timeout"}}) == "timeout"
-    assert said("node_join_unreachable", **{registered: {"changed": True, "msg": "fine"}}) == ""
+    assert evaluated("node_join_unreachable", **{registered: {"unreachable": True, "msg": "timeout"}}) == "timeout"
+    assert evaluated("node_join_unreachable", **{registered: {"changed": True, "msg": "fine"}}) == ""
 
 
 @pytest.mark.parametrize(
@@ -139,10 +144,10 @@ def test_each_lost_connection_of_the_maintenance_is_noticed(registered: str) -> 
         (False, ["10.0.0.9"], True, False),
     ],
 )
-def test_no_node_is_drained_by_a_machines_own_word(
+def test_a_machines_own_report_does_not_cause_a_drain(
     self_named: bool, addresses: list[str], left: bool, refused: bool
 ) -> None:
-    problem = said(
+    problem = evaluated(
         "node_join_drain_problem",
         inventory_hostname="one",
         ansible_host="10.0.0.1",
@@ -176,8 +181,8 @@ def test_a_live_node_that_is_not_back_in_service_fails_the_run(state: dict[str, 
     arguments = report["ansible.builtin.assert"]
     assert bool(value(known, arguments["that"])) is good
     if not good:
-        told = str(known.template(trust_as_template(arguments["fail_msg"])))
-        assert ("still cordoned" in told) is not state["work"]
+        reported = str(known.template(trust_as_template(arguments["fail_msg"])))
+        assert ("still cordoned" in reported) is not state["work"]
 
 
 def note(host: str, stage: str = "waiting", **more: t.Any) -> dict[str, t.Any]:
@@ -229,7 +234,7 @@ def test_a_live_node_that_failed_before_its_turn_counts() -> None:
     assert value(failed, "node_maintenance_failed") == ["gone", "work"]
 
 
-def test_a_play_of_machines_that_are_no_nodes_chooses_nobody(tmp_path: pathlib.Path) -> None:
+def test_a_play_without_nodes_selects_no_host(tmp_path: pathlib.Path) -> None:
     role = {"name": "winkube.node.node_maintenance"}
     member = {"node_maintenance_member": "{{ inventory_hostname == 'nobody' }}"}
     tasks = [
@@ -245,7 +250,7 @@ def test_a_play_of_machines_that_are_no_nodes_chooses_nobody(tmp_path: pathlib.P
     assert run.returncode == 0, run.stdout + run.stderr
 
 
-def test_where_no_node_is_live_the_second_part_does_nothing() -> None:
+def test_without_live_nodes_the_second_part_does_nothing() -> None:
     program = pathlib.Path(sys.executable).with_name("ansible-playbook")
     playbook = ROLES.parent / "playbooks" / "parts" / "live_nodes.yml"
     options = ["-i", "one,two,", "-e", "winkube_hosts=all", "-e", "ansible_connection=local"]

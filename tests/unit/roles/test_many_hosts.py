@@ -47,7 +47,7 @@ def runs(found: Templar, tasks: str) -> bool:
 @pytest.mark.parametrize(
     ("runtime", "tasks"), [("containerd", ["cluster.yml"]), ("moby", ["accounts.yml", "services.yml"])]
 )
-def test_one_host_speaks_to_the_cluster_for_all(runtime: str, tasks: list[str]) -> None:
+def test_one_host_queries_the_cluster_for_all(runtime: str, tasks: list[str]) -> None:
     inventory = Inventory({host: {"container_runtime": runtime} for host in HOSTS})
     for name in ("accounts.yml", "services.yml", "cluster.yml"):
         chosen = [host for host in ("win1", "win2", "win100") if runs(seen(host, inventory, "cni"), name)]
@@ -55,7 +55,7 @@ def test_one_host_speaks_to_the_cluster_for_all(runtime: str, tasks: list[str]) 
     assert inventory.asked <= 3 * 3
 
 
-def test_of_both_runtimes_the_first_of_each_does() -> None:
+def test_the_first_host_of_each_runtime_suffices() -> None:
     docker = {"win1", "win2", "win4"}
     inventory = Inventory({host: {"container_runtime": "moby"} if host in docker else {} for host in HOSTS})
     hosts = HOSTS[:6]
@@ -82,7 +82,7 @@ def test_addresses_for_no_proxy_are_gathered_once() -> None:
     assert value(alone, "winkube_no_proxy").split(",") == exceptions
 
 
-def test_without_a_proxy_nobody_is_asked_for_its_exceptions() -> None:
+def test_without_a_proxy_its_exceptions_are_not_queried() -> None:
     inventory = Inventory({host: {"ansible_host": f"10.0.0.{number}"} for number, host in enumerate(HOSTS, start=1)})
     alone = seen("win7", inventory, "windows_settings")
     assert value(alone, "winkube_no_proxy") == ""

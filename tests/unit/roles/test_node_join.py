@@ -15,9 +15,9 @@ from unit.roles.templates import ROLES as ROLES_FOLDER
 from unit.roles.templates import holds, rendered, task, templar, value
 
 ROLES = ("windows_settings", "container_runtime", "cni", "kubernetes_node", "node_join")
-TOLD = "lb-apiserver.kubernetes.local:6443"
+API_SERVER = "lb-apiserver.kubernetes.local:6443"
 CLUSTER = {
-    "api_server": TOLD,
+    "api_server": API_SERVER,
     "node_version": "1.36.2",
     "ca_certificate": "a certificate",
     "ca_cert_hash": "sha256:00",
@@ -38,8 +38,8 @@ def test_a_node_joins_at_the_endpoint_that_the_cluster_names() -> None:
     found = known()
     assert value(found, "node_join_discovery") == ""
     discovery = yaml.safe_load(value(found, "node_join_configuration"))["discovery"]
-    assert discovery["bootstrapToken"]["apiServerEndpoint"] == TOLD
-    assert value(found, "cni_api_server") == TOLD
+    assert discovery["bootstrapToken"]["apiServerEndpoint"] == API_SERVER
+    assert value(found, "cni_api_server") == API_SERVER
 
 
 def test_a_node_joins_at_the_endpoint_that_it_is_given() -> None:
@@ -54,14 +54,14 @@ def test_a_node_joins_at_the_endpoint_that_it_is_given() -> None:
     # flannel and kube-proxy use it, too.
     assert value(found, "cni_api_server") == "10.3.0.1:6443"
     # The cluster's own endpoint needs no file.
-    assert value(known(node_join_api_server=TOLD), "node_join_discovery") == ""
+    assert value(known(node_join_api_server=API_SERVER), "node_join_discovery") == ""
 
 
 def test_machines_are_asked_about_the_endpoint_that_they_will_use() -> None:
     asked = task("node_join", "info.yml")["winkube.node.join_info"]
     found = known(node_join_api_server="10.3.0.1:6443", windows_settings_hosts={"a": "10.3.0.1"})
     options = {name: value(found, asked[name].strip()[2:-2]) for name in ("cluster_server", "api_server", "hosts")}
-    assert options == {"cluster_server": TOLD, "api_server": "10.3.0.1:6443", "hosts": {"a": "10.3.0.1"}}
+    assert options == {"cluster_server": API_SERVER, "api_server": "10.3.0.1:6443", "hosts": {"a": "10.3.0.1"}}
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_tokens_are_deleted_where_this_run_made_some(dry: bool, tokens: dict[str
 
 
 @pytest.mark.parametrize("verify", [True, False])
-def test_the_cluster_is_asked_as_the_variables_say(verify: bool) -> None:
+def test_variables_decide_how_the_cluster_is_queried(verify: bool) -> None:
     asked = task("node_join", "check.yml")["winkube.node.cluster_info"]
     found = known(
         node_join_verify_ca=verify,

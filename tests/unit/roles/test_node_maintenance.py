@@ -99,7 +99,7 @@ def test_cordons_are_lifted_for_the_owner_that_made_them() -> None:
         ({"nodes": {}}, True),
     ],
 )
-def test_a_node_that_nobody_says_was_uncordoned_is_a_failure(answer: dict[str, t.Any], stops: bool) -> None:
+def test_a_node_without_a_reported_uncordon_is_a_failure(answer: dict[str, t.Any], stops: bool) -> None:
     stop = task("node_maintenance", "restore.yml", "Fail if the node is not uncordoned")["when"]
     found = {"node_maintenance_uncordoned": answer, "node_maintenance_drain": True}
     assert holds(known(**found), stop) is stops
@@ -115,7 +115,7 @@ def test_a_node_that_nobody_says_was_uncordoned_is_a_failure(answer: dict[str, t
         ({"nodes": {}}, False),
     ],
 )
-def test_the_notes_of_a_failed_node_say_whether_it_is_cordoned(
+def test_the_notes_of_a_failed_node_state_whether_it_is_cordoned(
     before: bool, drained: dict[str, t.Any], by_this_run: bool
 ) -> None:
     notes = task("node_maintenance", "mark_failed.yml")["ansible.builtin.set_fact"]["node_maintenance_state"]

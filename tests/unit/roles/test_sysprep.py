@@ -14,5 +14,5 @@ def test_every_variable_reaches_the_module() -> None:
     # A value that no default has, to detect options that are not passed on, or are constant.
     shared = ("allow_unsupported_windows",)
     known = templar(["sysprep"], {name: f"the user's {name}" for name in (*defaults, *shared)})
-    told = {name: value(known, str(text).strip()[2:-2]) for name, text in arguments.items()}
-    assert told == {name.removeprefix("sysprep_"): f"the user's {name}" for name in (*defaults, *shared)}
+    options = {name: value(known, str(text).strip()[2:-2]) for name, text in arguments.items()}
+    assert options == {name.removeprefix("sysprep_"): f"the user's {name}" for name in (*defaults, *shared)}

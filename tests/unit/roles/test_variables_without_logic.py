@@ -84,7 +84,7 @@ def test_variables_are_constants_or_references(path: Path) -> None:
         ("{{ a.b | default([]) }}", ""),
     ],
 )
-def test_what_counts_as_logic(text: str, why: str) -> None:
+def test_expressions_that_count_as_logic(text: str, why: str) -> None:
     assert problem(text) == why
 
 

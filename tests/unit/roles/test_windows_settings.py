@@ -18,7 +18,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Call
 from simulator.machine.machine import Machine
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 
 OURS = {"windows_settings_http_proxy": "http://proxy.example:3128"}
 
@@ -26,7 +26,7 @@ OURS = {"windows_settings_http_proxy": "http://proxy.example:3128"}
 @pytest.fixture
 def node(tmp_path: Path) -> Iterator[DirectNode]:
     entry = {"name": "node-1", "address": "127.0.0.11", "windows": "2022", "time_scale": 0.01}
-    machine = Machine(Settings.read(entry), tmp_path / "machine")
+    machine = Machine(MachineSettings.read(entry), tmp_path / "machine")
     machine.power_on()
     yield DirectNode(machine)
     machine.power.power_off()
@@ -54,7 +54,7 @@ def test_a_proxy_that_an_administrator_set_stays(node: DirectNode) -> None:
     assert "theirs.example:8080" in run(node, "show", "proxy")
 
 
-def test_a_proxy_that_the_role_set_goes_with_the_setting(node: DirectNode) -> None:
+def test_a_proxy_set_by_the_role_is_removed_with_the_setting(node: DirectNode) -> None:
     converge(node, proxies(**OURS))
     assert "proxy.example:3128" in run(node, "show", "proxy")
     converge(node, proxies())

@@ -32,10 +32,10 @@ def main() -> int:
         elif word == "--env":
             _print(os.environ.get(next(words), "unset"))
         elif word == "--count":
-            path, wanted = Path(next(words)), int(next(words))
+            path, expected = Path(next(words)), int(next(words))
             with path.open("ab") as file:
                 file.write(b"x")
-            code = 0 if path.stat().st_size >= wanted else 3
+            code = 0 if path.stat().st_size >= expected else 3
     return code
 
 

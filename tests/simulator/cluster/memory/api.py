@@ -15,13 +15,13 @@ from .authorization import Authorizer
 from .errors import forbidden, invalid, method_not_allowed, required, unsupported_media_type
 from .json_patches import json_patch, merge_patch
 from .objects import Objects
-from .requests import Request, Response, Target, read_target
+from .requests import ApiRequest, Response, Target, read_target
 from .resources import Object, ResourceType, api_group, api_groups, api_resources, api_versions, find_type, type_of
 from .reviews import Reviews
-from .store import Store
+from .store import ObjectStore
 from .strategic import strategic_merge
 from .subresources import STATUS_WRITERS, Subresources, scale_of, scaled_object
-from .watches import Selection, list_objects, watch_objects
+from .watches import ObjectSelection, list_objects, watch_objects
 
 _APPLY = ("application/apply-patch+yaml", "application/apply-patch+json")
 _PATCHES: dict[str, Callable[[Any, Any], Any]] = {
@@ -32,11 +32,11 @@ _PATCHES: dict[str, Callable[[Any, Any], Any]] = {
 _HEALTH = ("/healthz", "/livez", "/readyz")
 
 
-class Api:
+class ClusterApi:
     """The API of one cluster."""
 
     def __init__(
-        self, store: Store, tokens: ServiceAccountTokens, version: str, server: str, service_network: str
+        self, store: ObjectStore, tokens: ServiceAccountTokens, version: str, server: str, service_network: str
     ) -> None:
         """Create the API for a store.
 
@@ -54,11 +54,11 @@ class Api:
         self._version = version
         self._server = server
 
-    def handle(self, request: Request) -> Response:
+    def handle(self, request: ApiRequest) -> Response:
         """Handle a request of an authenticated user.
 
         Raises:
-            ApiError: for every error response.
+            ApiErrorResponse: for every error response.
         """
         target = read_target(request.method, request.path, request.query)
         self._authorizer.require(request.user, target)
@@ -81,7 +81,7 @@ class Api:
             return self._subresources.handle(kind, target, request)
         return self._object(kind, target, request)
 
-    def _admit_approval(self, target: Target, request: Request) -> None:
+    def _admit_approval(self, target: Target, request: ApiRequest) -> None:
         """Require the right to `approve` for the signer: plugin/pkg/admission/certificates/approval."""
         found = self.objects.read(type_of("certificatesigningrequests"), "", target.name)
         signer = found["spec"]["signerName"]
@@ -131,7 +131,7 @@ class Api:
             "platform": "linux/amd64",
         }
 
-    def _object(self, kind: ResourceType, target: Target, request: Request) -> Response:
+    def _object(self, kind: ResourceType, target: Target, request: ApiRequest) -> Response:
         if target.verb in ("list", "watch", "deletecollection"):
             return self._collection(kind, target, request)
         where = (kind, target.namespace if kind.namespaced else "", target.name)
@@ -151,9 +151,9 @@ class Api:
             return Response(200, _deleted(kind, obj) if gone and kind.plural != "pods" else obj)
         raise method_not_allowed()
 
-    def _collection(self, kind: ResourceType, target: Target, request: Request) -> Response:
+    def _collection(self, kind: ResourceType, target: Target, request: ApiRequest) -> Response:
         namespace = target.namespace if kind.namespaced else ""
-        selection = Selection(kind, namespace, target.name, request.query)
+        selection = ObjectSelection(kind, namespace, target.name, request.query)
         if target.verb == "watch":
             return Response(200, watch_objects(self.store, kind, selection, request.query))
         found = list_objects(self.store, kind, selection)
@@ -163,7 +163,7 @@ class Api:
                 self.objects.delete(kind, *place, _delete_options(request), request.user, request.dry_run)
         return Response(200, found)
 
-    def _patch(self, where: tuple[ResourceType, str, str], subresource: str, request: Request) -> Response:
+    def _patch(self, where: tuple[ResourceType, str, str], subresource: str, request: ApiRequest) -> Response:
         kind, namespace, name = where
         media = request.content_type.split(";")[0].strip()
         patch = request.parse()
@@ -178,7 +178,7 @@ class Api:
         return Response(200, changed)
 
     def _apply(
-        self, where: tuple[ResourceType, str, str], applied: Object, subresource: str, request: Request
+        self, where: tuple[ResourceType, str, str], applied: Object, subresource: str, request: ApiRequest
     ) -> Response:
         kind, namespace, name = where
         manager = request.query.get("fieldManager")
@@ -201,7 +201,7 @@ class Api:
             obj["metadata"].setdefault("name", name)
             return Response(201, self.objects.create(kind, namespace, obj, request.user, request.dry_run))
 
-    def _scale(self, kind: ResourceType, target: Target, request: Request) -> Response:
+    def _scale(self, kind: ResourceType, target: Target, request: ApiRequest) -> Response:
         body, media = request.parse(), request.content_type.split(";")[0].strip()
         change = _PATCHES.get(media, merge_patch)
 
@@ -213,7 +213,7 @@ class Api:
         return Response(200, scale_of(changed))
 
 
-def _delete_options(request: Request) -> Object:
+def _delete_options(request: ApiRequest) -> Object:
     options: Object = request.parse_object() if request.body else {}
     seconds, policy = request.query.get("gracePeriodSeconds"), request.query.get("propagationPolicy")
     options |= {"gracePeriodSeconds": int(seconds)} if seconds else {}

@@ -13,7 +13,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .errors import ApiError
+from .errors import ApiErrorResponse
 from .resources import Object
 
 Path = tuple[str, ...]
@@ -87,9 +87,9 @@ def _step(value: Any, part: str) -> tuple[Any, Callable[[], None]]:
         if isinstance(value, dict) and part[2:] in value:
             return value[part[2:]], lambda: value.pop(part[2:])
     elif isinstance(value, list):
-        wanted = json.loads(part[2:])
+        requested = json.loads(part[2:])
         for one in value:
-            if all(one.get(key, _DEFAULTS.get(key)) == content for key, content in wanted.items()):
+            if all(one.get(key, _DEFAULTS.get(key)) == content for key, content in requested.items()):
                 return one, lambda one=one: value.remove(one)
     raise LookupError(part)
 
@@ -128,9 +128,9 @@ def _merge(target: Any, applied: Any, field: str = "") -> Any:
     keys = _keys(field, applied) if isinstance(applied, list) and applied else ()
     if not keys or not isinstance(target, list):
         return copy.deepcopy(applied)
-    wanted = {_element(keys, one): one for one in applied}
-    merged = [_merge(one, wanted.pop(_element(keys, one), {})) for one in target]
-    return merged + [copy.deepcopy(one) for one in wanted.values()]
+    requested = {_element(keys, one): one for one in applied}
+    merged = [_merge(one, requested.pop(_element(keys, one), {})) for one in target]
+    return merged + [copy.deepcopy(one) for one in requested.values()]
 
 
 def server_side_apply(live: Object | None, applied: Object, manager: str, force: bool, now: str) -> Object:
@@ -147,7 +147,7 @@ def server_side_apply(live: Object | None, applied: Object, manager: str, force:
         The new object.
 
     Raises:
-        ApiError: 409 with one cause for each field that another manager applied with a different value.
+        ApiErrorResponse: 409 with one cause for each field that another manager applied with a different value.
     """
     before = live or {}
     entries = list(before.get("metadata", {}).get("managedFields") or [])
@@ -193,4 +193,4 @@ def _refuse_conflicts(before: Object, applied: Object, new: set[Path], others: l
         listed = "; ".join(f"{one['message']}: {one['field']}" for one in causes)
         plural = "s" if len(causes) > 1 else ""
         text = f"Apply failed with {len(causes)} conflict{plural}: {listed}"
-        raise ApiError(409, "Conflict", text, {"causes": causes})
+        raise ApiErrorResponse(409, "Conflict", text, {"causes": causes})

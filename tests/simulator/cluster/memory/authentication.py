@@ -25,7 +25,7 @@ from .clock import age
 from .errors import unauthorized
 from .requests import User
 from .resources import Object
-from .store import Store
+from .store import ObjectStore
 
 ANONYMOUS = User("system:anonymous", ("system:unauthenticated",))
 _BOOTSTRAP_TOKEN = re.compile(r"^([a-z0-9]{6})\.([a-z0-9]{16})$")
@@ -134,7 +134,7 @@ class ServiceAccountTokens:
 class Authenticator:
     """Finds the user of a request."""
 
-    def __init__(self, store: Store, tokens: ServiceAccountTokens) -> None:
+    def __init__(self, store: ObjectStore, tokens: ServiceAccountTokens) -> None:
         self._store = store
         self._tokens = tokens
         self.ahead = datetime.timedelta()
@@ -149,7 +149,7 @@ class Authenticator:
             authorization: the header, or empty.
 
         Raises:
-            ApiError: 401 for wrong credentials. Without any, the user is anonymous.
+            ApiErrorResponse: 401 for wrong credentials. Without any, the user is anonymous.
         """
         if certificate:
             return _certificate_user(certificate, datetime.datetime.now(datetime.UTC) + self.ahead)

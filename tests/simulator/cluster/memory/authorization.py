@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from .errors import ApiError, forbidden
+from .errors import ApiErrorResponse, forbidden
 from .pod_references import references
 from .requests import Target, User
 from .resources import Object
-from .store import Store
+from .store import ObjectStore
 
 # Resources that plugin/pkg/auth/authorizer/node decides itself, apart from the rules of the role system:node.
 _READ = ("get", "list", "watch")
@@ -19,14 +19,14 @@ _READ = ("get", "list", "watch")
 class Authorizer:
     """Authorizes requests by the roles and bindings in the store. Kubelets also have the rights of a node."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: ObjectStore) -> None:
         self._store = store
 
     def require(self, user: User, target: Target) -> None:
         """Raise an error unless a request is allowed.
 
         Raises:
-            ApiError: 403 if no rule allows it.
+            ApiErrorResponse: 403 if no rule allows it.
         """
         allowed, reason = self.decide(user, target)
         if not allowed:
@@ -68,8 +68,8 @@ class Authorizer:
         if target.resource == "nodes" and target.verb in _READ:
             return "" if target.name == node else own_only
         if target.resource == "pods" and target.verb in ("list", "watch"):
-            wanted = (f"spec.nodeName={node}", f"spec.nodeName=={node}")
-            found = any(one in wanted for one in target.field_selector.split(","))
+            requested = (f"spec.nodeName={node}", f"spec.nodeName=={node}")
+            found = any(one in requested for one in target.field_selector.split(","))
             return "" if found else "can only list/watch pods with spec.nodeName field selector"
         if target.resource == "leases":
             return _lease_refusal(node, target)
@@ -82,9 +82,9 @@ class Authorizer:
             return "" if target.verb == "get" else "can only create tokens for individual service accounts"
         if target.resource != "serviceaccounts" and target.verb not in _READ:
             return "can only read resources of this type"
-        wanted = (target.resource, target.name)
+        requested = (target.resource, target.name)
         for pod in self._store.peek_all("pods", target.namespace):
-            if pod["spec"].get("nodeName") == node and wanted in references(pod):
+            if pod["spec"].get("nodeName") == node and requested in references(pod):
                 return ""
         return f"no relationship found between node '{node}' and this object"
 
@@ -121,11 +121,11 @@ def _rule_allows(rule: Object, target: Target) -> bool:
     return among(rule.get("apiGroups"), target.group) and known and (not names or target.name in names)
 
 
-def _refusal(user: User, target: Target, reason: str) -> ApiError:
+def _refusal(user: User, target: Target, reason: str) -> ApiErrorResponse:
     suffix = f": {reason}" if reason else ""
     if not target.resource:
         text = f'forbidden: User "{user.name}" cannot {target.verb} path "{target.path}"{suffix}'
-        return ApiError(403, "Forbidden", text, {})
+        return ApiErrorResponse(403, "Forbidden", text, {})
     resource = f"{target.resource}/{target.subresource}" if target.subresource else target.resource
     where = f'in the namespace "{target.namespace}"' if target.namespace else "at the cluster scope"
     why = f'User "{user.name}" cannot {target.verb} resource "{resource}" in API group "{target.group}" {where}{suffix}'

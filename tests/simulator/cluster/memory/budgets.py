@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from . import clock
-from .errors import ApiError
+from .errors import ApiErrorResponse
 from .resources import Object
 from .selectors import selector_matches
 
@@ -102,12 +102,12 @@ def charge(budgets: list[Object], pod: Object) -> Object | None:
         The new status of the budget; None if no status changes.
 
     Raises:
-        ApiError: 429 if it allows no disruption, 500 for more than one budget.
+        ApiErrorResponse: 429 if it allows no disruption, 500 for more than one budget.
     """
     if needs_no_budget(pod) or not budgets:
         return None
     if len(budgets) > 1:
-        raise ApiError(500, "InternalError", f"Internal error occurred: {_MULTIPLE}")
+        raise ApiErrorResponse(500, "InternalError", f"Internal error occurred: {_MULTIPLE}")
     budget = budgets[0]
     name, status = budget["metadata"]["name"], budget.get("status", {})
     healthy, desired = status.get("currentHealthy", 0), status.get("desiredHealthy", 0)
@@ -125,8 +125,8 @@ def charge(budgets: list[Object], pod: Object) -> Object | None:
     return charged
 
 
-def _too_many(name: str, text: str, seconds: int) -> ApiError:
+def _too_many(name: str, text: str, seconds: int) -> ApiErrorResponse:
     details: Object = {"causes": [{"reason": "DisruptionBudget", "message": text}]}
     if seconds:
         details["retryAfterSeconds"] = seconds
-    return ApiError(429, "TooManyRequests", _REFUSAL, details)
+    return ApiErrorResponse(429, "TooManyRequests", _REFUSAL, details)

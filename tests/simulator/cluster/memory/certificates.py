@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.serialization import PrivateFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from simulator import certificates
-from simulator.certificates import Signer, alternative_names, certificate_pem, key_usage, named, new_key
+from simulator.certificates import Issuer, alternative_names, certificate_pem, key_usage, named, new_key
 
 _DAY = datetime.timedelta(days=1)
 _YEAR = 365 * _DAY
@@ -32,7 +32,7 @@ class Authority:
     """A certificate authority that exists only as long as this process."""
 
     def __init__(self, common_name: str) -> None:
-        self._signer = Signer(named(common_name), new_key())
+        self._signer = Issuer(named(common_name), new_key())
         public = self._signer.key.public_key()
         self.certificate = self._signer.sign(
             self._signer.name,

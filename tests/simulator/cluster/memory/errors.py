@@ -21,7 +21,7 @@ class Cause:
     message: str
 
 
-class ApiError(Exception):
+class ApiErrorResponse(Exception):
     """An error response of the API."""
 
     def __init__(self, code: int, reason: str, message: str, details: dict[str, Any] | None = None) -> None:
@@ -49,64 +49,66 @@ def _details(plural: str, group: str, name: str) -> dict[str, Any]:
     return {"name": name} | ({"group": group} if group else {}) | {"kind": plural}
 
 
-def not_found(plural: str, group: str, name: str) -> ApiError:
+def not_found(plural: str, group: str, name: str) -> ApiErrorResponse:
     """Return the error for an object that does not exist."""
     text = f'{qualified(plural, group)} "{name}" not found'
-    return ApiError(404, "NotFound", text, _details(plural, group, name))
+    return ApiErrorResponse(404, "NotFound", text, _details(plural, group, name))
 
 
-def already_exists(plural: str, group: str, name: str) -> ApiError:
+def already_exists(plural: str, group: str, name: str) -> ApiErrorResponse:
     """Return the error for an object whose name is in use."""
     text = f'{qualified(plural, group)} "{name}" already exists'
-    return ApiError(409, "AlreadyExists", text, _details(plural, group, name))
+    return ApiErrorResponse(409, "AlreadyExists", text, _details(plural, group, name))
 
 
-def conflict(plural: str, group: str, name: str, why: str = "") -> ApiError:
+def conflict(plural: str, group: str, name: str, why: str = "") -> ApiErrorResponse:
     """Return the error for an object that has changed since the client read it."""
     why = why or "the object has been modified; please apply your changes to the latest version and try again"
     text = f'Operation cannot be fulfilled on {qualified(plural, group)} "{name}": {why}'
-    return ApiError(409, "Conflict", text, _details(plural, group, name))
+    return ApiErrorResponse(409, "Conflict", text, _details(plural, group, name))
 
 
-def forbidden(plural: str, group: str, name: str, why: str) -> ApiError:
+def forbidden(plural: str, group: str, name: str, why: str) -> ApiErrorResponse:
     """Return the error for a refusal by authorization or admission."""
     named = f'{qualified(plural, group)} "{name}"' if name else qualified(plural, group)
-    return ApiError(403, "Forbidden", f"{named} is forbidden: {why}", _details(plural, group, name))
+    return ApiErrorResponse(403, "Forbidden", f"{named} is forbidden: {why}", _details(plural, group, name))
 
 
-def invalid(kind: str, group: str, name: str, causes: Sequence[Cause]) -> ApiError:
+def invalid(kind: str, group: str, name: str, causes: Sequence[Cause]) -> ApiErrorResponse:
     """Return the error for an object that is not valid."""
     texts = [f"{cause.field}: {cause.message}" for cause in causes]
     joined = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
     details = _details(kind, group, name)
     details["causes"] = [{"reason": c.reason, "message": c.message, "field": c.field} for c in causes]
-    return ApiError(422, "Invalid", f'{qualified(kind, group)} "{name}" is invalid: {joined}', details)
+    return ApiErrorResponse(422, "Invalid", f'{qualified(kind, group)} "{name}" is invalid: {joined}', details)
 
 
-def bad_request(message: str) -> ApiError:
+def bad_request(message: str) -> ApiErrorResponse:
     """Return the error for a malformed request."""
-    return ApiError(400, "BadRequest", message)
+    return ApiErrorResponse(400, "BadRequest", message)
 
 
-def unauthorized() -> ApiError:
+def unauthorized() -> ApiErrorResponse:
     """Return the error for invalid credentials."""
-    return ApiError(401, "Unauthorized", "Unauthorized")
+    return ApiErrorResponse(401, "Unauthorized", "Unauthorized")
 
 
-def method_not_allowed() -> ApiError:
+def method_not_allowed() -> ApiErrorResponse:
     """Return the error for a verb that the resource does not support."""
-    return ApiError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {})
+    return ApiErrorResponse(
+        405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {}
+    )
 
 
-def unsupported_media_type(found: str, accepted: Sequence[str]) -> ApiError:
+def unsupported_media_type(found: str, accepted: Sequence[str]) -> ApiErrorResponse:
     """Return the error for a body or patch with an unsupported media type."""
     text = f"the body of the request was in an unknown format - accepted media types include: {', '.join(accepted)}"
-    return ApiError(415, "UnsupportedMediaType", f"{text} (not {found})", {})
+    return ApiErrorResponse(415, "UnsupportedMediaType", f"{text} (not {found})", {})
 
 
-def expired(revision: int, oldest: int) -> ApiError:
+def expired(revision: int, oldest: int) -> ApiErrorResponse:
     """Return the error for a watch that starts too far in the past."""
-    return ApiError(410, "Expired", f"too old resource version: {revision} ({oldest})")
+    return ApiErrorResponse(410, "Expired", f"too old resource version: {revision} ({oldest})")
 
 
 def required(field: str, detail: str = "") -> Cause:

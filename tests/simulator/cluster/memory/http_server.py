@@ -17,9 +17,9 @@ from typing import Any, cast
 
 from simulator.http_base import HttpServer
 
-from .api import Api
-from .errors import ApiError
-from .requests import Request, Response
+from .api import ClusterApi
+from .errors import ApiErrorResponse
+from .requests import ApiRequest, Response
 from .resources import Object
 
 _LOG = logging.getLogger(__name__)
@@ -41,7 +41,7 @@ def server_context(certificate: Path, key: Path, ca: Path) -> ssl.SSLContext:
     return context
 
 
-class _Handler(http.server.BaseHTTPRequestHandler):
+class _ApiHandler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     wbufsize = -1  # one response, one packet
@@ -58,11 +58,13 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         body = self._chunked_body() if self.headers.get("Transfer-Encoding") == "chunked" else self.rfile.read(length)
         try:
             response = self._answer(body)
-        except ApiError as error:
+        except ApiErrorResponse as error:
             response = Response(error.code, error.status())
         except Exception as error:
             _LOG.exception("%s %s", self.command, self.path)
-            response = Response(500, ApiError(500, "InternalError", f"Internal error occurred: {error!r}").status())
+            response = Response(
+                500, ApiErrorResponse(500, "InternalError", f"Internal error occurred: {error!r}").status()
+            )
         if isinstance(response.body, Iterator):
             self._stream(response.body)
         else:
@@ -79,10 +81,10 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         path = urllib.parse.unquote(url.path)
         content_type = self.headers.get("Content-Type", "application/json")
         if "protobuf" in content_type or "cbor" in content_type:
-            raise ApiError(
+            raise ApiErrorResponse(
                 415, "UnsupportedMediaType", f"the body of the request was in an unknown format: {content_type}"
             )
-        return api.handle(Request(self.command, path, query, body, content_type, user))
+        return api.handle(ApiRequest(self.command, path, query, body, content_type, user))
 
     def _chunked_body(self) -> bytes:
         parts = []
@@ -146,11 +148,11 @@ def _retry_after(body: object) -> int:
 class ApiServer(HttpServer):
     """The server of an API."""
 
-    def __init__(self, address: str, port: int, tls: ssl.SSLContext, api: Api) -> None:
+    def __init__(self, address: str, port: int, tls: ssl.SSLContext, api: ClusterApi) -> None:
         self.api = api
         self._connections: set[socket.socket] = set()
         self._connections_lock = threading.Lock()
-        super().__init__((address, port), _Handler, tls)
+        super().__init__((address, port), _ApiHandler, tls)
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Record the connection, so that `close` can end it."""

@@ -10,7 +10,7 @@ from typing import Any
 import jsonpatch
 from jsonpatch import JsonPatchConflict, JsonPatchException, JsonPatchTestFailed, JsonPointer, JsonPointerException
 
-from .errors import ApiError, bad_request
+from .errors import ApiErrorResponse, bad_request
 
 # bool before int: in Python a boolean is also a number.
 _GO_KINDS = {dict: "object", list: "array", str: "string", bool: "bool", int: "number", float: "number"}
@@ -43,7 +43,7 @@ def json_patch(target: Any, operations: Any) -> Any:
         The new document.
 
     Raises:
-        ApiError: 400 for a malformed patch, 422 if a path does not exist or a test fails.
+        ApiErrorResponse: 400 for a malformed patch, 422 if a path does not exist or a test fails.
     """
     _check(operations)
     document = copy.deepcopy(target)
@@ -52,7 +52,9 @@ def json_patch(target: Any, operations: Any) -> Any:
             document = _apply(document, copy.deepcopy(operation or {}))
     except (JsonPatchException, JsonPointerException, TypeError) as error:
         # The server does not tell the client which operation failed, or why.
-        raise ApiError(422, "Invalid", "the server rejected our request due to an error in our request", {}) from error
+        raise ApiErrorResponse(
+            422, "Invalid", "the server rejected our request due to an error in our request", {}
+        ) from error
     return document
 
 
@@ -68,7 +70,7 @@ def _check(operations: Any) -> None:
                 raise _undecodable(value, f"struct field jsonPatchOp.{name} of type string")
 
 
-def _undecodable(value: Any, into: str) -> ApiError:
+def _undecodable(value: Any, into: str) -> ApiErrorResponse:
     kind = next(name for kind, name in _GO_KINDS.items() if isinstance(value, kind))
     return bad_request(f"error decoding patch: json: cannot unmarshal {kind} into Go {into}")
 

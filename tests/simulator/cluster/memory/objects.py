@@ -16,7 +16,7 @@ from .errors import already_exists, bad_request, conflict, forbidden, invalid, n
 from .kinds import Context, prepare_create, prepare_update, restrict, validate
 from .requests import User
 from .resources import Object, ResourceType
-from .store import Store
+from .store import ObjectStore
 
 SYSTEM = User("system:apiserver", ("system:masters", "system:authenticated"))
 _KEPT = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
@@ -28,7 +28,7 @@ _SYSTEM_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease"
 class Objects:
     """All writes to the store on behalf of users."""
 
-    def __init__(self, store: Store, service_network: ipaddress.IPv4Network) -> None:
+    def __init__(self, store: ObjectStore, service_network: ipaddress.IPv4Network) -> None:
         self.store = store
         self._service_network = service_network
 
@@ -40,7 +40,7 @@ class Objects:
         """Return an object, which the caller must not change.
 
         Raises:
-            ApiError: 404 if it does not exist.
+            ApiErrorResponse: 404 if it does not exist.
         """
         found = self.store.peek(kind.plural, namespace, name)
         if found is None:
@@ -55,7 +55,7 @@ class Objects:
             dry: only check, and store nothing.
 
         Raises:
-            ApiError: it exists, is invalid, is not allowed, or its namespace does not exist.
+            ApiErrorResponse: it exists, is invalid, is not allowed, or its namespace does not exist.
         """
         with self.store.lock:
             metadata = self._new_metadata(kind, namespace, obj)
@@ -133,7 +133,7 @@ class Objects:
             subresource: "status" (and "approval" …) writes only the status; empty writes everything else.
 
         Raises:
-            ApiError: it does not exist, has changed in the meantime, is invalid or not allowed.
+            ApiErrorResponse: it does not exist, has changed in the meantime, is invalid or not allowed.
         """
         with self.store.lock:
             old = self.read(kind, namespace, name)
@@ -184,7 +184,7 @@ class Objects:
             The object's last state, and whether it is gone.
 
         Raises:
-            ApiError: it does not exist, a precondition fails, or the deletion is not allowed.
+            ApiErrorResponse: it does not exist, a precondition fails, or the deletion is not allowed.
         """
         with self.store.lock:
             old = self.read(kind, namespace, name)
@@ -231,11 +231,11 @@ def _keep(kind: ResourceType, old: Object, new: Object, subresource: str) -> Obj
     return new | {"metadata": metadata}
 
 
-def _check_preconditions(kind: ResourceType, old: Object, wanted: Object) -> None:
+def _check_preconditions(kind: ResourceType, old: Object, requested: Object) -> None:
     for key in ("uid", "resourceVersion"):
-        if wanted.get(key) not in (None, old["metadata"][key]):
+        if requested.get(key) not in (None, old["metadata"][key]):
             name = "UID" if key == "uid" else "ResourceVersion"
-            found = f"{name} in precondition: {wanted[key]}, {name} in object meta: {old['metadata'][key]}"
+            found = f"{name} in precondition: {requested[key]}, {name} in object meta: {old['metadata'][key]}"
             raise conflict(kind.plural, kind.group, old["metadata"]["name"], f"Precondition failed: {found}")
 
 
@@ -245,8 +245,8 @@ def _grace(kind: ResourceType, old: Object, options: Object) -> int:
         return 0
     if not old["spec"].get("nodeName") or old.get("status", {}).get("phase") in ("Succeeded", "Failed"):
         return 0
-    wanted = options.get("gracePeriodSeconds")
-    seconds = old["spec"].get("terminationGracePeriodSeconds", 30) if wanted is None else int(wanted)
+    requested = options.get("gracePeriodSeconds")
+    seconds = old["spec"].get("terminationGracePeriodSeconds", 30) if requested is None else int(requested)
     before = old["metadata"].get("deletionGracePeriodSeconds")
     return seconds if before is None else min(seconds, before)
 

@@ -35,7 +35,7 @@ class User:
 
 
 @dataclass(frozen=True)
-class Request:
+class ApiRequest:
     """One HTTP request of an authenticated user."""
 
     method: str
@@ -58,7 +58,7 @@ class Request:
         """Parse the body, as JSON or, depending on the content type, as YAML.
 
         Raises:
-            ApiError: 400 for invalid content.
+            ApiErrorResponse: 400 for invalid content.
         """
         try:
             return yaml.safe_load(self.body) if "yaml" in self.content_type else json.loads(self.body)
@@ -69,7 +69,7 @@ class Request:
         """Parse the body as an object.
 
         Raises:
-            ApiError: 400 if it is not an object.
+            ApiErrorResponse: 400 if it is not an object.
         """
         body = self.parse()
         if not isinstance(body, dict) or not isinstance(body.get("metadata", {}), dict):

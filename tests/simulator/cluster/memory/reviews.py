@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from .authentication import Authenticator
 from .authorization import Authorizer
-from .requests import Request, Response, Target, User
+from .requests import ApiRequest, Response, Target, User
 from .resources import Object, ResourceType
 
 
@@ -17,7 +17,7 @@ class Reviews:
         self._authenticator = authenticator
         self._authorizer = authorizer
 
-    def answer(self, kind: ResourceType, request: Request) -> Response:
+    def answer(self, kind: ResourceType, request: ApiRequest) -> Response:
         """Handle a review.
 
         Args:

@@ -52,7 +52,7 @@ def labels_match(selector: str, labels: Mapping[str, str]) -> bool:
     """Return whether labels match a selector in text notation, such as "a=b,c in (d,e),!f".
 
     Raises:
-        ApiError: 400 for an invalid selector.
+        ApiErrorResponse: 400 for an invalid selector.
     """
     parts = [part.strip() for part in re.split(r",(?![^(]*\))", selector) if part.strip()]
     return all(requirement_met(*_requirement(part), labels) for part in parts)
@@ -80,7 +80,7 @@ def fields_match(kind: ResourceType, selector: str, obj: Object) -> bool:
     """Return whether an object matches a field selector, such as "spec.nodeName=a,status.phase!=Running".
 
     Raises:
-        ApiError: 400 for an invalid selector, or a field that the type does not support.
+        ApiErrorResponse: 400 for an invalid selector, or a field that the type does not support.
     """
     for part in filter(None, (part.strip() for part in selector.split(","))):
         found = re.match(r"^([\w.]+)(==|=|!=)(.*)$", part)

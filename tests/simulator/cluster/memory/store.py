@@ -19,7 +19,7 @@ Key = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Change:
+class ObjectChange:
     """A change of one object. `before` is None for a creation, `after` for a deletion."""
 
     revision: int
@@ -27,7 +27,7 @@ class Change:
     after: Object | None
 
 
-class Store:
+class ObjectStore:
     """All objects by type, namespace and name. Thread-safe."""
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class Store:
         self.closed = False
         self.revision = _FIRST_REVISION
         self._objects: dict[str, dict[Key, Object]] = {one.plural: {} for one in TYPES}
-        self._history: dict[str, deque[Change]] = {one.plural: deque(maxlen=_HISTORY) for one in TYPES}
+        self._history: dict[str, deque[ObjectChange]] = {one.plural: deque(maxlen=_HISTORY) for one in TYPES}
         self._dropped = dict.fromkeys(self._objects, _FIRST_REVISION)
         self._changed_at = dict.fromkeys(self._objects, _FIRST_REVISION)
 
@@ -98,20 +98,20 @@ class Store:
         history = self._history[plural]
         if len(history) == _HISTORY:
             self._dropped[plural] = history[0].revision
-        history.append(Change(self.revision, before, after))
+        history.append(ObjectChange(self.revision, before, after))
         self._changed_at[plural] = self.revision
         self.changed.notify_all()
 
-    def changes_after(self, kind: ResourceType, revision: int) -> list[Change]:
+    def changes_after(self, kind: ResourceType, revision: int) -> list[ObjectChange]:
         """Return the changes of a type after `revision`.
 
         Raises:
-            ApiError: 410 if the history does not go back that far.
+            ApiErrorResponse: 410 if the history does not go back that far.
         """
         with self.lock:
             if revision < self._dropped[kind.plural]:
                 raise expired(revision, self._dropped[kind.plural])
-            newer: list[Change] = []
+            newer: list[ObjectChange] = []
             for change in reversed(self._history[kind.plural]):
                 if change.revision <= revision:
                     break

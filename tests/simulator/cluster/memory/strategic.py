@@ -65,7 +65,7 @@ def strategic_merge(target: Any, patch: Any) -> Any:
         The new value. The arguments are not changed.
 
     Raises:
-        ApiError: 400 for an element without its merge key.
+        ApiErrorResponse: 400 for an element without its merge key.
     """
     if not isinstance(patch, dict):
         return copy.deepcopy(patch)
@@ -124,8 +124,8 @@ def _apply_list_directives(result: dict[str, Any], patch: dict[str, Any]) -> Non
 def _ordered(field: str, elements: list[Any], order: list[Any]) -> list[Any]:
     """Sort the listed elements in the order of the patch. Other elements stay behind the element that precedes them."""
     key = merge_key(field, order)
-    wanted = [one.get(key) for one in order] if key else order
-    listed = [one for one in elements if (one.get(key) if key else one) in wanted]
-    listed.sort(key=lambda one: wanted.index(one.get(key) if key else one))
+    requested = [one.get(key) for one in order] if key else order
+    listed = [one for one in elements if (one.get(key) if key else one) in requested]
+    listed.sort(key=lambda one: requested.index(one.get(key) if key else one))
     rest = iter(listed)
-    return [next(rest) if (one.get(key) if key else one) in wanted else one for one in elements]
+    return [next(rest) if (one.get(key) if key else one) in requested else one for one in elements]

@@ -8,9 +8,9 @@ import datetime
 
 from . import budgets, clock
 from .authentication import ServiceAccountTokens
-from .errors import ApiError, bad_request, conflict, method_not_allowed
+from .errors import ApiErrorResponse, bad_request, conflict, method_not_allowed
 from .objects import Objects
-from .requests import Request, Response, Target
+from .requests import ApiRequest, Response, Target
 from .resources import Object, ResourceType, type_of
 
 STATUS_WRITERS = ("status", "approval", "finalize")
@@ -25,11 +25,11 @@ class Subresources:
         self._store = objects.store
         self._tokens = tokens
 
-    def handle(self, kind: ResourceType, target: Target, request: Request) -> Response:
+    def handle(self, kind: ResourceType, target: Target, request: ApiRequest) -> Response:
         """Handle a request.
 
         Raises:
-            ApiError: the request is rejected, or the verb is not supported.
+            ApiErrorResponse: the request is rejected, or the verb is not supported.
         """
         name = f"{target.resource}/{target.subresource}"
         if request.method == "POST" and name == "pods/eviction":
@@ -42,7 +42,7 @@ class Subresources:
             return Response(200, scale_of(self._objects.read(kind, target.namespace, target.name)))
         raise method_not_allowed()
 
-    def _evict(self, kind: ResourceType, target: Target, request: Request) -> Response:
+    def _evict(self, kind: ResourceType, target: Target, request: ApiRequest) -> Response:
         body = request.parse_object()
         named = body.get("metadata", {}).get("name")
         if named not in (None, "", target.name):
@@ -70,14 +70,14 @@ class Subresources:
             self._objects.delete(kind, target.namespace, target.name, options, request.user, dry)
         return Response(201, _SUCCESS)
 
-    def _bind(self, kind: ResourceType, target: Target, request: Request) -> Response:
+    def _bind(self, kind: ResourceType, target: Target, request: ApiRequest) -> Response:
         node = (request.parse_object().get("target") or {}).get("name")
         if not node:
             raise bad_request("target.name is required")
         bind_pod(self._objects, target.namespace, target.name, node)
         return Response(201, _SUCCESS)
 
-    def _token(self, kind: ResourceType, target: Target, request: Request) -> Response:
+    def _token(self, kind: ResourceType, target: Target, request: ApiRequest) -> Response:
         body = request.parse_object()
         spec = body.setdefault("spec", {})
         account = self._objects.read(kind, target.namespace, target.name)
@@ -99,13 +99,13 @@ def bind_pod(objects: Objects, namespace: str, name: str, node: str) -> None:
     """Assign a pod to a node, like the scheduler.
 
     Raises:
-        ApiError: 409 if it is already assigned or is being deleted.
+        ApiErrorResponse: 409 if it is already assigned or is being deleted.
     """
     store = objects.store
     with store.lock:
         pod = store.get("pods", namespace, name)
         if pod is None:
-            raise ApiError(404, "NotFound", f'pods "{name}" not found', {"name": name, "kind": "pods"})
+            raise ApiErrorResponse(404, "NotFound", f'pods "{name}" not found', {"name": name, "kind": "pods"})
         if pod["metadata"].get("deletionTimestamp") or pod["spec"].get("nodeName"):
             why = f'pod {name} is already assigned to node "{pod["spec"].get("nodeName", "")}"'
             raise conflict("pods/binding", "", name, why)

@@ -7,16 +7,16 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 
-from .errors import ApiError, bad_request
+from .errors import ApiErrorResponse, bad_request
 from .resources import Object, ResourceType
 from .selectors import fields_match, labels_match
-from .store import Store
+from .store import ObjectStore
 
 _DEFAULT_SECONDS = 1800.0
 _BOOKMARK_SECONDS = 30.0
 
 
-class Selection:
+class ObjectSelection:
     """The objects of a type that a list or watch selects."""
 
     def __init__(self, kind: ResourceType, namespace: str, name: str, query: Mapping[str, str]) -> None:
@@ -38,7 +38,7 @@ class Selection:
         return labels_match(self._labels, metadata.get("labels") or {}) and fields_match(self._kind, self._fields, obj)
 
 
-def list_objects(store: Store, kind: ResourceType, selection: Selection) -> Object:
+def list_objects(store: ObjectStore, kind: ResourceType, selection: ObjectSelection) -> Object:
     """Return the List object of a selection."""
     with store.lock:
         revision, found = store.revision, [one for one in store.peek_all(kind.plural) if selection.has(one)]
@@ -52,7 +52,9 @@ def list_objects(store: Store, kind: ResourceType, selection: Selection) -> Obje
     }
 
 
-def watch_objects(store: Store, kind: ResourceType, selection: Selection, query: Mapping[str, str]) -> Iterator[Object]:
+def watch_objects(
+    store: ObjectStore, kind: ResourceType, selection: ObjectSelection, query: Mapping[str, str]
+) -> Iterator[Object]:
     """Yield watch events up to the time limit of the client or the server.
 
     An event without a type is a pause, in which the caller should check whether the client is still connected.
@@ -61,14 +63,14 @@ def watch_objects(store: Store, kind: ResourceType, selection: Selection, query:
         query: resourceVersion, timeoutSeconds, allowWatchBookmarks, sendInitialEvents.
 
     Raises:
-        ApiError: 400 or 410 for a resourceVersion that is malformed or too old.
+        ApiErrorResponse: 400 or 410 for a resourceVersion that is malformed or too old.
     """
-    wanted = query.get("resourceVersion", "")
-    if wanted and not wanted.isdigit():
-        raise bad_request(f'invalid resource version "{wanted}"')
-    initial = query.get("sendInitialEvents") == "true" or wanted in ("", "0")
+    requested = query.get("resourceVersion", "")
+    if requested and not requested.isdigit():
+        raise bad_request(f'invalid resource version "{requested}"')
+    initial = query.get("sendInitialEvents") == "true" or requested in ("", "0")
     with store.lock:
-        revision = store.revision if initial else int(wanted)
+        revision = store.revision if initial else int(requested)
         current = [one for one in store.peek_all(kind.plural) if selection.has(one)] if initial else []
         if not initial:
             store.changes_after(kind, revision)  # an old revision raises an error before the response begins
@@ -77,9 +79,9 @@ def watch_objects(store: Store, kind: ResourceType, selection: Selection, query:
 
 
 def _events(
-    store: Store,
+    store: ObjectStore,
     kind: ResourceType,
-    selection: Selection,
+    selection: ObjectSelection,
     query: Mapping[str, str],
     current: list[Object],
     revision: int,
@@ -95,7 +97,7 @@ def _events(
         seen = store.revision
         try:
             changes = store.changes_after(kind, revision)
-        except ApiError as error:
+        except ApiErrorResponse as error:
             yield {"type": "ERROR", "object": error.status()}
             return
         for change in changes:

@@ -48,7 +48,7 @@ class KubeconfigError(Exception):
 
 
 @dataclass(frozen=True)
-class Access:
+class ServerAccess:
     """The access to an API server: its URL, PEM texts, and a token or the path of a token file.
 
     Args:
@@ -65,7 +65,7 @@ class Access:
     insecure: bool = False
 
 
-def read_kubeconfig(machine: Machine, path: str) -> Access:
+def read_kubeconfig(machine: Machine, path: str) -> ServerAccess:
     """Parse a kubeconfig of the node, whose paths are relative to its folder.
 
     Raises:
@@ -99,7 +99,7 @@ def read_kubeconfig(machine: Machine, path: str) -> Access:
         return machine.files.read_text(file)
 
     token_file = str(user.get("tokenFile") or "")
-    return Access(
+    return ServerAccess(
         server=str(cluster["server"]).rstrip("/"),
         ca=pem(cluster, "certificate-authority") or None,
         certificate=pem(user, "client-certificate"),
@@ -122,7 +122,7 @@ class Client:
         timeout: the time limit for a response, in seconds.
     """
 
-    def __init__(self, machine: Machine, access: Access, timeout: float = 10.0) -> None:
+    def __init__(self, machine: Machine, access: ServerAccess, timeout: float = 10.0) -> None:
         self._machine = machine
         self.access = access
         parts = urlsplit(access.server)
@@ -233,7 +233,7 @@ class Client:
         if shown and not clock.is_valid(shown, moment):
             raise OSError(clock.go_text(shown, moment))
 
-    def renew(self, access: Access) -> None:
+    def renew(self, access: ServerAccess) -> None:
         """Continue with other credentials over a new connection."""
         with self._lock:
             self._drop()
@@ -267,7 +267,7 @@ def _named(name: str, address: str, port: int, timeout: float, context: ssl.SSLC
     return connection
 
 
-def _context(access: Access) -> ssl.SSLContext:
+def _context(access: ServerAccess) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     clock.leave_time_to_us(context)
     if access.insecure or access.ca is None:
@@ -293,4 +293,4 @@ def _decode(data: bytes) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-ClientFactory = Callable[[Access], Client]
+ClientFactory = Callable[[ServerAccess], Client]

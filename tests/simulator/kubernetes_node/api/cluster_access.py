@@ -8,7 +8,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from simulator.kubernetes_node import hns
-from simulator.kubernetes_node.api.client import Access, KubeconfigError, read_kubeconfig
+from simulator.kubernetes_node.api.client import KubeconfigError, ServerAccess, read_kubeconfig
 from simulator.machine.objects import Invocation
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ _ACCOUNT = r"C:\var\run\secrets\kubernetes.io\serviceaccount"
 _KUBELET = r"C:\etc\kubernetes\kubelet.conf"
 
 
-def reach(machine: Machine, access: Access) -> Access:
+def reach(machine: Machine, access: ServerAccess) -> ServerAccess:
     """Return the access with an address that works on the node's network.
 
     The address of a service works only after kube-proxy has created its load balancer in HNS. The backend of the API
@@ -47,7 +47,7 @@ def _is_service(machine: Machine, host: str) -> bool:
     return host.replace(".", "").isdigit()
 
 
-def access_of(machine: Machine, run: Invocation, kubeconfig: str, server: str) -> Access:
+def access_of(machine: Machine, run: Invocation, kubeconfig: str, server: str) -> ServerAccess:
     """Return the access for a program.
 
     Args:
@@ -62,7 +62,7 @@ def access_of(machine: Machine, run: Invocation, kubeconfig: str, server: str) -
         found = read_kubeconfig(machine, kubeconfig)
         return reach(machine, dataclasses.replace(found, server=server.rstrip("/")) if server else found)
     if server:
-        return reach(machine, Access(server.rstrip("/"), insecure=True))
+        return reach(machine, ServerAccess(server.rstrip("/"), insecure=True))
     host, port = run.variable("KUBERNETES_SERVICE_HOST"), run.variable("KUBERNETES_SERVICE_PORT")
     token, authority = f"{_ACCOUNT}\\token", f"{_ACCOUNT}\\ca.crt"
     if not host or not port:
@@ -75,4 +75,4 @@ def access_of(machine: Machine, run: Invocation, kubeconfig: str, server: str) -
             "open /var/run/secrets/kubernetes.io/serviceaccount/token: The system cannot find the path specified."
         )
     ca = machine.files.read_text(authority) if machine.files.is_file(authority) else None
-    return reach(machine, Access(f"https://{host}:{port}", ca=ca, token_file=token))
+    return reach(machine, ServerAccess(f"https://{host}:{port}", ca=ca, token_file=token))

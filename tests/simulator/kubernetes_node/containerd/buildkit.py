@@ -16,11 +16,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from simulator.kubernetes_node.containerd import buildkit_dockerfile, runtime
-from simulator.kubernetes_node.containerd.buildkit_dockerfile import BuildError, Built, Sources
+from simulator.kubernetes_node.containerd.buildkit_dockerfile import BuildError, BuildSources, Built
 from simulator.kubernetes_node.images import oci
 from simulator.kubernetes_node.images.puller import Puller, PullError, PullOptions, pull
-from simulator.kubernetes_node.images.registry_hosts import Endpoint
-from simulator.kubernetes_node.images.store import Image
+from simulator.kubernetes_node.images.registry_hosts import RegistryEndpoint
+from simulator.kubernetes_node.images.store import StoredImage
 from simulator.kubernetes_node.kubelet.settings import drive
 from simulator.machine import listeners
 from simulator.machine.objects import Invocation, Program, ProgramResult, RunningService, ServiceProgram
@@ -44,14 +44,16 @@ class Buildkitd:
         self.machine, self.config, self.environment = machine, config, dict(environment)
         self.namespace = namespace or str(config.get("worker", {}).get("containerd", {}).get("namespace", "buildkit"))
 
-    def places(self, host: str) -> list[Endpoint]:
+    def places(self, host: str) -> list[RegistryEndpoint]:
         """Return the endpoints to pull a registry's images from: its mirrors, then the registry itself."""
         tables = self.config.get("registry", {})
 
-        def place(name: str, *, mirror: bool) -> Endpoint:
+        def place(name: str, *, mirror: bool) -> RegistryEndpoint:
             about = tables.get(name.partition("/")[0], {})
             scheme = "http" if about.get("http") else "https"
-            return Endpoint(f"{scheme}://{name}", mirror, bool(about.get("insecure")), tuple(about.get("ca", ())))
+            return RegistryEndpoint(
+                f"{scheme}://{name}", mirror, bool(about.get("insecure")), tuple(about.get("ca", ()))
+            )
 
         mirrors = [place(name, mirror=True) for name in tables.get(host, {}).get("mirrors", ())]
         return [*mirrors, place(host, mirror=False)]
@@ -82,7 +84,7 @@ def _start(machine: Machine, argv: list[str], environment: Mapping[str, str]) ->
     return Buildkitd(machine, config, given.get("containerd-worker-namespace", ""), environment)
 
 
-class _Running:
+class _RunningBuildkit:
     def __init__(self, machine: Machine, server: Buildkitd) -> None:
         self._machine, self._server = machine, server
         self.alive, self.exit_code = True, 0
@@ -94,11 +96,11 @@ class _Running:
         listeners.close_pipe(self._machine, PIPE, self._server)
 
 
-class _Service:
+class _BuildkitService:
     def start(self, machine: Machine, service: Service) -> RunningService:
         """Start buildkitd as a service. It detects by itself that it runs as a service."""
         environment = {**machine.environment(), **service.environment}
-        return _Running(machine, _start(machine, list(service.argv[1:]), environment))
+        return _RunningBuildkit(machine, _start(machine, list(service.argv[1:]), environment))
 
 
 def _buildctl(machine: Machine, invocation: Invocation) -> ProgramResult:
@@ -163,7 +165,7 @@ def _build(server: Buildkitd, invocation: Invocation, options: Mapping[str, Mapp
         key.removeprefix("build-arg:"): value for key, value in options["opt"].items() if key.startswith("build-arg:")
     }
     text = machine.files.read_text(f"{local.get('dockerfile', '')}\\{options['opt'].get('filename', 'Dockerfile')}")
-    built = buildkit_dockerfile.build(text, arguments, Sources(base, machine.files, local.get("context", "")))
+    built = buildkit_dockerfile.build(text, arguments, BuildSources(base, machine.files, local.get("context", "")))
     name = options["output"].get("name", "")
     digest = _keep(store, server.namespace, str(oci.parse(name)), built)
     return f"#1 exporting to image\n#1 exporting manifest {digest} done\n#1 naming to {name} done\n"
@@ -182,7 +184,7 @@ def _keep(store: Any, namespace: str, name: str, built: Built) -> str:
         document = {"schemaVersion": 2, "mediaType": oci.MANIFEST, "config": put(oci.CONFIG, oci.encode(built.config)),
                     "layers": layers}  # fmt: skip
         target = put(oci.MANIFEST, oci.encode(document))
-        store.put(Image(name, target), namespace)
+        store.put(StoredImage(name, target), namespace)
         store.unpack(document, False)
     return str(target["digest"])
 
@@ -197,4 +199,4 @@ def _credentials(invocation: Invocation, machine: Machine, host: str) -> str:
 
 
 PROGRAMS: Mapping[str, Program] = {"buildctl": _buildctl}
-SERVICES: Mapping[str, ServiceProgram] = {"buildkitd": _Service()}
+SERVICES: Mapping[str, ServiceProgram] = {"buildkitd": _BuildkitService()}

@@ -17,7 +17,7 @@ from typing import Any
 from simulator.artifacts.archives import tar_gz
 from simulator.kubernetes_node.docker.build import instructions, member
 from simulator.kubernetes_node.images import oci
-from simulator.machine.files import Files
+from simulator.machine.files import FileSystem
 
 _TEXTS = {"WORKDIR": "WorkingDir", "USER": "User"}
 _LISTS = {"ENTRYPOINT": "Entrypoint", "CMD": "Cmd"}
@@ -37,7 +37,7 @@ class Built:
 
 
 @dataclass(frozen=True)
-class Sources:
+class BuildSources:
     """The sources of a build.
 
     Args:
@@ -47,11 +47,11 @@ class Sources:
     """
 
     base: Callable[[str], tuple[dict[str, Any], list[bytes]]]
-    files: Files
+    files: FileSystem
     context: str
 
 
-def build(text: str, given: Mapping[str, str], sources: Sources) -> Built:
+def build(text: str, given: Mapping[str, str], sources: BuildSources) -> Built:
     """Build the last stage of a Dockerfile.
 
     Raises:
@@ -79,7 +79,7 @@ def _expand(text: str, values: Mapping[str, str]) -> str:
     return re.sub(r"\$(?:\{(\w+)\}|(\w+))", lambda found: values.get(found[1] or found[2], ""), text)
 
 
-def _from(rest: str, stages: list[Built], sources: Sources) -> Built:
+def _from(rest: str, stages: list[Built], sources: BuildSources) -> Built:
     words = rest.split()
     if not words:
         raise BuildError("base name (${BASE}) should not be blank")
@@ -89,7 +89,7 @@ def _from(rest: str, stages: list[Built], sources: Sources) -> Built:
     return Built(json.loads(json.dumps(config)), list(layers), alias)
 
 
-def _step(stages: list[Built], word: str, rest: str, sources: Sources) -> None:
+def _step(stages: list[Built], word: str, rest: str, sources: BuildSources) -> None:
     stage = stages[-1]
     settings = stage.config.setdefault("config", {})
     if word == "COPY":
@@ -107,7 +107,7 @@ def _step(stages: list[Built], word: str, rest: str, sources: Sources) -> None:
         raise BuildError(f"the simulator does not model {word} of a Dockerfile")
 
 
-def _copy(stages: list[Built], rest: str, sources: Sources) -> None:
+def _copy(stages: list[Built], rest: str, sources: BuildSources) -> None:
     words = rest.split()
     flags = [word for word in words if word.startswith("--")]
     source, target = [word for word in words if not word.startswith("--")]

@@ -31,7 +31,7 @@ class ConfigError(Exception):
 
 
 @dataclass
-class Config:
+class ContainerdConfig:
     """The effective configuration, with the keys of the newest version.
 
     Args:
@@ -129,7 +129,7 @@ def default_text(version: str) -> str:
 
 def load(
     text: str | None, version: str, path: str, imported: Callable[[str], Mapping[str, str]] | None = None
-) -> Config:
+) -> ContainerdConfig:
     """Parse a configuration.
 
     Args:
@@ -144,10 +144,10 @@ def load(
     minor = contracts.nearest("containerd", version)
     defaults = tomllib.loads(default_text(version))
     if text is None:
-        config = Config(int(defaults["version"]), defaults, minor=minor)
+        config = ContainerdConfig(int(defaults["version"]), defaults, minor=minor)
         _import(config, list(defaults.get("imports", [])), version, imported)
         return config
-    config = Config(1, defaults, minor=minor)
+    config = ContainerdConfig(1, defaults, minor=minor)
     document = _parse(text, path, minor)
     imports = [str(item) for item in document.get("imports", defaults.get("imports", []))]
     config.version = _apply(config, document, path)
@@ -156,7 +156,7 @@ def load(
 
 
 def _import(
-    config: Config, patterns: list[str], version: str, imported: Callable[[str], Mapping[str, str]] | None
+    config: ContainerdConfig, patterns: list[str], version: str, imported: Callable[[str], Mapping[str, str]] | None
 ) -> None:
     for pattern in patterns if imported else []:
         for path, text in sorted((imported or (lambda _: {}))(pattern).items()):
@@ -175,7 +175,7 @@ def _parse(text: str, path: str, minor: str) -> Table:
         raise ConfigError(f"failed to load TOML: {path}: ({row}, {column}): {message}") from error
 
 
-def _apply(config: Config, document: Table, path: str) -> int:
+def _apply(config: ContainerdConfig, document: Table, path: str) -> int:
     """Apply a file's settings to a configuration, and return the file's version."""
     newest = int(tomllib.loads(default_text(f"{config.minor}.0"))["version"])
     version = int(document.get("version", 1))
@@ -211,7 +211,7 @@ def _apply(config: Config, document: Table, path: str) -> int:
     return version
 
 
-def _migrate(config: Config, plugins: Table, version: int, newest: int) -> Table:
+def _migrate(config: ContainerdConfig, plugins: Table, version: int, newest: int) -> Table:
     """Convert the tables of an older version to those of this containerd."""
     moved: Table = dict(plugins)
     cri = moved.get("io.containerd.grpc.v1.cri")
@@ -227,7 +227,7 @@ def _migrate(config: Config, plugins: Table, version: int, newest: int) -> Table
     return moved
 
 
-def _split_cri(config: Config, cri: Table) -> Table:
+def _split_cri(config: ContainerdConfig, cri: Table) -> Table:
     """Split the single table of CRI into the three tables of 2.0 and later."""
     known = config.tables["plugins"]
     names = ("io.containerd.cri.v1.images", "io.containerd.cri.v1.runtime", "io.containerd.grpc.v1.cri")
@@ -251,7 +251,7 @@ def _split_cri(config: Config, cri: Table) -> Table:
 
 
 def _merge(
-    config: Config, into: Table, key: str, value: Any, plugin: str, path: str, newest: int, at: str = ""
+    config: ContainerdConfig, into: Table, key: str, value: Any, plugin: str, path: str, newest: int, at: str = ""
 ) -> None:
     here = f"{at}.{key}" if at else key
     if (
@@ -275,7 +275,7 @@ def _merge(
     into[key] = value
 
 
-def _known_address(config: Config, here: str) -> bool:
+def _known_address(config: ContainerdConfig, here: str) -> bool:
     """Return whether newer versions still read this old key: [grpc] and [ttrpc] moved to plugins in version 4."""
     top = here.split(".")[0]
     return top in ("grpc", "ttrpc", "metrics", "debug") and top not in ("debug",) and top not in config.tables
@@ -286,7 +286,7 @@ def _kind(value: object) -> str:
     return names.get(type(value), "value")
 
 
-def _warn(config: Config, message: str, **fields: str) -> None:
+def _warn(config: ContainerdConfig, message: str, **fields: str) -> None:
     stamp = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     rest = "".join(f" {name}={_quoted(value)}" for name, value in fields.items())
     config.warnings.append(f'time="{stamp}" level=warning msg="{message}"{rest}')

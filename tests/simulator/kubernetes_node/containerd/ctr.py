@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from simulator.kubernetes_node.containerd import ctr_archives, ctr_content, ctr_images
-from simulator.kubernetes_node.containerd.ctr_run import Command, CtrError, Run, columns
+from simulator.kubernetes_node.containerd.ctr_run import Command, CtrError, CtrRun, columns
 from simulator.kubernetes_node.containerd.runtime import connect
 from simulator.kubernetes_node.cri.shims import settle
 from simulator.kubernetes_node.images import oci
@@ -50,7 +50,7 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
         message += '"transport: error while dialing: '
         return ProgramResult(1, "", f'ctr: {message}open {address}: The system cannot find the file specified."\n')
     try:
-        found = Run(machine, invocation, line, server)
+        found = CtrRun(machine, invocation, line, server)
         printed = handler(found)
         warnings = "".join(
             f'time="2026-11-21T00:00:00Z" level=warning msg={json.dumps(message)}\n' for message in found.warnings
@@ -62,7 +62,7 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
         return ProgramResult(1, "", f"ctr: {error.strerror or error}\n")
 
 
-def _containers(run: Run) -> str:
+def _containers(run: CtrRun) -> str:
     found = [(identity, "-") for identity in settle(run.machine).elsewhere.get(run.namespace, ())]
     if run.namespace == K8S:
         found += [(item.id, item.image) for item in run.server.containers()]
@@ -72,7 +72,7 @@ def _containers(run: Run) -> str:
     return columns([["CONTAINER", "IMAGE", "RUNTIME", ""], *([*item, "io.containerd.runhcs.v1", ""] for item in found)])
 
 
-def _tasks(run: Run) -> str:
+def _tasks(run: CtrRun) -> str:
     found: list[tuple[str, int]] = []
     if run.namespace == K8S:
         found = [
@@ -85,26 +85,26 @@ def _tasks(run: Run) -> str:
     return columns([["TASK", "PID", "STATUS", ""], *([name, str(pid), "RUNNING", ""] for name, pid in found)])
 
 
-def _leases(run: Run) -> str:
+def _leases(run: CtrRun) -> str:
     found = sorted(settle(run.machine).leases) if run.namespace == K8S else []
     if run.line.on("quiet"):
         return "".join(f"{identity}\n" for identity in found)
     return columns([["ID", "CREATED AT", "LABELS"], *([name, "2026-11-21T00:00:00Z", "-"] for name in found)])
 
 
-def _namespaces(run: Run) -> str:
+def _namespaces(run: CtrRun) -> str:
     names = sorted({*run.server.store.namespaces(), *settle(run.machine).elsewhere})
     if run.line.on("quiet"):
         return "".join(f"{name}\n" for name in names)
     return columns([["NAME", "LABELS"], *([name, ""] for name in names)])
 
 
-def _make_namespace(run: Run) -> str:
+def _make_namespace(run: CtrRun) -> str:
     run.server.store.make_namespace(run.argument(0, "please specify a namespace"))
     return ""
 
 
-def _remove_namespace(run: Run) -> str:
+def _remove_namespace(run: CtrRun) -> str:
     message = ""
     for name in run.line.arguments:
         try:
@@ -116,7 +116,7 @@ def _remove_namespace(run: Run) -> str:
     return message
 
 
-def _version(run: Run) -> str:
+def _version(run: CtrRun) -> str:
     own, server = run.invocation.version, run.server.version
     return (
         f"Client:\n  Version:  v{own}\n  Revision: \n  Go version: go1.26.8\n\nServer:\n  Version:  v{server}\n  "
@@ -125,7 +125,7 @@ def _version(run: Run) -> str:
     )
 
 
-def _plugins(run: Run) -> str:
+def _plugins(run: CtrRun) -> str:
     names = [name.split(".v1.") for name in run.server.config.tables.get("plugins", {}) if ".v1." in name]
     rows = [[f"{kind}.v1", name, "windows/amd64", "ok"] for kind, name in names]
     return columns([["TYPE", "ID", "PLATFORMS", "STATUS"], *rows])

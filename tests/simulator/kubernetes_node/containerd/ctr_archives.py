@@ -17,10 +17,10 @@ from datetime import UTC, datetime
 from typing import IO, Any
 
 from simulator.kubernetes_node.containerd.ctr_images import build_of
-from simulator.kubernetes_node.containerd.ctr_run import Command, CtrError, Run
+from simulator.kubernetes_node.containerd.ctr_run import Command, CtrError, CtrRun
 from simulator.kubernetes_node.images import oci
 from simulator.kubernetes_node.images.puller import unpack
-from simulator.kubernetes_node.images.store import Image, ImageStore
+from simulator.kubernetes_node.images.store import ImageStore, StoredImage
 from simulator.kubernetes_node.kubelet.settings import drive
 from simulator.machine.files import DiskFullError
 from simulator.machine.rights import check
@@ -31,7 +31,7 @@ _TAG = "org.opencontainers.image.ref.name"
 _CHUNK = 1 << 20
 
 
-def _export(run: Run) -> str:
+def _export(run: CtrRun) -> str:
     path = run.argument(0, "please provide both an output filename and an image reference to export")
     store, build = run.server.store, build_of(run)
     digests: set[str] = set()
@@ -59,7 +59,7 @@ def _export(run: Run) -> str:
     return ""
 
 
-def _write(run: Run, path: str, documents: Mapping[str, bytes], digests: list[str]) -> None:
+def _write(run: CtrRun, path: str, documents: Mapping[str, bytes], digests: list[str]) -> None:
     """Write an archive in pieces. If the disk is full, a partial archive remains."""
     files, store = run.machine.files, run.server.store
     sizes = [files.real(store.blob_path(digest)).stat().st_size for digest in digests]
@@ -79,7 +79,7 @@ def _header(name: str, size: int) -> tarfile.TarInfo:
     return header
 
 
-def _import(run: Run) -> str:
+def _import(run: CtrRun) -> str:
     path = drive(run.argument(0, "please provide a file to import"))
     line, store, files = run.line, run.server.store, run.machine.files
     if line.on("discard-unpacked-layers") and line.on("no-unpack"):
@@ -109,7 +109,7 @@ def _import(run: Run) -> str:
         return "".join(_unpacked(run, image) for image in images)
 
 
-def _blobs(run: Run, store: ImageStore, archive: tarfile.TarFile) -> dict[str, bytes]:
+def _blobs(run: CtrRun, store: ImageStore, archive: tarfile.TarFile) -> dict[str, bytes]:
     """Add an archive's blobs to the store, and return its documents."""
     documents: dict[str, bytes] = {}
     for member in archive:
@@ -142,7 +142,7 @@ def _pieces(content: IO[bytes]) -> Iterator[bytes]:
         yield data
 
 
-def _named(run: Run, documents: Mapping[str, bytes]) -> list[Image]:
+def _named(run: CtrRun, documents: Mapping[str, bytes]) -> list[StoredImage]:
     """Return the images in an archive.
 
     Raises:
@@ -164,7 +164,7 @@ def _named(run: Run, documents: Mapping[str, bytes]) -> list[Image]:
         if not name and run.line.on("digests"):
             name = f"{base or _today()}@{entry['digest']}"
         if name and (not base or name.startswith(base)):
-            found.append(Image(name, {key: entry[key] for key in ("mediaType", "digest", "size")}, labels))
+            found.append(StoredImage(name, {key: entry[key] for key in ("mediaType", "digest", "size")}, labels))
     return found
 
 
@@ -172,7 +172,7 @@ def _today() -> str:
     return f"import-{datetime.now(UTC):%Y-%m-%d}"
 
 
-def _unpacked(run: Run, image: Image) -> str:
+def _unpacked(run: CtrRun, image: StoredImage) -> str:
     """Unpack an imported image.
 
     Raises:

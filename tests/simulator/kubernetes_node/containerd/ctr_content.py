@@ -12,11 +12,11 @@ import re
 from collections.abc import Mapping
 
 from simulator.kubernetes_node.containerd.ctr_images import build_of
-from simulator.kubernetes_node.containerd.ctr_run import Command, CtrError, Run, columns, pairs, parse
+from simulator.kubernetes_node.containerd.ctr_run import Command, CtrError, CtrRun, columns, pairs, parse
 from simulator.kubernetes_node.images.puller import PullOptions, pull
 
 
-def _fetch(run: Run) -> str:
+def _fetch(run: CtrRun) -> str:
     name = run.argument(0, "please provide an image reference to fetch")
     reference, server = parse(name), run.server
     if run.line.on("all-platforms"):
@@ -34,14 +34,14 @@ def _fetch(run: Run) -> str:
     return f"{name}: resolved       |++++++++++++++++++++++++++++++++++++++|\nelapsed: 1.0 s\n"
 
 
-def _fetch_object(run: Run) -> str:
+def _fetch_object(run: CtrRun) -> str:
     reference = parse(run.argument(0, "please provide a reference"))
     places, puller = run.places(reference, own=True), run.puller(own=True)
     _, digest = puller.resolve(places, reference)
     return puller.fetch(places, reference, "manifests", digest)[1].decode("utf-8", "replace")
 
 
-def _fetch_blob(run: Run) -> str:
+def _fetch_blob(run: CtrRun) -> str:
     reference = parse(run.argument(0, "please provide a reference"))
     if len(run.line.arguments) < 2:
         raise CtrError("must specify digests")
@@ -50,7 +50,7 @@ def _fetch_blob(run: Run) -> str:
     return b"".join(parts).decode("utf-8", "replace")
 
 
-def _list(run: Run) -> str:
+def _list(run: CtrRun) -> str:
     store = run.server.store
     digests = store.content(run.namespace)
     if run.line.on("quiet"):
@@ -69,7 +69,7 @@ def _human(size: float) -> str:
     return ""
 
 
-def _get(run: Run) -> str:
+def _get(run: CtrRun) -> str:
     digest = run.argument(0, "invalid checksum digest format")
     if not re.fullmatch(r"sha256:[0-9a-f]{64}", digest):
         raise CtrError("invalid checksum digest format")
@@ -78,7 +78,7 @@ def _get(run: Run) -> str:
     return run.server.store.read(digest).decode("utf-8", "replace")
 
 
-def _delete(run: Run) -> str:
+def _delete(run: CtrRun) -> str:
     message = ""
     for digest in run.line.arguments:
         path = run.server.store.blob_path(digest)
@@ -88,7 +88,7 @@ def _delete(run: Run) -> str:
     return message
 
 
-def _active(run: Run) -> str:
+def _active(run: CtrRun) -> str:
     return columns([["REF", "SIZE", "AGE", ""]])
 
 

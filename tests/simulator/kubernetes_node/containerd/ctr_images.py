@@ -12,20 +12,20 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from simulator.kubernetes_node.containerd.ctr_run import Command, CtrError, Run, columns, pairs, parse, size_text
+from simulator.kubernetes_node.containerd.ctr_run import Command, CtrError, CtrRun, columns, pairs, parse, size_text
 from simulator.kubernetes_node.images import oci
-from simulator.kubernetes_node.images.puller import Access, PullOptions, pull
+from simulator.kubernetes_node.images.puller import PullOptions, RegistryAccess, pull
 from simulator.kubernetes_node.images.pusher import push
 from simulator.kubernetes_node.images.registry_client import RegistryClient
-from simulator.kubernetes_node.images.store import K8S, Image
+from simulator.kubernetes_node.images.store import K8S, StoredImage
 from simulator.kubernetes_node.programs import contracts
 
 
-def _list(run: Run) -> str:
+def _list(run: CtrRun) -> str:
     images = run.server.store.images(run.namespace)
-    wanted = run.line.arguments
-    if wanted:
-        images = [image for image in images if any(_matches(image, text) for text in wanted)]
+    requested = run.line.arguments
+    if requested:
+        images = [image for image in images if any(_matches(image, text) for text in requested)]
     if run.line.on("quiet"):
         return "".join(f"{image.name}\n" for image in images)
     new = contracts.at_least(run.server.version, "2.0")
@@ -40,7 +40,7 @@ def _list(run: Run) -> str:
     return columns(rows)
 
 
-def _matches(image: Image, text: str) -> bool:
+def _matches(image: StoredImage, text: str) -> bool:
     """Return whether an image matches a filter of containerd: `name==REF`, `name~=REGEX`, or just a name."""
     for operator in ("==", "~="):
         if operator in text:
@@ -50,7 +50,7 @@ def _matches(image: Image, text: str) -> bool:
     return image.name == text
 
 
-def _pull(run: Run) -> str:
+def _pull(run: CtrRun) -> str:
     name = run.argument(0, "please provide an image reference to pull")
     reference, server = parse(name), run.server
     if run.line.on("all-platforms"):
@@ -64,24 +64,26 @@ def _pull(run: Run) -> str:
     return f"{head}unpacking {oci.platform_text(config)} {image.target['digest']}...\ndone: 1.0s\n"
 
 
-def build_of(run: Run) -> int:
+def build_of(run: CtrRun) -> int:
     """Return the build in --platform (`windows(10.0.17763)/amd64`, since 2.0), or this machine's build without one.
 
     Raises:
         CtrError: --platform is invalid.
     """
-    wanted = run.line.text("platform")
-    found = re.fullmatch(r"windows(?:\(10\.0\.(\d+)(?:\.\d+)?\))?(?:/amd64)?", wanted)
-    if wanted and not found:
-        raise CtrError(f"the simulator does not model --platform {wanted}")
+    requested = run.line.text("platform")
+    found = re.fullmatch(r"windows(?:\(10\.0\.(\d+)(?:\.\d+)?\))?(?:/amd64)?", requested)
+    if requested and not found:
+        raise CtrError(f"the simulator does not model --platform {requested}")
     if found and found[1]:
         if not contracts.at_least(run.server.version, "2.0"):
-            raise CtrError(f'"{wanted}" is an invalid component of "{wanted}": platform specifier component must match')
+            raise CtrError(
+                f'"{requested}" is an invalid component of "{requested}": platform specifier component must match'
+            )
         return int(found[1])
     return run.server.build
 
 
-def _push(run: Run) -> str:
+def _push(run: CtrRun) -> str:
     name = run.argument(0, "please provide a remote image reference to push")
     reference, store = parse(name), run.server.store
     local = run.line.arguments[1] if len(run.line.arguments) > 1 else name
@@ -96,24 +98,24 @@ def _push(run: Run) -> str:
         digest, document = found
         target = {"mediaType": document.get("mediaType", oci.MANIFEST), "digest": digest}
     environment = run.server.environment if run.transfers else run.invocation.environment
-    client = RegistryClient(run.machine, environment, Access(run.line.text("user")), run.invocation.stop)
+    client = RegistryClient(run.machine, environment, RegistryAccess(run.line.text("user")), run.invocation.stop)
     push(store, client, run.places(reference), reference, target)
     return f"{name}: done           |++++++++++++++++++++++++++++++++++++++|\n"
 
 
-def _tag(run: Run) -> str:
+def _tag(run: CtrRun) -> str:
     source = run.image(run.argument(0, "please provide an image reference to tag from"))
     run.argument(1, "please provide an image reference to tag to")
     message = ""
     for name in run.line.arguments[1:]:
         if run.server.store.get(name, run.namespace) and not run.line.on("force"):
             raise CtrError(f'image "{name}": already exists')
-        run.server.store.put(Image(name, source.target, dict(source.labels)), run.namespace)
+        run.server.store.put(StoredImage(name, source.target, dict(source.labels)), run.namespace)
         message += f"{name}\n"
     return message
 
 
-def _label(run: Run) -> str:
+def _label(run: CtrRun) -> str:
     image = run.image(run.argument(0, "please specify an image"))
     given = pairs(run.line.arguments[1:])
     labels = given if run.line.on("replace-all") else {**image.labels, **given}
@@ -123,7 +125,7 @@ def _label(run: Run) -> str:
     return ",".join(f"{name}={value}" for name, value in sorted(image.labels.items())) + "\n"
 
 
-def _delete(run: Run) -> str:
+def _delete(run: CtrRun) -> str:
     """Remove names. A missing name only causes a warning (cmd/ctr/commands/images/images.go)."""
     message = ""
     for name in run.line.arguments:
@@ -134,12 +136,12 @@ def _delete(run: Run) -> str:
     return message
 
 
-def _check(run: Run) -> str:
+def _check(run: CtrRun) -> str:
     """Print for each image which parts of it exist (cmd/ctr/commands/images/images.go; core/images Check)."""
     server, rows = run.server, [["REF", "TYPE", "DIGEST", "STATUS", "SIZE", "UNPACKED"]]
-    wanted = run.line.arguments
+    requested = run.line.arguments
     for image in server.store.images(run.namespace):
-        if wanted and not any(_matches(image, text) for text in wanted):
+        if requested and not any(_matches(image, text) for text in requested):
             continue
         found = server.store.manifest(image, server.build, server.exact)
         status, size, unpacked = "unavailable (0/?)", "0.0 B/?", False
@@ -157,7 +159,7 @@ def _check(run: Run) -> str:
     return columns(rows) if len(rows) > 1 else ""
 
 
-def _inspect(run: Run) -> str:
+def _inspect(run: CtrRun) -> str:
     """Print the tree below a name, as far as it is in the store (cmd/ctr/commands/images/inspect.go, since 2.0).
 
     Source: containerd pkg/display/manifest_printer.go.
@@ -167,7 +169,7 @@ def _inspect(run: Run) -> str:
     return "\n".join([*lines, *_below(run, image.target, "└── ", "    ")]) + "\n"
 
 
-def _below(run: Run, target: Mapping[str, Any], prefix: str, indent: str) -> list[str]:
+def _below(run: CtrRun, target: Mapping[str, Any], prefix: str, indent: str) -> list[str]:
     store, platform = run.server.store, target.get("platform")
     lines = [_part(target, prefix)]
     if platform and platform.get("architecture"):
@@ -188,7 +190,7 @@ def _part(descriptor: Mapping[str, Any], prefix: str) -> str:
     return f"{prefix}{descriptor['mediaType']} @{descriptor['digest']} ({descriptor['size']} bytes)"
 
 
-def _prune(run: Run) -> str:
+def _prune(run: CtrRun) -> str:
     """Remove the images that no container uses (requires --all: cmd/ctr/commands/images/images.go)."""
     if not run.line.on("all"):
         raise CtrError("--all must be specified to prune unused images")

@@ -12,8 +12,8 @@ from simulator.kubernetes_node.containerd.runtime import Containerd
 from simulator.kubernetes_node.images import oci
 from simulator.kubernetes_node.images.puller import Puller
 from simulator.kubernetes_node.images.registry_client import insecure
-from simulator.kubernetes_node.images.registry_hosts import Endpoint, endpoints
-from simulator.kubernetes_node.images.store import Image
+from simulator.kubernetes_node.images.registry_hosts import RegistryEndpoint, endpoints
+from simulator.kubernetes_node.images.store import StoredImage
 from simulator.kubernetes_node.kubelet.settings import drive
 from simulator.kubernetes_node.programs import cli, contracts
 from simulator.machine.objects import Invocation, ProcessEndedError
@@ -26,7 +26,7 @@ class CtrError(Exception):
     """A command that failed. The text is what follows `ctr: `."""
 
 
-class Run:
+class CtrRun:
     """One run of ctr with its connection to containerd."""
 
     def __init__(self, machine: Machine, invocation: Invocation, line: cli.CommandLine, server: Containerd) -> None:
@@ -40,7 +40,7 @@ class Run:
             raise CtrError(what)
         return self.line.arguments[index]
 
-    def image(self, name: str) -> Image:
+    def image(self, name: str) -> StoredImage:
         """Return an image.
 
         Raises:
@@ -56,7 +56,7 @@ class Run:
         """Whether containerd, rather than ctr, transfers images (since 2.0, unless --local is given)."""
         return contracts.at_least(self.server.version, "2.0") and not self.line.on("local")
 
-    def places(self, reference: oci.Reference, *, own: bool = False) -> list[Endpoint]:
+    def places(self, reference: oci.ImageReference, *, own: bool = False) -> list[RegistryEndpoint]:
         """Return the endpoints for pulls and pushes: from --hosts-dir, or those of containerd's transfer service.
 
         Args:
@@ -85,10 +85,10 @@ class Run:
             raise ProcessEndedError
 
 
-Command = Callable[[Run], str]
+Command = Callable[[CtrRun], str]
 
 
-def parse(name: str) -> oci.Reference:
+def parse(name: str) -> oci.ImageReference:
     """Parse a reference as ctr does.
 
     Raises:

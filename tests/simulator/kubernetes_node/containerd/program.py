@@ -14,11 +14,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from simulator.kubernetes_node.containerd import config as containerd_config
-from simulator.kubernetes_node.containerd.config import Config, ConfigError
+from simulator.kubernetes_node.containerd.config import ConfigError, ContainerdConfig
 from simulator.kubernetes_node.containerd.runtime import Containerd
 from simulator.kubernetes_node.cri.shims import Shims
 from simulator.kubernetes_node.programs import cli, contracts
-from simulator.kubernetes_node.programs.log_file import LogFile
+from simulator.kubernetes_node.programs.log_file import ProgramLogFile
 from simulator.kubernetes_node.programs.versions import version_of
 from simulator.machine import listeners
 from simulator.machine.command_line import quote
@@ -32,7 +32,7 @@ DEFAULT_CONFIG = r"C:\Program Files\containerd\config.toml"
 _HIDDEN = {"run-service": False, "service-name": True, "no-console": False}
 
 
-def load_config(machine: Machine, line: cli.CommandLine, version: str) -> Config:
+def load_config(machine: Machine, line: cli.CommandLine, version: str) -> ContainerdConfig:
     """Read the configuration for a command line. A missing file is not an error.
 
     Raises:
@@ -130,7 +130,7 @@ def _foreground(machine: Machine, invocation: Invocation, line: cli.CommandLine)
     return ProgramResult(0, "", "".join(f"{text}\n" for text in config.warnings))
 
 
-class _Running:
+class _RunningContainerd:
     """The process of the service."""
 
     def __init__(self, machine: Machine, server: Containerd) -> None:
@@ -145,7 +145,7 @@ class _Running:
         listeners.close_pipe(self._machine, self._server.config.address, self._server)
 
 
-class _Service:
+class _ContainerdService:
     def start(self, machine: Machine, service: Service) -> RunningService:
         """Start containerd as a service.
 
@@ -159,16 +159,16 @@ class _Service:
             raise ServiceError(1053, str(error)) from error
         if not line.on("run-service"):
             raise ServiceError(1053, "containerd runs in the foreground without --run-service")
-        log = LogFile(machine, line.text("log-file"))
+        log = ProgramLogFile(machine, line.text("log-file"))
         for text in config.warnings:
             log.write(f'level=warning msg="{text}"')
         log.write('level=info msg="containerd successfully booted"')
         environment = {**machine.environment(), **service.environment}
-        return _Running(machine, Containerd(machine, version, config, environment, service.account))
+        return _RunningContainerd(machine, Containerd(machine, version, config, environment, service.account))
 
 
 PROGRAMS: Mapping[str, Program] = {"containerd": run}
-SERVICES: Mapping[str, ServiceProgram] = {"containerd": _Service()}
+SERVICES: Mapping[str, ServiceProgram] = {"containerd": _ContainerdService()}
 
 
 def _servers(machine: Machine) -> list[Containerd]:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from simulator.kubernetes_node import hns
 from simulator.kubernetes_node.cni import plugins as cni
-from simulator.kubernetes_node.containerd.config import Config
+from simulator.kubernetes_node.containerd.config import ContainerdConfig
 from simulator.kubernetes_node.cri import shims
-from simulator.kubernetes_node.cri.interface import PodConfig, Runtime, RuntimeFailure, Settings
-from simulator.kubernetes_node.cri.shims import Command, Container, Sandbox
+from simulator.kubernetes_node.cri.interface import CriRuntime, PodConfig, RuntimeFailure, RuntimeSettings
+from simulator.kubernetes_node.cri.shims import Container, ContainerCommand, Sandbox
 from simulator.kubernetes_node.images import oci
 from simulator.kubernetes_node.images.puller import Puller, PullOptions, endpoints, pull
-from simulator.kubernetes_node.images.store import K8S, Image, ImageStore
+from simulator.kubernetes_node.images.store import K8S, ImageStore, StoredImage
 from simulator.kubernetes_node.programs import contracts
 from simulator.machine import listeners
 from simulator.machine.service_rules import is_administrator
@@ -27,7 +27,7 @@ MANAGED = {"io.cri-containerd.image": "managed"}
 PINNED = {"io.cri-containerd.pinned": "pinned"}
 
 
-class Containerd(Runtime):
+class Containerd(CriRuntime):
     """A running containerd.
 
     Args:
@@ -41,7 +41,7 @@ class Containerd(Runtime):
 
     kind = "containerd"
 
-    def __init__(self, machine: Machine, version: str, config: Config, environment: Mapping[str, str],
+    def __init__(self, machine: Machine, version: str, config: ContainerdConfig, environment: Mapping[str, str],
                  account: str = "LocalSystem") -> None:  # fmt: skip
         self._machine = machine
         self._may_compute = is_administrator(machine, account)
@@ -58,9 +58,9 @@ class Containerd(Runtime):
         return self._machine
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> RuntimeSettings:
         """The settings that CRI clients see."""
-        return Settings(self.config.sandbox_image, self.config.cni_conf_dir, self.config.cni_bin_dirs)
+        return RuntimeSettings(self.config.sandbox_image, self.config.cni_conf_dir, self.config.cni_bin_dirs)
 
     @property
     def image_folder(self) -> str:
@@ -79,7 +79,7 @@ class Containerd(Runtime):
 
     # -- images
 
-    def pull(self, name: str, credentials: str = "") -> Image:
+    def pull(self, name: str, credentials: str = "") -> StoredImage:
         """Pull an image as CRI does, with the mirrors of config_path and the service's proxies.
 
         Args:
@@ -104,10 +104,10 @@ class Containerd(Runtime):
             str(manifest["config"]["digest"]),
             f"{reference.host}/{reference.path}@{image.target['digest']}",
         ):
-            self.store.put(Image(extra, image.target, dict(image.labels)))
+            self.store.put(StoredImage(extra, image.target, dict(image.labels)))
         return image
 
-    def image(self, name: str) -> Image | None:
+    def image(self, name: str) -> StoredImage | None:
         """Return an image in the store that runs on this version of Windows."""
         try:
             found = self.store.get(str(oci.parse(name, familiar=True)))
@@ -115,12 +115,12 @@ class Containerd(Runtime):
             found = self.store.get(name)
         return found if found and self.store.manifest(found, self.build, self.exact) else None
 
-    def image_id(self, image: Image) -> str:
+    def image_id(self, image: StoredImage) -> str:
         """Return an image's id, which is the digest of its configuration."""
         found = self.store.manifest(image, self.build, self.exact)
         return str(found[1]["config"]["digest"]) if found else ""
 
-    def image_size(self, image: Image) -> int:
+    def image_size(self, image: StoredImage) -> int:
         """Return an image's size in bytes."""
         return self.store.size(image, self.build, self.exact)
 
@@ -220,7 +220,7 @@ class Containerd(Runtime):
         return sorted(found, key=lambda item: item.created, reverse=True)
 
     def run_container(
-        self, sandbox: Sandbox, name: str, image: Image, command: Command, *, attempt: int, log: str
+        self, sandbox: Sandbox, name: str, image: StoredImage, command: ContainerCommand, *, attempt: int, log: str
     ) -> Container:
         """Create and start a container."""
         found = shims.settle(self._machine)

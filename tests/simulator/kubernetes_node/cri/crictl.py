@@ -17,7 +17,7 @@ import yaml
 from simulator.kubernetes_node.cni.plugins import CniError
 from simulator.kubernetes_node.cri import crictl_views
 from simulator.kubernetes_node.cri.crictl_flags import ALIASES, FLAGS, GLOBAL, CrictlError, take
-from simulator.kubernetes_node.cri.interface import Runtime, RuntimeFailure, connect
+from simulator.kubernetes_node.cri.interface import CriRuntime, RuntimeFailure, connect
 from simulator.kubernetes_node.cri.shims import Sandbox
 from simulator.kubernetes_node.images import oci
 from simulator.kubernetes_node.images.puller import PullError
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class _Run:
-    def __init__(self, server: Runtime, flags: dict[str, str], arguments: list[str], version: str = "") -> None:
+    def __init__(self, server: CriRuntime, flags: dict[str, str], arguments: list[str], version: str = "") -> None:
         self.server, self.flags, self.arguments, self.version = server, flags, arguments, version
 
     def on(self, *names: str) -> bool:
@@ -64,7 +64,7 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
         return ProgramResult(1, "", f'time="2026-11-21T00:00:00Z" level=fatal msg={json.dumps(str(error))}\n')
 
 
-def _connect(machine: Machine, invocation: Invocation, general: Mapping[str, str]) -> Runtime:
+def _connect(machine: Machine, invocation: Invocation, general: Mapping[str, str]) -> CriRuntime:
     path = (
         general.get("config")
         or general.get("c")
@@ -91,7 +91,7 @@ def _connect(machine: Machine, invocation: Invocation, general: Mapping[str, str
     return server
 
 
-def _find_image(server: Runtime, name: str) -> dict[str, Any]:
+def _find_image(server: CriRuntime, name: str) -> dict[str, Any]:
     exact = server.image(name)
     for item in crictl_views.all_images(server):
         if (exact and server.image_id(exact) == item["id"]) or item["id"].removeprefix("sha256:").startswith(
@@ -137,13 +137,13 @@ def _credentials(run: _Run) -> str:
 
 def _remove_image(run: _Run) -> str:
     message = ""
-    wanted = [item["id"] for item in crictl_views.all_images(run.server)] if run.on("all", "a") else run.arguments
+    requested = [item["id"] for item in crictl_views.all_images(run.server)] if run.on("all", "a") else run.arguments
     if run.on("prune"):
         used = {item.image_id for item in run.server.containers()}
-        wanted = [
+        requested = [
             item["id"] for item in crictl_views.all_images(run.server) if item["id"] not in used and not item["pinned"]
         ]
-    for name in wanted:
+    for name in requested:
         found = _find_image(run.server, name)
         for image in [item for item in run.server.store.images() if run.server.image_id(item) == found["id"]]:
             try:
@@ -197,9 +197,9 @@ def _ps(run: _Run) -> str:
     elif not run.on("all", "a"):
         found = [item for item in found if item.alive]
     for flags, attribute in ((("name",), "name"), (("pod", "p"), "sandbox"), (("id",), "id")):
-        wanted = next((run.flags[flag] for flag in flags if run.flags.get(flag)), "")
-        if wanted:
-            found = [item for item in found if wanted in str(getattr(item, attribute))]
+        requested = next((run.flags[flag] for flag in flags if run.flags.get(flag)), "")
+        if requested:
+            found = [item for item in found if requested in str(getattr(item, attribute))]
     if run.on("quiet", "q"):
         return "".join(f"{item.id}\n" for item in found)
     if run.output == "json":
@@ -228,11 +228,11 @@ def _ps(run: _Run) -> str:
 
 
 def _one(run: _Run, items: list[Any], what: str) -> Any:
-    wanted = run.argument()
-    found = [item for item in items if item.id.startswith(wanted)]
+    requested = run.argument()
+    found = [item for item in items if item.id.startswith(requested)]
     if not found:
         raise CrictlError(
-            f'rpc error: code = NotFound desc = an error occurred when try to find {what} "{wanted}": not found'
+            f'rpc error: code = NotFound desc = an error occurred when try to find {what} "{requested}": not found'
         )
     return found[0]
 
@@ -240,7 +240,7 @@ def _one(run: _Run, items: list[Any], what: str) -> Any:
 def _chosen(run: _Run, items: list[Any], what: str) -> list[Any]:
     if run.on("all", "a"):
         return items
-    return [_one(_Run(run.server, {}, [wanted]), items, what) for wanted in run.arguments]
+    return [_one(_Run(run.server, {}, [requested]), items, what) for requested in run.arguments]
 
 
 def _inspect(run: _Run) -> str:
@@ -269,7 +269,7 @@ def _inspect_pod(run: _Run) -> str:
     """Inspect pods. Without ids, inspect all that match the filters (since 1.31: kubernetes-sigs/cri-tools#1553)."""
     sandboxes = run.server.sandboxes()
     if run.arguments:
-        found = [_one(_Run(run.server, {}, [wanted]), sandboxes, "sandbox") for wanted in run.arguments]
+        found = [_one(_Run(run.server, {}, [requested]), sandboxes, "sandbox") for requested in run.arguments]
     elif contracts.at_least(run.version, "1.31"):
         found = _filtered(run, sandboxes)
     else:
@@ -307,10 +307,10 @@ def _version(run: _Run) -> str:
 
 def _stop(run: _Run) -> str:
     message = ""
-    for wanted in run.arguments:
-        item = _one(_Run(run.server, run.flags, [wanted]), run.server.containers(), "container")
+    for requested in run.arguments:
+        item = _one(_Run(run.server, run.flags, [requested]), run.server.containers(), "container")
         run.server.stop_container(item)
-        message += f"{wanted}\n"
+        message += f"{requested}\n"
     return message
 
 
@@ -325,13 +325,13 @@ def _remove(run: _Run) -> str:
 
 def _stop_pod(run: _Run) -> str:
     message = ""
-    for wanted in run.arguments:
-        item = _one(_Run(run.server, {}, [wanted]), run.server.sandboxes(), "sandbox")
+    for requested in run.arguments:
+        item = _one(_Run(run.server, {}, [requested]), run.server.sandboxes(), "sandbox")
         try:
             run.server.stop_sandbox(item)
         except RuntimeFailure as error:
             raise CrictlError(f'stopping the pod sandbox "{item.id}": rpc error: {error}') from error
-        message += f"Stopped sandbox {wanted}\n"
+        message += f"Stopped sandbox {requested}\n"
     return message
 
 

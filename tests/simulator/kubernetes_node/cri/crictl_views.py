@@ -7,12 +7,12 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from simulator.kubernetes_node.cri.interface import Runtime
+from simulator.kubernetes_node.cri.interface import CriRuntime
 from simulator.kubernetes_node.cri.shims import Container, Sandbox
-from simulator.kubernetes_node.images.store import Image
+from simulator.kubernetes_node.images.store import StoredImage
 
 
-def image_view(server: Runtime, image: Image) -> dict[str, Any]:
+def image_view(server: CriRuntime, image: StoredImage) -> dict[str, Any]:
     """Return an image in the form of CRI: all names of one configuration, pinned if any of them is pinned."""
     identity = server.image_id(image)
     same = [item for item in server.store.images() if server.image_id(item) == identity]
@@ -29,7 +29,7 @@ def image_view(server: Runtime, image: Image) -> dict[str, Any]:
     }
 
 
-def all_images(server: Runtime) -> list[dict[str, Any]]:
+def all_images(server: CriRuntime) -> list[dict[str, Any]]:
     """Return the images in the store, one for each configuration."""
     found: dict[str, dict[str, Any]] = {}
     for image in server.store.images():

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from simulator.kubernetes_node.cni import plugins as cni
-from simulator.kubernetes_node.cri.shims import Command, Container, Sandbox
-from simulator.kubernetes_node.images.store import Image, ImageStore
+from simulator.kubernetes_node.cri.shims import Container, ContainerCommand, Sandbox
+from simulator.kubernetes_node.images.store import ImageStore, StoredImage
 from simulator.machine import listeners
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class PodConfig:
 
 
 @dataclass(frozen=True)
-class Settings:
+class RuntimeSettings:
     """The settings of a runtime that `crictl info` shows."""
 
     sandbox_image: str
@@ -47,7 +47,7 @@ class Settings:
     cni_bin_dirs: Sequence[str]
 
 
-class Runtime(ABC):
+class CriRuntime(ABC):
     """A container runtime as its CRI clients see it.
 
     Attributes:
@@ -67,7 +67,7 @@ class Runtime(ABC):
 
     @property
     @abstractmethod
-    def settings(self) -> Settings:
+    def settings(self) -> RuntimeSettings:
         """The settings that CRI clients see."""
 
     def problem(self) -> str:
@@ -87,7 +87,7 @@ class Runtime(ABC):
         """
 
     @abstractmethod
-    def pull(self, name: str, credentials: str = "") -> Image:
+    def pull(self, name: str, credentials: str = "") -> StoredImage:
         """Pull an image. `credentials` are `user:password`.
 
         Raises:
@@ -95,15 +95,15 @@ class Runtime(ABC):
         """
 
     @abstractmethod
-    def image(self, name: str) -> Image | None:
+    def image(self, name: str) -> StoredImage | None:
         """Return an image in the store that runs on this version of Windows."""
 
     @abstractmethod
-    def image_id(self, image: Image) -> str:
+    def image_id(self, image: StoredImage) -> str:
         """Return an image's id, which is the digest of its configuration."""
 
     @abstractmethod
-    def image_size(self, image: Image) -> int:
+    def image_size(self, image: StoredImage) -> int:
         """Return an image's size in bytes."""
 
     @property
@@ -153,7 +153,7 @@ class Runtime(ABC):
 
     @abstractmethod
     def run_container(
-        self, sandbox: Sandbox, name: str, image: Image, command: Command, *, attempt: int, log: str
+        self, sandbox: Sandbox, name: str, image: StoredImage, command: ContainerCommand, *, attempt: int, log: str
     ) -> Container:
         """Create and start a container.
 
@@ -176,7 +176,7 @@ class Runtime(ABC):
         return {"cni": network, "sandboxImage": found.sandbox_image}
 
 
-def connect(machine: Machine, address: str) -> Runtime | None:
+def connect(machine: Machine, address: str) -> CriRuntime | None:
     """Return the runtime that serves CRI on a pipe, or None."""
     found = listeners.behind(machine, address)
-    return found if isinstance(found, Runtime) else None
+    return found if isinstance(found, CriRuntime) else None

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from simulator.machine.files import Files
+from simulator.machine.files import FileSystem
 from simulator.machine.windows_paths import normalise
 
 
@@ -24,7 +24,7 @@ class Mount:
     target: str
 
 
-class MountedFiles(Files):
+class MountedFiles(FileSystem):
     """The files of a machine with mounts.
 
     Args:
@@ -32,7 +32,7 @@ class MountedFiles(Files):
         mounts: the mounts; the one with the deepest target applies.
     """
 
-    def __init__(self, host: Files, mounts: Sequence[Mount]) -> None:
+    def __init__(self, host: FileSystem, mounts: Sequence[Mount]) -> None:
         # Everything else is shared with the host: the disk and the access lists.
         self.__dict__.update(host.__dict__)
         self._host = host

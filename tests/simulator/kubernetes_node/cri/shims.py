@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from simulator.kubernetes_node.cri.mounts import Mount, MountedFiles
 from simulator.machine.objects import NotModelled, ProcessEndedError, ProgramResult
 from simulator.machine.processes import Process
-from simulator.machine.programs import NotExecutableError, ProgramNotFoundError, Programs
+from simulator.machine.programs import MachinePrograms, NotExecutableError, ProgramNotFoundError
 from simulator.machine.rights.guard import AccessDeniedError
 from simulator.machine.windows_paths import normalise
 
@@ -101,7 +101,7 @@ class Shims:
 
 
 @dataclass(frozen=True)
-class Command:
+class ContainerCommand:
     r"""The command of a container.
 
     Args:
@@ -166,7 +166,9 @@ def _start_error(program: str, error: Exception) -> str:
     )
 
 
-def start(machine: Machine, container: Container, command: Command, ended: Callable[[], None] = lambda: None) -> None:
+def start(
+    machine: Machine, container: Container, command: ContainerCommand, ended: Callable[[], None] = lambda: None
+) -> None:
     """Start a container's process. If that fails, the container has exited with reason `StartError`."""
     container.started = now()
     if not command.host_process or not command.argv:
@@ -233,13 +235,13 @@ def _exit(container: Container, code: int, reason: str) -> None:
         container.started = container.finished
 
 
-def _view(machine: Machine, command: Command) -> Machine:
+def _view(machine: Machine, command: ContainerCommand) -> Machine:
     """Return the machine as a HostProcess container sees it, with its volumes."""
     if not command.mounts:
         return machine
     view = copy.copy(machine)
     view.files = MountedFiles(machine.files, command.mounts)
-    view.programs = Programs(view)
+    view.programs = MachinePrograms(view)
     return view
 
 

@@ -23,7 +23,7 @@ _NAME, _TAG = "io.containerd.image.name", "org.opencontainers.image.ref.name"
 _TAR = "application/vnd.oci.image.layer.v1.tar"
 
 
-def save(images: DockerImages, wanted: Iterable[tuple[DockerImage, list[str]]], *, layout: bool) -> bytes:
+def save(images: DockerImages, requested: Iterable[tuple[DockerImage, list[str]]], *, layout: bool) -> bytes:
     """Return an archive of images, each with the tags to save.
 
     Args:
@@ -32,7 +32,7 @@ def save(images: DockerImages, wanted: Iterable[tuple[DockerImage, list[str]]], 
     members: dict[str, bytes] = {}
     legacy: list[dict[str, Any]] = []
     entries: list[dict[str, Any]] = []
-    for image, tags in wanted:
+    for image, tags in requested:
         config = images.config_bytes(image)
         layers = [_plain(data) for data in images.layers(image)]
         bare = image.id.removeprefix("sha256:")

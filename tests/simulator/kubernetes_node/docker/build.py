@@ -19,7 +19,7 @@ from typing import Any
 
 from simulator.artifacts.archives import tar_gz
 from simulator.kubernetes_node.docker import credentials
-from simulator.kubernetes_node.docker.command_line import DockerRun, UsageError
+from simulator.kubernetes_node.docker.command_line import DockerRun, DockerUsageError
 from simulator.kubernetes_node.docker.images import DockerError, DockerImage, familiar, normal
 from simulator.kubernetes_node.images import oci
 
@@ -65,23 +65,25 @@ def build(run: DockerRun) -> str:
 
     Raises:
         DockerError: an instruction is invalid or fails.
-        UsageError: the command line is invalid, or a file in it does not exist.
+        DockerUsageError: the command line is invalid, or a file in it does not exist.
         DiskFullError: the drive is full.
     """
     if len(run.arguments) != 1:
-        raise UsageError('"docker build" requires exactly 1 argument.')
+        raise DockerUsageError('"docker build" requires exactly 1 argument.')
     context = run.path(run.arguments[0]).rstrip("\\")
     files = run.machine.files
     if not files.is_directory(context):
-        raise UsageError(f'unable to prepare context: path "{run.arguments[0]}" not found')
+        raise DockerUsageError(f'unable to prepare context: path "{run.arguments[0]}" not found')
     named = run.text("f", "file")
     path = run.path(named) if named else f"{context}\\Dockerfile"
     if not files.is_file(path):
-        raise UsageError(f"unable to prepare context: unable to evaluate symlinks in Dockerfile path: CreateFile "
+        raise DockerUsageError(f"unable to prepare context: unable to evaluate symlinks in Dockerfile path: CreateFile "
                          f"{path}: The system cannot find the file specified.")  # fmt: skip
     tags = [normal(tag) for tag in run.several("t", "tag")]
     if not all(tags):
-        raise UsageError(f'invalid argument "{run.text("t", "tag")}" for "-t, --tag" flag: invalid reference format')
+        raise DockerUsageError(
+            f'invalid argument "{run.text("t", "tag")}" for "-t, --tag" flag: invalid reference format'
+        )
     steps = list(instructions(files.read_text(path)))
     if not steps:
         raise DockerError("the Dockerfile cannot be empty")
@@ -133,7 +135,7 @@ class _Build:
         if word in ("COPY", "ADD"):
             self._copy(word, self._expand(rest))
         elif word in _SETS:
-            settings[_SETS[word]] = _words(rest)
+            settings[_SETS[word]] = _arguments_of(rest)
         elif word in _TEXTS:
             settings[_TEXTS[word]] = self._expand(rest)
         elif word == "ENV":
@@ -200,8 +202,8 @@ class _Build:
         return run.server.images.find(pulled.id)
 
     def _copy(self, word: str, rest: str) -> None:
-        source_stage = next((item for item in _words(rest) if item.startswith("--from=")), "")
-        words = [item for item in _words(rest) if not item.startswith("--")]
+        source_stage = next((item for item in _arguments_of(rest) if item.startswith("--from=")), "")
+        words = [item for item in _arguments_of(rest) if not item.startswith("--")]
         if len(words) < 2:
             raise DockerError(f"{word} requires at least two arguments, but only one was provided.")
         *sources, target = words
@@ -218,11 +220,11 @@ class _Build:
     def _sources(self, stage: str, source: str) -> Iterator[tuple[str, bytes]]:
         if stage:
             earlier = next((item for item in self._stages[:-1] if item.name == stage), None)
-            wanted = "Files/" + source.replace("\\", "/").removeprefix("C:").lstrip("/")
-            data = None if earlier is None else member(earlier.layers, wanted)
+            requested = "Files/" + source.replace("\\", "/").removeprefix("C:").lstrip("/")
+            data = None if earlier is None else member(earlier.layers, requested)
             if data is None:
                 raise DockerError(f"COPY failed: stat {source}: file does not exist")
-            yield wanted.rpartition("/")[2], data
+            yield requested.rpartition("/")[2], data
             return
         files = self._run.machine.files
         path = f"{self._context}\\{source.replace('/', chr(92)).lstrip(chr(92))}".rstrip("\\").removesuffix("\\.")
@@ -258,7 +260,7 @@ def member(layers: Sequence[bytes], path: str) -> bytes | None:
     return None
 
 
-def _words(rest: str) -> list[str]:
+def _arguments_of(rest: str) -> list[str]:
     """Return the words of an instruction in JSON or shell form."""
     if rest.startswith("["):
         try:

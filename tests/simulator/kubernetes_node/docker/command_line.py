@@ -31,7 +31,7 @@ _ALIASES = {
 }  # fmt: skip
 
 
-class UsageError(Exception):
+class DockerUsageError(Exception):
     """A command line that docker.exe rejects. The text is docker.exe's message."""
 
 
@@ -121,7 +121,7 @@ def parse(
             unparsed.
 
     Raises:
-        UsageError: the command line is invalid.
+        DockerUsageError: the command line is invalid.
     """
     options: dict[str, list[str]] = {}
     arguments: list[str] = []
@@ -143,10 +143,12 @@ def parse(
             if known.get(name[0]):
                 name, given, value = name[0], "=", word[2:]
         if name not in known or (whole and len(name) == 1):
-            raise UsageError(f"unknown flag: {word}" if whole else f"unknown shorthand flag: {name[:1]!r} in {word}")
+            raise DockerUsageError(
+                f"unknown flag: {word}" if whole else f"unknown shorthand flag: {name[:1]!r} in {word}"
+            )
         if known[name] and not given:
             if not words:
-                raise UsageError(f"flag needs an argument: {word}")
+                raise DockerUsageError(f"flag needs an argument: {word}")
             value = words.pop(0)
         options.setdefault(name, []).append(value or ("true" if not known[name] else ""))
     return options, arguments

@@ -12,7 +12,7 @@ import base64
 import json
 from typing import Any
 
-from simulator.kubernetes_node.docker.command_line import DockerRun, UsageError
+from simulator.kubernetes_node.docker.command_line import DockerRun, DockerUsageError
 
 HUB = "https://index.docker.io/v1/"
 
@@ -25,7 +25,7 @@ def read(run: DockerRun) -> dict[str, Any]:
     """Return the client's configuration.
 
     Raises:
-        UsageError: the file is invalid.
+        DockerUsageError: the file is invalid.
     """
     path = f"{run.configuration}\\config.json"
     if not run.machine.files.is_file(path):
@@ -33,7 +33,7 @@ def read(run: DockerRun) -> dict[str, Any]:
     try:
         found = json.loads(run.machine.files.read_bytes(path).decode("utf-8"))
     except ValueError as error:
-        raise UsageError(f"WARNING: Error loading config file: {path}: {error}") from error
+        raise DockerUsageError(f"WARNING: Error loading config file: {path}: {error}") from error
     return found if isinstance(found, dict) else {}
 
 
@@ -41,12 +41,12 @@ def of(run: DockerRun, host: str) -> str:
     """Return the `user:password` for a registry; empty if there is none.
 
     Raises:
-        UsageError: the file is invalid.
+        DockerUsageError: the file is invalid.
     """
     document = read(run)
     helper = (document.get("credHelpers") or {}).get(host) or document.get("credsStore")
     if helper:
-        raise UsageError(
+        raise DockerUsageError(
             f'error getting credentials - err: exec: "docker-credential-{helper}": executable file not found in '
             f"%PATH%, out: ``"
         )

@@ -14,14 +14,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from simulator.kubernetes_node.cni import plugins as cni
-from simulator.kubernetes_node.cri.interface import PodConfig, Runtime, RuntimeFailure, Settings
-from simulator.kubernetes_node.cri.shims import Command, Container, Sandbox
+from simulator.kubernetes_node.cri.interface import CriRuntime, PodConfig, RuntimeFailure, RuntimeSettings
+from simulator.kubernetes_node.cri.shims import Container, ContainerCommand, Sandbox
 from simulator.kubernetes_node.docker import dockerd_config
 from simulator.kubernetes_node.docker.dockerd import PIPE, DockerContainer, Dockerd
 from simulator.kubernetes_node.docker.images import DockerError, DockerImage
 from simulator.kubernetes_node.images import oci
 from simulator.kubernetes_node.images.puller import PullError
-from simulator.kubernetes_node.images.store import Image, ImageStore
+from simulator.kubernetes_node.images.store import ImageStore, StoredImage
 from simulator.kubernetes_node.kubelet.settings import drive
 from simulator.kubernetes_node.programs.flags import FlagError, Flags, parse
 from simulator.machine import listeners
@@ -42,7 +42,7 @@ def _pause(version: str) -> str:
     return f"registry.k8s.io/pause:{'3.10' if dockerd_config.at_least(version, '0.3.16') else '3.9'}"
 
 
-class CriDockerd(Runtime):
+class CriDockerd(CriRuntime):
     """A running cri-dockerd.
 
     Args:
@@ -57,7 +57,7 @@ class CriDockerd(Runtime):
         self.endpoint = flags.text("docker-endpoint") or PIPE
         bin_dirs = [drive(item).rstrip("\\") for item in flags.text("cni-bin-dir", BIN_DIR).split(",") if item]
         image = flags.text("pod-infra-container-image") or _pause(own_version)
-        self._settings = Settings(image, drive(flags.text("cni-conf-dir", CONF_DIR)), bin_dirs)
+        self._settings = RuntimeSettings(image, drive(flags.text("cni-conf-dir", CONF_DIR)), bin_dirs)
         self._plugin = flags.text("network-plugin", "cni")
         self._objects: dict[str, Sandbox | Container] = {}
 
@@ -67,7 +67,7 @@ class CriDockerd(Runtime):
         return self._machine
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> RuntimeSettings:
         """The settings that CRI clients see."""
         return self._settings
 
@@ -118,7 +118,7 @@ class CriDockerd(Runtime):
 
     # -- container images
 
-    def pull(self, name: str, credentials: str = "") -> Image:
+    def pull(self, name: str, credentials: str = "") -> StoredImage:
         """Pull an image."""
         try:
             pulled = self.docker().pull(oci.parse(name, familiar=True), credentials)
@@ -126,7 +126,7 @@ class CriDockerd(Runtime):
         except (DockerError, RuntimeFailure) as error:
             raise PullError(f"Error response from daemon: {error}") from error
 
-    def image(self, name: str) -> Image | None:
+    def image(self, name: str) -> StoredImage | None:
         """Return an image from Docker's store."""
         try:
             return self._image(self.docker().images.find(name))
@@ -134,15 +134,15 @@ class CriDockerd(Runtime):
             return None
 
     @staticmethod
-    def _image(found: DockerImage) -> Image:
-        return Image((found.tags or found.digests or [found.id])[0], found.target)
+    def _image(found: DockerImage) -> StoredImage:
+        return StoredImage((found.tags or found.digests or [found.id])[0], found.target)
 
-    def image_id(self, image: Image) -> str:
+    def image_id(self, image: StoredImage) -> str:
         """Return an image's id."""
         found = self.store.manifest(image, self._machine.windows.build, exact=True)
         return str(found[1]["config"]["digest"]) if found else ""
 
-    def image_size(self, image: Image) -> int:
+    def image_size(self, image: StoredImage) -> int:
         """Return an image's size in bytes."""
         return next((item.size for item in self.docker().images.all() if item.id == self.image_id(image)), 0)
 
@@ -272,7 +272,7 @@ class CriDockerd(Runtime):
         return known
 
     def run_container(
-        self, sandbox: Sandbox, name: str, image: Image, command: Command, *, attempt: int, log: str
+        self, sandbox: Sandbox, name: str, image: StoredImage, command: ContainerCommand, *, attempt: int, log: str
     ) -> Container:
         """Create and start a container in its sandbox's network."""
         server = self.docker()

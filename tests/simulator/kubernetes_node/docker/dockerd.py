@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from simulator.kubernetes_node.docker.dockerd_config import PIPE, DaemonConfig
 from simulator.kubernetes_node.docker.images import DockerError, DockerImage, DockerImages
-from simulator.kubernetes_node.docker.pull import Pulled, Transfer
+from simulator.kubernetes_node.docker.pull import DockerTransfer, Pulled
 from simulator.kubernetes_node.hns.objects import Endpoint, HnsError, Network
 from simulator.kubernetes_node.hns.service import Store
 from simulator.kubernetes_node.images import oci
@@ -118,11 +118,11 @@ class Dockerd:
         subnet = ipaddress.ip_network(self.config.fixed_cidr or SUBNET)
         store.create_network(NAT, "NAT", str(subnet), str(subnet[1]), type_text="nat")
 
-    def transfer(self, credentials: str = "", stop: threading.Event | None = None) -> Transfer:
+    def transfer(self, credentials: str = "", stop: threading.Event | None = None) -> DockerTransfer:
         """Return a pull or push. `credentials` are `user:password`, and `stop` is set when the waiting client ends."""
-        return Transfer(self.machine, self.version, self.config, self._environment, credentials, stop)
+        return DockerTransfer(self.machine, self.version, self.config, self._environment, credentials, stop)
 
-    def pull(self, reference: oci.Reference, credentials: str = "", stop: threading.Event | None = None) -> Pulled:
+    def pull(self, reference: oci.ImageReference, credentials: str = "", stop: threading.Event | None = None) -> Pulled:
         """Pull an image.
 
         Raises:

@@ -130,7 +130,7 @@ def _unregister(machine: Machine, flags: Flags) -> ProgramResult:
     return ProgramResult()
 
 
-class _Running:
+class _RunningDockerd:
     """The process of the service."""
 
     def __init__(self, machine: Machine, server: Dockerd) -> None:
@@ -148,7 +148,7 @@ class _Running:
                 self._server.stop(item)
 
 
-class _Service:
+class _DockerdService:
     def start(self, machine: Machine, service: Service) -> RunningService:
         """Start dockerd as a service."""
         version = version_of(machine, service.argv[0])
@@ -164,7 +164,7 @@ class _Service:
         _log(machine, service, _INFO, "Daemon has completed initialization")
         for host in config.hosts:
             _log(machine, service, _INFO, f"API listen on {host.partition(':')[2]}")
-        return _Running(machine, server)
+        return _RunningDockerd(machine, server)
 
 
 def _log(machine: Machine, service: Service, kind: tuple[int, int], text: str) -> None:
@@ -197,5 +197,5 @@ def _images(machine: Machine) -> object:
 
 
 PROGRAMS: Mapping[str, Program] = {"dockerd": run}
-SERVICES: Mapping[str, ServiceProgram] = {"dockerd": _Service()}
+SERVICES: Mapping[str, ServiceProgram] = {"dockerd": _DockerdService()}
 STATUS = {"docker": _status, "docker_images": _images}

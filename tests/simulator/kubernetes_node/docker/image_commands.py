@@ -17,7 +17,7 @@ from typing import Any
 from simulator.kubernetes_node.docker import archive as docker_archive
 from simulator.kubernetes_node.docker import build
 from simulator.kubernetes_node.docker import credentials as docker_credentials
-from simulator.kubernetes_node.docker.command_line import DockerRun, UsageError, render, rows
+from simulator.kubernetes_node.docker.command_line import DockerRun, DockerUsageError, render, rows
 from simulator.kubernetes_node.docker.dockerd_config import at_least
 from simulator.kubernetes_node.docker.images import DockerError, DockerImage, familiar, normal
 from simulator.kubernetes_node.images import oci
@@ -41,15 +41,15 @@ def size_text(size: int) -> str:
 def _argument(run: DockerRun, name: str, count: int = 1) -> str:
     if len(run.arguments) < count:
         many = f"{count} argument{'s' if count > 1 else ''}"
-        raise UsageError(f"\"docker {name}\" requires at least {many}.\nSee 'docker {name} --help'.")
+        raise DockerUsageError(f"\"docker {name}\" requires at least {many}.\nSee 'docker {name} --help'.")
     return run.arguments[0]
 
 
-def _reference(name: str) -> oci.Reference:
+def _reference(name: str) -> oci.ImageReference:
     try:
         return oci.parse(name, familiar=True)
     except oci.ReferenceFormatError as error:
-        raise UsageError("invalid reference format") from error
+        raise DockerUsageError("invalid reference format") from error
 
 
 def _pull(run: DockerRun) -> str:
@@ -112,9 +112,9 @@ def _listed(run: DockerRun, image: DockerImage) -> list[dict[str, object]]:
 def _images(run: DockerRun) -> str:
     listed = [row for image in run.server.images.all() for row in _listed(run, image)]
     if run.arguments:
-        wanted, _, tag = run.arguments[0].rpartition(":") if ":" in run.arguments[0].rpartition("/")[2] else (
+        requested, _, tag = run.arguments[0].rpartition(":") if ":" in run.arguments[0].rpartition("/")[2] else (
             run.arguments[0], "", "")  # fmt: skip
-        listed = [row for row in listed if row["Repository"] == familiar(wanted) and tag in ("", row["Tag"])]
+        listed = [row for row in listed if row["Repository"] == familiar(requested) and tag in ("", row["Tag"])]
     for text in run.several("filter", *(["f"] if "f" in run.options else [])):
         kind, _, value = text.partition("=")
         if kind == "dangling":
@@ -127,11 +127,13 @@ def _images(run: DockerRun) -> str:
                 or fnmatch.fnmatch(f"{row['Repository']}:{row['Tag']}", value)
             ]
         elif kind == "label":
-            key, equals, wanted = value.partition("=")
+            key, equals, requested = value.partition("=")
             labels = {
                 image.id: (image.config.get("config") or {}).get("Labels") or {} for image in run.server.images.all()
             }
-            having = {identity for identity, own in labels.items() if key in own and (not equals or own[key] == wanted)}
+            having = {
+                identity for identity, own in labels.items() if key in own and (not equals or own[key] == requested)
+            }
             listed = [row for row in listed if any(found.startswith(str(row["ID"])) or found[7:].startswith(
                 str(row["ID"])) for found in having)]  # fmt: skip
         else:
@@ -181,7 +183,7 @@ def _tag(run: DockerRun) -> str:
     source = _argument(run, "tag", 2)
     if not normal(run.arguments[1]):
         problem = "is not a valid repository/tag: invalid reference format"
-        raise UsageError(f'Error parsing reference: "{run.arguments[1]}" {problem}')
+        raise DockerUsageError(f'Error parsing reference: "{run.arguments[1]}" {problem}')
     run.server.images.tag(source, run.arguments[1])
     return ""
 
@@ -201,9 +203,9 @@ def _load(run: DockerRun) -> str:
     path = run.text("i", "input")
     files = run.machine.files
     if path and not files.is_file(run.path(path)):
-        raise UsageError(f"open {path}: The system cannot find the file specified.")
+        raise DockerUsageError(f"open {path}: The system cannot find the file specified.")
     if not path and not run.invocation.stdin:
-        raise UsageError("requested load from stdin, but stdin is empty")
+        raise DockerUsageError("requested load from stdin, but stdin is empty")
     if path:
         files.require(run.path(path), check.READ_DATA)
     source = files.real(run.path(path)).open("rb") if path else io.BytesIO(run.invocation.stdin)
@@ -223,13 +225,13 @@ def _save(run: DockerRun) -> str:
     _argument(run, "save")
     path = run.text("o", "output")
     if not path:
-        raise UsageError("cowardly refusing to save to a terminal. Use the -o flag or redirect")
-    wanted: dict[str, tuple[DockerImage, list[str]]] = {}
+        raise DockerUsageError("cowardly refusing to save to a terminal. Use the -o flag or redirect")
+    requested: dict[str, tuple[DockerImage, list[str]]] = {}
     for name in run.arguments:
         image = run.server.images.find(name)
         tags = [tag for tag in image.tags if tag == normal(name)]
-        wanted.setdefault(image.id, (image, []))[1].extend(tags)
-    data = docker_archive.save(run.server.images, wanted.values(), layout=at_least(run.server.version, "25"))
+        requested.setdefault(image.id, (image, []))[1].extend(tags)
+    data = docker_archive.save(run.server.images, requested.values(), layout=at_least(run.server.version, "25"))
     run.machine.files.write_bytes(run.path(path), data)
     return ""
 
@@ -254,7 +256,7 @@ def _login(run: DockerRun) -> str:
     password = run.invocation.stdin.decode().rstrip("\r\n") if run.on("password-stdin") else run.text("p", "password")
     user = run.text("u", "username")
     if not user or not password:
-        raise UsageError("Error: Cannot perform an interactive login from a non TTY device")
+        raise DockerUsageError("Error: Cannot perform an interactive login from a non TTY device")
     credentials = f"{user}:{password}"
     run.server.transfer(credentials, run.invocation.stop).login(host)
     docker_credentials.write(run, host, credentials)
@@ -293,7 +295,7 @@ def _manifest(run: DockerRun) -> str:
         document, manifests = run.server.transfer(docker_credentials.of(run, reference.host)).manifests(reference)
     except DockerError as error:
         message = f"no such manifest: {familiar(str(reference))}" if "not found" in str(error) else str(error)
-        raise UsageError(message) from error
+        raise DockerUsageError(message) from error
     if not run.on("v", "verbose"):
         return json.dumps({key: value for key, value in document.items() if key != "digest"}, indent=3) + "\n"
     entries: list[dict[str, Any]] = list(document.get("manifests") or [])

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from simulator.kubernetes_node.images import oci
-from simulator.kubernetes_node.images.store import Image, ImageStore
+from simulator.kubernetes_node.images.store import ImageStore, StoredImage
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
@@ -110,7 +110,7 @@ class DockerImages:
     def keep(self, identity: str, target: Mapping[str, Any], names: Iterable[str]) -> None:
         """Write the names of an image. If another image has one of them, that image loses it."""
         for name in (identity, *names):
-            self.store.put(Image(name, dict(target)))
+            self.store.put(StoredImage(name, dict(target)))
 
     def write(self, config: bytes, layers: Iterable[bytes], names: Iterable[str]) -> str:
         """Add an image that was loaded or built, from its configuration and layers, and return its id.
@@ -150,7 +150,7 @@ class DockerImages:
         whole = normal(name)
         if not whole or "@" in whole:
             raise DockerError(f'invalid reference format: "{name}"')
-        self.store.put(Image(whole, image.target))
+        self.store.put(StoredImage(whole, image.target))
 
     def remove(self, name: str, *, force: bool, used: Mapping[str, str]) -> list[str]:
         """Remove a name. Removing the last one also removes the image.
@@ -216,4 +216,4 @@ def normal(name: str) -> str:
         found = oci.parse(name, familiar=True)
     except oci.ReferenceFormatError:
         return ""
-    return str(oci.Reference(found.host, found.path, "" if found.digest else found.tag, found.digest))
+    return str(oci.ImageReference(found.host, found.path, "" if found.digest else found.tag, found.digest))

@@ -15,7 +15,7 @@ from simulator.kubernetes_node.docker import image_commands
 from simulator.kubernetes_node.docker.command_line import (
     GLOBAL,
     DockerRun,
-    UsageError,
+    DockerUsageError,
     command,
     flags_of,
     parse,
@@ -36,7 +36,7 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
     """Simulate docker.exe."""
     try:
         general, words = parse(list(invocation.argv), GLOBAL, anywhere=False)
-    except UsageError as error:
+    except DockerUsageError as error:
         return ProgramResult(125, "", f"{error}\nSee 'docker --help'.\n")
     if general.keys() & {"v", "version"}:
         return ProgramResult(0, f"Docker version {invocation.version}, build 0000000\n")
@@ -47,7 +47,7 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
         return ProgramResult(1, "", f"the simulator does not model docker {name}\n")
     try:
         options, arguments = parse(words, flags_of(name))
-    except UsageError as error:
+    except DockerUsageError as error:
         return ProgramResult(125, "", f"{error}\n\nUsage:  docker {name} [OPTIONS]\n")
     host = (general.get("H") or general.get("host") or [invocation.variable("DOCKER_HOST") or PIPE])[-1]
     server = listeners.behind(machine, host)
@@ -61,7 +61,7 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
     except DockerError as error:
         asked.errors.append(f"Error response from daemon: {error}")
         printed = ""
-    except UsageError as error:
+    except DockerUsageError as error:
         asked.errors.append(str(error))
         printed = ""
     return ProgramResult(1 if asked.errors else 0, printed, "".join(f"{error}\n" for error in asked.errors))

@@ -22,7 +22,14 @@ from typing import TYPE_CHECKING, Any
 from simulator.kubernetes_node.docker.dockerd_config import DaemonConfig, at_least
 from simulator.kubernetes_node.docker.images import DockerError, DockerImage, DockerImages, familiar
 from simulator.kubernetes_node.images import oci, pusher
-from simulator.kubernetes_node.images.puller import Access, Endpoint, Puller, PullError, PullOptions, pull
+from simulator.kubernetes_node.images.puller import (
+    Puller,
+    PullError,
+    PullOptions,
+    RegistryAccess,
+    RegistryEndpoint,
+    pull,
+)
 from simulator.kubernetes_node.images.registry_client import RegistryClient
 
 if TYPE_CHECKING:
@@ -62,17 +69,17 @@ def insecure(config: DaemonConfig, host: str) -> bool:
     return False
 
 
-def places(machine: Machine, config: DaemonConfig, host: str) -> list[Endpoint]:
+def places(machine: Machine, config: DaemonConfig, host: str) -> list[RegistryEndpoint]:
     """Return the endpoints for a registry host (as in the image's name), in order."""
     address = "registry-1.docker.io" if host == "docker.io" else host
     folder = f"{CERTIFICATES}\\{host.replace(':', '')}"
     ca: tuple[str, ...] = ()
     if machine.files.is_directory(folder):
         ca = tuple(entry.path for entry in machine.files.listing(folder) if entry.name.casefold().endswith(".crt"))
-    own = Endpoint(f"https://{address}", ca=ca)
-    found = [Endpoint(str(url).rstrip("/")) for url in config.mirrors] if host == "docker.io" else []
+    own = RegistryEndpoint(f"https://{address}", ca=ca)
+    found = [RegistryEndpoint(str(url).rstrip("/")) for url in config.mirrors] if host == "docker.io" else []
     if insecure(config, host):
-        return [*found, replace(own, skip_verify=True), Endpoint(f"http://{address}")]
+        return [*found, replace(own, skip_verify=True), RegistryEndpoint(f"http://{address}")]
     return [*found, own]
 
 
@@ -95,7 +102,7 @@ def _build(platform: dict[str, Any]) -> int:
     return int(parts[2]) if len(parts) > 2 and parts[2].isdigit() else 0
 
 
-class Transfer:
+class DockerTransfer:
     """One pull or push of dockerd.
 
     Args:
@@ -120,9 +127,9 @@ class Transfer:
         self._puller = Puller(machine, self._environment, credentials, stop)
 
     def _client(self) -> RegistryClient:
-        return RegistryClient(self._machine, self._environment, Access(self._credentials), self._stop)
+        return RegistryClient(self._machine, self._environment, RegistryAccess(self._credentials), self._stop)
 
-    def answering(self, host: str) -> list[Endpoint]:
+    def answering(self, host: str) -> list[RegistryEndpoint]:
         """Return a registry's endpoints; for an insecure registry, only one that responds.
 
         Raises:
@@ -157,7 +164,7 @@ class Transfer:
         if answer.status != 200:
             raise DockerError(f'Get "{place.url}/v2/": unauthorized: authentication required')
 
-    def push(self, images: DockerImages, image: DockerImage, reference: oci.Reference) -> None:
+    def push(self, images: DockerImages, image: DockerImage, reference: oci.ImageReference) -> None:
         """Push an image.
 
         Raises:
@@ -169,14 +176,14 @@ class Transfer:
         except PullError as error:
             raise _failure(error, reference) from error
 
-    def pull(self, images: DockerImages, reference: oci.Reference) -> Pulled:
+    def pull(self, images: DockerImages, reference: oci.ImageReference) -> Pulled:
         """Pull an image.
 
         Raises:
             DockerError: the pull fails.
         """
         tag = "" if reference.digest else reference.tag
-        name = oci.Reference(reference.host, reference.path, tag, reference.digest)
+        name = oci.ImageReference(reference.host, reference.path, tag, reference.digest)
         try:
             problem: PullError | None = None
             for place in self.answering(reference.host):
@@ -189,7 +196,7 @@ class Transfer:
         except PullError as error:
             raise _failure(error, name) from error
 
-    def manifests(self, reference: oci.Reference) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    def manifests(self, reference: oci.ImageReference) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
         """Return the document for a name in the registry, and all its manifests by digest.
 
         Raises:
@@ -200,13 +207,13 @@ class Transfer:
             _, digest = self._puller.resolve(place, reference)
             document = _document(self._puller.fetch(place, reference, "manifests", digest)[1])
             entries = document.get("manifests") or [{"digest": digest, "mediaType": document.get("mediaType")}]
-            wanted = [str(entry["digest"]) for entry in entries]
-            fetched = {item: self._puller.fetch(place, reference, "manifests", item)[1] for item in wanted}
+            requested = [str(entry["digest"]) for entry in entries]
+            fetched = {item: self._puller.fetch(place, reference, "manifests", item)[1] for item in requested}
         except PullError as error:
             raise _failure(error, reference) from error
         return {**document, "digest": digest}, {item: _document(data) for item, data in fetched.items()}
 
-    def _take(self, images: DockerImages, name: oci.Reference, place: Endpoint, digest: str) -> Pulled:
+    def _take(self, images: DockerImages, name: oci.ImageReference, place: RegistryEndpoint, digest: str) -> Pulled:
         pinned = f"{name.host}/{name.path}@{digest}"
         known, pinned_image = images.store.get(str(name)), images.store.get(pinned)
         if known and pinned_image and known.target == pinned_image.target:
@@ -220,7 +227,7 @@ class Transfer:
             chosen, taken = str(entry["digest"]), _build(entry["platform"]) or build
         else:
             chosen, taken = digest, self._fits(place, name, document)
-        reference = oci.Reference(name.host, name.path, "", chosen)
+        reference = oci.ImageReference(name.host, name.path, "", chosen)
         with images.store.lease():
             before = images.store.get(str(reference))
             try:
@@ -242,7 +249,7 @@ class Transfer:
         if self._stop is not None and self._stop.is_set():
             raise DockerError("context canceled")
 
-    def _fits(self, place: Endpoint, name: oci.Reference, document: dict[str, Any]) -> int:
+    def _fits(self, place: RegistryEndpoint, name: oci.ImageReference, document: dict[str, Any]) -> int:
         """Return the build of an image that is not part of an image list.
 
         Raises:
@@ -278,7 +285,7 @@ def _document(data: bytes) -> dict[str, Any]:
     return found
 
 
-def _failure(error: PullError, reference: oci.Reference) -> DockerError:
+def _failure(error: PullError, reference: oci.ImageReference) -> DockerError:
     """Return dockerd's error for a failure."""
     message = str(error).removeprefix(f'failed to resolve reference "{reference}": ')
     name = familiar(f"{reference.host}/{reference.path}")

@@ -18,7 +18,7 @@ from simulator.kubernetes_node.hns.objects import (
     SERVICE,
     UNSPECIFIED,
     HnsError,
-    State,
+    HnsState,
 )
 from simulator.kubernetes_node.hns.service import Store
 from simulator.kubernetes_node.hns.views import Views
@@ -78,10 +78,10 @@ def _listed(machine: Machine, found: Store, kind: str) -> list[PSObject]:
 def _getter(kind: str) -> Cmdlet:
     def get(machine: Machine, bound: Bound) -> Iterable[object]:
         objects = _listed(machine, _guard(machine, bound), kind)
-        wanted = bound.text("Id").upper()
-        if not wanted:
+        requested = bound.text("Id").upper()
+        if not requested:
             return objects
-        kept = [item for item in objects if str(item["ID"]).upper() == wanted]
+        kept = [item for item in objects if str(item["ID"]).upper() == requested]
         if not kept:
             raise _failure(HnsError(f"Open{bound.command.removeprefix('Get-Hns')}", ELEMENT_NOT_FOUND))
         return kept
@@ -128,7 +128,7 @@ CMDLETS: Mapping[str, Cmdlet] = {
 
 
 @dataclass
-class _Running(IdleService):
+class _RunningHns(IdleService):
     """The process of the service."""
 
     machine: Machine | None = None
@@ -143,7 +143,7 @@ class _Running(IdleService):
         if machine is not None and machine.power.state != "going-down":
             if not hang.service_may_stop(machine):
                 raise ServiceError(1053, SERVICE)
-            state = machine.part(State)
+            state = machine.part(HnsState)
             state.restarted()
             ports.restarted(machine, set(state.networks))
             hang.service_stopped(machine)
@@ -153,12 +153,12 @@ class _Running(IdleService):
 class _HnsService:
     def start(self, machine: Machine, service: Service) -> IdleService:
         """Start the service."""
-        return _Running(machine=machine)
+        return _RunningHns(machine=machine)
 
 
 def on_boot(machine: Machine) -> None:
     """Restore the persistent objects of HNS, and end all hangs."""
-    state = machine.part(State)
+    state = machine.part(HnsState)
     state.rebooted(keep_endpoints=machine.settings.option("hns_keeps_endpoints", True) is True)
     ports.restarted(machine, {*state.networks, *state.policies})
     hang.machine_rebooted(machine)

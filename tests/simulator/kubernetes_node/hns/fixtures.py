@@ -17,7 +17,7 @@ from simulator.kubernetes_node.cri.shims import Container, Sandbox
 from simulator.kubernetes_node.hns import networks as hns_networks
 from simulator.kubernetes_node.hns import ports
 from simulator.kubernetes_node.hns.networks import SCENES, Plan
-from simulator.kubernetes_node.hns.objects import CREATED, DETACHED, Endpoint, Namespace, Network, PolicyList, State
+from simulator.kubernetes_node.hns.objects import CREATED, DETACHED, Endpoint, HnsState, Namespace, Network, PolicyList
 from simulator.kubernetes_node.hns.service import Store, new_id
 from simulator.machine.executables import make
 
@@ -36,7 +36,7 @@ CONFIG = r"""version = 2
 
 @dataclass
 class Scene:
-    """What was created on a machine: the names of networks, and the ids of everything else.
+    """The objects that were created on a machine: the names of networks, and the ids of everything else.
 
     Args:
         running: endpoints of running pods.
@@ -167,7 +167,7 @@ class _Builder:
         self._machine, self._plan, self._isolated = machine, plan, isolated
         self._store = Store(machine)
         self._store.wake()
-        self._state = machine.part(State)
+        self._state = machine.part(HnsState)
         self._shims = shims.settle(machine)
         self._networks = hns_networks.place_all(machine, plan)
         self._network = self._networks[-1]

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from simulator.kubernetes_node.hns import ports, switch
-from simulator.kubernetes_node.hns.objects import Network, State
+from simulator.kubernetes_node.hns.objects import HnsState, Network
 from simulator.kubernetes_node.hns.service import new_id
 from simulator.windows.networking.network_state import Route, state_of, uplink
 
@@ -29,7 +29,7 @@ Pod = tuple[str, str, str]  # container, address, endpoint
 
 @dataclass(frozen=True)
 class Plan:
-    """What a plugin creates.
+    """The networks and endpoints that a plugin creates.
 
     Args:
         plugin: the CNI plugin that creates pods' endpoints.
@@ -91,7 +91,7 @@ def place_all(machine: Machine, plan: Plan) -> list[Network]:
 
 def place(machine: Machine, network: Network) -> Network:
     """Create a network on a machine as if it were old: the link is up, and manual addresses are set."""
-    state = machine.part(State)
+    state = machine.part(HnsState)
     others = list(state.networks.values())
     state.networks[network.id] = network
     ports.reserve(machine, network.id)

@@ -139,7 +139,7 @@ class Namespace:
 
 
 @dataclass
-class State:
+class HnsState:
     """The objects of HNS, by upper-case id."""
 
     networks: dict[str, Network] = field(default_factory=dict)

@@ -63,9 +63,9 @@ def _check(populate: Callable[..., object], given: Mapping[str, object]) -> None
         if name not in known:
             raise ValueError(f"unknown parameter of a scene: {name}")
         default = known[name].default
-        wanted = int if default is None else type(default)
-        if type(value) is not wanted:
-            raise ValueError(f"expected the type {wanted.__name__} for {name} of a scene, got {value!r}")
+        requested = int if default is None else type(default)
+        if type(value) is not requested:
+            raise ValueError(f"expected the type {requested.__name__} for {name} of a scene, got {value!r}")
 
 
 FAULTS = {"hns_scene": set_scene}

@@ -25,10 +25,10 @@ from simulator.kubernetes_node.hns.objects import (
     TIMED_OUT,
     Endpoint,
     HnsError,
+    HnsState,
     Namespace,
     Network,
     PolicyList,
-    State,
 )
 from simulator.machine.services import ServiceError
 
@@ -41,7 +41,7 @@ class Store:
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
-        self._state = machine.part(State)
+        self._state = machine.part(HnsState)
 
     def wake(self) -> None:
         """Raise HnsError unless the service runs. Windows starts it at the first request (trigger start)."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from simulator.kubernetes_node.cri import shims
 from simulator.kubernetes_node.hns import hang, ports
-from simulator.kubernetes_node.hns.objects import DETACHED, Endpoint, State
+from simulator.kubernetes_node.hns.objects import DETACHED, Endpoint, HnsState
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def describe(machine: Machine) -> object:
     """Return HNS's objects. An endpoint is connected unless an older one has the same address."""
-    state = machine.part(State)
+    state = machine.part(HnsState)
     networks = list(state.networks.values())
     names = {item.id: item.name for item in networks}
     first: dict[tuple[str, str], str] = {}
@@ -116,7 +116,7 @@ def lose_pods(machine: Machine, fault: Mapping[str, object]) -> None:
         found.containers.pop(container.id, None)
     for sandbox in chosen:
         found.sandboxes.pop(sandbox.id, None)
-    state = machine.part(State)
+    state = machine.part(HnsState)
     for endpoint in state.endpoints.values():
         if endpoint.container in gone:
             endpoint.state, endpoint.shared = DETACHED, []

@@ -32,7 +32,7 @@ class ReferenceFormatError(ValueError):
 
 
 @dataclass(frozen=True)
-class Reference:
+class ImageReference:
     """The name of an image, such as `registry.k8s.io/pause:3.10.2`."""
 
     host: str
@@ -50,7 +50,7 @@ class Reference:
         return f"{self.host}/{self.path}{tag}" + (f"@{self.digest}" if self.digest else "")
 
 
-def parse(name: str, *, familiar: bool = False) -> Reference:
+def parse(name: str, *, familiar: bool = False) -> ImageReference:
     """Parse the name of an image.
 
     Args:
@@ -79,7 +79,7 @@ def parse(name: str, *, familiar: bool = False) -> Reference:
         tag = "latest"
     if not path or not re.fullmatch(r"[a-z0-9]+([._/-]+[a-z0-9]+)*", path):
         raise ReferenceFormatError(f'failed to parse reference "{name}": invalid reference format')
-    return Reference(head, path, tag, digest)
+    return ImageReference(head, path, tag, digest)
 
 
 def digest_of(data: bytes) -> str:
@@ -107,10 +107,10 @@ def matches(platform: Mapping[str, Any], build: int, exact: bool) -> bool:
     """
     if platform.get("os") != "windows" or platform.get("architecture") != "amd64":
         return False
-    wanted = str(platform.get("os.version", ""))
-    if not wanted:
+    requested = str(platform.get("os.version", ""))
+    if not requested:
         return True
-    parts = wanted.split(".")
+    parts = requested.split(".")
     image = int(parts[2]) if len(parts) > 2 and parts[2].isdigit() else 0
     if exact or build < _STABLE:
         return image == build

@@ -17,15 +17,21 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from simulator.kubernetes_node.images import oci
-from simulator.kubernetes_node.images.registry_client import Access, Answer, CutError, PullError, RegistryClient
-from simulator.kubernetes_node.images.registry_hosts import Endpoint, endpoints
-from simulator.kubernetes_node.images.store import K8S, Image, ImageStore
+from simulator.kubernetes_node.images.registry_client import (
+    PullError,
+    RegistryAccess,
+    RegistryClient,
+    RegistryResponse,
+    UnexpectedEndError,
+)
+from simulator.kubernetes_node.images.registry_hosts import RegistryEndpoint, endpoints
+from simulator.kubernetes_node.images.store import K8S, ImageStore, StoredImage
 from simulator.machine.files import DiskFullError
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
-__all__ = ["Access", "Endpoint", "PullError", "PullOptions", "Puller", "endpoints", "pull"]
+__all__ = ["PullError", "PullOptions", "Puller", "RegistryAccess", "RegistryEndpoint", "endpoints", "pull"]
 
 _WITHOUT_PROGRESS = 3
 
@@ -43,17 +49,19 @@ class Puller:
 
     def __init__(self, machine: Machine, environment: Mapping[str, str], credentials: str = "",
                  stop: threading.Event | None = None, *, retry_last_host: bool = True) -> None:  # fmt: skip
-        self._client = RegistryClient(machine, environment, Access(credentials), stop, retry_last_host=retry_last_host)
+        self._client = RegistryClient(
+            machine, environment, RegistryAccess(credentials), stop, retry_last_host=retry_last_host
+        )
         self.bytes = 0
 
-    def resolve(self, places: Sequence[Endpoint], reference: oci.Reference) -> tuple[str, str]:
+    def resolve(self, places: Sequence[RegistryEndpoint], reference: oci.ImageReference) -> tuple[str, str]:
         """Return (media type, digest) of a reference.
 
         Raises:
             PullError: a registry rejects a request, or the download fails.
         """
-        wanted = ("pull",) if reference.digest else ("pull", "resolve")
-        asked = [place for place in places if set(wanted) <= set(place.capabilities)]
+        requested = ("pull",) if reference.digest else ("pull", "resolve")
+        asked = [place for place in places if set(requested) <= set(place.capabilities)]
         if not asked:
             raise PullError(f"no {'pull' if reference.digest else 'resolve'} hosts: not found")
         first: PullError | None = None
@@ -69,7 +77,9 @@ class Puller:
         assert first is not None
         raise first
 
-    def _resolved(self, answer: Answer, reference: oci.Reference, place: Endpoint) -> tuple[str, str]:
+    def _resolved(
+        self, answer: RegistryResponse, reference: oci.ImageReference, place: RegistryEndpoint
+    ) -> tuple[str, str]:
         with answer_closed(answer):
             if answer.status == 404:
                 raise PullError(f"{reference}: not found")
@@ -82,19 +92,28 @@ class Puller:
             digest = answer.headers.get("docker-content-digest", "") or oci.digest_of(answer.read())
         return media_type, reference.digest or digest
 
-    def fetch(self, places: Sequence[Endpoint], reference: oci.Reference, kind: str, wanted: str) -> tuple[str, bytes]:
+    def fetch(
+        self, places: Sequence[RegistryEndpoint], reference: oci.ImageReference, kind: str, requested: str
+    ) -> tuple[str, bytes]:
         """Return (media type, content) of a manifest or a small blob.
 
         Raises:
             PullError: a registry rejects a request, or the download fails.
         """
-        answer = self._open(places, reference, kind, wanted, 0)
+        answer = self._open(places, reference, kind, requested, 0)
         data = answer.read()
         self.bytes += len(data)
         return answer.headers.get("content-type", "").partition(";")[0], data
 
-    def transfer(self, store: ImageStore, places: Sequence[Endpoint], reference: oci.Reference, kind: str, digest: str,
-                 alive: Callable[[], None]) -> None:  # fmt: skip
+    def transfer(
+        self,
+        store: ImageStore,
+        places: Sequence[RegistryEndpoint],
+        reference: oci.ImageReference,
+        kind: str,
+        digest: str,
+        alive: Callable[[], None],
+    ) -> None:
         """Download content to the store, continuing an earlier download.
 
         Raises:
@@ -114,8 +133,15 @@ class Puller:
             except ValueError as error:
                 raise PullError(f'failed commit on ref "layer-{digest}": {error}') from error
 
-    def _pieces(self, places: Sequence[Endpoint], reference: oci.Reference, kind: str, digest: str, offset: int,
-                alive: Callable[[], None]) -> Iterator[bytes]:  # fmt: skip
+    def _pieces(
+        self,
+        places: Sequence[RegistryEndpoint],
+        reference: oci.ImageReference,
+        kind: str,
+        digest: str,
+        offset: int,
+        alive: Callable[[], None],
+    ) -> Iterator[bytes]:
         idle = 0
         while True:
             came = False
@@ -131,41 +157,50 @@ class Puller:
                     self.bytes += len(piece)
                     yield piece
                 return
-            except CutError as error:
+            except UnexpectedEndError as error:
                 idle = 0 if came else idle + 1
                 if idle > _WITHOUT_PROGRESS:
                     raise PullError(f"failed to copy: {error}") from error
 
     def _open(
-        self, places: Sequence[Endpoint], reference: oci.Reference, kind: str, wanted: str, offset: int
-    ) -> Answer:
+        self, places: Sequence[RegistryEndpoint], reference: oci.ImageReference, kind: str, requested: str, offset: int
+    ) -> RegistryResponse:
         asked = [place for place in places if "pull" in place.capabilities]
         if not asked:
             raise PullError("no pull hosts: not found")
         first: PullError | None = None
         for place in asked:
             try:
-                answer = self._ask(place, "GET", reference, kind, wanted, last=place is asked[-1], offset=offset)
+                answer = self._ask(place, "GET", reference, kind, requested, last=place is asked[-1], offset=offset)
             except PullError as error:
                 first = first or error
                 continue
             if answer.status < 300 or (offset and answer.status == 416):
                 return answer
             answer.stream.close()
-            url = f"{place.url}/v2/{reference.path}/{kind}/{wanted}"
+            url = f"{place.url}/v2/{reference.path}/{kind}/{requested}"
             message = f"unexpected status code {url}: {answer.status_text()}"
             first = first or PullError(f"content at {url} not found: not found" if answer.status == 404 else message)
         assert first is not None
         raise first
 
-    def _ask(self, place: Endpoint, method: str, reference: oci.Reference, kind: str, wanted: str, *, last: bool,
-             offset: int = 0) -> Answer:  # fmt: skip
-        path = f"{reference.path}/{kind}/{wanted}" + (f"?ns={reference.host}" if place.mirror else "")
+    def _ask(
+        self,
+        place: RegistryEndpoint,
+        method: str,
+        reference: oci.ImageReference,
+        kind: str,
+        requested: str,
+        *,
+        last: bool,
+        offset: int = 0,
+    ) -> RegistryResponse:
+        path = f"{reference.path}/{kind}/{requested}" + (f"?ns={reference.host}" if place.mirror else "")
         return self._client.ask(place, method, path, last=last, offset=offset)
 
 
 @contextlib.contextmanager
-def answer_closed(answer: Answer) -> Iterator[None]:
+def answer_closed(answer: RegistryResponse) -> Iterator[None]:
     """Close a response's connection at the end of the `with` block."""
     try:
         yield
@@ -177,7 +212,7 @@ def _missing(error: PullError) -> bool:
     return str(error).endswith(": not found")
 
 
-def _from(answer: Answer, offset: int) -> Iterator[bytes]:
+def _from(answer: RegistryResponse, offset: int) -> Iterator[bytes]:
     """Yield a body from an offset. A server without support for ranges sends the whole body."""
     if answer.status == 416:
         answer.stream.close()
@@ -209,8 +244,14 @@ class PullOptions:
     unpack: bool = True
 
 
-def pull(store: ImageStore, puller: Puller, places: Sequence[Endpoint], reference: oci.Reference, options: PullOptions,
-         alive: Callable[[], None] = lambda: None) -> tuple[Image, dict[str, Any]]:  # fmt: skip
+def pull(
+    store: ImageStore,
+    puller: Puller,
+    places: Sequence[RegistryEndpoint],
+    reference: oci.ImageReference,
+    options: PullOptions,
+    alive: Callable[[], None] = lambda: None,
+) -> tuple[StoredImage, dict[str, Any]]:
     """Pull an image: its index, the manifest for the build, configuration and layers; then unpack it.
 
     Args:
@@ -241,7 +282,7 @@ def pull(store: ImageStore, puller: Puller, places: Sequence[Endpoint], referenc
         alive()
         name = str(reference)
         known = store.get(name, options.namespace)
-        image = Image(name, target, {**(known.labels if known else {}), **options.labels})
+        image = StoredImage(name, target, {**(known.labels if known else {}), **options.labels})
         store.put(image, options.namespace)
         if options.unpack and not options.metadata_only:
             unpack(store, document, options.discard_layers)
@@ -292,8 +333,8 @@ class _Fetch:
 
     store: ImageStore
     puller: Puller
-    places: Sequence[Endpoint]
-    reference: oci.Reference
+    places: Sequence[RegistryEndpoint]
+    reference: oci.ImageReference
     alive: Callable[[], None]
 
     def manifest(self, digest: str) -> dict[str, Any]:

@@ -13,11 +13,11 @@ from urllib.parse import quote
 
 from simulator.kubernetes_node.images import oci
 from simulator.kubernetes_node.images.registry_client import PullError, RegistryClient
-from simulator.kubernetes_node.images.registry_hosts import Endpoint
+from simulator.kubernetes_node.images.registry_hosts import RegistryEndpoint
 from simulator.kubernetes_node.images.store import ImageStore
 
 
-def push(store: ImageStore, client: RegistryClient, places: list[Endpoint], reference: oci.Reference,
+def push(store: ImageStore, client: RegistryClient, places: list[RegistryEndpoint], reference: oci.ImageReference,
          target: Mapping[str, Any]) -> None:  # fmt: skip
     """Push the document of a descriptor and everything that it refers to, and tag it.
 
@@ -30,7 +30,7 @@ def push(store: ImageStore, client: RegistryClient, places: list[Endpoint], refe
     _push(store, client, place, reference, target, reference.tag)
 
 
-def _push(store: ImageStore, client: RegistryClient, place: Endpoint, reference: oci.Reference,
+def _push(store: ImageStore, client: RegistryClient, place: RegistryEndpoint, reference: oci.ImageReference,
           target: Mapping[str, Any], tag: str) -> None:  # fmt: skip
     digest = str(target["digest"])
     document = store.document(_there(store, digest))
@@ -52,7 +52,9 @@ def _there(store: ImageStore, digest: str) -> str:
     return digest
 
 
-def _blob(store: ImageStore, client: RegistryClient, place: Endpoint, reference: oci.Reference, digest: str) -> None:
+def _blob(
+    store: ImageStore, client: RegistryClient, place: RegistryEndpoint, reference: oci.ImageReference, digest: str
+) -> None:
     head = client.ask(place, "HEAD", f"{reference.path}/blobs/{digest}", last=False)
     head.stream.close()
     if head.status == 200:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlencode, urljoin, urlsplit
 
 from simulator.kubernetes_node.images import oci
-from simulator.kubernetes_node.images.registry_hosts import Endpoint
+from simulator.kubernetes_node.images.registry_hosts import RegistryEndpoint
 from simulator.machine import certificate_store, clock
 from simulator.windows.curl import errors, http
 from simulator.windows.curl.errors import CurlError
@@ -40,12 +40,12 @@ class PullError(Exception):
     """A pull that failed. The text is containerd's message."""
 
 
-class CutError(PullError):
+class UnexpectedEndError(PullError):
     """The connection ended within a body: `unexpected EOF`."""
 
 
 @dataclass
-class Answer:
+class RegistryResponse:
     """A response: status, headers (names in lower case), and the body, which can be read once."""
 
     status: int
@@ -58,12 +58,12 @@ class Answer:
         """Yield the body, and close the connection at the end.
 
         Raises:
-            CutError: the body ends early.
+            UnexpectedEndError: the body ends early.
         """
         try:
             yield from http.body(self.stream, self.head, self.method)
         except CurlError as error:
-            raise CutError("unexpected EOF") from error
+            raise UnexpectedEndError("unexpected EOF") from error
         finally:
             self.stream.close()
 
@@ -71,7 +71,7 @@ class Answer:
         """Return the whole body.
 
         Raises:
-            CutError: the body ends early.
+            UnexpectedEndError: the body ends early.
         """
         return b"".join(self.pieces())
 
@@ -94,7 +94,7 @@ class _Limits(Limits):
 
 
 @dataclass
-class Access:
+class RegistryAccess:
     """The credentials: `user:password` (ctr --user, crictl --creds), and the tokens received so far, by host."""
 
     credentials: str = ""
@@ -112,17 +112,17 @@ class RegistryClient:
         retry_last_host: whether to retry the last host after a 5xx response (2.1).
     """
 
-    def __init__(self, machine: Machine, environment: Mapping[str, str], access: Access | None = None,
+    def __init__(self, machine: Machine, environment: Mapping[str, str], access: RegistryAccess | None = None,
                  stop: threading.Event | None = None, *, retry_last_host: bool = True) -> None:  # fmt: skip
         self._machine = machine
         self._environment = {name.casefold(): value for name, value in environment.items()}
-        self._access = access or Access()
+        self._access = access or RegistryAccess()
         self._stop = stop or threading.Event()
         self._retry_last_host = retry_last_host
         self.bytes = 0
 
-    def ask(self, place: Endpoint, method: str, path: str, *, last: bool, offset: int = 0, body: bytes = b"",
-            media_type: str = "") -> Answer:  # fmt: skip
+    def ask(self, place: RegistryEndpoint, method: str, path: str, *, last: bool, offset: int = 0, body: bytes = b"",
+            media_type: str = "") -> RegistryResponse:  # fmt: skip
         """Send a request, with the retries of containerd.
 
         Args:
@@ -150,7 +150,7 @@ class RegistryClient:
                 return answer
             answer.stream.close()
 
-    def _again(self, place: Endpoint, url: str, answer: Answer, seen: list[int], last: bool) -> bool:
+    def _again(self, place: RegistryEndpoint, url: str, answer: RegistryResponse, seen: list[int], last: bool) -> bool:
         if len(seen) > 5:
             return False
         if answer.status == 401:
@@ -159,7 +159,9 @@ class RegistryClient:
             return self._retry_last_host and last and seen.count(answer.status) == 1
         return answer.status in _AT_ONCE
 
-    def _follow(self, place: Endpoint, method: str, url: str, extra: Mapping[str, str], body: bytes) -> Answer:
+    def _follow(
+        self, place: RegistryEndpoint, method: str, url: str, extra: Mapping[str, str], body: bytes
+    ) -> RegistryResponse:
         """Send a request and follow redirects. Credentials are sent only to the registry's own host."""
         own = urlsplit(url).netloc
         for _ in range(10):
@@ -177,7 +179,7 @@ class RegistryClient:
 
     # -- authentication
 
-    def _answer_challenge(self, place: Endpoint, url: str, answer: Answer) -> bool:
+    def _answer_challenge(self, place: RegistryEndpoint, url: str, answer: RegistryResponse) -> bool:
         """Get the token for a 401 response. Return False if there are no credentials.
 
         Raises:
@@ -197,7 +199,7 @@ class RegistryClient:
         self._access.tokens[host] = f"Bearer {self._token(place, asked)}"
         return True
 
-    def _token(self, place: Endpoint, asked: Mapping[str, str]) -> str:
+    def _token(self, place: RegistryEndpoint, asked: Mapping[str, str]) -> str:
         query = {name: asked[name] for name in ("service", "scope") if asked.get(name)}
         headers = {name: value for name, value in place.headers.items() if name.casefold() == "authorization"}
         if self._access.credentials:
@@ -219,7 +221,9 @@ class RegistryClient:
 
     # -- connections
 
-    def _send(self, place: Endpoint, method: str, url: str, headers: Mapping[str, str], body: bytes = b"") -> Answer:
+    def _send(
+        self, place: RegistryEndpoint, method: str, url: str, headers: Mapping[str, str], body: bytes = b""
+    ) -> RegistryResponse:
         try:
             return self._once(place, method, url, headers, body)
         except PullError:
@@ -228,7 +232,9 @@ class RegistryClient:
             # A registry on this machine may use HTTP or HTTPS (core/remotes/docker/config/hosts.go).
             return self._once(place, method, "https" + url[4:], headers, body)
 
-    def _once(self, place: Endpoint, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
+    def _once(
+        self, place: RegistryEndpoint, method: str, url: str, headers: Mapping[str, str], body: bytes
+    ) -> RegistryResponse:
         parts = urlsplit(url)
         limits = _Limits(self._stop, connect_timeout=30)
         limits.running = lambda: self._machine.power.state != "off"
@@ -249,9 +255,11 @@ class RegistryClient:
         except BaseException:
             stream.close()
             raise
-        return Answer(head.status, {name.casefold(): value for name, value in head.headers}, stream, head, method)
+        return RegistryResponse(
+            head.status, {name.casefold(): value for name, value in head.headers}, stream, head, method
+        )
 
-    def _open(self, place: Endpoint, parts: SplitResult, limits: Limits) -> tuple[Stream, str]:
+    def _open(self, place: RegistryEndpoint, parts: SplitResult, limits: Limits) -> tuple[Stream, str]:
         """Return a connection and the target for the request line.
 
         Raises:
@@ -277,7 +285,7 @@ class RegistryClient:
                 raise CurlError(errors.RECV_ERROR, answer.reason)
         return (self._secure(place, stream, host) if parts.scheme == "https" else stream), path
 
-    def _secure(self, place: Endpoint, stream: Stream, host: str) -> Stream:
+    def _secure(self, place: RegistryEndpoint, stream: Stream, host: str) -> Stream:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         if place.skip_verify:
             context.check_hostname = False
@@ -314,7 +322,7 @@ class RegistryClient:
         return proxy
 
 
-def insecure(places: list[Endpoint]) -> list[Endpoint]:
+def insecure(places: list[RegistryEndpoint]) -> list[RegistryEndpoint]:
     """Return endpoints whose certificates are not verified (`--skip-verify`)."""
     return [replace(place, skip_verify=True) for place in places]
 

@@ -23,7 +23,7 @@ _ALL = ("pull", "resolve", "push")
 
 
 @dataclass(frozen=True)
-class Endpoint:
+class RegistryEndpoint:
     """A host to pull from.
 
     Args:
@@ -46,7 +46,7 @@ class Endpoint:
 
 
 def endpoints(machine: Machine, host: str, config_paths: Sequence[str], *, plain_http: bool = False,
-              mirrors: Mapping[str, Sequence[str]] | None = None) -> list[Endpoint]:  # fmt: skip
+              mirrors: Mapping[str, Sequence[str]] | None = None) -> list[RegistryEndpoint]:  # fmt: skip
     """Return the endpoints for a registry host, in order. The host itself comes last.
 
     Args:
@@ -61,17 +61,17 @@ def endpoints(machine: Machine, host: str, config_paths: Sequence[str], *, plain
         if found:
             return _in_folder(machine, found, own)
     if mirrors and not config_paths:
-        wanted = mirrors.get(host, mirrors.get("*", ()))
-        return [*(Endpoint(url.rstrip("/"), mirror=True) for url in wanted), own]
+        requested = mirrors.get(host, mirrors.get("*", ()))
+        return [*(RegistryEndpoint(url.rstrip("/"), mirror=True) for url in requested), own]
     return [own]
 
 
-def _own(host: str, plain_http: bool) -> Endpoint:
+def _own(host: str, plain_http: bool) -> RegistryEndpoint:
     name, _, port = host.partition(":")
     local = _loopback(name)
     scheme = "http" if plain_http or (local and port not in ("", "443")) else "https"
     address = "registry-1.docker.io" if host == "docker.io" else host
-    return Endpoint(f"{scheme}://{address}", skip_verify=local, local=local and port not in ("", "80", "443"))
+    return RegistryEndpoint(f"{scheme}://{address}", skip_verify=local, local=local and port not in ("", "80", "443"))
 
 
 def _loopback(name: str) -> bool:
@@ -87,7 +87,7 @@ def _folders(root: str, host: str) -> list[str]:
     return [f"{root}\\{name}" for name in (*names, host.replace(":", ""), "_default")]
 
 
-def _in_folder(machine: Machine, folder: str, own: Endpoint) -> list[Endpoint]:
+def _in_folder(machine: Machine, folder: str, own: RegistryEndpoint) -> list[RegistryEndpoint]:
     path = f"{folder}\\hosts.toml"
     if machine.files.is_file(path):
         try:
@@ -95,20 +95,20 @@ def _in_folder(machine: Machine, folder: str, own: Endpoint) -> list[Endpoint]:
         except (tomllib.TOMLDecodeError, ValueError, TypeError):
             pass
     authorities = [entry.path for entry in machine.files.listing(folder) if entry.name.casefold().endswith(".crt")]
-    return [Endpoint(own.url, False, own.skip_verify, tuple(authorities), local=own.local)]
+    return [RegistryEndpoint(own.url, False, own.skip_verify, tuple(authorities), local=own.local)]
 
 
-def _read(document: Mapping[str, Any], folder: str, own: Endpoint) -> list[Endpoint]:
+def _read(document: Mapping[str, Any], folder: str, own: RegistryEndpoint) -> list[RegistryEndpoint]:
     found = [_endpoint(url, about, folder, own) for url, about in document.get("host", {}).items()]
     server = str(document.get("server", ""))
     if server:
         return [*found, _endpoint(server, document, folder, own)]
     last = _endpoint(own.url, document, folder, own)
-    return [*found, Endpoint(own.url, False, last.skip_verify or own.skip_verify, last.ca, last.headers,
+    return [*found, RegistryEndpoint(own.url, False, last.skip_verify or own.skip_verify, last.ca, last.headers,
                              local=own.local)]  # fmt: skip
 
 
-def _endpoint(url: str, about: Mapping[str, Any], folder: str, own: Endpoint) -> Endpoint:
+def _endpoint(url: str, about: Mapping[str, Any], folder: str, own: RegistryEndpoint) -> RegistryEndpoint:
     """Return the endpoint that a table describes.
 
     Raises:
@@ -126,4 +126,6 @@ def _endpoint(url: str, about: Mapping[str, Any], folder: str, own: Endpoint) ->
     }
     mirror = urlsplit(full).netloc != urlsplit(own.url).netloc
     skip = bool(about.get("skip_verify"))
-    return Endpoint(full.rstrip("/"), mirror, skip, paths, headers, bool(about.get("override_path")), capabilities)
+    return RegistryEndpoint(
+        full.rstrip("/"), mirror, skip, paths, headers, bool(about.get("override_path")), capabilities
+    )

@@ -21,13 +21,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from simulator.kubernetes_node.images import oci, unpacking
-from simulator.machine.files import Files
+from simulator.machine.files import FileSystem
 
 K8S = "k8s.io"
 
 
 @dataclass
-class Image:
+class StoredImage:
     """A named image in the store.
 
     Args:
@@ -49,7 +49,7 @@ class ImageStore:
         root: containerd's root folder. Nothing else survives a restart or becomes part of an image of the machine.
     """
 
-    def __init__(self, files: Files, root: str) -> None:
+    def __init__(self, files: FileSystem, root: str) -> None:
         self._files = files
         self._root = root.rstrip("\\")
         self._lock = threading.RLock()
@@ -185,16 +185,16 @@ class ImageStore:
             self._save(data)
             return True
 
-    def images(self, namespace: str = K8S) -> list[Image]:
+    def images(self, namespace: str = K8S) -> list[StoredImage]:
         """Return the images of a namespace, sorted by name."""
-        return [Image(name, **about) for name, about in sorted(self._load().get(namespace, {}).items())]
+        return [StoredImage(name, **about) for name, about in sorted(self._load().get(namespace, {}).items())]
 
-    def get(self, name: str, namespace: str = K8S) -> Image | None:
+    def get(self, name: str, namespace: str = K8S) -> StoredImage | None:
         """Return the image with this name."""
         about = self._load().get(namespace, {}).get(name)
-        return Image(name, **about) if about else None
+        return StoredImage(name, **about) if about else None
 
-    def put(self, image: Image, namespace: str = K8S) -> None:
+    def put(self, image: StoredImage, namespace: str = K8S) -> None:
         """Write an image and its name."""
         with self._lock:
             data = self._load()
@@ -220,7 +220,7 @@ class ImageStore:
                 self._collect(data)
             return True
 
-    def manifest(self, image: Image, build: int, exact: bool) -> tuple[str, dict[str, Any]] | None:
+    def manifest(self, image: StoredImage, build: int, exact: bool) -> tuple[str, dict[str, Any]] | None:
         """Return (digest, manifest) of an image for a Windows build, or None if it is not in the store."""
         digest = str(image.target["digest"])
         if not self.has(digest):
@@ -235,7 +235,7 @@ class ImageStore:
             document = self.document(digest)
         return digest, document
 
-    def platforms(self, image: Image) -> list[dict[str, Any]]:
+    def platforms(self, image: StoredImage) -> list[dict[str, Any]]:
         """Return the platforms of all manifests in an image's index (including Linux, as ctr shows them)."""
         document = self.document(str(image.target["digest"]))
         if "manifests" in document:
@@ -243,7 +243,7 @@ class ImageStore:
         config = self.document(document["config"]["digest"])
         return [{key: config[key] for key in ("os", "architecture", "os.version") if key in config}]
 
-    def size(self, image: Image, build: int, exact: bool) -> int:
+    def size(self, image: StoredImage, build: int, exact: bool) -> int:
         """Return the size of an image for a build: manifest, configuration and layers."""
         found = self.manifest(image, build, exact)
         if found is None:

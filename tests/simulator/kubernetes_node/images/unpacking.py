@@ -13,12 +13,12 @@ import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from simulator.machine.files import Files
+from simulator.machine.files import FileSystem
 
 SIZE = "simulated-windows/unpacked-size"
 
 
-def unpack(files: Files, folder: str, layers: Sequence[tuple[Mapping[str, Any], str]]) -> None:
+def unpack(files: FileSystem, folder: str, layers: Sequence[tuple[Mapping[str, Any], str]]) -> None:
     """Create a snapshot.
 
     Args:
@@ -37,7 +37,7 @@ def unpack(files: Files, folder: str, layers: Sequence[tuple[Mapping[str, Any], 
         file.truncate(total)
 
 
-def _size(files: Files, layer: Mapping[str, Any], blob: str) -> int:
+def _size(files: FileSystem, layer: Mapping[str, Any], blob: str) -> int:
     declared = (layer.get("annotations") or {}).get(SIZE)
     if declared is not None:
         return int(declared)

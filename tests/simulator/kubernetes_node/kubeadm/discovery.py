@@ -21,7 +21,7 @@ import yaml
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from simulator.kubernetes_node.api.client import Access, ApiError, Client
+from simulator.kubernetes_node.api.client import ApiError, Client, ServerAccess
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
@@ -46,7 +46,7 @@ class Discovery:
     """The path of a kubeconfig on the machine. If it is set, the other fields are ignored."""
 
 
-def discover(machine: Machine, wanted: Discovery, timeout: float, alive: Callable[[float], bool]) -> tuple[str, str]:
+def discover(machine: Machine, requested: Discovery, timeout: float, alive: Callable[[float], bool]) -> tuple[str, str]:
     """Return the cluster's (server, CA certificate in PEM).
 
     Args:
@@ -56,20 +56,20 @@ def discover(machine: Machine, wanted: Discovery, timeout: float, alive: Callabl
     Raises:
         DiscoveryError: the cluster cannot be reached or trusted.
     """
-    if wanted.file:
-        return _of_file(machine, wanted.file)
-    parts = _TOKEN.match(wanted.token)
+    if requested.file:
+        return _of_file(machine, requested.file)
+    parts = _TOKEN.match(requested.token)
     if not parts:
-        raise DiscoveryError(f'invalid bootstrap token string "{wanted.token}"')
-    for pin in wanted.hashes:
+        raise DiscoveryError(f'invalid bootstrap token string "{requested.token}"')
+    for pin in requested.hashes:
         _check_form(pin)
     deadline = time.monotonic() + timeout
     while True:
         try:
-            return _once(machine, wanted, parts[1], parts[2])
+            return _once(machine, requested, parts[1], parts[2])
         except (DiscoveryError, ApiError, OSError) as error:
             if time.monotonic() >= deadline or not alive(min(1.0, max(0.05, deadline - time.monotonic()))):
-                url = f"https://{wanted.endpoint}{_CLUSTER_INFO}?timeout=10s"
+                url = f"https://{requested.endpoint}{_CLUSTER_INFO}?timeout=10s"
                 message = str(error) if isinstance(error, DiscoveryError) else (
                     f'failed to request the cluster-info ConfigMap: Get "{url}": {error}')  # fmt: skip
                 raise DiscoveryError(f"couldn't validate the identity of the API Server: {message}") from error
@@ -97,7 +97,7 @@ def _of_file(machine: Machine, name: str) -> tuple[str, str]:
     cluster = clusters[current]
     authority = base64.b64decode(cluster.get("certificate-authority-data", "")).decode()
     try:
-        _get(machine, Access(str(cluster["server"]), ca=authority))
+        _get(machine, ServerAccess(str(cluster["server"]), ca=authority))
     except (ApiError, OSError) as error:
         raise DiscoveryError(f"couldn't validate the identity of the API Server: {error}") from error
     return str(cluster["server"]), authority
@@ -114,23 +114,23 @@ def _check_form(pin: str) -> None:
         )
 
 
-def _once(machine: Machine, wanted: Discovery, token_id: str, secret: str) -> tuple[str, str]:
-    server = f"https://{wanted.endpoint}"
-    info = _get(machine, Access(server))
+def _once(machine: Machine, requested: Discovery, token_id: str, secret: str) -> tuple[str, str]:
+    server = f"https://{requested.endpoint}"
+    info = _get(machine, ServerAccess(server))
     text = _verify(info, token_id, secret)
     cluster = _cluster(text)
     authority = base64.b64decode(cluster.get("certificate-authority-data", "")).decode()
-    if wanted.hashes:
-        _check_pins(authority, wanted.hashes)
-    if wanted.hashes or not wanted.skip_verification:
+    if requested.hashes:
+        _check_pins(authority, requested.hashes)
+    if requested.hashes or not requested.skip_verification:
         # Request cluster-info again with the verified certificate, to detect a man in the middle.
-        again = _get(machine, Access(server, ca=authority))
+        again = _get(machine, ServerAccess(server, ca=authority))
         if _verify(again, token_id, secret) != text:
             raise DiscoveryError("the second kubeconfig from the cluster-info ConfigMap is not equal to the first")
     return str(cluster["server"]), authority
 
 
-def _get(machine: Machine, access: Access) -> dict[str, Any]:
+def _get(machine: Machine, access: ServerAccess) -> dict[str, Any]:
     client = Client(machine, access)
     try:
         found = client.get(_CLUSTER_INFO)
@@ -172,8 +172,8 @@ def signed(content: bytes, signature: str, token: str) -> bool:
     if header.get("alg") != "HS256" or header.get("kid") != token_id:
         return False
     body = base64.urlsafe_b64encode(content).rstrip(b"=")
-    wanted = hmac.new(secret.encode(), parts[0].encode() + b"." + body, hashlib.sha256).digest()
-    return hmac.compare_digest(wanted, _decode(parts[2]))
+    expected = hmac.new(secret.encode(), parts[0].encode() + b"." + body, hashlib.sha256).digest()
+    return hmac.compare_digest(expected, _decode(parts[2]))
 
 
 def _decode(text: str) -> bytes:

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from simulator.kubernetes_node.api.client import Access, ApiError, Client, KubeconfigError, read_kubeconfig
+from simulator.kubernetes_node.api.client import ApiError, Client, KubeconfigError, ServerAccess, read_kubeconfig
 from simulator.kubernetes_node.kubeadm import preflight
 from simulator.kubernetes_node.kubeadm.discovery import DiscoveryError, discover
-from simulator.kubernetes_node.kubeadm.join_configuration import Join
+from simulator.kubernetes_node.kubeadm.join_configuration import JoinConfiguration
 from simulator.kubernetes_node.kubelet import health, node_status
 from simulator.kubernetes_node.programs import contracts
 from simulator.machine.objects import Invocation, ProcessEndedError
@@ -55,7 +55,7 @@ class Joiner:
 
     machine: Machine
     invocation: Invocation
-    join: Join
+    join: JoinConfiguration
     version: str
     printed: list[str] = field(default_factory=list)
     complained: list[str] = field(default_factory=list)
@@ -75,7 +75,7 @@ class Joiner:
             server, authority = discover(self.machine, self.join.discovery, self.join.discovery_timeout, self._pause)
         except DiscoveryError as error:
             raise JoinError("preflight", str(error)) from error
-        client = Client(self.machine, Access(server, ca=authority, token=self.join.bootstrap_token))
+        client = Client(self.machine, ServerAccess(server, ca=authority, token=self.join.bootstrap_token))
         try:
             configuration = self._cluster(client)
             self._check_name(client)

@@ -22,7 +22,7 @@ PIPE = "npipe:////./pipe/containerd-containerd"
 
 
 @dataclass
-class Join:
+class JoinConfiguration:
     """The settings of a join. Times are in seconds."""
 
     discovery: Discovery
@@ -94,7 +94,7 @@ def read(
     version: str,
     host: str,
     is_file: Callable[[str], bool] = lambda _: True,
-) -> Join:
+) -> JoinConfiguration:
     """Return the settings of a join from a configuration file, or from flags alone.
 
     Args:
@@ -123,7 +123,7 @@ def read(
         {str(item["name"]): str(item.get("value", "")) for item in extra} if isinstance(extra, list) else dict(extra)
     )
     old = seconds(str(discovery.get("timeout") or ""), 300.0)
-    return Join(
+    return JoinConfiguration(
         discovery=Discovery(str(bootstrap.get("apiServerEndpoint") or ""), token, pins, skip, file),
         bootstrap_token=bootstrap_token,
         # If the configuration contains a name, the flag is used unchanged: join.go applies it after validating the

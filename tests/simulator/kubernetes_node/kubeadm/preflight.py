@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from simulator.kubernetes_node.cri.interface import connect
-from simulator.kubernetes_node.kubeadm.join_configuration import Join
+from simulator.kubernetes_node.kubeadm.join_configuration import JoinConfiguration
 from simulator.kubernetes_node.programs import contracts
 from simulator.kubernetes_node.programs.versions import version_of
 from simulator.machine.listeners import pipe_name
@@ -26,7 +26,7 @@ _FILES = ("kubelet.conf", "bootstrap-kubelet.conf", "pki\\ca.crt")
 
 
 def check(
-    machine: Machine, join: Join, version: str, environment: Mapping[str, str] | None = None
+    machine: Machine, join: JoinConfiguration, version: str, environment: Mapping[str, str] | None = None
 ) -> tuple[list[str], list[str]]:
     """Return (warnings, errors) as lines that kubeadm prints.
 

@@ -95,11 +95,11 @@ def _join(
         return _error(version, wrong)
     config = _read(machine, flags.text("config")) if flags.text("config") else None
     host = node_status.host_name(machine)
-    wanted = join_configuration.read(config, flags, arguments, version, host, _is_file(machine))
+    requested = join_configuration.read(config, flags, arguments, version, host, _is_file(machine))
     # A real kubeadm uses the host's clock, and would not detect that the node's clock is wrong.
     real = None if machine.clock.offset else kubeadm_real.find(version)
     if real is not None:
-        warnings, errors = preflight.check(machine, wanted, version, invocation.environment)
+        warnings, errors = preflight.check(machine, requested, version, invocation.environment)
         if errors:
             return _failed(
                 version,
@@ -107,13 +107,15 @@ def _join(
                 ["[preflight] Running pre-flight checks"],
                 warnings,
             )
-        result = kubeadm_real.join(machine, invocation, real, _without_config(words), config, wanted)
+        result = kubeadm_real.join(machine, invocation, real, _without_config(words), config, requested)
     else:
         result = None
     if result is not None:
         return ProgramResult(result.exit_code, result.stdout, "".join(f"{line}\n" for line in warnings) + result.stderr)
-    joiner = Joiner(machine, invocation, wanted, version)
-    joiner.complained += [f"W1121 00:00:00.000000    1000 joinconfiguration.go:124] {text}" for text in wanted.warnings]
+    joiner = Joiner(machine, invocation, requested, version)
+    joiner.complained += [
+        f"W1121 00:00:00.000000    1000 joinconfiguration.go:124] {text}" for text in requested.warnings
+    ]
     try:
         joiner.run()
     except JoinError as error:

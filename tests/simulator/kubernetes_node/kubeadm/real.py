@@ -20,7 +20,7 @@ from typing import IO, TYPE_CHECKING
 
 from simulator.kubernetes_node.api.client import ApiError, Client, KubeconfigError, read_kubeconfig
 from simulator.kubernetes_node.kubeadm import join as kubeadm_join
-from simulator.kubernetes_node.kubeadm.join_configuration import PIPE, Join
+from simulator.kubernetes_node.kubeadm.join_configuration import PIPE, JoinConfiguration
 from simulator.kubernetes_node.kubelet.health import Answerer
 from simulator.machine.objects import Invocation, ProgramResult
 
@@ -67,7 +67,12 @@ def plain(program: Path, arguments: list[str], config: str | None) -> ProgramRes
 
 
 def join(
-    machine: Machine, invocation: Invocation, program: Path, arguments: list[str], config: str | None, wanted: Join
+    machine: Machine,
+    invocation: Invocation,
+    program: Path,
+    arguments: list[str],
+    config: str | None,
+    requested: JoinConfiguration,
 ) -> ProgramResult | None:
     """Run `kubeadm join`.
 
@@ -76,7 +81,7 @@ def join(
     Args:
         arguments: the arguments of the join, without --config.
         config: the contents of the configuration file.
-        wanted: the settings in it.
+        requested: the settings in it.
     """
     answerer = Answerer.start()
     if answerer is None:
@@ -91,7 +96,7 @@ def join(
     if os.geteuid() != 0:
         words = ["unshare", "-r", *words]
     try:
-        return _run(machine, invocation, words, wanted)
+        return _run(machine, invocation, words, requested)
     finally:
         answerer.close()
         file.unlink(missing_ok=True)
@@ -101,7 +106,7 @@ def _environment(home: str) -> dict[str, str]:
     return {"PATH": os.environ.get("PATH", ""), "HOME": home}
 
 
-def _run(machine: Machine, invocation: Invocation, words: list[str], wanted: Join) -> ProgramResult:
+def _run(machine: Machine, invocation: Invocation, words: list[str], requested: JoinConfiguration) -> ProgramResult:
     process = subprocess.Popen(
         words,
         stdin=subprocess.DEVNULL,
@@ -120,14 +125,14 @@ def _run(machine: Machine, invocation: Invocation, words: list[str], wanted: Joi
     for line in process.stdout:
         printed.append(line)
         if line.startswith("[kubelet-start] Starting the kubelet"):
-            correct(machine, wanted)
+            correct(machine, requested)
             _take_over(machine, kubeadm_join.BOOTSTRAP)
             kubeadm_join.start_kubelet(machine, complained)
     code = process.wait()
     reader.join(5)
-    correct(machine, wanted)
+    correct(machine, requested)
     if code == 0:
-        _annotate(machine, wanted)
+        _annotate(machine, requested)
     kept = [line for line in complained if not _LINUX_ONLY.match(line)]
     return ProgramResult(
         code, _windows_text("".join(printed)), "".join(line if line.endswith("\n") else line + "\n" for line in kept)
@@ -167,7 +172,7 @@ def _link_certificate(machine: Machine) -> Path | None:
     return link
 
 
-def correct(machine: Machine, wanted: Join) -> None:
+def correct(machine: Machine, requested: JoinConfiguration) -> None:
     """Adapt the files to those that kubeadm.exe writes."""
     folder = kubeadm_join.KUBELET
     for name in ("config.yaml", "instance-config.yaml", "kubeadm-flags.env"):
@@ -176,7 +181,7 @@ def correct(machine: Machine, wanted: Join) -> None:
             continue
         before = machine.files.read_text(path)
         text = re.sub(r"unix://(npipe:\S*?)(?=[\s\"]|$)", r"\1", before)
-        text = re.sub(r"unix:///(?:var/)?run/containerd/containerd\.sock", wanted.cri_socket or PIPE, text)
+        text = re.sub(r"unix:///(?:var/)?run/containerd/containerd\.sock", requested.cri_socket or PIPE, text)
         if name == "config.yaml":
             text = _kubelet_configuration(text)
         if text != before:
@@ -200,17 +205,17 @@ def _kubelet_configuration(text: str) -> str:
     )
 
 
-def _annotate(machine: Machine, wanted: Join) -> None:
+def _annotate(machine: Machine, requested: JoinConfiguration) -> None:
     """Correct the runtime's endpoint in the node's annotation, if this version of kubeadm still writes it."""
     try:
         client = Client(machine, read_kubeconfig(machine, kubeadm_join.KUBELET_CONF))
     except KubeconfigError:
         return
     try:
-        found = client.get(f"/api/v1/nodes/{wanted.node_name}")
+        found = client.get(f"/api/v1/nodes/{requested.node_name}")
         if (found["metadata"].get("annotations") or {}).get(_SOCKET, "").startswith("unix://"):
             client.patch(
-                f"/api/v1/nodes/{wanted.node_name}", {"metadata": {"annotations": {_SOCKET: wanted.cri_socket}}}
+                f"/api/v1/nodes/{requested.node_name}", {"metadata": {"annotations": {_SOCKET: requested.cri_socket}}}
             )
     except (ApiError, OSError):
         pass  # the annotation is optional: the node exists and is Ready

@@ -62,10 +62,10 @@ class Answerer:
                 self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
                 super().server_bind()
 
-        class Handler(_Handler):
+        class PortHandler(_HealthHandler):
             asked = port
 
-        self._server = Server(("127.0.0.1", port), Handler)  # OSError: another program uses the port
+        self._server = Server(("127.0.0.1", port), PortHandler)  # OSError: another program uses the port
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.1,), name="healthz", daemon=True)
         self._thread.start()
 
@@ -86,7 +86,7 @@ class Answerer:
         self._server.stop()
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _HealthHandler(BaseHTTPRequestHandler):
     asked = 10248
 
     def do_GET(self) -> None:

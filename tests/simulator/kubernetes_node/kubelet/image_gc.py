@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from simulator.kubernetes_node.cri import crictl_views
-from simulator.kubernetes_node.cri.interface import Runtime
+from simulator.kubernetes_node.cri.interface import CriRuntime
 from simulator.machine import listeners
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def collect(machine: Machine) -> list[str]:
     """Delete what the kubelet would delete, and return the names of the deleted images."""
     gone: list[str] = []
     pipes = machine.part(listeners.Listeners).pipes
-    for runtime in [server for server in list(pipes.values()) if isinstance(server, Runtime)]:
+    for runtime in [server for server in list(pipes.values()) if isinstance(server, CriRuntime)]:
         used = {item.image_id for item in runtime.containers()}
         for item in crictl_views.all_images(runtime):
             if item["id"] in used or item["pinned"]:

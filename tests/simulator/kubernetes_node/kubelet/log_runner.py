@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from simulator.kubernetes_node.cni import kube_proxy
 from simulator.kubernetes_node.kubelet import program as kubelet
 from simulator.kubernetes_node.programs import contracts
-from simulator.kubernetes_node.programs.log_file import LogFile
+from simulator.kubernetes_node.programs.log_file import ProgramLogFile
 from simulator.kubernetes_node.programs.versions import version_of
 from simulator.machine import command_line
 from simulator.machine.objects import RunningService, ServiceProgram
@@ -78,7 +78,7 @@ def command(argv: Sequence[str]) -> list[str]:
     return read(argv[1:], "")[1] if program == "kube-log-runner" else list(argv)
 
 
-class _Running:
+class _RunningLogRunner:
     """The processes of kube-log-runner and its child."""
 
     def __init__(self, machine: Machine, process: Process, child: RunningService) -> None:
@@ -103,11 +103,11 @@ class _Running:
         self._machine.processes.end(self._process)
 
 
-class _Service:
+class _LogRunnerService:
     def start(self, machine: Machine, service: Service) -> RunningService:
         """Start the command, and redirect its output to the file."""
         flags, words = read(service.argv[1:], version_of(machine, service.argv[0]))
-        log = LogFile(machine, flags.get("log-file", ""))
+        log = ProgramLogFile(machine, flags.get("log-file", ""))
         found = machine.programs.resolve_service(service.name, " ".join(map(command_line.quote, words)))
         if found.program is None:
             raise ServiceError(1053, f"starting command: {found.path}: error {found.error}")
@@ -125,7 +125,7 @@ class _Service:
         except BaseException:
             machine.processes.end(process)
             raise
-        return _Running(machine, process, child)
+        return _RunningLogRunner(machine, process, child)
 
 
-SERVICES: Mapping[str, ServiceProgram] = {"kube-log-runner": _Service()}
+SERVICES: Mapping[str, ServiceProgram] = {"kube-log-runner": _LogRunnerService()}

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from simulator.kubernetes_node.cni.plugins import CniError
-from simulator.kubernetes_node.cri.interface import Runtime
+from simulator.kubernetes_node.cri.interface import CriRuntime
 from simulator.kubernetes_node.kubelet.settings import KubeletSettings
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def host_name(machine: Machine) -> str:
     return machine.host_name.strip().lower()
 
 
-def problems(runtime: Runtime | None) -> list[str]:
+def problems(runtime: CriRuntime | None) -> list[str]:
     """Return the reasons why the node is not ready; empty if it is ready."""
     if runtime is None:
         return ["container runtime is down"]
@@ -91,7 +91,7 @@ def node(machine: Machine, name: str, settings: KubeletSettings) -> dict[str, An
     }
 
 
-def status(machine: Machine, name: str, settings: KubeletSettings, runtime: Runtime | None,
+def status(machine: Machine, name: str, settings: KubeletSettings, runtime: CriRuntime | None,
            known: Mapping[str, Any]) -> dict[str, Any]:  # fmt: skip
     """Return a node's status.
 
@@ -101,16 +101,16 @@ def status(machine: Machine, name: str, settings: KubeletSettings, runtime: Runt
     moment = stamp(machine)
     reasons = problems(runtime)
     runtime = None if runtime is None or runtime.problem() else runtime
-    wanted = [(kind, "False", reason, message) for kind, reason, message in _HEALTHY]
+    requested = [(kind, "False", reason, message) for kind, reason, message in _HEALTHY]
     if reasons:
-        wanted.append(
+        requested.append(
             ("Ready", "False", "KubeletNotReady", "[" + ", ".join(reasons) + "]" if len(reasons) > 1 else reasons[0])
         )
     else:
-        wanted.append(("Ready", "True", "KubeletReady", "kubelet is posting ready status"))
+        requested.append(("Ready", "True", "KubeletReady", "kubelet is posting ready status"))
     before = {item["type"]: item for item in known.get("conditions") or []}
     conditions = []
-    for kind, state, reason, message in wanted:
+    for kind, state, reason, message in requested:
         old = before.get(kind, {})
         changed = old["lastTransitionTime"] if old.get("status") == state else moment
         conditions.append({"type": kind, "status": state, "reason": reason, "message": message,

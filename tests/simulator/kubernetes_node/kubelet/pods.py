@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from simulator.kubernetes_node.api.client import ApiError, Client
-from simulator.kubernetes_node.cri.interface import PodConfig, Runtime, RuntimeFailure
-from simulator.kubernetes_node.cri.shims import Command, Container, Sandbox
+from simulator.kubernetes_node.cri.interface import CriRuntime, PodConfig, RuntimeFailure
+from simulator.kubernetes_node.cri.shims import Container, ContainerCommand, Sandbox
 from simulator.kubernetes_node.images import oci
 from simulator.kubernetes_node.images.puller import PullError
-from simulator.kubernetes_node.images.store import Image
+from simulator.kubernetes_node.images.store import StoredImage
 from simulator.kubernetes_node.kubelet import pod_environment, pod_status, pod_volumes
 from simulator.kubernetes_node.kubelet.pod_environment import ContainerConfigError
 from simulator.kubernetes_node.kubelet.pod_volumes import VolumeError, Volumes
@@ -74,7 +74,7 @@ class Pods:
         self._workers: dict[str, Worker] = {}
         self._service_variables: dict[str, str] = {}
 
-    def sync(self, pods: list[dict[str, Any]], runtime: Runtime | None) -> bool:
+    def sync(self, pods: list[dict[str, Any]], runtime: CriRuntime | None) -> bool:
         """Advance the pods of the node, and return whether any of them is still changing."""
         busy = False
         present = {pod["metadata"]["uid"] for pod in pods}
@@ -91,7 +91,7 @@ class Pods:
                 busy |= self._report(pod, worker, runtime)
         return busy
 
-    def _sweep(self, runtime: Runtime, present: set[str]) -> None:
+    def _sweep(self, runtime: CriRuntime, present: set[str]) -> None:
         """Remove everything that belongs to pods that are no longer in the API server."""
         for sandbox in runtime.sandboxes():
             if sandbox.uid not in present and _removed(runtime, sandbox):
@@ -99,7 +99,7 @@ class Pods:
         for uid in [uid for uid in self._workers if uid not in present]:
             del self._workers[uid]
 
-    def _finish(self, pod: dict[str, Any], worker: Worker, runtime: Runtime | None) -> None:
+    def _finish(self, pod: dict[str, Any], worker: Worker, runtime: CriRuntime | None) -> None:
         if runtime is None:
             return  # without a runtime nothing can be stopped, so the pod stays Terminating
         gone = [_removed(runtime, item) for item in runtime.sandboxes() if item.uid == worker.uid]
@@ -122,7 +122,7 @@ class Pods:
                 raise
         self._workers.pop(worker.uid, None)
 
-    def _advance(self, pod: dict[str, Any], worker: Worker, runtime: Runtime) -> None:
+    def _advance(self, pod: dict[str, Any], worker: Worker, runtime: CriRuntime) -> None:
         if not self._sandbox(pod, worker, runtime):
             return
         containers = pod["spec"].get("initContainers") or []
@@ -132,7 +132,7 @@ class Pods:
         for container in pod["spec"]["containers"]:
             self._container(pod, worker, runtime, container, initial=False)
 
-    def _sandbox(self, pod: dict[str, Any], worker: Worker, runtime: Runtime) -> bool:
+    def _sandbox(self, pod: dict[str, Any], worker: Worker, runtime: CriRuntime) -> bool:
         """Return whether the pod has its volumes and its sandbox, after trying to create them."""
         current = next((item for item in runtime.sandboxes() if item.uid == worker.uid and item.ready), None)
         if worker.sandbox is not None and current is None:
@@ -175,7 +175,7 @@ class Pods:
         )  # fmt: skip
 
     def _container(
-        self, pod: dict[str, Any], worker: Worker, runtime: Runtime, container: dict[str, Any], initial: bool
+        self, pod: dict[str, Any], worker: Worker, runtime: CriRuntime, container: dict[str, Any], initial: bool
     ) -> bool:
         """Advance one container, and return whether the next one may start (after an init container that succeeded)."""
         turn = worker.turn(container["name"])
@@ -214,7 +214,7 @@ class Pods:
         return time.monotonic() >= turn.not_before
 
     def _begin(
-        self, pod: dict[str, Any], worker: Worker, runtime: Runtime, container: dict[str, Any], turn: Turn
+        self, pod: dict[str, Any], worker: Worker, runtime: CriRuntime, container: dict[str, Any], turn: Turn
     ) -> None:
         image = self._image(runtime, container, turn)
         if image is None or worker.sandbox is None:
@@ -242,7 +242,7 @@ class Pods:
             turn.delay = min(turn.delay * 2 or _FIRST_DELAY, _LONGEST_PULL_DELAY)
             turn.not_before = time.monotonic() + turn.delay * self._scale
 
-    def _image(self, runtime: Runtime, container: dict[str, Any], turn: Turn) -> Image | None:
+    def _image(self, runtime: CriRuntime, container: dict[str, Any], turn: Turn) -> StoredImage | None:
         name = str(container["image"])
         policy = container.get("imagePullPolicy") or (
             "Always" if name.endswith(":latest") or ":" not in name.rpartition("/")[2] else "IfNotPresent"
@@ -274,7 +274,9 @@ class Pods:
         turn.delay = turn.not_before = 0.0
         return pulled
 
-    def _command(self, pod: dict[str, Any], worker: Worker, runtime: Runtime, container: dict[str, Any]) -> Command:
+    def _command(
+        self, pod: dict[str, Any], worker: Worker, runtime: CriRuntime, container: dict[str, Any]
+    ) -> ContainerCommand:
         address = self._settings.node_ip or self._machine.address
         pod_address = worker.sandbox.address if worker.sandbox else ""
         node = {"status.hostIP": address, "status.podIP": pod_address, "spec.nodeName": self._name}
@@ -291,7 +293,7 @@ class Pods:
         )
         rootfs = r"C:\hpc" if bound else f"C:\\C\\{worker.uid[:8]}{container['name']}"
         options = _windows_options(pod, container)
-        return Command(
+        return ContainerCommand(
             argv=argv,
             environment=variables,
             mounts=pod_volumes.mounts(container, worker.volumes, rootfs, bound),
@@ -307,7 +309,7 @@ class Pods:
         except ApiError:
             return {}
 
-    def _report(self, pod: dict[str, Any], worker: Worker, runtime: Runtime | None) -> bool:
+    def _report(self, pod: dict[str, Any], worker: Worker, runtime: CriRuntime | None) -> bool:
         """Send the status if it has changed, and return whether the pod is still changing."""
         address = self._settings.node_ip or self._machine.address
         known = {name: pod_status.Known(turn.current, turn.last, turn.restarts, turn.waiting, turn.message)
@@ -329,14 +331,14 @@ class Pods:
         return status["phase"] == "Pending" or not ready
 
 
-def _end_dead(runtime: Runtime, uid: str) -> None:
+def _end_dead(runtime: CriRuntime, uid: str) -> None:
     """Stop a pod's dead sandboxes before it gets a new one, so that CNI removes their network."""
     for sandbox in runtime.sandboxes():
         if sandbox.uid == uid and not sandbox.ready and sandbox.network:
             runtime.stop_sandbox(sandbox)
 
 
-def _removed(runtime: Runtime, sandbox: Sandbox) -> bool:
+def _removed(runtime: CriRuntime, sandbox: Sandbox) -> bool:
     """Remove a sandbox, and return whether that succeeded."""
     try:
         runtime.remove_sandbox(sandbox)

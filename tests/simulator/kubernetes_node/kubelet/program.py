@@ -188,7 +188,7 @@ class Kubelet:
             client.create(path, document)
 
 
-class _Running:
+class _RunningKubelet:
     """The process of the service."""
 
     def __init__(self, machine: Machine, settings: KubeletSettings, stderr: Stderr) -> None:
@@ -230,7 +230,7 @@ class KubeletService:
             raise ServiceError(1053, _failed(error)) from error
         if not settings.flags.on("windows-service"):
             raise ServiceError(1053, "kubelet runs as a console program without --windows-service")
-        return _Running(machine, settings, stderr)
+        return _RunningKubelet(machine, settings, stderr)
 
 
 def run(machine: Machine, invocation: Invocation) -> ProgramResult:

@@ -44,7 +44,7 @@ class KubeletSettings:
 
     @property
     def rotates(self) -> bool:
-        """Whether it renews its client certificate. The flag takes precedence over the configuration."""
+        """Whether the kubelet renews its client certificate. The flag takes precedence over the configuration."""
         given = bool(self.document.get("rotateCertificates"))
         return self.flags.on("rotate-certificates", given)
 
@@ -168,9 +168,9 @@ def read(machine: Machine, argv: Sequence[str], version: str) -> KubeletSettings
     folder = found.text("config-dir")
     if folder:
         _drop_ins(machine, drive(folder), settings, version)
-    wanted: dict[str, object] = {**(settings.document.get("featureGates") or {}), **found.pairs("feature-gates")}
+    requested: dict[str, object] = {**(settings.document.get("featureGates") or {}), **found.pairs("feature-gates")}
     try:
-        settings.gates = configuration.gates(wanted, version)
+        settings.gates = configuration.gates(requested, version)
     except ConfigurationError as error:
         raise KubeletError(f"failed to set feature gates from initial flags-based config: {error}") from error
     _validate(settings)

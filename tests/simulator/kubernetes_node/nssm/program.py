@@ -15,7 +15,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from simulator.kubernetes_node.programs.log_file import LogFile
+from simulator.kubernetes_node.programs.log_file import ProgramLogFile
 from simulator.machine.objects import ProcessEndedError, ProgramResult, RunningService, ServiceProgram
 from simulator.machine.programs import NotExecutableError, ProgramNotFoundError
 from simulator.machine.services import ROOT, Service, ServiceError
@@ -58,7 +58,7 @@ class _Application:
         self.key = key
 
 
-class _Running:
+class _RunningNssm:
     """The processes of nssm and its application."""
 
     def __init__(self, machine: Machine, service: Service) -> None:
@@ -68,7 +68,7 @@ class _Running:
         self._ignored = False
         self.exit_code = 0
         self._check()
-        self._logs = {path: LogFile(machine, path) for path in set(self._application.logs.values()) if path}
+        self._logs = {path: ProgramLogFile(machine, path) for path in set(self._application.logs.values()) if path}
         self._thread = threading.Thread(
             target=machine.acting.carried(self._run), name=f"nssm-{service.name}-{machine.name}", daemon=True
         )
@@ -145,10 +145,10 @@ class _Running:
         self._thread.join(3.0)
 
 
-class _Service:
+class _NssmService:
     def start(self, machine: Machine, service: Service) -> RunningService:
         """Start nssm and the application."""
-        return _Running(machine, service)
+        return _RunningNssm(machine, service)
 
 
 def executable(machine: Machine, name: str) -> str:
@@ -159,4 +159,4 @@ def executable(machine: Machine, name: str) -> str:
     return normalise(str(machine.registry.data(parameters(name), "Application", "") or service.argv[0]))
 
 
-SERVICES: Mapping[str, ServiceProgram] = {"nssm": _Service()}
+SERVICES: Mapping[str, ServiceProgram] = {"nssm": _NssmService()}

@@ -39,7 +39,7 @@ def strict_error(unknown: list[str]) -> str:
     return "strict decoding error: " + ", ".join(f'unknown field "{path}"' for path in unknown)
 
 
-def gates(wanted: Mapping[str, object], version: str) -> dict[str, bool]:
+def gates(requested: Mapping[str, object], version: str) -> dict[str, bool]:
     """Return the given feature gates on top of the defaults.
 
     Raises:
@@ -47,7 +47,7 @@ def gates(wanted: Mapping[str, object], version: str) -> dict[str, bool]:
     """
     known = contracts.feature_gates(version)
     found = {name: default for name, (default, _) in known.items()}
-    for name, value in wanted.items():
+    for name, value in requested.items():
         if name not in known:
             raise ConfigurationError(f"unrecognized feature gate: {name}")
         on = value if isinstance(value, bool) else str(value).lower() in ("true", "t", "1")
@@ -88,16 +88,16 @@ def _child(pattern: str, name: str, known: Mapping[str, str]) -> str | None:
 
 
 def _scalar(value: object, pattern: str, path: str, known: Mapping[str, str], kind: str) -> None:
-    wanted = known.get(pattern)
+    requested = known.get(pattern)
     what = {bool: "bool", int: "number", float: "number", str: "string", list: "array", dict: "object"}.get(
         type(value), ""
     )
-    if wanted is None:
+    if requested is None:
         if f"{pattern}.Duration" in known:  # component-base's TimeOrMetaDuration also accepts a number or duration
             return
         expected = "slice" if any(key.startswith(f"{pattern}[]") for key in known) else "object"
         raise ConfigurationError(_mismatch(what, kind, path, expected))
-    whole = wanted.removeprefix("u").rstrip("0123456789")
+    whole = requested.removeprefix("u").rstrip("0123456789")
     fits = {
         "string": isinstance(value, str),
         "bool": isinstance(value, bool),
@@ -107,11 +107,11 @@ def _scalar(value: object, pattern: str, path: str, known: Mapping[str, str], ki
         "quantity": isinstance(value, (str, int, float)),
     }.get(whole, True)
     if not fits:
-        raise ConfigurationError(_mismatch(what, kind, path, wanted))
+        raise ConfigurationError(_mismatch(what, kind, path, requested))
     if whole == "duration" and isinstance(value, str) and not DURATION.match(value):
         raise ConfigurationError(f'time: invalid duration "{value}"')
 
 
-def _mismatch(what: str, kind: str, path: str, wanted: str) -> str:
+def _mismatch(what: str, kind: str, path: str, requested: str) -> str:
     field = re.sub(r"\[\d+\]", "", path)
-    return f"json: cannot unmarshal {what} into Go struct field {kind}.{field} of type {wanted}"
+    return f"json: cannot unmarshal {what} into Go struct field {kind}.{field} of type {requested}"

@@ -43,8 +43,8 @@ def at_least(version: str, minor: str) -> bool:
 def nearest(contract: str, version: str) -> str:
     """Return the contract's minor version for a version: the same one, else the last one before it, else the first."""
     known = sorted(load(contract)["versions"], key=number)
-    wanted = number(minor_of(version))
-    before = [minor for minor in known if number(minor) <= wanted]
+    requested = number(minor_of(version))
+    before = [minor for minor in known if number(minor) <= requested]
     return str(before[-1] if before else known[0])
 
 
@@ -52,10 +52,10 @@ def includes(span: str, minor: str) -> bool:
     """Return whether a range of minor versions (`all`, `1.30-1.33`, `1.7-2.0,2.2-2.4`) includes one."""
     if span == "all":
         return True
-    wanted = number(minor)
+    requested = number(minor)
     for part in span.split(","):
         first, _, last = part.strip().partition("-")
-        if number(first) <= wanted <= number(last or first):
+        if number(first) <= requested <= number(last or first):
             return True
     return False
 

@@ -27,7 +27,7 @@ def klog(severity: str, text: str) -> str:
     return f"{severity}{datetime.now(UTC):%m%d %H:%M:%S.%f}    1000 server.go:1] {text}"
 
 
-class LogFile:
+class ProgramLogFile:
     """A log file that is appended to. Without a path, lines are discarded.
 
     Args:

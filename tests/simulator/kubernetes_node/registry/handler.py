@@ -15,28 +15,28 @@ from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
-from simulator.artifacts.faults import Fault
+from simulator.artifacts.faults import ArtifactFault
 from simulator.artifacts.handler import pieces
 from simulator.kubernetes_node.images import oci
 
 if TYPE_CHECKING:
-    from simulator.kubernetes_node.registry.server import Registry, _Server
+    from simulator.kubernetes_node.registry.server import SimulatedRegistry, _RegistryHttpServer
 
 _ROUTE = re.compile(r"^/v2/(?P<name>.+?)/(?P<kind>manifests|blobs|tags)/(?P<object>.*)$")
 _TOKEN = "eyJ0ZXN0cyI6Im93biJ9"
 _PORTAL = b"<!DOCTYPE html><html><body>Please sign in to the network.</body></html>\n"
 
 
-class Handler(BaseHTTPRequestHandler):
+class RegistryHandler(BaseHTTPRequestHandler):
     """Handles requests to a registry, for reading and writing."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     timeout = 60
-    server: _Server
+    server: _RegistryHttpServer
 
     @property
-    def owner(self) -> Registry:
+    def owner(self) -> SimulatedRegistry:
         """The registry."""
         return self.server.owner
 
@@ -58,19 +58,19 @@ class Handler(BaseHTTPRequestHandler):
             self._fail(404, "NAME_UNKNOWN", "repository name not known to registry")
             return
         namespace = parse_qs(parts.query).get("ns", [""])[0]
-        name, kind, wanted = route["name"], route["kind"], route["object"]
-        if self._failing(name, wanted, namespace):
+        name, kind, requested = route["name"], route["kind"], route["object"]
+        if self._failing(name, requested, namespace):
             return
         if kind == "tags":
             tags = {"name": name, "tags": self.owner.tags(name, namespace)}
             self._send(200, json.dumps(tags).encode(), "application/json")
         else:
-            self._content(name, namespace, kind, wanted, fault)
+            self._content(name, namespace, kind, requested, fault)
 
     do_HEAD = do_GET  # noqa: N815 - the base class looks for this name
 
-    def _content(self, name: str, namespace: str, kind: str, wanted: str, fault: Fault | None) -> None:
-        digest = self.owner.find(name, namespace, wanted)
+    def _content(self, name: str, namespace: str, kind: str, requested: str, fault: ArtifactFault | None) -> None:
+        digest = self.owner.find(name, namespace, requested)
         if digest is None:
             what = ("MANIFEST_UNKNOWN", "manifest unknown") if kind == "manifests" else ("BLOB_UNKNOWN", "blob unknown")
             self._fail(404, *what)
@@ -78,8 +78,8 @@ class Handler(BaseHTTPRequestHandler):
         media_type, data = self.owner.images.content[digest]
         if self.command == "GET":
             self.owner.count(kind)
-        if kind == "manifests" and not wanted.startswith("sha256:"):
-            self.owner.count(f"{namespace}/{name}:{wanted}" if namespace else f"{name}:{wanted}")
+        if kind == "manifests" and not requested.startswith("sha256:"):
+            self.owner.count(f"{namespace}/{name}:{requested}" if namespace else f"{name}:{requested}")
         if fault and fault.kind == "wrong":
             data = bytes(byte ^ 0x5A for byte in data)
         elif fault and fault.kind == "truncated":
@@ -88,12 +88,12 @@ class Handler(BaseHTTPRequestHandler):
 
     # -- faults and authentication
 
-    def _fault(self) -> Fault | None:
+    def _fault(self) -> ArtifactFault | None:
         parts = urlsplit(self.path)
         namespace = parse_qs(parts.query).get("ns", [""])[0]
         return self.owner.faults.take(self.command, f"/{namespace}{parts.path}" if namespace else parts.path)
 
-    def _refuse(self, fault: Fault) -> bool:
+    def _refuse(self, fault: ArtifactFault) -> bool:
         """Apply a fault that replaces the response; return False if content must still be sent, perhaps damaged."""
         if fault.kind == "silence":
             time.sleep(fault.seconds)
@@ -116,8 +116,8 @@ class Handler(BaseHTTPRequestHandler):
         """Return whether the client is authorized. If not, an error response was sent."""
         owner = self.owner
         basic = "Basic " + base64.b64encode(owner.user.encode()).decode()
-        wanted = basic if owner.auth == "basic" else f"Bearer {_TOKEN}"
-        if not owner.user or self.headers.get("Authorization") == wanted:
+        expected = basic if owner.auth == "basic" else f"Bearer {_TOKEN}"
+        if not owner.user or self.headers.get("Authorization") == expected:
             return True
         challenge = 'Basic realm="registry"'
         if owner.auth == "bearer":
@@ -128,8 +128,8 @@ class Handler(BaseHTTPRequestHandler):
         return False
 
     def _token(self) -> None:
-        wanted = "Basic " + base64.b64encode(self.owner.user.encode()).decode()
-        if self.headers.get("Authorization") != wanted:
+        expected = "Basic " + base64.b64encode(self.owner.user.encode()).decode()
+        if self.headers.get("Authorization") != expected:
             self._fail(401, "UNAUTHORIZED", "incorrect username or password")
             return
         self.owner.count("tokens")
@@ -168,9 +168,9 @@ class Handler(BaseHTTPRequestHandler):
         self.owner.count("pushed")
         self._answer(201, {"Docker-Content-Digest": digest, "Location": parts.path})
 
-    def _failing(self, name: str, wanted: str, namespace: str = "") -> bool:
+    def _failing(self, name: str, requested: str, namespace: str = "") -> bool:
         """Send an error response if the name is configured to fail, and return whether one was sent."""
-        status = self.owner.failures.get(f"{namespace or name.partition('/')[0]}/{name}:{wanted}")
+        status = self.owner.failures.get(f"{namespace or name.partition('/')[0]}/{name}:{requested}")
         if status:
             self._fail(status, "UNAVAILABLE", "injected")
         return bool(status)
@@ -192,7 +192,9 @@ class Handler(BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self.wfile.write(body)
 
-    def _send(self, status: int, data: bytes, media_type: str, digest: str = "", fault: Fault | None = None) -> None:
+    def _send(
+        self, status: int, data: bytes, media_type: str, digest: str = "", fault: ArtifactFault | None = None
+    ) -> None:
         kind = fault.kind if fault else ""
         start = re.match(r"bytes=(\d+)-", self.headers.get("Range", "")) if kind != "no-range" else None
         total, first = len(data), int(start[1]) if start else 0

@@ -18,17 +18,17 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from simulator.artifacts.faults import Fault, Faults
+from simulator.artifacts.faults import ArtifactFault, Faults
 from simulator.http_base import HttpServer
 from simulator.kubernetes_node.images.upstream import Blobs, fill
-from simulator.kubernetes_node.registry.handler import Handler
+from simulator.kubernetes_node.registry.handler import RegistryHandler
 
 
-class _Server(HttpServer):
-    owner: Registry
+class _RegistryHttpServer(HttpServer):
+    owner: SimulatedRegistry
 
 
-class Registry:
+class SimulatedRegistry:
     """A registry on an address, and a context manager that closes it.
 
     Args:
@@ -57,7 +57,7 @@ class Registry:
         """Names (`host/path:tag`) with the HTTP status to return for them."""
         self._lock = threading.Lock()
         self._sending = 0
-        self._server = _Server((address, port), Handler, tls)
+        self._server = _RegistryHttpServer((address, port), RegistryHandler, tls)
         self._server.owner = self
         self.address = address
         self.port = self._server.port
@@ -73,7 +73,7 @@ class Registry:
         """Close the registry."""
         self._server.stop()
 
-    def __enter__(self) -> Registry:
+    def __enter__(self) -> SimulatedRegistry:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -85,7 +85,7 @@ class Registry:
         Kinds: `status` (with `retry_after`), `cut`, `truncated`, `wrong`, `slow`, `silence`, `loop`, `html` and
         `no-range`; see `simulator.artifacts.faults`.
         """
-        self.faults.add(Fault(kind, path, **options))
+        self.faults.add(ArtifactFault(kind, path, **options))
 
     def count(self, *names: str, by: int = 1) -> None:
         """Add to the counters."""
@@ -110,17 +110,17 @@ class Registry:
         with self._lock:
             self.counters.clear()
 
-    def find(self, name: str, namespace: str, wanted: str) -> str | None:
+    def find(self, name: str, namespace: str, requested: str) -> str | None:
         """Return the digest of a tag.
 
         A name without `ns` may be the path of any repository, or begin with its host.
         """
-        if wanted.startswith("sha256:"):
-            return wanted if wanted in self.images.content else None
+        if requested.startswith("sha256:"):
+            return requested if requested in self.images.content else None
         exact = (
-            [f"{namespace}/{name}:{wanted}"]
+            [f"{namespace}/{name}:{requested}"]
             if namespace
-            else [f"{self.address}:{self.port}/{name}:{wanted}", f"{name}:{wanted}"]
+            else [f"{self.address}:{self.port}/{name}:{requested}", f"{name}:{requested}"]
         )
         for candidate in exact:
             if candidate in self.images.tags:
@@ -128,7 +128,8 @@ class Registry:
         if namespace:
             return None
         return next(
-            (found for known, found in self.images.tags.items() if known.partition("/")[2] == f"{name}:{wanted}"), None
+            (found for known, found in self.images.tags.items() if known.partition("/")[2] == f"{name}:{requested}"),
+            None,
         )
 
     def tags(self, name: str, namespace: str) -> list[str]:
@@ -147,7 +148,7 @@ def main() -> None:
     parser.add_argument("--address", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=5000)
     arguments = parser.parse_args()
-    with Registry(arguments.address, arguments.port) as registry:
+    with SimulatedRegistry(arguments.address, arguments.port) as registry:
         print(registry.url, flush=True)
         threading.Event().wait()
 

@@ -16,7 +16,7 @@ from simulator.machine.session import Session
 from simulator.machine.wildcards import matches
 
 
-def words(session: Session, text: str) -> Iterator[str]:
+def set_members(session: Session, text: str) -> Iterator[str]:
     """Yield the words of a set. A word with wildcards yields the names of the files that match it."""
     for word in re.findall(r'(?:"[^"]*"|[^\s,;="])+', text):
         if "*" not in word and "?" not in word:

@@ -17,7 +17,7 @@ _OPERATORS = ("&&", "||", "&", "|")
 
 
 @dataclass(frozen=True)
-class Redirection:
+class CmdRedirection:
     """`stream mode target`: `1 >> file`, `2 > &1`, `0 < file`."""
 
     stream: str
@@ -30,7 +30,7 @@ class Simple:
     """A command with its unprocessed arguments, quotes included."""
 
     text: str
-    redirections: list[Redirection] = field(default_factory=list)
+    redirections: list[CmdRedirection] = field(default_factory=list)
     quiet: bool = False
 
 
@@ -38,20 +38,20 @@ class Simple:
 class Group:
     """Commands in parentheses."""
 
-    steps: list[Step]
-    redirections: list[Redirection] = field(default_factory=list)
+    steps: list[CmdStep]
+    redirections: list[CmdRedirection] = field(default_factory=list)
     quiet: bool = False
 
 
 @dataclass
-class If:
+class CmdIf:
     """`if [not] condition body [else other]`."""
 
     condition: list[str]
     negated: bool
     ignore_case: bool
-    body: list[Step]
-    other: list[Step]
+    body: list[CmdStep]
+    other: list[CmdStep]
     quiet: bool = False
 
 
@@ -63,22 +63,22 @@ class For:
     options: str
     letter: str
     items: str
-    body: list[Step]
+    body: list[CmdStep]
     quiet: bool = False
 
 
-Node = Simple | Group | If | For
+Node = Simple | Group | CmdIf | For
 
 
 @dataclass
-class Step:
+class CmdStep:
     """A command and the operator before it."""
 
     operator: str
     node: Node
 
 
-def parse(line: str) -> list[Step]:
+def parse(line: str) -> list[CmdStep]:
     """Parse the commands of a line or of a block of lines in parentheses.
 
     Raises:
@@ -110,9 +110,9 @@ class _Parser:
         while not self.ended and self.text[self.at] in " \t" + more:
             self.at += 1
 
-    def sequence(self) -> list[Step]:
+    def sequence(self) -> list[CmdStep]:
         """Parse commands up to the end or the closing parenthesis."""
-        steps: list[Step] = []
+        steps: list[CmdStep] = []
         operator = ""
         while True:
             self.blanks("\n" if self.depth else "")
@@ -120,7 +120,7 @@ class _Parser:
                 if operator in ("|", "&&", "||"):
                     raise SyntaxRefusedError("The syntax of the command is incorrect.\r\n")
                 return steps
-            steps.append(Step(operator, self.command()))
+            steps.append(CmdStep(operator, self.command()))
             operator = self.operator()
             if not operator:
                 return steps
@@ -176,7 +176,7 @@ class _Parser:
                 return group
             group.redirections.append(redirection)
 
-    def redirection(self) -> Redirection | None:
+    def redirection(self) -> CmdRedirection | None:
         match = re.match(r"([0-9]?)(>>|>|<)", self.rest())
         if not match:
             return None
@@ -185,13 +185,13 @@ class _Parser:
         default = "0" if match[2] == "<" else "1"
         if duplicate:
             self.at += duplicate.end()
-            return Redirection(match[1] or default, match[2], f"&{duplicate[1]}")
+            return CmdRedirection(match[1] or default, match[2], f"&{duplicate[1]}")
         self.blanks()
         target = re.match(r'(?:"[^"\n]*"|[^\s"<>&|()])+', self.rest())
         if not target:
             raise SyntaxRefusedError("The syntax of the command is incorrect.\r\n")
         self.at += target.end()
-        return Redirection(match[1] or default, match[2], target[0].replace('"', ""))
+        return CmdRedirection(match[1] or default, match[2], target[0].replace('"', ""))
 
     def simple(self) -> Simple:
         command = Simple("")
@@ -224,7 +224,7 @@ class _Parser:
         apart = not text or text[-1] in " \t,;="
         return apart and re.match(r"[0-9](>>?|<)", self.rest()) is not None
 
-    def words(self, count: int) -> list[str]:
+    def next_words(self, count: int) -> list[str]:
         found: list[str] = []
         while len(found) < count:
             self.blanks()
@@ -235,7 +235,7 @@ class _Parser:
             found.append(match[0])
         return found
 
-    def condition(self) -> If:
+    def condition(self) -> CmdIf:
         self.at += 2
         ignore_case = negated = False
         while True:
@@ -247,15 +247,15 @@ class _Parser:
             self.at += option.end()
         words = self._comparison()
         body = self.one_or_all()
-        other: list[Step] = []
+        other: list[CmdStep] = []
         self.blanks()
         alternative = re.match(r"else(?=[\s(]|$)", self.rest(), re.IGNORECASE)
         if alternative and len(body) == 1 and isinstance(body[0].node, Group):
             self.at += 4
             other = self.one_or_all()
-        return If(words, negated, ignore_case, body, other)
+        return CmdIf(words, negated, ignore_case, body, other)
 
-    def one_or_all(self) -> list[Step]:
+    def one_or_all(self) -> list[CmdStep]:
         """Parse the body of `if`: a group if `else` follows it, otherwise everything up to the end."""
         self.blanks()
         start = self.at
@@ -263,7 +263,7 @@ class _Parser:
             group = self.group()
             self.blanks()
             if re.match(r"else(?=[\s(]|$)", self.rest(), re.IGNORECASE):
-                return [Step("", group)]
+                return [CmdStep("", group)]
             self.at = start
         steps = self.sequence()
         if not steps:
@@ -274,12 +274,12 @@ class _Parser:
         unary = re.match(r"(exist|defined|errorlevel)\s+", self.rest(), re.IGNORECASE)
         if unary:
             self.at += unary.end()
-            return [unary[1].casefold(), *self.words(1)]
+            return [unary[1].casefold(), *self.next_words(1)]
         equal = re.match(r'((?:"[^"\n]*"|[^\s"=&|<>()])*)\s*==\s*((?:"[^"\n]*"|[^\s"&|<>()])+)', self.rest())
         if equal:
             self.at += equal.end()
             return ["==", equal[1], equal[2]]
-        left, operator, right = self.words(3)
+        left, operator, right = self.next_words(3)
         if operator.casefold() not in ("equ", "neq", "lss", "leq", "gtr", "geq"):
             raise SyntaxRefusedError(f"{operator} was unexpected at this time.\r\n")
         return [operator.casefold(), left, right]

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from simulator.machine.cmd.built_in import name_and_rest, unmodelled
 from simulator.machine.cmd.errors import CmdNotModelledError, SyntaxRefusedError
-from simulator.machine.cmd.parsing import For, Group, If, Simple, Step, parse
+from simulator.machine.cmd.parsing import CmdIf, CmdStep, For, Group, Simple, parse
 
 _FILES = (".bat", ".cmd", ".exe")
 
@@ -36,14 +36,14 @@ def check(blocks: Iterable[str]) -> None:
                 raise CmdNotModelledError(unknown)
 
 
-def _commands(steps: Sequence[Step]) -> Iterator[str]:
+def _commands(steps: Sequence[CmdStep]) -> Iterator[str]:
     for step in steps:
         node = step.node
         if isinstance(node, Simple):
             yield node.text.lstrip(" \t,;=")
         elif isinstance(node, Group):
             yield from _commands(node.steps)
-        elif isinstance(node, If):
+        elif isinstance(node, CmdIf):
             yield from _commands([*node.body, *node.other])
         elif isinstance(node, For):
             yield from _commands(node.body)

@@ -15,27 +15,28 @@ from simulator.machine import command_line
 from simulator.machine.cmd import built_in, loops, precheck
 from simulator.machine.cmd.errors import CmdNotModelledError, ExitSignal, SyntaxRefusedError
 from simulator.machine.cmd.expansion import expand, substitute
-from simulator.machine.cmd.parsing import For, Group, If, Node, Redirection, Simple, Step, parse
-from simulator.machine.objects import ConsoleInput, NotModelled, ProgramResult
+from simulator.machine.cmd.parsing import CmdIf, CmdRedirection, CmdStep, For, Group, Node, Simple, parse
+from simulator.machine.objects import NotModelled, ProgramResult
 from simulator.machine.programs import BATCH_ENDINGS, NotExecutableError, ProgramNotFoundError
 from simulator.machine.rights.guard import AccessDeniedError
 from simulator.machine.session import Session
+from simulator.transport.host import ConsoleInput
 
 Input = bytes | ConsoleInput
-Work = Callable[["Output", Input], int]
+Work = Callable[["CmdOutput", Input], int]
 # Commands that do not change the error level.
 _KEEPING = ("echo", "rem", "if", "for", "set", "cd", "chdir", "setlocal", "endlocal", "type", "title", "exit")
 
 
 @dataclass
-class Output:
+class CmdOutput:
     """The output of commands."""
 
     stdout: list[str] = field(default_factory=list)
     stderr: list[str] = field(default_factory=list)
 
 
-class Shell:
+class CmdShell:
     """One cmd.exe.
 
     Args:
@@ -51,7 +52,7 @@ class Shell:
         self._letters: dict[str, str] = {}
         self._kept: list[tuple[str, dict[str, str]]] = []
 
-    def line(self, text: str, output: Output) -> int:
+    def line(self, text: str, output: CmdOutput) -> int:
         """Run a line or a block of lines, and return its exit code.
 
         Raises:
@@ -63,7 +64,7 @@ class Shell:
             self._show(steps, output)
         return self.steps(steps, output, self.stdin)
 
-    def _show(self, steps: Sequence[Step], output: Output) -> None:
+    def _show(self, steps: Sequence[CmdStep], output: CmdOutput) -> None:
         """Write the prompt and the command that is about to run, as cmd.exe does while echo is on."""
         node = steps[0].node
         if len(steps) > 1 or not isinstance(node, Simple):
@@ -71,7 +72,7 @@ class Shell:
         redirected = "".join(f" {item.stream}{item.mode}{item.target}" for item in node.redirections)
         output.stdout.append(f"\r\n{self.session.directory}>{node.text}{redirected} \r\n")
 
-    def steps(self, steps: Sequence[Step], output: Output, stdin: Input) -> int:
+    def steps(self, steps: Sequence[CmdStep], output: CmdOutput, stdin: Input) -> int:
         """Run commands one after the other, depending on their operators."""
         code = 0
         position = 0
@@ -86,9 +87,9 @@ class Shell:
             position = last + 1
         return code
 
-    def _piped(self, steps: Sequence[Step], output: Output, stdin: Input) -> int:
+    def _piped(self, steps: Sequence[CmdStep], output: CmdOutput, stdin: Input) -> int:
         for step in steps[:-1]:
-            inner = Output(stderr=output.stderr)
+            inner = CmdOutput(stderr=output.stderr)
             # Each side of a pipe is a separate process, so the effects of `cd` and `set` are lost.
             self._apart(step.node, inner, stdin)
             stdin = "".join(inner.stdout).encode()
@@ -96,14 +97,14 @@ class Shell:
             return self._apart(steps[-1].node, output, stdin)
         return self.run(steps[-1].node, output, stdin)
 
-    def _apart(self, node: Node, output: Output, stdin: Input) -> int:
+    def _apart(self, node: Node, output: CmdOutput, stdin: Input) -> int:
         kept = self.session.directory, dict(self.session.environment)
         try:
             return self.run(node, output, stdin)
         finally:
             self.session.directory, self.session.environment = kept
 
-    def run(self, node: Node, output: Output, stdin: Input) -> int:
+    def run(self, node: Node, output: CmdOutput, stdin: Input) -> int:
         """Run one command, and return its exit code."""
         try:
             return self._run(node, output, stdin)
@@ -111,21 +112,21 @@ class Shell:
             output.stderr.append("Access is denied.\r\n")
             return 1
 
-    def _run(self, node: Node, output: Output, stdin: Input) -> int:
+    def _run(self, node: Node, output: CmdOutput, stdin: Input) -> int:
         if isinstance(node, Simple):
             return self._redirected(node.redirections, output, stdin, lambda out, given: self._simple(node, out, given))
         if isinstance(node, Group):
             return self._redirected(
                 node.redirections, output, stdin, lambda out, given: self.steps(node.steps, out, given)
             )
-        if isinstance(node, If):
+        if isinstance(node, CmdIf):
             holds = self._holds(node) != node.negated
             return self.steps(node.body if holds else node.other, output, stdin) if holds or node.other else 0
         return self._loop(node, output, stdin)
 
-    def _redirected(self, redirections: Sequence[Redirection], output: Output, stdin: Input, work: Work) -> int:
+    def _redirected(self, redirections: Sequence[CmdRedirection], output: CmdOutput, stdin: Input, work: Work) -> int:
         """Run a command with redirected streams. Redirections are applied from left to right."""
-        own = Output(output.stdout, output.stderr)
+        own = CmdOutput(output.stdout, output.stderr)
         opened: list[tuple[str, list[str]]] = []
         for item in redirections:
             if item.stream not in "012":
@@ -156,7 +157,7 @@ class Shell:
     def _read(self, target: str) -> bytes:
         return self.session.machine.files.read_bytes(self.session.absolute(target))
 
-    def _opened(self, item: Redirection, target: str) -> str:
+    def _opened(self, item: CmdRedirection, target: str) -> str:
         """Open a redirection's file, and empty it unless it is appended to. Return an error message or nothing."""
         if target.startswith("&") or target.casefold() == "nul":
             return ""
@@ -171,7 +172,7 @@ class Shell:
             files.write_bytes(path, b"")
         return ""
 
-    def _simple(self, node: Simple, output: Output, stdin: Input) -> int:
+    def _simple(self, node: Simple, output: CmdOutput, stdin: Input) -> int:
         text = substitute(node.text, self._letters).lstrip(" \t,;=")
         name, rest = built_in.name_and_rest(text)
         lower = name.casefold()
@@ -226,7 +227,7 @@ class Shell:
             why = "is not compatible with the version of Windows you're running."
             return ProgramResult(216, "", f"This version of {program} {why}\r\n")
 
-    def _holds(self, node: If) -> bool:
+    def _holds(self, node: CmdIf) -> bool:
         kind, *words = [substitute(word, self._letters) for word in node.condition]
         if kind == "exist":
             path = words[0].strip('"')
@@ -239,14 +240,14 @@ class Shell:
             return self.level >= int(words[0])
         return _compared(kind, *words, ignore_case=node.ignore_case)
 
-    def _loop(self, node: For, output: Output, stdin: Input) -> int:
+    def _loop(self, node: For, output: CmdOutput, stdin: Input) -> int:
         code = 0
         for letters in self._rounds(node, output):
             kept = self._letters
             self._letters = {**kept, **letters}
             try:
                 if self.echo and not all(step.node.quiet for step in node.body):
-                    shown = [Step("", Simple(substitute(step.node.text, self._letters), step.node.redirections))
+                    shown = [CmdStep("", Simple(substitute(step.node.text, self._letters), step.node.redirections))
                              if isinstance(step.node, Simple) else step for step in node.body]  # fmt: skip
                     self._show(shown, output)
                 code = self.steps(node.body, output, stdin)
@@ -254,19 +255,19 @@ class Shell:
                 self._letters = kept
         return code
 
-    def _rounds(self, node: For, output: Output) -> list[dict[str, str]]:
+    def _rounds(self, node: For, output: CmdOutput) -> list[dict[str, str]]:
         """Return the variables for each iteration of a loop."""
         items = substitute(node.items, self._letters)
         if node.kind == "/l":
             return [{node.letter: text} for text in loops.numbers(items)]
         if node.kind != "/f":
-            return [{node.letter: text} for text in loops.words(self.session, items)]
+            return [{node.letter: text} for text in loops.set_members(self.session, items)]
         options = loops.fields(node.options)
         text = self._text(items.strip(), output)
         found = [options.of(line, node.letter) for line in text.splitlines()[options.skip :]]
         return [letters for letters in found if letters is not None]
 
-    def _text(self, source: str, output: Output) -> str:
+    def _text(self, source: str, output: CmdOutput) -> str:
         """Return the input of `for /f`: a string, the output of a command, or the contents of a file."""
         if source.startswith('"') and source.endswith('"'):
             return source[1:-1]
@@ -303,7 +304,7 @@ def _compared(kind: str, left: str, right: str, *, ignore_case: bool) -> bool:
 
 def run_line(session: Session, line: str, stdin: Input = b"") -> ProgramResult:
     """Run a command line, and return its output and exit code."""
-    shell, output = Shell(session, stdin), Output()
+    shell, output = CmdShell(session, stdin), CmdOutput()
     try:
         code = shell.line(line, output)
     except ExitSignal as signal:
@@ -329,13 +330,13 @@ def batch_file(session: Session, program: str) -> str | None:
     return found if found and found.casefold().endswith(BATCH_ENDINGS) else None
 
 
-def run_batch(session: Session, path: str, arguments: Sequence[str], stdin: Input, output: Output) -> int:
+def run_batch(session: Session, path: str, arguments: Sequence[str], stdin: Input, output: CmdOutput) -> int:
     """Run a batch file, and return its exit code.
 
     Raises:
         ExitSignal: an `exit` also ends the cmd.exe that runs the file.
     """
-    shell = Shell(session, stdin, [path, *arguments])
+    shell = CmdShell(session, stdin, [path, *arguments])
     try:
         blocks = _blocks(session.machine.files.read_text(path))
         precheck.check(blocks)

@@ -110,8 +110,8 @@ def get_acl(machine: Machine, bound: Bound) -> Iterable[object]:
 
 def set_acl(machine: Machine, bound: Bound) -> Iterable[object]:
     """Set the access control list of items to that of an object from Get-Acl."""
-    wanted = bound.get("AclObject")
-    sddl = to_text(wanted.get("Sddl")) if isinstance(wanted, PSObject) else ""
+    requested = bound.get("AclObject")
+    sddl = to_text(requested.get("Sddl")) if isinstance(requested, PSObject) else ""
     if not sddl:
         raise NotModelled("Set-Acl of an object without SDDL")
     for place in paths.selected(machine, bound):
@@ -128,7 +128,7 @@ def set_acl(machine: Machine, bound: Bound) -> Iterable[object]:
             bound.write_error(CmdletError("InvalidOperation", kind, str(error), kind))
             continue
         if bound.flag("Passthru"):
-            yield wanted
+            yield requested
 
 
 CMDLETS: Mapping[str, Cmdlet] = {"Get-Acl": get_acl, "Set-Acl": set_acl}

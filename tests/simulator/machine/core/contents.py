@@ -153,7 +153,7 @@ def select_string(machine: Machine, bound: Bound) -> Iterable[object]:
             if bound.flag("Quiet"):
                 yield True
                 return
-            yield _found(bound, name, number, line, pattern)
+            yield _match_info(bound, name, number, line, pattern)
             if bound.flag("List"):
                 break
 
@@ -168,7 +168,7 @@ def _searched(bound: Bound) -> list[str]:
     return found
 
 
-def _found(bound: Bound, name: str, number: int, line: str, pattern: re.Pattern[str] | None) -> PSObject:
+def _match_info(bound: Bound, name: str, number: int, line: str, pattern: re.Pattern[str] | None) -> PSObject:
     shown = line if name == "InputStream" else f"{name}:{number}:{line}"
     every = bound.flag("AllMatches")
     matches: list[object] = []

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from simulator.machine import certificate_store, net_files
 from simulator.machine.core import paths
 from simulator.machine.core.item_objects import Links, item
-from simulator.machine.core.paths import Place
+from simulator.machine.core.paths import ProviderItem
 from simulator.machine.objects import Bound, Cmdlet, CmdletError, NotModelled
 from simulator.machine.registry import Registry
 from simulator.machine.text import to_text
@@ -60,7 +60,7 @@ def new_item(machine: Machine, bound: Bound) -> Iterable[object]:
             yield from make(machine, bound, place)
 
 
-def _new_key(machine: Machine, bound: Bound, place: Place) -> Iterator[object]:
+def _new_key(machine: Machine, bound: Bound, place: ProviderItem) -> Iterator[object]:
     registry = machine.registry
     if registry.key_exists(place.path):
         if not bound.flag("Force"):
@@ -83,7 +83,7 @@ def _new_key(machine: Machine, bound: Bound, place: Place) -> Iterator[object]:
 
 
 def _illegal(path: str, error_id: str) -> CmdletError | None:
-    """Return the error for an invalid file path. Its id says that it is an I/O error or an invalid argument."""
+    """Return the error for an invalid file path. Its id denotes an I/O error or an invalid argument."""
     if "\0" in path:
         message, kind = "Null character in path.", net_files.ARGUMENT
         return CmdletError("InvalidArgument", error_id.replace("IOError", "ArgumentError"), message, kind)
@@ -93,7 +93,7 @@ def _illegal(path: str, error_id: str) -> CmdletError | None:
     return _no_part(path, error_id) if path.startswith("\\\\") else None
 
 
-def _new_folder(machine: Machine, bound: Bound, place: Place) -> Iterator[object]:
+def _new_folder(machine: Machine, bound: Bound, place: ProviderItem) -> Iterator[object]:
     files = machine.files
     if (refused := _illegal(place.path, "CreateDirectoryIOError")) is not None:
         bound.write_error(refused)
@@ -109,7 +109,7 @@ def _new_folder(machine: Machine, bound: Bound, place: Place) -> Iterator[object
     yield item(machine, place)
 
 
-def _blocked(machine: Machine, place: Place) -> bool:
+def _blocked(machine: Machine, place: ProviderItem) -> bool:
     """Return whether a parent of the path is a file."""
     parent = place.parent
     while parent.path != place.path:
@@ -119,7 +119,7 @@ def _blocked(machine: Machine, place: Place) -> bool:
     return False
 
 
-def _new_file(machine: Machine, bound: Bound, place: Place) -> Iterator[object]:
+def _new_file(machine: Machine, bound: Bound, place: ProviderItem) -> Iterator[object]:
     files = machine.files
     if (refused := _illegal(place.path, "NewItemIOError")) is not None:
         bound.write_error(refused)
@@ -144,7 +144,7 @@ def _new_file(machine: Machine, bound: Bound, place: Place) -> Iterator[object]:
     yield item(machine, place)
 
 
-def _new_link(machine: Machine, bound: Bound, place: Place) -> Iterator[object]:
+def _new_link(machine: Machine, bound: Bound, place: ProviderItem) -> Iterator[object]:
     kinds = {"junction": "Junction", "symboliclink": "SymbolicLink", "hardlink": "HardLink"}
     kind = kinds.get(bound.text("ItemType").casefold())
     if kind is None:
@@ -203,7 +203,7 @@ def _unset(environment: dict[str, str], name: str) -> None:
         del environment[key]
 
 
-def _remove_file(machine: Machine, bound: Bound, place: Place) -> None:
+def _remove_file(machine: Machine, bound: Bound, place: ProviderItem) -> None:
     # The executable of a running process cannot be deleted: DeleteFile returns ERROR_ACCESS_DENIED.
     if program := paths.in_use(machine, place):
         name = program.rsplit("\\", 1)[-1]
@@ -275,7 +275,7 @@ def move_item(machine: Machine, bound: Bound) -> Iterable[object]:
             yield item(machine, target)
 
 
-def _target(machine: Machine, bound: Bound, place: Place) -> Place:
+def _target(machine: Machine, bound: Bound, place: ProviderItem) -> ProviderItem:
     destination = paths.parse(machine, bound, bound.text("Destination") or ".")
     if destination.provider != place.provider:
         message = "Source and destination paths must resolve to the same provider."
@@ -285,7 +285,7 @@ def _target(machine: Machine, bound: Bound, place: Place) -> Place:
     return destination.child(place.name) if into else destination
 
 
-def _move(machine: Machine, place: Place, target: Place) -> None:
+def _move(machine: Machine, place: ProviderItem, target: ProviderItem) -> None:
     if place.provider == "Registry":
         copy_key(machine.registry, place.path, target.path)
         machine.registry.delete_key(place.path)
@@ -319,7 +319,7 @@ def copy_item(machine: Machine, bound: Bound) -> Iterable[object]:
             yield item(machine, target)
 
 
-def _copy_folder(machine: Machine, bound: Bound, place: Place, target: Place) -> None:
+def _copy_folder(machine: Machine, bound: Bound, place: ProviderItem, target: ProviderItem) -> None:
     if machine.files.is_file(target.path):
         message = "Container cannot be copied onto existing leaf item."
         error = CmdletError("InvalidArgument", "CopyContainerItemToLeafError", message, "System.ArgumentException")
@@ -338,7 +338,7 @@ def _copy_folder(machine: Machine, bound: Bound, place: Place, target: Place) ->
     machine.files.copy(place.path, target.path)
 
 
-def _copy_file(machine: Machine, bound: Bound, place: Place, target: Place) -> None:
+def _copy_file(machine: Machine, bound: Bound, place: ProviderItem, target: ProviderItem) -> None:
     if target.path.casefold() == place.path.casefold():
         message = f"Cannot overwrite the item {place.path} with itself."
         bound.write_error(CmdletError("WriteError", "CopyError", message, IO))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from simulator.machine import certificate_store, executables
-from simulator.machine.core.paths import CORE, Place, full
+from simulator.machine.core.paths import CORE, ProviderItem, full
 from simulator.machine.objects import Enumeration, PSObject
 from simulator.machine.powershell.formatting.file_table import FileItem
 from simulator.machine.text import to_text
@@ -29,7 +29,7 @@ class Links:
     kinds: dict[str, str] = field(default_factory=dict)
 
 
-def provider_properties(place: Place) -> dict[str, object]:
+def provider_properties(place: ProviderItem) -> dict[str, object]:
     """Return the properties that PowerShell adds to every item."""
     parent = place.parent
     home = "Microsoft.PowerShell.Security\\" if place.provider == "Certificate" else CORE
@@ -46,7 +46,9 @@ def provider_properties(place: Place) -> dict[str, object]:
     }
 
 
-def item(machine: Machine, place: Place, *, short: bool = False, environment: dict[str, str] | None = None) -> PSObject:
+def item(
+    machine: Machine, place: ProviderItem, *, short: bool = False, environment: dict[str, str] | None = None
+) -> PSObject:
     """Return an existing item. With `short`, its text is its name, as for objects from Get-ChildItem."""
     if place.provider == "Registry":
         return _key(machine, place)
@@ -60,7 +62,7 @@ def item(machine: Machine, place: Place, *, short: bool = False, environment: di
     return _file(machine, place, short)
 
 
-def _certificate(machine: Machine, place: Place) -> PSObject:
+def _certificate(machine: Machine, place: ProviderItem) -> PSObject:
     """Return a certificate, a certificate store or a store location."""
     store = place.parent.name
     for certificate in certificate_store.certificates(machine, store) if place.path.count("\\") == 2 else ():
@@ -72,7 +74,7 @@ def _certificate(machine: Machine, place: Place) -> PSObject:
     return PSObject("System.Security.Cryptography.X509Certificates.X509Store", properties)
 
 
-def _file(machine: Machine, place: Place, short: bool) -> PSObject:
+def _file(machine: Machine, place: ProviderItem, short: bool) -> PSObject:
     real = machine.files.real(place.path)
     entry = machine.files.entry(place.path)
     folder = entry.is_directory if entry else False
@@ -120,7 +122,7 @@ def _attributes(folder: bool, link: bool) -> Enumeration:
     return Enumeration(", ".join(names), sum(numbers[name] for name in names), ATTRIBUTES)
 
 
-def _link_kind(machine: Machine, place: Place, real: Path) -> str | None:
+def _link_kind(machine: Machine, place: ProviderItem, real: Path) -> str | None:
     kind = machine.part(Links).kinds.get(place.path.casefold())
     if real.is_symlink():
         return kind or "SymbolicLink"
@@ -131,7 +133,7 @@ def _target(machine: Machine, real: Path) -> str:
     return machine.files.windows(Path(os.path.normpath(real.parent / real.readlink())))
 
 
-def _version(machine: Machine, place: Place, path: str) -> PSObject:
+def _version(machine: Machine, place: ProviderItem, path: str) -> PSObject:
     """Return the version resource of an executable; for other files it is empty."""
     found = None
     if machine.files.is_file(place.path):
@@ -152,7 +154,7 @@ def _version(machine: Machine, place: Place, path: str) -> PSObject:
     return PSObject("System.Diagnostics.FileVersionInfo", properties)
 
 
-def _key(machine: Machine, place: Place) -> PSObject:
+def _key(machine: Machine, place: ProviderItem) -> PSObject:
     values = machine.registry.values(place.path) if place.path else {}
     names = [name or "(default)" for name in values]
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from simulator.machine import net_files
 from simulator.machine.core import acls, item_changes, paths
 from simulator.machine.core.item_objects import item
-from simulator.machine.core.paths import Place
+from simulator.machine.core.paths import ProviderItem
 from simulator.machine.objects import Bound, Cmdlet, CmdletError, PSObject
 from simulator.machine.rights import cmdlet_errors
 from simulator.machine.rights.guard import AccessDeniedError
@@ -87,7 +87,7 @@ def get_child_item(machine: Machine, bound: Bound) -> Iterable[object]:
         yield from _shown(machine, bound, _below(machine, bound, start, depth), start)
 
 
-def _below(machine: Machine, bound: Bound, place: Place, depth: int) -> Iterator[Place]:
+def _below(machine: Machine, bound: Bound, place: ProviderItem, depth: int) -> Iterator[ProviderItem]:
     try:
         inner = paths.children(machine, bound, place)
     except AccessDeniedError as error:
@@ -103,7 +103,7 @@ def _below(machine: Machine, bound: Bound, place: Place, depth: int) -> Iterator
             yield from _below(machine, bound, below, depth - 1)
 
 
-def _shown(machine: Machine, bound: Bound, found: Iterable[Place], start: Place) -> Iterator[object]:
+def _shown(machine: Machine, bound: Bound, found: Iterable[ProviderItem], start: ProviderItem) -> Iterator[object]:
     for place in paths.filtered(bound, list(found)):
         container = paths.is_container(machine, place)
         if (bound.flag("File") and container) or (bound.flag("Directory") and not container):
@@ -111,7 +111,7 @@ def _shown(machine: Machine, bound: Bound, found: Iterable[Place], start: Place)
         yield _one(machine, bound, place, start)
 
 
-def _one(machine: Machine, bound: Bound, place: Place, start: Place) -> object:
+def _one(machine: Machine, bound: Bound, place: ProviderItem, start: ProviderItem) -> object:
     if bound.flag("Name"):
         return place.path[len(start.path) :].strip("\\") or place.name
     return item(machine, place, short=True, environment=paths.environment(machine, bound))

@@ -25,7 +25,7 @@ CORE = "Microsoft.PowerShell.Core\\"
 
 
 @dataclass(frozen=True)
-class Place:
+class ProviderItem:
     r"""An item of a PowerShell provider.
 
     It is a file (`C:\…`), a registry key (`HKLM\…`), an environment variable (its name), or a certificate, store or
@@ -51,23 +51,23 @@ class Place:
         drive = {"Environment": "Env:\\", "Certificate": "Cert:\\"}.get(self.provider, "")
         return f"{drive}{self.path}"
 
-    def child(self, name: str) -> Place:
+    def child(self, name: str) -> ProviderItem:
         """Return a child item."""
         below = name.replace("/", "\\").strip("\\")
         if self.provider == "FileSystem":
-            return Place("FileSystem", normalise(f"{self.path}\\{below}"), self.prefix)
-        return Place(self.provider, f"{self.path}\\{below}".strip("\\"))
+            return ProviderItem("FileSystem", normalise(f"{self.path}\\{below}"), self.prefix)
+        return ProviderItem(self.provider, f"{self.path}\\{below}".strip("\\"))
 
     @property
-    def parent(self) -> Place:
+    def parent(self) -> ProviderItem:
         """The parent item."""
         head = self.path.rstrip("\\").rpartition("\\")[0]
         if self.provider == "FileSystem":
-            return Place("FileSystem", normalise(head + "\\") if head else self.path, self.prefix)
-        return Place(self.provider, head)
+            return ProviderItem("FileSystem", normalise(head + "\\") if head else self.path, self.prefix)
+        return ProviderItem(self.provider, head)
 
 
-def full(place: Place) -> str:
+def full(place: ProviderItem) -> str:
     r"""Return the provider path, which for a registry key is `HKEY_LOCAL_MACHINE\…`."""
     return registry.full_name(place.path) if place.provider == "Registry" and place.path else place.path
 
@@ -108,7 +108,7 @@ def drive_not_found(drive: str) -> CmdletError:
     )
 
 
-def parse(machine: Machine, bound: Bound, text: str) -> Place:
+def parse(machine: Machine, bound: Bound, text: str) -> ProviderItem:
     """Return the absolute place that a path refers to.
 
     Raises:
@@ -117,26 +117,26 @@ def parse(machine: Machine, bound: Bound, text: str) -> Place:
     bare = re.sub(r"^(Microsoft\.PowerShell\.Core\\)?FileSystem::", "", text.strip(), flags=re.IGNORECASE)
     if registry.is_registry_path(bare) or re.match(r"HKEY_\w+(\\|$)", bare, re.IGNORECASE):
         try:
-            return Place("Registry", "\\".join(registry.split(bare)))
+            return ProviderItem("Registry", "\\".join(registry.split(bare)))
         except KeyError:
             if re.fullmatch(r"(Microsoft\.PowerShell\.Core\\)?Registry::\\?", bare, re.IGNORECASE):
-                return Place("Registry", "")
+                return ProviderItem("Registry", "")
             raise not_found(text) from None
     environment = re.match(r"(?:Microsoft\.PowerShell\.Core\\Environment::|env:)[\\/]?(.*)$", bare, re.IGNORECASE)
     if environment:
-        return Place("Environment", environment[1])
+        return ProviderItem("Environment", environment[1])
     certificate = re.match(r"(?:Microsoft\.PowerShell\.Security\\Certificate::|cert:)[\\/]*(.*)$", bare, re.IGNORECASE)
     if certificate:
-        return Place("Certificate", certificate[1].replace("/", "\\").strip("\\"))
+        return ProviderItem("Certificate", certificate[1].replace("/", "\\").strip("\\"))
     drive = re.match(r"([^\\/:]+):", bare)
     if drive and (len(drive[1]) > 1 or not machine.files.drive_exists(bare)):
         raise drive_not_found(drive[1])
     session = session_of(bound)
     prefix = LONG if bare.startswith(LONG) else ""
-    return Place("FileSystem", normalise(session.absolute(bare) if session and not prefix else bare), prefix)
+    return ProviderItem("FileSystem", normalise(session.absolute(bare) if session and not prefix else bare), prefix)
 
 
-def exists(machine: Machine, bound: Bound, place: Place) -> bool:
+def exists(machine: Machine, bound: Bound, place: ProviderItem) -> bool:
     """Return whether an item exists."""
     if place.provider == "Registry":
         return not place.path or machine.registry.key_exists(place.path)
@@ -157,7 +157,7 @@ def environment(machine: Machine, bound: Bound) -> dict[str, str]:
     return session.environment if session else machine.environment()
 
 
-def is_container(machine: Machine, place: Place) -> bool:
+def is_container(machine: Machine, place: ProviderItem) -> bool:
     """Return whether an item can have children."""
     if place.provider == "FileSystem":
         return not place.path.startswith("\\\\") and machine.files.is_directory(place.path)
@@ -166,7 +166,7 @@ def is_container(machine: Machine, place: Place) -> bool:
     return place.provider == "Registry" or not place.path
 
 
-def children(machine: Machine, bound: Bound, place: Place) -> list[Place]:
+def children(machine: Machine, bound: Bound, place: ProviderItem) -> list[ProviderItem]:
     """Return the direct children of an item."""
     if place.provider == "FileSystem":
         if not machine.files.is_directory(place.path):
@@ -182,16 +182,20 @@ def children(machine: Machine, bound: Bound, place: Place) -> list[Place]:
         return [place.child(name) for name in names]
     if place.provider == "Certificate":
         return [place.child(name) for name in certificate_store.items(machine, place.path)]
-    return [Place("Environment", name) for name in sorted(environment(machine, bound))] if not place.path else []
+    return [ProviderItem("Environment", name) for name in sorted(environment(machine, bound))] if not place.path else []
 
 
-def expand(machine: Machine, bound: Bound, text: str) -> list[Place]:
+def expand(machine: Machine, bound: Bound, text: str) -> list[ProviderItem]:
     """Return the places that match a path with wildcards, in order, without hidden items."""
     pattern = parse(machine, bound, text)
     if pattern.provider == "Environment":
-        return [item for item in children(machine, bound, Place("Environment", "")) if matches(pattern.path, item.path)]
+        return [
+            item
+            for item in children(machine, bound, ProviderItem("Environment", ""))
+            if matches(pattern.path, item.path)
+        ]
     names = pattern.path.split("\\")
-    found = [Place(pattern.provider, names[0] + ("\\" if pattern.provider == "FileSystem" else ""))]
+    found = [ProviderItem(pattern.provider, names[0] + ("\\" if pattern.provider == "FileSystem" else ""))]
     for name in names[1:]:
         if not name:
             continue
@@ -221,7 +225,7 @@ def given(bound: Bound, *, literal: str = "LiteralPath", path: str = "Path") -> 
 
 def selected(
     machine: Machine, bound: Bound, *, literal: str = "LiteralPath", path: str = "Path", default: str = ""
-) -> Iterator[Place]:
+) -> Iterator[ProviderItem]:
     """Yield the existing items that a call refers to. A missing item without wildcards is a non-terminating error."""
     for text, wild in given(bound, literal=literal, path=path) or ([(default, False)] if default else []):
         try:
@@ -238,7 +242,7 @@ def selected(
             bound.write_error(not_found(place.shown))
 
 
-def filtered(bound: Bound, places: list[Place]) -> Iterator[Place]:
+def filtered(bound: Bound, places: list[ProviderItem]) -> Iterator[ProviderItem]:
     """Yield the places that pass -Filter, -Include and -Exclude."""
     include, exclude, pattern = bound.texts("Include"), bound.texts("Exclude"), bound.text("Filter")
     for place in places:
@@ -249,6 +253,6 @@ def filtered(bound: Bound, places: list[Place]) -> Iterator[Place]:
         yield place
 
 
-def in_use(machine: Machine, place: Place) -> str | None:
+def in_use(machine: Machine, place: ProviderItem) -> str | None:
     """Return a running executable at the path or below it, or None."""
     return machine.processes.executing(place.path) if place.provider == "FileSystem" else None

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from simulator.machine.conversion import ConversionError, convert
 from simulator.machine.core import paths
 from simulator.machine.core.item_objects import item, provider_properties
-from simulator.machine.core.paths import Place
+from simulator.machine.core.paths import ProviderItem
 from simulator.machine.objects import CUSTOM_OBJECT, Bound, Cmdlet, CmdletError, NotModelled, PSObject, items
 from simulator.machine.registry import KINDS, Value
 from simulator.machine.rights import check
@@ -31,7 +31,7 @@ ARGUMENT = "System.Management.Automation.PSArgumentException"
 CAST = "System.Management.Automation.PSInvalidCastException"
 
 
-def _missing(name: str, place: Place) -> CmdletError:
+def _missing(name: str, place: ProviderItem) -> CmdletError:
     where = paths.full(place)
     return CmdletError("InvalidArgument", ARGUMENT, f"Property {name} does not exist at path {where}.", ARGUMENT)
 
@@ -45,11 +45,11 @@ def _read(machine: Machine, value: Value) -> object:
     return machine.expand(str(value.data)) if value.kind == "ExpandString" else value.data
 
 
-def _shown(machine: Machine, place: Place, names: Iterable[str]) -> PSObject:
+def _shown(machine: Machine, place: ProviderItem, names: Iterable[str]) -> PSObject:
     """Return the values of a key as an object with the properties that PowerShell adds."""
     found = {name or "(default)": _read(machine, value) for name, value in machine.registry.values(place.path).items()}
-    wanted = {name.casefold() for name in names}
-    chosen = {name: value for name, value in found.items() if name.casefold() in wanted}
+    requested = {name.casefold() for name in names}
+    chosen = {name: value for name, value in found.items() if name.casefold() in requested}
     return PSObject(CUSTOM_OBJECT, {**chosen, **provider_properties(place)})
 
 
@@ -73,7 +73,7 @@ def get_item_property(machine: Machine, bound: Bound) -> Iterable[object]:
             yield PSObject(CUSTOM_OBJECT, {**properties, **provider_properties(place)})
 
 
-def _named(bound: Bound, place: Place, known: list[str], names: list[str]) -> Iterator[str]:
+def _named(bound: Bound, place: ProviderItem, known: list[str], names: list[str]) -> Iterator[str]:
     for pattern in names:
         found = [name for name in known if matches(pattern, name)]
         if not found and not has_wildcard(pattern):
@@ -143,7 +143,7 @@ def _given_kind(text: str) -> str | None:
     raise CmdletError("InvalidArgument", CAST, message, "System.ArgumentException")
 
 
-def _write(machine: Machine, place: Place, name: str, value: object, kind: str) -> None:
+def _write(machine: Machine, place: ProviderItem, name: str, value: object, kind: str) -> None:
     try:
         data = _to_kind(value, kind)
     except ConversionError as error:
@@ -187,7 +187,7 @@ def set_item_property(machine: Machine, bound: Bound) -> Iterable[object]:
             yield _shown(machine, place, pairs) if place.provider == "Registry" else item(machine, place)
 
 
-def _set_of_file(machine: Machine, place: Place, name: str, value: object) -> None:
+def _set_of_file(machine: Machine, place: ProviderItem, name: str, value: object) -> None:
     if name.casefold() in ("lastwritetime", "lastwritetimeutc"):
         moment = convert(value, "DateTime")
         assert isinstance(moment, datetime)

@@ -38,7 +38,7 @@ DEFAULT_SDDL = (
 DEFINITION = ("type=", "start=", "error=", "binpath=", "group=", "tag=", "depend=", "obj=", "displayname=", "password=")
 
 
-class UsageError(Exception):
+class ScUsageError(Exception):
     """A command line that sc.exe rejects."""
 
 
@@ -50,7 +50,7 @@ class SecurityDescriptors:
 
 
 def options(words: list[str], known: tuple[str, ...]) -> dict[str, list[str]]:
-    """Return the options of a command line, by name. Raises UsageError for an unknown name or a missing value."""
+    """Return the options of a command line, by name. Raises ScUsageError for an unknown name or a missing value."""
     found: dict[str, list[str]] = {}
     rest = list(words)
     while rest:
@@ -58,14 +58,14 @@ def options(words: list[str], known: tuple[str, ...]) -> dict[str, list[str]]:
         name, equals, value = word.partition("=")
         name = f"{name.casefold()}{equals}"
         if name not in known or not (value or rest):
-            raise UsageError(word)
+            raise ScUsageError(word)
         found.setdefault(name, []).append(value or rest.pop(0))
     return found
 
 
 def _choice(value: str, choices: Mapping[str, int]) -> int:
     if value.casefold() not in choices:
-        raise UsageError(value)
+        raise ScUsageError(value)
     return choices[value.casefold()]
 
 
@@ -117,7 +117,7 @@ def create(machine: Machine, words: list[str]) -> ProgramResult:
     """Simulate sc create NAME binpath= PATH ..."""
     name, given = words[0], options(words[1:], DEFINITION)
     if "binpath=" not in given:
-        raise UsageError("binpath=")
+        raise ScUsageError("binpath=")
     entries = {key: value for key, value in _definition(given).items() if value is not None}
     # https://learn.microsoft.com/windows/win32/api/winsvc/nf-winsvc-createservicew
     if "/" in name or "\\" in name or len(name) > MAX_NAME:
@@ -152,7 +152,7 @@ def _change(machine: Machine, name: str, function: str, entries: Mapping[str, ob
 
 
 def delete(machine: Machine, words: list[str]) -> ProgramResult:
-    """Simulate sc delete NAME"""
+    """Simulate sc delete NAME."""
     try:
         machine.services.delete(words[0])
     except ServiceError as error:
@@ -175,7 +175,7 @@ def start(machine: Machine, words: list[str]) -> ProgramResult:
 
 
 def stop(machine: Machine, words: list[str]) -> ProgramResult:
-    """Simulate sc stop NAME"""
+    """Simulate sc stop NAME."""
     service = machine.services.get(words[0])
     try:
         machine.services.stop(words[0])
@@ -203,10 +203,10 @@ def query(machine: Machine, words: list[str], *, extended: bool = False) -> Prog
     given = options(words, ("type=", "state=", "bufsize=", "ri=", "group="))
     state = given.get("state=", ["active"])[-1].casefold()
     if state not in ("active", "inactive", "all"):
-        raise UsageError(state)
+        raise ScUsageError(state)
     kinds = {word.casefold() for word in given.get("type=", ["service"])}
     if unknown := kinds - {*TYPES, "driver", "service", "all"}:
-        raise UsageError(unknown.pop())
+        raise ScUsageError(unknown.pop())
     group = given.get("group=", [None])[-1]
     out = ""
     for name in machine.services.names():
@@ -223,9 +223,9 @@ def query(machine: Machine, words: list[str], *, extended: bool = False) -> Prog
 def _of_kind(number: int, kinds: set[str]) -> bool:
     if "all" in kinds:
         return True
-    wanted = {word for word in kinds if word in TYPES}
-    if wanted:
-        return any(number & TYPES[word] for word in wanted)
+    requested = {word for word in kinds if word in TYPES}
+    if requested:
+        return any(number & TYPES[word] for word in requested)
     return bool(number & (0x0F if "driver" in kinds else 0x30))
 
 
@@ -235,7 +235,7 @@ def queryex(machine: Machine, words: list[str]) -> ProgramResult:
 
 
 def qc(machine: Machine, words: list[str]) -> ProgramResult:
-    """Simulate sc qc NAME"""
+    """Simulate sc qc NAME."""
     service = machine.services.get(words[0])
     if service is None:
         return text.failed("OpenService", 1060)
@@ -247,7 +247,7 @@ def qc(machine: Machine, words: list[str]) -> ProgramResult:
 
 
 def failure(machine: Machine, words: list[str]) -> ProgramResult:
-    """Simulate sc failure NAME reset= SECONDS actions= restart/5000/... reboot= TEXT command= LINE"""
+    """Simulate sc failure NAME reset= SECONDS actions= restart/5000/... reboot= TEXT command= LINE."""
     name, given = words[0], options(words[1:], ("reset=", "reboot=", "command=", "actions="))
     if ("reset=" in given) != ("actions=" in given):
         message = "ERROR: The reset and actions options must be set simultaneously."
@@ -264,36 +264,36 @@ def failure(machine: Machine, words: list[str]) -> ProgramResult:
 
 
 def _actions(words: str) -> list[tuple[str, int]]:
-    """Parse the pairs of `restart/5000//1000`. An empty word stands for no action."""
+    """Parse the pairs of `restart/5000//1000`. An empty word means no action."""
     parts = words.replace('"', "").split("/")
     if parts in ([""], ["", ""]):
         return []
     if len(parts) % 2:
-        raise UsageError(words)
+        raise ScUsageError(words)
     actions: list[tuple[str, int]] = []
     for action, delay in zip(parts[::2], parts[1::2], strict=True):
         if action.casefold() not in ("", "none", "restart", "run", "reboot"):
-            raise UsageError(action)
+            raise ScUsageError(action)
         actions.append((action.casefold(), _unsigned(delay)))
     return actions
 
 
 def _unsigned(word: str) -> int:
     if not word.isdigit() or int(word) > INFINITE:
-        raise UsageError(word)
+        raise ScUsageError(word)
     return int(word)
 
 
 def failureflag(machine: Machine, words: list[str]) -> ProgramResult:
-    """Simulate sc failureflag NAME 0|1"""
+    """Simulate sc failureflag NAME 0|1."""
     flag = words[1] if len(words) > 1 else "0"
     if flag not in ("0", "1"):
-        raise UsageError(flag)
+        raise ScUsageError(flag)
     return _change(machine, words[0], "ChangeServiceConfig2", {"FailureActionsOnNonCrashFailures": int(flag)})
 
 
 def qfailure(machine: Machine, words: list[str]) -> ProgramResult:
-    """Simulate sc qfailure NAME"""
+    """Simulate sc qfailure NAME."""
     service = machine.services.get(words[0])
     if service is None:
         return text.failed("OpenService", 1060)
@@ -303,7 +303,7 @@ def qfailure(machine: Machine, words: list[str]) -> ProgramResult:
 
 
 def qfailureflag(machine: Machine, words: list[str]) -> ProgramResult:
-    """Simulate sc qfailureflag NAME"""
+    """Simulate sc qfailureflag NAME."""
     if not machine.services.exists(words[0]):
         return text.failed("OpenService", 1060)
     flag = "TRUE" if _number(machine, words[0], "FailureActionsOnNonCrashFailures") else "FALSE"
@@ -318,7 +318,7 @@ def description(machine: Machine, words: list[str]) -> ProgramResult:
 
 
 def qdescription(machine: Machine, words: list[str]) -> ProgramResult:
-    """Simulate sc qdescription NAME"""
+    """Simulate sc qdescription NAME."""
     service = machine.services.get(words[0])
     if service is None:
         return text.failed("OpenService", 1060)
@@ -327,14 +327,14 @@ def qdescription(machine: Machine, words: list[str]) -> ProgramResult:
 
 
 def sidtype(machine: Machine, words: list[str]) -> ProgramResult:
-    """Simulate sc sidtype NAME none|unrestricted|restricted"""
+    """Simulate sc sidtype NAME none|unrestricted|restricted."""
     if len(words) != 2:
-        raise UsageError("sidtype")
+        raise ScUsageError("sidtype")
     return _change(machine, words[0], "ChangeServiceConfig2", {"ServiceSidType": _choice(words[1], SID_TYPES)})
 
 
 def sdshow(machine: Machine, words: list[str]) -> ProgramResult:
-    """Simulate sc sdshow NAME"""
+    """Simulate sc sdshow NAME."""
     if not machine.services.exists(words[0]):
         return text.failed("OpenService", 1060)
     sddl = machine.part(SecurityDescriptors).sddl.get(words[0].casefold(), DEFAULT_SDDL)
@@ -342,9 +342,9 @@ def sdshow(machine: Machine, words: list[str]) -> ProgramResult:
 
 
 def sdset(machine: Machine, words: list[str]) -> ProgramResult:
-    """Simulate sc sdset NAME SDDL"""
+    """Simulate sc sdset NAME SDDL."""
     if len(words) != 2:
-        raise UsageError("sdset")
+        raise ScUsageError("sdset")
     if not machine.services.exists(words[0]):
         return text.failed("OpenService", 1060)
     if "D:" not in words[1]:
@@ -377,7 +377,7 @@ def sc(machine: Machine, run: Invocation) -> ProgramResult:
         return ProgramResult(1639, text.joined(_usage(verb)))
     try:
         return command(machine, words)
-    except UsageError:
+    except ScUsageError:
         return ProgramResult(1639, text.joined(["", "ERROR:  Invalid Option", "", *_usage(verb)]))
 
 

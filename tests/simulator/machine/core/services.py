@@ -62,19 +62,19 @@ def controller(machine: Machine, service: Service, deep: bool = True) -> PSObjec
             "Site": None,
             "Container": None,
             "Refresh": lambda: None,
-            "WaitForStatus": lambda *wanted: _wait_for(machine, service.name, *wanted),
+            "WaitForStatus": lambda *requested: _wait_for(machine, service.name, *requested),
         },
     )
 
 
-def _wait_for(machine: Machine, name: str, wanted: object, limit: object = None) -> None:
+def _wait_for(machine: Machine, name: str, requested: object, limit: object = None) -> None:
     """Simulate ServiceController.WaitForStatus.
 
     Raises:
         CmdletError: the time limit was exceeded.
     """
     end = time.monotonic() + (limit.total_seconds() if isinstance(limit, timedelta) else 600.0)
-    while (service := machine.services.get(name)) and service.state.casefold() != to_text(wanted).casefold():
+    while (service := machine.services.get(name)) and service.state.casefold() != to_text(requested).casefold():
         if time.monotonic() >= end:
             late = "Time out has expired and the operation has not been completed."
             message = f'Exception calling "WaitForStatus" with "2" argument(s): "{late}"'

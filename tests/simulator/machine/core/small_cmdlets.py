@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from simulator.machine import commands
-from simulator.machine.contract import Contract, Parameter, Place, common_parameters
+from simulator.machine.contract import Contract, Parameter, ParameterPlace, common_parameters
 from simulator.machine.core import paths
 from simulator.machine.objects import Bound, Cmdlet, CmdletError, NotModelled, PSObject, items
 from simulator.machine.text import to_text
@@ -69,16 +69,16 @@ def get_ps_drive(machine: Machine, bound: Bound) -> Iterable[object]:
     drives = [("FileSystem", letter, f"{letter}:\\") for letter in letters]
     drives += [("Registry", name, root) for name, root in KEYS.items()]
     drives.append(("Environment", "Env", ""))
-    providers, wanted = bound.texts("PSProvider"), bound.texts("Name") or bound.texts("LiteralName")
+    providers, requested = bound.texts("PSProvider"), bound.texts("Name") or bound.texts("LiteralName")
     found = [each for each in drives if not providers or any_match(providers, each[0])]
-    for pattern in wanted:
+    for pattern in requested:
         if not has_wildcard(pattern) and not any(any_match([pattern], name) for _, name, _ in found):
             message = f"Cannot find drive. A drive with the name '{pattern}' does not exist."
             kind = "System.Management.Automation.DriveNotFoundException"
             error_id = "GetLocationNoMatchingDrive"
             bound.write_error(CmdletError("ObjectNotFound", error_id, message, kind))
     for provider, name, root in found:
-        if wanted and not any_match(wanted, name):
+        if requested and not any_match(requested, name):
             continue
         properties: dict[str, object] = {"Name": name, "Provider": provider, "Root": root, "CurrentLocation": ""}
         if provider == "FileSystem":
@@ -149,8 +149,13 @@ _MKDIR = Contract(
         **common_parameters(),
     },
     sets=(
-        {"path": Place(True, 0), "value": Place(), "force": Place()},
-        {"path": Place(False, 0), "name": Place(True), "value": Place(), "force": Place()},
+        {"path": ParameterPlace(True, 0), "value": ParameterPlace(), "force": ParameterPlace()},
+        {
+            "path": ParameterPlace(False, 0),
+            "name": ParameterPlace(True),
+            "value": ParameterPlace(),
+            "force": ParameterPlace(),
+        },
     ),
 )
 CONTRACTS = (_MKDIR,)

@@ -69,11 +69,11 @@ def findstr(machine: Machine, run: Invocation) -> ProgramResult:
             return ProgramResult(1, "", f"FINDSTR: Cannot open {words[0]}\r\n")
         data = machine.files.read_bytes(path)
     ignore = "/i" in switches
-    wanted = [text.casefold() if ignore else text for text in texts]
+    requested = [text.casefold() if ignore else text for text in texts]
     found = []
     for line in data.decode(errors="replace").splitlines():
         candidate = line.casefold() if ignore else line
-        holds = any(candidate.startswith(text) if "/b" in switches else text in candidate for text in wanted)
+        holds = any(candidate.startswith(text) if "/b" in switches else text in candidate for text in requested)
         if holds != ("/v" in switches):
             found.append(line)
     return ProgramResult(0 if found else 1, "".join(f"{line}\r\n" for line in found))

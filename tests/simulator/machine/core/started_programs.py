@@ -155,11 +155,13 @@ def taskkill(machine: Machine, run: Invocation) -> ProgramResult:
         return ProgramResult(1, "", "ERROR: Invalid syntax. Neither /FI nor /PID nor /IM were specified.\r\n")
     running = machine.processes.all()
     out, errors, code = "", "", 0
-    for wanted in [*ids, *names]:
-        key = wanted.casefold()
-        found = [each for each in running if str(each.id) == key or (wanted in names and each.name.casefold() == key)]
+    for requested in [*ids, *names]:
+        key = requested.casefold()
+        found = [
+            each for each in running if str(each.id) == key or (requested in names and each.name.casefold() == key)
+        ]
         if not found:
-            code, errors = NOT_FOUND, errors + f'ERROR: The process "{wanted}" not found.\r\n'
+            code, errors = NOT_FOUND, errors + f'ERROR: The process "{requested}" not found.\r\n'
         for process in found:
             _end(machine, process)
             out += f'SUCCESS: The process "{process.name}" with PID {process.id} has been terminated.\r\n'

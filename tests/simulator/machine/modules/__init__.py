@@ -26,7 +26,7 @@ from simulator.machine.modules import (
     win_powershell,
 )
 from simulator.machine.modules.argument_checks import INTERNAL, Checks, NoCheckModeError, masked
-from simulator.machine.modules.arguments import ArgumentError, Arguments, Module
+from simulator.machine.modules.arguments import ArgumentError, Module, ModuleArguments
 from simulator.machine.modules.specification import Rules
 from simulator.machine.registry import RegistryDeniedError
 from simulator.machine.rights.guard import AccessDeniedError
@@ -97,15 +97,15 @@ def _checked(
         return refusal
     except NoCheckModeError as error:
         return {"changed": False, "skipped": True, "msg": str(error)}
-    wanted = {key.casefold() for key in arguments} | {
+    requested = {key.casefold() for key in arguments} | {
         option.casefold() for alias, option in rules.aliases.items() if alias in arguments
     }
     given = {
         option: params[option]
         for option, settings in rules.options.items()
-        if option.casefold() in wanted and params[option] != settings.default
+        if option.casefold() in requested and params[option] != settings.default
     }
-    answer = _run(session, module, Arguments({**internal, **params}, text, name, given))
+    answer = _run(session, module, ModuleArguments({**internal, **params}, text, name, given))
     shown: dict[str, Any] = masked({**answer, "invocation": {"module_args": params}}, checks.secrets)
     return shown
 
@@ -119,10 +119,10 @@ def _legacy(session: Session, module: Module, name: str, text: str, arguments: M
         for key in (option, *aliases)
         if arguments.get(key) is not None
     }
-    return _run(session, module, Arguments(arguments, text, name, given))
+    return _run(session, module, ModuleArguments(arguments, text, name, given))
 
 
-def _run(session: Session, module: Module, arguments: Arguments) -> dict[str, Any]:
+def _run(session: Session, module: Module, arguments: ModuleArguments) -> dict[str, Any]:
     try:
         with session.machine.acting.as_account(session.user):
             return module(session, arguments)

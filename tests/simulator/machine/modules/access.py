@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from simulator.machine.access_lists import Ace, Descriptor
+from simulator.machine.access_lists import Ace, SecurityDescriptor
 from simulator.machine.modules.accounts import sid_of
-from simulator.machine.modules.arguments import ArgumentError, Arguments
+from simulator.machine.modules.arguments import ArgumentError, ModuleArguments
 from simulator.machine.objects import NotModelled
 from simulator.machine.rights.tokens import abbreviated, sid
 from simulator.machine.session import Session
@@ -48,7 +48,7 @@ class _Rule:
         return Ace(self.kind, self.flags, "FA" if self.mask == _FULL else f"0x{self.mask:x}", abbreviated(self.who))
 
 
-def _words(text: str, known: Mapping[str, Any], kind: str) -> list[str]:
+def _enumeration_names(text: str, known: Mapping[str, Any], kind: str) -> list[str]:
     """Return the names in a comma-separated list of enumeration members.
 
     Raises:
@@ -67,27 +67,27 @@ def _words(text: str, known: Mapping[str, Any], kind: str) -> list[str]:
     return found
 
 
-def _rule(session: Session, arguments: Arguments, path: str) -> _Rule:
+def _rule(session: Session, arguments: ModuleArguments, path: str) -> _Rule:
     kind = _KINDS.get(arguments.text("type").casefold())
     if kind is None:
         wrong = arguments.text("type")
         raise ArgumentError(f"Get-AnsibleParam: Argument type needs to be one of allow,deny but was {wrong}.")
     who = sid_of(session, arguments.text("user"))
     mask = 0
-    for name in _words(arguments.text("rights"), _RIGHTS, "FileSystemRights"):
+    for name in _enumeration_names(arguments.text("rights"), _RIGHTS, "FileSystemRights"):
         mask |= _RIGHTS[name]
     # FileSystemAccessRule adds Synchronize to the rights that it allows, and removes it from those that it denies.
     mask = mask | _SYNCHRONIZE if kind == "A" else mask if mask == _FULL else mask & ~_SYNCHRONIZE
     folder = session.machine.files.is_directory(path)
     inherit = arguments.text("inherit", default="ContainerInherit, ObjectInherit") if folder else "None"
-    flags = {_INHERIT[name] for name in _words(inherit, _INHERIT, "InheritanceFlags")}
+    flags = {_INHERIT[name] for name in _enumeration_names(inherit, _INHERIT, "InheritanceFlags")}
     if flags - {""}:
         propagation = arguments.text("propagation", default="None")
-        flags |= {_PROPAGATION[name] for name in _words(propagation, _PROPAGATION, "PropagationFlags")}
+        flags |= {_PROPAGATION[name] for name in _enumeration_names(propagation, _PROPAGATION, "PropagationFlags")}
     return _Rule(kind, who, mask, frozenset(flags - {""}))
 
 
-def _path(session: Session, arguments: Arguments) -> str:
+def _path(session: Session, arguments: ModuleArguments) -> str:
     path = session.expand(arguments.text("path"))
     drive = path.partition(":")[0]
     if len(drive) != 1 and drive != path:
@@ -95,7 +95,7 @@ def _path(session: Session, arguments: Arguments) -> str:
     return path.replace("/", "\\")
 
 
-def acl(session: Session, arguments: Arguments) -> dict[str, Any]:
+def acl(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     """Add or remove one entry of an access list (win_acl). It has no check mode."""
     path, files = _path(session, arguments), session.machine.files
     state = arguments.text("state", default="present").casefold()
@@ -135,12 +135,12 @@ def _added(own: list[Ace], rule: _Rule) -> list[Ace]:
     return [new, *denied, *allowed] if rule.kind == "D" else [*denied, new, *allowed]
 
 
-def _write(session: Session, path: str, before: Descriptor, own: list[Ace], *, protected: bool) -> None:
-    after = Descriptor(before.owner, before.group, protected, tuple(own))
+def _write(session: Session, path: str, before: SecurityDescriptor, own: list[Ace], *, protected: bool) -> None:
+    after = SecurityDescriptor(before.owner, before.group, protected, tuple(own))
     session.machine.files.set_sddl(path, str(after))
 
 
-def inheritance(session: Session, arguments: Arguments) -> dict[str, Any]:
+def inheritance(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     """Enable or disable the inheritance of an access list (win_acl_inheritance)."""
     path, files = _path(session, arguments), session.machine.files
     state = arguments.text("state", default="absent")

@@ -8,7 +8,7 @@ from typing import Any
 
 from simulator.machine import accounts
 from simulator.machine.accounts import Account
-from simulator.machine.modules.arguments import ArgumentError, Arguments
+from simulator.machine.modules.arguments import ArgumentError, ModuleArguments
 from simulator.machine.session import Session
 
 _UNKNOWN = "Some or all identity references could not be translated."
@@ -27,7 +27,7 @@ def sid_of(session: Session, name: str) -> str:
     return found
 
 
-def group(session: Session, arguments: Arguments) -> dict[str, Any]:
+def group(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     """Create, describe or remove a local group (win_group)."""
     machine, name, check = session.machine, arguments.text("name"), arguments.check_mode
     state = arguments.text("state", default="present")
@@ -52,17 +52,17 @@ def group(session: Session, arguments: Arguments) -> dict[str, Any]:
     return {"changed": _members(session, arguments, found) or changed, **answer}
 
 
-def _members(session: Session, arguments: Arguments, found: Account) -> bool:
+def _members(session: Session, arguments: ModuleArguments, found: Account) -> bool:
     """Add and remove members as the option `members` requests, and return whether anything differs."""
-    wanted = arguments.raw("members", {})
+    requested = arguments.raw("members", {})
     now = accounts.member_sids(session.machine, found)
-    if wanted.get("set") is not None and (wanted.get("add") or wanted.get("remove")):
+    if requested.get("set") is not None and (requested.get("add") or requested.get("remove")):
         raise ArgumentError("parameters are mutually exclusive: set, add found in members")
-    if wanted.get("set") is not None:
-        kept = [sid_of(session, str(name)) for name in wanted["set"]]
+    if requested.get("set") is not None:
+        kept = [sid_of(session, str(name)) for name in requested["set"]]
         new, gone = [member for member in kept if member not in now], [member for member in now if member not in kept]
     else:
-        listed = {key: [sid_of(session, str(name)) for name in wanted.get(key) or ()] for key in ("add", "remove")}
+        listed = {key: [sid_of(session, str(name)) for name in requested.get(key) or ()] for key in ("add", "remove")}
         new = [member for member in listed["add"] if member not in now]
         gone = [member for member in listed["remove"] if member in now]
     if not arguments.check_mode:
@@ -77,7 +77,7 @@ def _change(session: Session, found: Account, new: list[str], gone: list[str]) -
         accounts.leave(session.machine, found, member)
 
 
-def membership(session: Session, arguments: Arguments) -> dict[str, Any]:
+def membership(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     """Change the members of a local group (win_group_membership)."""
     machine, name = session.machine, arguments.text("name")
     given = arguments.raw("members")
@@ -91,13 +91,13 @@ def membership(session: Session, arguments: Arguments) -> dict[str, Any]:
     if found is None:
         return answer | {"failed": True, "msg": f"Could not find local group {name}"}
     listed = given if isinstance(given, list) else str(given).split(",")
-    wanted = list(dict.fromkeys(sid_of(session, str(item).strip()) for item in listed))
+    requested = list(dict.fromkeys(sid_of(session, str(item).strip()) for item in listed))
     now = accounts.member_sids(machine, found)
-    new = [member for member in wanted if member not in now] if state != "absent" else []
+    new = [member for member in requested if member not in now] if state != "absent" else []
     gone = {
         "present": [],
-        "absent": [member for member in wanted if member in now],
-        "pure": [member for member in now if member not in wanted],
+        "absent": [member for member in requested if member in now],
+        "pure": [member for member in now if member not in requested],
     }[state]
     if not arguments.check_mode:
         _change(session, found, new, gone)

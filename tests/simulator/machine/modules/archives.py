@@ -9,13 +9,13 @@ import ntpath
 import zipfile
 from typing import Any
 
-from simulator.machine.modules.arguments import Arguments
+from simulator.machine.modules.arguments import ModuleArguments
 from simulator.machine.session import Session
 
 _NO_PSCX = "PowerShellCommunityExtensions PowerShell Module (PSCX) is required for non-'.zip' compressed archive types."
 
 
-def unzip(session: Session, arguments: Arguments) -> dict[str, Any]:
+def unzip(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     """Unpack an archive, overwriting existing files."""
     files, source, dest = session.machine.files, arguments.path(session, "src"), arguments.path(session, "dest")
     answer: dict[str, Any] = {"changed": False, "dest": dest, "removed": False, "src": source}
@@ -47,7 +47,7 @@ def unzip(session: Session, arguments: Arguments) -> dict[str, Any]:
     return answer
 
 
-def _extract(session: Session, arguments: Arguments, archive: zipfile.ZipFile, dest: str) -> str:
+def _extract(session: Session, arguments: ModuleArguments, archive: zipfile.ZipFile, dest: str) -> str:
     """Unpack the entries in order. Stops at an entry that would leave the folder, and returns its path."""
     files = session.machine.files
     for entry in archive.infolist():

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from simulator.machine.modules.specification import Delegate, Option, Rules
+from simulator.machine.modules.specification import Delegate, ModuleOption, Rules
 from simulator.machine.windows_paths import LONG
 
 TRUE = ("y", "yes", "on", "1", "true", "t", "1.0")
@@ -193,7 +193,7 @@ class Checks:
         if missing:
             raise self._fail(f"missing required arguments: {', '.join(missing)}")
 
-    def _converted(self, name: str, option: Option, value: Any) -> Any:
+    def _converted(self, name: str, option: ModuleOption, value: Any) -> Any:
         kind = option.type if isinstance(option.type, str) else "delegate"
         try:
             made = self._convert(option.type, value)
@@ -248,17 +248,17 @@ class Checks:
                 raise self._fail(f"missing parameter(s) required by '{name}': {', '.join(missing)}")
 
     def _required_if(self, condition: tuple[Any, ...], params: Mapping[str, Any]) -> None:
-        name, wanted, needed = str(condition[0]), condition[1], [str(item) for item in condition[2]]
+        name, requested, needed = str(condition[0]), condition[1], [str(item) for item in condition[2]]
         any_of = len(condition) > 3 and bool(condition[3])
-        if params.get(name) is None or net_text(params[name]) != net_text(wanted):
+        if params.get(name) is None or net_text(params[name]) != net_text(requested):
             return
         missing = [other for other in needed if other not in params]
         if len(missing) >= (len(needed) if any_of else 1):
             term = "any" if any_of else "all"
             listed = ", ".join(missing)
-            raise self._fail(f"{name} is {net_text(wanted)} but {term} of the following are missing: {listed}")
+            raise self._fail(f"{name} is {net_text(requested)} but {term} of the following are missing: {listed}")
 
-    def _nested(self, name: str, option: Option, value: Any) -> Any:
+    def _nested(self, name: str, option: ModuleOption, value: Any) -> Any:
         if option.type == "dict":
             return self._sub(name, option, value)
         if option.type != "list" or option.elements is None or value is None:
@@ -275,7 +275,7 @@ class Checks:
                 raise self._fail(f"{what} and we were unable to convert to {kind}: {error}") from None
         return found
 
-    def _sub(self, name: str, option: Option, value: Any) -> Any:
+    def _sub(self, name: str, option: ModuleOption, value: Any) -> Any:
         if option.rules is None or (value is None and not option.apply_defaults):
             return value
         self._context.append(name)

@@ -10,10 +10,10 @@ from typing import Any
 from simulator.machine.modules.argument_checks import INTERNAL, ArgumentError, to_bool
 from simulator.machine.session import Session
 
-__all__ = ["ArgumentError", "Arguments", "Module"]
+__all__ = ["ArgumentError", "Module", "ModuleArguments"]
 
 
-class Arguments:
+class ModuleArguments:
     """The arguments of a module by name.
 
     Args:
@@ -87,4 +87,4 @@ class Arguments:
             raise ArgumentError(f"argument for {name} is of type {kind} and cannot be converted to bool") from None
 
 
-Module = Callable[[Session, Arguments], dict[str, Any]]
+Module = Callable[[Session, ModuleArguments], dict[str, Any]]

@@ -7,11 +7,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from simulator.machine.modules.arguments import Arguments
+from simulator.machine.modules.arguments import ModuleArguments
 from simulator.machine.session import Session
 
 
-def run(session: Session, arguments: Arguments) -> dict[str, Any]:
+def run(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     """Read the file of a job, or delete it."""
     job = arguments.text("jid")
     folder = arguments.path(session, "_async_dir")

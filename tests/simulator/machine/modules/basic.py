@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from simulator.machine.modules.arguments import ArgumentError, Arguments
+from simulator.machine.modules.arguments import ArgumentError, ModuleArguments
 from simulator.machine.session import Session
 
 
-def ping(session: Session, arguments: Arguments) -> dict[str, Any]:
+def ping(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     """Return pong."""
     data = arguments.text("data", default="pong")
     if data == "crash":

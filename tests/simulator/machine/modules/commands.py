@@ -9,13 +9,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from simulator.machine import command_line
-from simulator.machine.modules.arguments import ArgumentError, Arguments
+from simulator.machine.modules.arguments import ArgumentError, ModuleArguments
 from simulator.machine.objects import ProgramResult
 from simulator.machine.programs import NotExecutableError, ProgramNotFoundError
 from simulator.machine.session import Session
 
 
-def command(session: Session, arguments: Arguments) -> dict[str, Any]:
+def command(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     """Run a program."""
     arguments.modelled("_raw_params", "cmd", "argv", "chdir", "creates", "removes", "stdin")
     line = arguments.text("cmd", "_raw_params", default="").strip()
@@ -40,7 +40,7 @@ def command(session: Session, arguments: Arguments) -> dict[str, Any]:
         return {"changed": False, "failed": True, "rc": 193, "cmd": line, "msg": f"Failed to run: '{line}': {why}"}
 
 
-def shell(session: Session, arguments: Arguments) -> dict[str, Any]:
+def shell(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     """Run a PowerShell or cmd.exe command."""
     from simulator.machine.powershell.host import run_text
 
@@ -62,7 +62,7 @@ def shell(session: Session, arguments: Arguments) -> dict[str, Any]:
     return _timed(line, lambda: session.run_program(name, f"/c {line}", stdin.encode()))
 
 
-def _skipped(session: Session, arguments: Arguments, line: str) -> dict[str, Any] | None:
+def _skipped(session: Session, arguments: ModuleArguments, line: str) -> dict[str, Any] | None:
     files = session.machine.files
     creates, removes = arguments.raw("creates"), arguments.raw("removes")
     reason = ""
@@ -73,7 +73,7 @@ def _skipped(session: Session, arguments: Arguments, line: str) -> dict[str, Any
     return {"changed": False, "skipped": True, "rc": 0, "cmd": line, "msg": reason} if reason else None
 
 
-def _change_directory(session: Session, arguments: Arguments) -> None:
+def _change_directory(session: Session, arguments: ModuleArguments) -> None:
     if arguments.raw("chdir"):
         folder = session.absolute(arguments.path(session, "chdir")).rstrip("\\")
         if not session.machine.files.is_directory(folder + "\\"):

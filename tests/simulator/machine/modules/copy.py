@@ -10,11 +10,11 @@ import io
 import zipfile
 from typing import Any
 
-from simulator.machine.modules.arguments import ArgumentError, Arguments
+from simulator.machine.modules.arguments import ArgumentError, ModuleArguments
 from simulator.machine.session import Session
 
 
-def run(session: Session, arguments: Arguments) -> dict[str, Any]:
+def run(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     """Copy files, or return what has to be copied."""
     modes = {"query": _query, "explode": _explode, "remote": _remote, "single": _single}
     mode = arguments.text("_copy_mode", default="single")
@@ -29,7 +29,7 @@ def _checksum(session: Session, path: str) -> str:
     return hashlib.sha1(session.machine.files.read_bytes(path), usedforsecurity=False).hexdigest()
 
 
-def _query(session: Session, arguments: Arguments) -> dict[str, Any]:
+def _query(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     files, target = session.machine.files, arguments.path(session, "dest")
     force = arguments.flag("force", default=True)
     changed = []
@@ -47,7 +47,7 @@ def _query(session: Session, arguments: Arguments) -> dict[str, Any]:
     return {"changed": False, "files": changed, "directories": folders, "symlinks": []}
 
 
-def _target(session: Session, arguments: Arguments, name: str) -> str:
+def _target(session: Session, arguments: ModuleArguments, name: str) -> str:
     """Return the destination of a file. Its folder must exist, unless dest ends with a backslash."""
     files, dest = session.machine.files, arguments.path(session, "dest")
     folder = dest.endswith("\\") or files.is_directory(dest)
@@ -62,7 +62,7 @@ def _target(session: Session, arguments: Arguments, name: str) -> str:
     return path
 
 
-def _single(session: Session, arguments: Arguments) -> dict[str, Any]:
+def _single(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     files, source = session.machine.files, arguments.path(session, "src")
     if not files.is_file(source):
         raise ArgumentError(f"Cannot copy src file: '{source}' as it does not exist")
@@ -75,7 +75,7 @@ def _single(session: Session, arguments: Arguments) -> dict[str, Any]:
     return answer
 
 
-def _explode(session: Session, arguments: Arguments) -> dict[str, Any]:
+def _explode(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     files, source, dest = session.machine.files, arguments.path(session, "src"), arguments.path(session, "dest")
     if not files.is_file(source):
         raise ArgumentError(f"Cannot expand src zip file: '{source}' as it does not exist")
@@ -92,7 +92,7 @@ def _explode(session: Session, arguments: Arguments) -> dict[str, Any]:
     return {"changed": True}
 
 
-def _remote(session: Session, arguments: Arguments) -> dict[str, Any]:
+def _remote(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     files, source, dest = session.machine.files, arguments.path(session, "src"), arguments.path(session, "dest")
     if not files.exists(source):
         raise ArgumentError(f"Cannot copy src file: '{source}' as it does not exist")

@@ -8,14 +8,14 @@ import re
 from typing import Any
 
 from simulator.machine.machine import ENVIRONMENT
-from simulator.machine.modules.arguments import ArgumentError, Arguments
+from simulator.machine.modules.arguments import ArgumentError, ModuleArguments
 from simulator.machine.session import Session
 
 _KEYS = {"machine": ENVIRONMENT, "user": r"HKCU:\Environment"}
 _ELEMENTS = re.compile(r'(?P<q>\s*"[^"]+"\s*|[^;]+)(?:;$|$|;)')
 
 
-def _choice(arguments: Arguments, name: str, *known: str, default: str | None = None) -> str:
+def _choice(arguments: ModuleArguments, name: str, *known: str, default: str | None = None) -> str:
     value = arguments.text(name, default=default)
     found = next((choice for choice in known if choice.casefold() == value.casefold()), None)
     if found is None:
@@ -23,7 +23,7 @@ def _choice(arguments: Arguments, name: str, *known: str, default: str | None = 
     return found
 
 
-def path(session: Session, arguments: Arguments) -> dict[str, Any]:
+def path(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     """Add elements to a variable such as PATH, or remove them (win_path)."""
     name = arguments.text("name", default="PATH")
     given = arguments.raw("elements")
@@ -75,17 +75,17 @@ def _add(found: list[str], elements: list[str]) -> bool:
     return changed
 
 
-def variables(session: Session, arguments: Arguments) -> dict[str, Any]:
+def variables(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     """Set or remove environment variables (win_environment)."""
     level = _choice(arguments, "level", "machine", "process", "user")
     state = _choice(arguments, "state", "absent", "present") if arguments.raw("state") is not None else ""
-    wanted = arguments.raw("variables")
-    if wanted is None:
-        wanted = {arguments.text("name"): arguments.raw("value")}
+    requested = arguments.raw("variables")
+    if requested is None:
+        requested = {arguments.text("name"): arguments.raw("value")}
     elif any(arguments.raw(other) is not None for other in ("name", "value", "state")):
         raise ArgumentError("parameters are mutually exclusive: variables, name")
     answer: dict[str, Any] = {"changed": False, "values": {}, "warnings": []}
-    for name, value in wanted.items():
+    for name, value in requested.items():
         text = "" if value is None else str(value)
         if state == "absent" and text:
             answer["warnings"].append(

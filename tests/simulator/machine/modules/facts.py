@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from simulator.machine.baseline import CURRENT_VERSION
-from simulator.machine.modules.arguments import Arguments
+from simulator.machine.modules.arguments import ModuleArguments
 from simulator.machine.session import Session
 
 Facts = dict[str, Any]
@@ -24,11 +24,11 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def run(session: Session, arguments: Arguments) -> Facts:
+def run(session: Session, arguments: ModuleArguments) -> Facts:
     """Gather the facts of the requested subsets."""
     arguments.modelled("gather_subset", "gather_timeout", "fact_path")
-    wanted = arguments.raw("gather_subset", ["all"])
-    subsets = [str(item) for item in (wanted if isinstance(wanted, list) else str(wanted).split(","))]
+    requested = arguments.raw("gather_subset", ["all"])
+    subsets = [str(item) for item in (requested if isinstance(requested, list) else str(requested).split(","))]
     chosen, warnings = choose(subsets)
     facts: Facts = {"gather_subset": subsets, "module_setup": True}
     for names, gather in _GATHERERS:

@@ -8,12 +8,12 @@ import base64
 import hashlib
 from typing import Any
 
-from simulator.machine.modules.arguments import ArgumentError, Arguments
+from simulator.machine.modules.arguments import ArgumentError, ModuleArguments
 from simulator.machine.session import Session
 from simulator.machine.windows_paths import is_illegal, parent
 
 
-def stat(session: Session, arguments: Arguments) -> dict[str, Any]:
+def stat(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     """Describe a file or folder."""
     arguments.modelled("path", "get_checksum", "get_size", "checksum_algorithm", "follow")
     path = arguments.path(session, "path", "dest", "name")
@@ -58,7 +58,7 @@ def stat(session: Session, arguments: Arguments) -> dict[str, Any]:
     return {"changed": False, "stat": found}
 
 
-def file(session: Session, arguments: Arguments) -> dict[str, Any]:
+def file(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     """Create or remove a file or folder."""
     arguments.modelled("path", "state")
     path, state = _legacy_path(session, arguments), arguments.raw("state")
@@ -85,7 +85,7 @@ def _unhandled(message: str) -> ArgumentError:
     return ArgumentError(f"Unhandled exception while executing module: {message}")
 
 
-def _legacy_path(session: Session, arguments: Arguments) -> str:
+def _legacy_path(session: Session, arguments: ModuleArguments) -> str:
     """Return an option of the type path like Get-AnsibleParam, which rejects some paths with `Test-Path -IsValid`."""
     name = next((name for name in ("path", "dest", "name") if arguments.raw(name) is not None), None)
     if name is None:
@@ -98,8 +98,8 @@ def _legacy_path(session: Session, arguments: Arguments) -> str:
 
 def _file(session: Session, path: str, state: object, *, change: bool) -> dict[str, Any]:
     files = session.machine.files
-    wanted = str(state).casefold() if state is not None else None
-    if wanted == "touch":
+    requested = str(state).casefold() if state is not None else None
+    if requested == "touch":
         if files.is_directory(path):
             raise ArgumentError("the simulator does not model win_file's state touch for a folder")
         if not files.exists(path) and not files.is_directory(parent(path)):
@@ -108,26 +108,26 @@ def _file(session: Session, path: str, state: object, *, change: bool) -> dict[s
             files.write_bytes(path, files.read_bytes(path) if files.is_file(path) else b"")
         return {"changed": True}
     if files.exists(path):
-        if wanted == "absent":
+        if requested == "absent":
             if change:
                 files.delete(path)
             return {"changed": True}
-        if wanted == "directory" and not files.is_directory(path):
+        if requested == "directory" and not files.is_directory(path):
             return {"changed": False, "failed": True, "msg": f"path {path} is not a directory"}
-        if wanted == "file" and files.is_directory(path):
+        if requested == "file" and files.is_directory(path):
             return {"changed": False, "failed": True, "msg": f"path {path} is not a file"}
         return {"changed": False}
-    if wanted == "directory":
+    if requested == "directory":
         if change:
             files.make_directory(path)
         return {"changed": True}
-    if wanted == "absent":
+    if requested == "absent":
         return {"changed": False}
     # Split-Path -Leaf returns the last name even if the path ends in a backslash, so such a path can be a file.
     return {"changed": False, "failed": True, "msg": f"path {path} will not be created"}
 
 
-def slurp(session: Session, arguments: Arguments) -> dict[str, Any]:
+def slurp(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     """Return the contents of a file in base64."""
     path = arguments.path(session, "src", "path")
     files = session.machine.files

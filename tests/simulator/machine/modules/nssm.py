@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from simulator.machine import command_line
-from simulator.machine.modules.arguments import ArgumentError, Arguments
+from simulator.machine.modules.arguments import ArgumentError, ModuleArguments
 from simulator.machine.objects import NotModelled
 from simulator.machine.programs import NotExecutableError, ProgramNotFoundError
 from simulator.machine.session import Session
@@ -39,7 +39,7 @@ class _Failed(Exception):
 class _Nssm:
     """One run of the module: nssm.exe, the service, and the result so far."""
 
-    def __init__(self, session: Session, arguments: Arguments) -> None:
+    def __init__(self, session: Session, arguments: ModuleArguments) -> None:
         self._session = session
         self._arguments = arguments
         self.name = arguments.text("name")
@@ -73,11 +73,11 @@ class _Nssm:
             raise _Failed(self.answer | log)
         return result.stdout.replace("\0", "")
 
-    def update(self, parameter: str, wanted: list[str] | None) -> None:
+    def update(self, parameter: str, requested: list[str] | None) -> None:
         """Set a parameter of the service if it differs. An empty list resets it."""
-        if wanted is None:
+        if requested is None:
             return
-        values = [value for value in wanted if value]
+        values = [value for value in requested if value]
         of = f'{parameter} for service "{self.name}"'
         found = self.run(f"Error retrieving {of}", "get", self.name, parameter)
         now = [line for line in found.splitlines() if line]
@@ -88,7 +88,7 @@ class _Nssm:
             self.run(f"Error setting {of}", *command)
 
 
-def run(session: Session, arguments: Arguments) -> dict[str, Any]:
+def run(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     """Create, change, start, stop or remove a service."""
     state = arguments.text("state", default="present")
     if state not in _STATES:
@@ -117,7 +117,7 @@ def _remove(session: Session, nssm: _Nssm) -> None:
     nssm.run(f'Error removing service "{nssm.name}"', "remove", nssm.name, "confirm")
 
 
-def _application(session: Session, arguments: Arguments) -> str:
+def _application(session: Session, arguments: ModuleArguments) -> str:
     if arguments.raw("application") is None:
         raise ArgumentError("The application parameter must be defined when the state is not absent.")
     application = arguments.path(session, "application")
@@ -128,13 +128,13 @@ def _application(session: Session, arguments: Arguments) -> str:
     return application
 
 
-def _define(session: Session, arguments: Arguments, nssm: _Nssm) -> None:
+def _define(session: Session, arguments: ModuleArguments, nssm: _Nssm) -> None:
     application = _application(session, arguments)
     if not nssm.exists and nssm.change("install_service"):
         nssm.run(f'Error installing service "{nssm.name}"', "install", nssm.name, application)
 
 
-def _configure(session: Session, arguments: Arguments, nssm: _Nssm) -> None:
+def _configure(session: Session, arguments: ModuleArguments, nssm: _Nssm) -> None:
     application = _application(session, arguments)
 
     def given(*names: str) -> list[str] | None:
@@ -173,7 +173,7 @@ def _configure(session: Session, arguments: Arguments, nssm: _Nssm) -> None:
     nssm.update("AppStopMethodSkip", given("app_stop_method_skip"))
 
 
-def _parameters(arguments: Arguments, nssm: _Nssm) -> None:
+def _parameters(arguments: ModuleArguments, nssm: _Nssm) -> None:
     words = arguments.raw("arguments", arguments.raw("app_parameters_free_form"))
     if words is None:
         return
@@ -185,8 +185,8 @@ def _parameters(arguments: Arguments, nssm: _Nssm) -> None:
 def _bring(nssm: _Nssm, state: str) -> None:
     name = nssm.name
 
-    def is_at(wanted: str) -> bool:
-        return wanted in nssm.run(f'Error starting service "{name}"', "status", name)
+    def is_at(requested: str) -> bool:
+        return requested in nssm.run(f'Error starting service "{name}"', "status", name)
 
     if state in ("stopped", "restarted") and not is_at("SERVICE_STOPPED") and nssm.change("stop_service"):
         nssm.run(f'Error stopping service "{name}"', "stop", name)

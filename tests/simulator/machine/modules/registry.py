@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from simulator.machine.modules.arguments import ArgumentError, Arguments
+from simulator.machine.modules.arguments import ArgumentError, ModuleArguments
 from simulator.machine.objects import NotModelled
 from simulator.machine.registry import Value
 from simulator.machine.session import Session
@@ -32,7 +32,7 @@ _KINDS = {
 }
 
 
-def _path(arguments: Arguments, what: str) -> str:
+def _path(arguments: ModuleArguments, what: str) -> str:
     path = arguments.text("path", "key")
     if not re.match(r"^HK(CC|CR|CU|LM|U):\\", path, re.IGNORECASE):
         raise ArgumentError(f"path: {path} is not a valid {what} path, see module documentation for examples.")
@@ -48,7 +48,7 @@ def _describe(session: Session, value: Value) -> dict[str, Any]:
     return {"type": _TYPES[value.kind], "value": data, "raw_value": raw}
 
 
-def stat(session: Session, arguments: Arguments) -> dict[str, Any]:
+def stat(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     """Describe a key or one of its values."""
     arguments.modelled("path", "name")
     path, registry = _path(arguments, "registry"), session.machine.registry
@@ -64,7 +64,7 @@ def stat(session: Session, arguments: Arguments) -> dict[str, Any]:
     return {"changed": False, "exists": True, **_describe(session, value)}
 
 
-def edit(session: Session, arguments: Arguments) -> dict[str, Any]:
+def edit(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     """Create, change or remove a key or value."""
     arguments.modelled("path", "name", "data", "type", "state", "delete_key")
     path, registry = _path(arguments, "powershell"), session.machine.registry
@@ -76,7 +76,7 @@ def edit(session: Session, arguments: Arguments) -> dict[str, Any]:
         text = "the data type when name is not specified can only be 'string'"
         answer["warnings"] = [f"{text}, the type has automatically been converted"]
         kind = "String"
-    wanted = Value(_data(data, kind), kind)
+    requested = Value(_data(data, kind), kind)
     if arguments.text("state", default="present").casefold() == "absent":
         delete_key = arguments.flag("delete_key", default=True)
         return answer | _remove(session, path, name, delete_key=delete_key, write=write)
@@ -88,13 +88,13 @@ def edit(session: Session, arguments: Arguments) -> dict[str, Any]:
     if (not exists and not write) or (name is None and data is None):
         return answer | {"changed": not exists}
     old = registry.get(path, str(name or ""))
-    if old == wanted:
+    if old == requested:
         return answer | {"changed": not exists}
     if write:
-        registry.set(path, str(name or ""), wanted.data, wanted.kind)
+        registry.set(path, str(name or ""), requested.data, requested.kind)
     if old is None:
         return answer | {"changed": True}
-    return answer | {"changed": True, "data_changed": old.data != wanted.data, "data_type_changed": old.kind != kind}
+    return answer | {"changed": True, "data_changed": old.data != requested.data, "data_type_changed": old.kind != kind}
 
 
 def _remove(session: Session, path: str, name: object, *, delete_key: bool, write: bool) -> dict[str, Any]:

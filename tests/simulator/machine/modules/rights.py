@@ -8,13 +8,13 @@ from typing import Any
 
 from simulator.machine import accounts
 from simulator.machine.modules.accounts import sid_of
-from simulator.machine.modules.arguments import ArgumentError, Arguments
+from simulator.machine.modules.arguments import ArgumentError, ModuleArguments
 from simulator.machine.objects import NotModelled
 from simulator.machine.rights.user_rights import RIGHTS, UserRights, held_by
 from simulator.machine.session import Session
 
 
-def run(session: Session, arguments: Arguments) -> dict[str, Any]:
+def run(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     """Grant or revoke a privilege or logon right (win_user_right)."""
     name = next((known for known in RIGHTS if known.casefold() == arguments.text("name").casefold()), None)
     if name is None:
@@ -25,13 +25,15 @@ def run(session: Session, arguments: Arguments) -> dict[str, Any]:
     users = arguments.raw("users")
     if users is None:
         raise ArgumentError("missing required arguments: users")
-    wanted = list(dict.fromkeys(sid_of(session, str(user)) for user in (users if isinstance(users, list) else [users])))
+    requested = list(
+        dict.fromkeys(sid_of(session, str(user)) for user in (users if isinstance(users, list) else [users]))
+    )
     holders = held_by(session.machine, name)
-    new = [user for user in wanted if user not in holders] if action != "remove" else []
+    new = [user for user in requested if user not in holders] if action != "remove" else []
     gone = {
         "add": [],
-        "remove": [user for user in wanted if user in holders],
-        "set": [user for user in holders if user not in wanted],
+        "remove": [user for user in requested if user in holders],
+        "set": [user for user in holders if user not in requested],
     }[action]
     if not arguments.check_mode:
         kept = [user for user in holders if user not in gone]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from simulator.machine.machine import Machine
-from simulator.machine.modules.arguments import ArgumentError, Arguments
+from simulator.machine.modules.arguments import ArgumentError, ModuleArguments
 from simulator.machine.service_rules import ROOT, account_exists
 from simulator.machine.services import Service, make_failure_actions
 
@@ -66,12 +66,12 @@ def account(machine: Machine, name: str, service: str) -> str:
 
 
 @dataclass
-class Settings:
+class ServiceSettings:
     """The changes that a task requests for one service."""
 
     machine: Machine
     service: Service
-    arguments: Arguments
+    arguments: ModuleArguments
 
     def changes(self) -> dict[str, object]:
         """Return the registry values to write; None removes a value.
@@ -88,8 +88,8 @@ class Settings:
         return self.machine.registry.data(f"{ROOT}\\{self.service.name}", name, default)
 
     def _account(self) -> Iterator[tuple[str, object]]:
-        wanted = self.arguments.raw("username")
-        if wanted and (name := account(self.machine, str(wanted), self.service.name)):
+        requested = self.arguments.raw("username")
+        if requested and (name := account(self.machine, str(requested), self.service.name)):
             current = _ACCOUNTS.get(self.service.account.casefold(), self.service.account)
             if name.casefold() != current.casefold():
                 yield "ObjectName", name
@@ -99,13 +99,13 @@ class Settings:
             ("path", "ImagePath", self.service.image_path),
             ("display_name", "DisplayName", self.service.display_name),
         ):
-            wanted = self.arguments.raw(option)
-            if wanted and wanted != current:
-                yield value, str(wanted)
+            requested = self.arguments.raw(option)
+            if requested and requested != current:
+                yield value, str(requested)
         for option, value in (("description", "Description"), ("load_order_group", "Group")):
-            wanted = self.arguments.raw(option)
-            if wanted is not None and str(wanted) != str(self._value(value, "") or ""):
-                yield value, str(wanted) or None
+            requested = self.arguments.raw(option)
+            if requested is not None and str(requested) != str(self._value(value, "") or ""):
+                yield value, str(requested) or None
 
     def _numbers(self) -> Iterator[tuple[str, object]]:
         choices = (
@@ -113,20 +113,22 @@ class Settings:
             ("sid_info", "ServiceSidType", SID_TYPES, 0),
         )
         for option, value, numbers, default in choices:
-            wanted = self.arguments.raw(option)
-            if wanted and (number := numbers[str(wanted).casefold()]) != self._value(value, default):
+            requested = self.arguments.raw(option)
+            if requested and (number := numbers[str(requested).casefold()]) != self._value(value, default):
                 yield value, number
         timeout = self.arguments.raw("pre_shutdown_timeout_ms")
         if timeout is not None and timeout != self._value("PreshutdownTimeout", PRE_SHUTDOWN_MS):
             yield "PreshutdownTimeout", timeout
 
     def _lists(self) -> Iterator[tuple[str, object]]:
-        wanted = self.arguments.raw("dependencies")
-        if wanted is not None:
+        requested = self.arguments.raw("dependencies")
+        if requested is not None:
             action = self.arguments.text("dependency_action", default="set").casefold()
             current = self.service.dependencies
-            removed = [name for name in current if (name in wanted) == (action == "remove")] if action != "add" else []
-            added = [name for name in wanted if name not in current] if action != "remove" else []
+            removed = (
+                [name for name in current if (name in requested) == (action == "remove")] if action != "add" else []
+            )
+            added = [name for name in requested if name not in current] if action != "remove" else []
             if removed or added:
                 yield "DependOnService", [name for name in current if name not in removed] + added or None
         privileges = self.arguments.raw("required_privileges")
@@ -138,9 +140,9 @@ class Settings:
         if flag is not None and bool(flag) != bool(self._value("FailureActionsOnNonCrashFailures", 0)):
             yield "FailureActionsOnNonCrashFailures", int(bool(flag))
         for option, value in (("failure_command", "FailureCommand"), ("failure_reboot_msg", "RebootMessage")):
-            wanted = self.arguments.raw(option)
-            if wanted is not None and str(wanted) != str(self._value(value, "") or ""):
-                yield value, str(wanted) or None
+            requested = self.arguments.raw(option)
+            if requested is not None and str(requested) != str(self._value(value, "") or ""):
+                yield value, str(requested) or None
         reset, actions = recovery(self._value("FailureActions"))
         wanted_reset, given = self.arguments.raw("failure_reset_period_sec"), self.arguments.raw("failure_actions")
         wanted_actions = actions if given is None else [_action(item) for item in given]
@@ -156,16 +158,16 @@ class Settings:
         yield "FailureActions", make_failure_actions(new_reset, wanted_actions) if wanted_actions else None
 
     def _start(self) -> Iterator[tuple[str, object]]:
-        wanted = self.arguments.raw("start_mode")
-        if wanted:
-            start, delayed = MODES[str(wanted).casefold()]
+        requested = self.arguments.raw("start_mode")
+        if requested:
+            start, delayed = MODES[str(requested).casefold()]
             if (self.service.start, int(self.service.delayed)) != (start, delayed):
                 yield from (("Start", start), ("DelayedAutostart", delayed))
 
     def _type(self) -> Iterator[tuple[str, object]]:
         current = int(self._value("Type", 0x10))
-        wanted = self.arguments.raw("service_type")
-        number = TYPES[str(wanted).casefold()] if wanted else current & ~INTERACTIVE
+        requested = self.arguments.raw("service_type")
+        number = TYPES[str(requested).casefold()] if requested else current & ~INTERACTIVE
         if self.arguments.flag("desktop_interact"):
             name = self.arguments.text("username", default=self.service.account) or self.service.account
             if _ACCOUNTS.get(name.casefold()) != _SYSTEM:

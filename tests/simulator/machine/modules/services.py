@@ -9,8 +9,8 @@ from typing import Any
 
 from simulator.machine.core.services import CMDLETS
 from simulator.machine.machine import Machine
-from simulator.machine.modules.arguments import ArgumentError, Arguments
-from simulator.machine.modules.service_settings import INTERACTIVE, MODES, Settings
+from simulator.machine.modules.arguments import ArgumentError, ModuleArguments
+from simulator.machine.modules.service_settings import INTERACTIVE, MODES, ServiceSettings
 from simulator.machine.objects import Bound, CmdletError
 from simulator.machine.service_rules import ROOT
 from simulator.machine.services import Service, ServiceError
@@ -27,7 +27,7 @@ _OPTIONS = (
 _NO_SERVICE_NEEDED = ("name", "force_dependent_services", "update_password", "dependency_action", "desktop_interact")
 
 
-def run(session: Session, arguments: Arguments) -> dict[str, Any]:
+def run(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     """Create, change, start, stop or remove a service. Without a state, only describe it."""
     arguments.modelled(*_OPTIONS)
     machine, write = session.machine, not arguments.check_mode
@@ -58,7 +58,7 @@ def _find(machine: Machine, name: str) -> Service | None:
     return next((each for each in everything if each and each.display_name.casefold() == name.casefold()), None)
 
 
-def _needs_service(arguments: Arguments) -> bool:
+def _needs_service(arguments: ModuleArguments) -> bool:
     given = [name for name in _OPTIONS if name not in _NO_SERVICE_NEEDED and arguments.raw(name) is not None]
     other = arguments.text("dependency_action", default="set") != "set"
     return bool(given) or other or arguments.flag("desktop_interact")
@@ -102,7 +102,7 @@ def _changed_config(work: Callable[[], None], what: str) -> None:
         ) from None
 
 
-def _remove(machine: Machine, arguments: Arguments, service: Service | None) -> dict[str, Any]:
+def _remove(machine: Machine, arguments: ModuleArguments, service: Service | None) -> dict[str, Any]:
     if service is None:
         return {"changed": False, "exists": False}
     name = service.name
@@ -112,7 +112,7 @@ def _remove(machine: Machine, arguments: Arguments, service: Service | None) -> 
     return {"changed": True, "exists": False}
 
 
-def _create(machine: Machine, arguments: Arguments) -> Service | None:
+def _create(machine: Machine, arguments: ModuleArguments) -> Service | None:
     name, path = arguments.text("name"), arguments.raw("path")
     if path is None:
         raise ArgumentError(f"Service '{name}' is not installed, need to set 'path' to create a new service")
@@ -122,8 +122,8 @@ def _create(machine: Machine, arguments: Arguments) -> Service | None:
     return machine.services.get(name)
 
 
-def _configure(machine: Machine, arguments: Arguments, service: Service, *, new: bool) -> bool:
-    changes = Settings(machine, service, arguments).changes()
+def _configure(machine: Machine, arguments: ModuleArguments, service: Service, *, new: bool) -> bool:
+    changes = ServiceSettings(machine, service, arguments).changes()
     if changes and not arguments.check_mode:
         _changed_config(lambda: machine.services.configure(service.name, **changes), "Failed to change service config")
     # A password cannot be compared.
@@ -131,18 +131,18 @@ def _configure(machine: Machine, arguments: Arguments, service: Service, *, new:
     return bool(changes) or (always and bool(arguments.raw("password")))
 
 
-def _bring(machine: Machine, arguments: Arguments, name: str, *, write: bool) -> bool:
+def _bring(machine: Machine, arguments: ModuleArguments, name: str, *, write: bool) -> bool:
     service = machine.services.get(name)
     assert service is not None
-    wanted, force = arguments.text("state", default="").casefold(), arguments.flag("force_dependent_services")
-    if wanted == "paused":
+    requested, force = arguments.text("state", default="").casefold(), arguments.flag("force_dependent_services")
+    if requested == "paused":
         # No simulated service accepts SERVICE_CONTROL_PAUSE: CanPauseAndContinue is false for all of them.
         raise ArgumentError(f"failed to pause service {name}: The service does not support pausing")
-    if not wanted or service.state == {"started": "Running", "stopped": "Stopped"}.get(wanted):
+    if not requested or service.state == {"started": "Running", "stopped": "Stopped"}.get(requested):
         return False
-    if write and wanted == "started":
+    if write and requested == "started":
         _cmdlet(machine, "Start-Service", Name=[name])
-    elif write and wanted == "stopped":
+    elif write and requested == "stopped":
         _cmdlet(machine, "Stop-Service", Name=[name], Force=force)
     elif write:
         _cmdlet(machine, "Restart-Service", Name=[name], Force=force)

@@ -15,7 +15,7 @@ from typing import Any
 
 from simulator.machine.objects import CmdletError
 from simulator.machine.powershell.parsing.parser import Parser
-from simulator.machine.powershell.parsing.scanner import Scanner
+from simulator.machine.powershell.parsing.scanner import TextScanner
 from simulator.machine.powershell.parsing.syntax import (
     ArrayLiteral,
     Assignment,
@@ -24,12 +24,12 @@ from simulator.machine.powershell.parsing.syntax import (
     HashLiteral,
     Literal,
     Member,
-    Node,
     Paren,
     Pipeline,
     SubExpression,
+    SyntaxNode,
     Unary,
-    Variable,
+    VariableExpression,
 )
 
 _CREATE = re.compile(r"\[Ansible\.Basic\.AnsibleModule\]::Create\(\$args,\s*(?P<spec>\$\w+|@\{)(?P<rest>[^\r\n]*)")
@@ -42,7 +42,7 @@ _CONSTANTS: Mapping[str, object] = {"true": True, "false": False, "null": None}
 
 
 class UnreadableError(ValueError):
-    """Part of the specification is not a literal. The text says which part."""
+    """Part of the specification is not a literal. The text names the part."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Delegate:
 
 
 @dataclass(frozen=True)
-class Option:
+class ModuleOption:
     """One option, with the names of its settings in Ansible.Basic.cs (specDefaults)."""
 
     type: str | Delegate = "str"
@@ -71,7 +71,7 @@ class Option:
 class Rules:
     """Options, and rules about combinations of them."""
 
-    options: Mapping[str, Option] = field(default_factory=dict)
+    options: Mapping[str, ModuleOption] = field(default_factory=dict)
     mutually_exclusive: tuple[tuple[str, ...], ...] = ()
     required_together: tuple[tuple[str, ...], ...] = ()
     required_one_of: tuple[tuple[str, ...], ...] = ()
@@ -147,7 +147,7 @@ class _Reader:
 
     def literal(self, position: int) -> Any:
         """Return the value of the expression at a position."""
-        scanner = Scanner(self._text)
+        scanner = TextScanner(self._text)
         scanner.position = position
         try:
             return self._value(Parser().statement(scanner))
@@ -160,7 +160,7 @@ class _Reader:
         delegate = _DELEGATE.match(self._text, position)
         return Delegate(delegate["kind"]) if delegate else self.literal(position)
 
-    def _value(self, node: Node) -> Any:
+    def _value(self, node: SyntaxNode) -> Any:
         match node:
             case Literal():
                 return node.value
@@ -170,7 +170,7 @@ class _Reader:
                 return self._value(node.body)
             case Cast():
                 return Delegate(node.name) if node.name.casefold().startswith("func") else self._value(node.operand)
-            case Variable():
+            case VariableExpression():
                 name = node.name.casefold()
                 return _CONSTANTS[name] if name in _CONSTANTS else self.variable(node.name)
             case ArrayLiteral():
@@ -191,10 +191,10 @@ class _Reader:
                 return self._value(node.value)
         raise UnreadableError(f"a {type(node).__name__} in the specification")
 
-    def _keys(self, node: Node) -> list[str]:
+    def _keys(self, node: SyntaxNode) -> list[str]:
         """Return the keys of a hashtable, regardless of its values."""
-        if isinstance(node, Variable):
-            scanner = Scanner(self._text)
+        if isinstance(node, VariableExpression):
+            scanner = TextScanner(self._text)
             scanner.position = self._assignment(node.name)
             return self._keys(Parser().statement(scanner))
         if isinstance(node, Pipeline) and len(node.elements) == 1:
@@ -261,9 +261,9 @@ def _rules(spec: Mapping[str, Any]) -> Rules:
     )
 
 
-def _option(settings: Mapping[str, Any]) -> Option:
+def _option(settings: Mapping[str, Any]) -> ModuleOption:
     deprecated = [str(entry["name"]) for entry in _several(settings.get("deprecated_aliases"))]
-    return Option(
+    return ModuleOption(
         settings.get("type") or "str",
         settings.get("elements"),
         settings.get("default"),

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from simulator.machine.modules.arguments import ArgumentError, Arguments
+from simulator.machine.modules.arguments import ArgumentError, ModuleArguments
 from simulator.machine.objects import (
     CmdletError,
     Enumeration,
@@ -33,7 +33,7 @@ _SHOULD_PROCESS = re.compile(
 )
 
 
-def run(session: Session, arguments: Arguments) -> dict[str, Any]:
+def run(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     """Run a script and return its objects and streams."""
     from simulator.machine.powershell.host import Runspace, run_script
 
@@ -62,7 +62,7 @@ def run(session: Session, arguments: Arguments) -> dict[str, Any]:
     return _answer(arguments, ansible, outcome)
 
 
-def _script(session: Session, arguments: Arguments) -> str:
+def _script(session: Session, arguments: ModuleArguments) -> str:
     if arguments.raw("script") is not None:
         return arguments.text("script")
     path = session.absolute(session.expand(arguments.text("path")))
@@ -71,7 +71,7 @@ def _script(session: Session, arguments: Arguments) -> str:
     return session.machine.files.read_text(path)
 
 
-def _skipped(session: Session, arguments: Arguments, text: str) -> dict[str, Any] | None:
+def _skipped(session: Session, arguments: ModuleArguments, text: str) -> dict[str, Any] | None:
     files = session.machine.files
     creates, removes = arguments.raw("creates"), arguments.raw("removes")
     if creates and files.exists(session.absolute(str(creates))):
@@ -96,7 +96,7 @@ _EMPTY: Mapping[str, Any] = {
 }
 
 
-def _change_directory(session: Session, arguments: Arguments) -> None:
+def _change_directory(session: Session, arguments: ModuleArguments) -> None:
     if arguments.raw("chdir"):
         folder = session.absolute(arguments.text("chdir")).rstrip("\\")
         if not session.machine.files.is_directory(folder + "\\"):
@@ -104,7 +104,7 @@ def _change_directory(session: Session, arguments: Arguments) -> None:
         session.directory = folder
 
 
-def _parameters(arguments: Arguments, text: str) -> dict[str, Any]:
+def _parameters(arguments: ModuleArguments, text: str) -> dict[str, Any]:
     from simulator.machine.powershell.parsing.parser import Parser
 
     given = dict(arguments.raw("parameters", {}))
@@ -122,7 +122,7 @@ def _parameters(arguments: Arguments, text: str) -> dict[str, Any]:
     return given
 
 
-def _answer(arguments: Arguments, ansible: PSObject, outcome: Any) -> dict[str, Any]:
+def _answer(arguments: ModuleArguments, ansible: PSObject, outcome: Any) -> dict[str, Any]:
     from simulator.machine.powershell.types.convert import truth
 
     depth = int(arguments.raw("depth", 2))

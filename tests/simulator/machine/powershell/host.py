@@ -13,22 +13,29 @@ from xml.sax.saxutils import escape
 from simulator.machine.objects import CmdletError, NotModelled, ProgramResult
 from simulator.machine.powershell.formatting import console
 from simulator.machine.powershell.parsing.parser import Parser
-from simulator.machine.powershell.parsing.syntax import Argument, Block, Command, Literal, Node, Pipeline
+from simulator.machine.powershell.parsing.syntax import (
+    Argument,
+    Block,
+    CommandInvocation,
+    Literal,
+    Pipeline,
+    SyntaxNode,
+)
 from simulator.machine.powershell.remoting import to_wire
 from simulator.machine.powershell.running import precheck
-from simulator.machine.powershell.running.binding import PRESENT, Arguments
+from simulator.machine.powershell.running.binding import PRESENT, CommandArguments
 from simulator.machine.powershell.running.flow import ExitFlow, FlowControl, ReturnFlow
-from simulator.machine.powershell.running.functions import Call
+from simulator.machine.powershell.running.functions import FunctionCall
 from simulator.machine.powershell.running.interpreter import Interpreter
 from simulator.machine.powershell.running.scope import Runspace
 from simulator.machine.powershell.running.streams import Emit, HostText
 from simulator.machine.session import Session
 
-__all__ = ["Outcome", "RemoteCommand", "Runspace", "run_command_line", "run_script", "run_text"]
+__all__ = ["RemoteCommand", "Runspace", "ScriptOutcome", "run_command_line", "run_script", "run_text"]
 
 
 @dataclass
-class Outcome:
+class ScriptOutcome:
     """The result of a script: output objects, errors, the exit code, the error that ended it.
 
     `console` contains the output and what was written directly to the console, in order.
@@ -64,10 +71,10 @@ class RemoteCommand:
     arguments: Sequence[tuple[str | None, object]] = ()
     ends_statement: bool = False
 
-    def bound(self) -> Arguments:
+    def bound(self) -> CommandArguments:
         """Return the arguments in the form that functions take."""
         named = [(name, value) for name, value in self.arguments if name]
-        return Arguments(named, [value for name, value in self.arguments if not name])
+        return CommandArguments(named, [value for name, value in self.arguments if not name])
 
 
 def run_script(
@@ -77,9 +84,9 @@ def run_script(
     *,
     runspace: Runspace | None = None,
     variables: Mapping[str, object] | None = None,
-    arguments: Arguments | None = None,
+    arguments: CommandArguments | None = None,
     commands: Sequence[RemoteCommand] = (),
-) -> Outcome:
+) -> ScriptOutcome:
     """Run a script.
 
     Args:
@@ -90,7 +97,7 @@ def run_script(
         commands: the commands of a PSRP client; by default only the script.
     """
     interpreter = Interpreter(session, runspace or Runspace())
-    outcome = Outcome()
+    outcome = ScriptOutcome()
 
     def emit(item: object) -> None:
         outcome.output.append(item)
@@ -100,7 +107,9 @@ def run_script(
         if commands and not (len(commands) == 1 and commands[0].is_script and not commands[0].arguments):
             _run_statements(interpreter, commands, list(given), outcome, emit)
         else:
-            _run_text(interpreter, text, list(given), arguments or Arguments(list((variables or {}).items()), []), emit)
+            _run_text(
+                interpreter, text, list(given), arguments or CommandArguments(list((variables or {}).items()), []), emit
+            )
     except ExitFlow as flow:
         outcome.exit_code = flow.code
     except FlowControl:
@@ -118,7 +127,7 @@ def run_script(
     return outcome
 
 
-def _complete(outcome: Outcome, interpreter: Interpreter) -> None:
+def _complete(outcome: ScriptOutcome, interpreter: Interpreter) -> None:
     written = interpreter.written
     outcome.errors = written.errors
     outcome.warnings = written.warnings
@@ -130,7 +139,9 @@ def _complete(outcome: Outcome, interpreter: Interpreter) -> None:
         outcome.exit_code = written.exit_code
 
 
-def _run_text(interpreter: Interpreter, text: str, given: list[object], arguments: Arguments, emit: Emit) -> None:
+def _run_text(
+    interpreter: Interpreter, text: str, given: list[object], arguments: CommandArguments, emit: Emit
+) -> None:
     """Run a script in the runspace's own scope. The output before an error or exit is kept."""
     block = Parser().script(text)
     known = {*interpreter.runspace.scope.functions, *interpreter.runspace.aliases}
@@ -143,12 +154,12 @@ def _run_text(interpreter: Interpreter, text: str, given: list[object], argument
         interpreter.run((*block.begin, *block.body, *block.end), emit)
 
 
-def _call(interpreter: Interpreter, block: Block, given: list[object], arguments: Arguments, emit: Emit) -> None:
+def _call(interpreter: Interpreter, block: Block, given: list[object], arguments: CommandArguments, emit: Emit) -> None:
     """Run a script with parameters, arguments or named blocks. Its variables remain, except those of the call."""
     scope = interpreter.runspace.scope
     piped = bool(given) or block.process is not None
     try:
-        call = Call(interpreter, block, "", arguments, emit, piped=piped, scope=scope)
+        call = FunctionCall(interpreter, block, "", arguments, emit, piped=piped, scope=scope)
         call.begin()
         for item in given:
             call.process(item)
@@ -159,7 +170,7 @@ def _call(interpreter: Interpreter, block: Block, given: list[object], arguments
 
 
 def _run_statements(
-    interpreter: Interpreter, commands: Sequence[RemoteCommand], given: list[object], outcome: Outcome, emit: Emit
+    interpreter: Interpreter, commands: Sequence[RemoteCommand], given: list[object], outcome: ScriptOutcome, emit: Emit
 ) -> None:
     """Run the statements of a PSRP client one after the other, each one as a pipeline."""
     statement: list[RemoteCommand] = []
@@ -180,7 +191,7 @@ def _run_statements(
 
 
 def _run_commands(
-    interpreter: Interpreter, commands: Sequence[RemoteCommand], given: list[object], outcome: Outcome, emit: Emit
+    interpreter: Interpreter, commands: Sequence[RemoteCommand], given: list[object], outcome: ScriptOutcome, emit: Emit
 ) -> None:
     """Run the commands of one pipeline. Each one gets the output of the previous one."""
     objects: list[object] = given
@@ -193,9 +204,9 @@ def _run_commands(
                 # The output before the error still goes down the pipeline.
                 outcome.exit_code = flow.code
         else:
-            target: Node = Parser().script(remote.text) if remote.is_script else Literal(remote.text)
+            target: SyntaxNode = Parser().script(remote.text) if remote.is_script else Literal(remote.text)
             listed = tuple(Argument(key, Literal(value)) for key, value in remote.arguments)
-            command = Command("&" if remote.is_script else "", target, listed)
+            command = CommandInvocation("&" if remote.is_script else "", target, listed)
             source = () if position == 0 and not given else (Literal(list(objects)),)
             interpreter.statement(Pipeline((*source, command)), produced.append)
         objects = produced
@@ -209,7 +220,7 @@ def run_text(
     given: Sequence[object],
     *,
     clixml: bool = False,
-    arguments: Arguments | None = None,
+    arguments: CommandArguments | None = None,
     path: str = "",
 ) -> ProgramResult:
     """Run a script as powershell.exe does, and return its output and exit code.
@@ -226,7 +237,7 @@ def run_text(
     try:
         output = printed(outcome.console)
     except NotModelled as error:
-        outcome, output = Outcome(failure=error, success=False), ""
+        outcome, output = ScriptOutcome(failure=error, success=False), ""
     records = [*outcome.errors, *([outcome.failure] if outcome.failure else [])]
     errors = [_error_text(error) for error in records]
     standard_error = outcome.standard_error + (_clixml(errors) if clixml and errors else "".join(errors))
@@ -271,12 +282,12 @@ def run_command_line(
     return run_text(session, script, text.splitlines(), clixml=True)
 
 
-def _file_arguments(words: Sequence[str]) -> Arguments:
+def _file_arguments(words: Sequence[str]) -> CommandArguments:
     """Return the arguments after `-File script.ps1`. All are text; those that begin with `-` are names of parameters.
 
     https://learn.microsoft.com/powershell/module/microsoft.powershell.core/about/about_powershell_exe
     """
-    found = Arguments([], [])
+    found = CommandArguments([], [])
     pending = ""
     for word in words:
         name = re.match(r"-([A-Za-z_]\w*)(?::(.*))?$", word, re.DOTALL)

@@ -28,7 +28,7 @@ class Acting:
 
     @property
     def token(self) -> Token | None:
-        """The token of the current thread; None stands for Windows itself or a test, which have full access."""
+        """The token of the current thread; None means Windows itself or a test, which have full access."""
         found: Token | None = getattr(self._thread, "token", None)
         return found
 

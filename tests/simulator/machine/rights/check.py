@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from simulator.machine.access_lists import Ace, Descriptor
+from simulator.machine.access_lists import Ace, SecurityDescriptor
 from simulator.machine.rights.tokens import BACKUP, OWNER_RIGHTS, RESTORE, TAKE_OWNERSHIP, Token, sid
 
 # https://learn.microsoft.com/windows/win32/fileio/file-access-rights-constants
@@ -31,7 +31,7 @@ GENERIC_EXECUTE = 0x1200A0
 FULL = 0x1F01FF
 
 
-def granted(descriptor: Descriptor, token: Token, enabled: Iterable[str] = ()) -> int:
+def granted(descriptor: SecurityDescriptor, token: Token, enabled: Iterable[str] = ()) -> int:
     """Return all rights of a token on an object with a security descriptor.
 
     Args:
@@ -56,7 +56,7 @@ def granted(descriptor: Descriptor, token: Token, enabled: Iterable[str] = ()) -
     return allowed
 
 
-def _of_owner(descriptor: Descriptor, token: Token) -> int:
+def _of_owner(descriptor: SecurityDescriptor, token: Token) -> int:
     """Return the rights that an owner has regardless of the list, unless the list has an entry for OWNER RIGHTS."""
     if descriptor.owner is None or sid(descriptor.owner) not in token.sids:
         return 0

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from simulator.machine.access_lists import AccessLists, Descriptor, parse
+from simulator.machine.access_lists import AccessLists, SecurityDescriptor, parse
 from simulator.machine.rights import check
 from simulator.machine.rights.acting import Acting
 from simulator.machine.rights.tokens import Token
@@ -51,7 +51,7 @@ class Guard:
     def __init__(self, lists: AccessLists, acting: Acting | None, follow: Callable[[str], str]) -> None:
         self._lists, self._acting, self._follow = lists, acting, follow
         # Cached results for the current lists, by path and token.
-        self._known: dict[tuple[str, Token], tuple[Descriptor, int]] = {}
+        self._known: dict[tuple[str, Token], tuple[SecurityDescriptor, int]] = {}
 
     def following(self, follow: Callable[[str], str]) -> Guard:
         """Return a guard with the same lists, for a caller that sees the files under other paths."""
@@ -59,7 +59,7 @@ class Guard:
 
     @property
     def token(self) -> Token | None:
-        """The token of the acting user; None stands for Windows."""
+        """The token of the acting user; None means Windows itself."""
         return self._acting.token if self._acting else None
 
     def require(self, path: str, rights: int, enabled: Collection[str] = ()) -> None:
@@ -71,8 +71,8 @@ class Guard:
     def require_child(self, path: str, *, folder: bool) -> None:
         """Raise AccessDeniedError unless the acting user may create an item at a path whose folder exists."""
         token = self.token
-        wanted = check.ADD_FOLDER if folder else check.ADD_FILE
-        if token is not None and wanted & ~self._granted(self._follow(parent(path)), token, ()):
+        requested = check.ADD_FOLDER if folder else check.ADD_FILE
+        if token is not None and requested & ~self._granted(self._follow(parent(path)), token, ()):
             raise AccessDeniedError(path)
 
     def may_delete(self, path: str) -> bool:
@@ -114,12 +114,12 @@ class Guard:
         token = self.token
         if token is None:
             return
-        wanted = parse(sddl)
-        owner, listed = wanted.owner is not None, wanted.entries is not None
+        requested = parse(sddl)
+        owner, listed = requested.owner is not None, requested.entries is not None
         # The new owner may set the list.
         if owner:
             self.require(path, check.WRITE_OWNER, enabled)
-            if not check.may_own(token, wanted.owner or "", enabled):
+            if not check.may_own(token, requested.owner or "", enabled):
                 raise InvalidOwnerError
         if listed and not owner:
             self.require(path, check.WRITE_DAC, enabled)

@@ -11,10 +11,10 @@ from simulator.machine.rights import check
 from simulator.machine.windows_paths import normalise
 
 if TYPE_CHECKING:
-    from simulator.machine.files import Files
+    from simulator.machine.files import FileSystem
 
 
-def undeletable(files: Files, path: str) -> list[str]:
+def undeletable(files: FileSystem, path: str) -> list[str]:
     """Return which items the acting user has no right to delete: the file or folder itself, and everything in it."""
     guard = files.guard
     if guard.token is None:
@@ -26,7 +26,7 @@ def undeletable(files: Files, path: str) -> list[str]:
     return kept if kept or guard.may_delete(path) else [path]
 
 
-def delete_others(files: Files, path: str, kept: Sequence[str]) -> None:
+def delete_others(files: FileSystem, path: str, kept: Sequence[str]) -> None:
     """Delete what can be deleted in a folder, which leaves the same state as a failed recursive deletion."""
     stay = [f"{place}\\".casefold() for place in kept]
     deepest_first = sorted((entry.path for entry in files.walk(path)), key=len, reverse=True)
@@ -35,7 +35,7 @@ def delete_others(files: Files, path: str, kept: Sequence[str]) -> None:
             files.delete(place)
 
 
-def require_copy(files: Files, path: str, destination: str) -> None:
+def require_copy(files: FileSystem, path: str, destination: str) -> None:
     """Raise AccessDeniedError unless the acting user may copy a file, or a folder with everything in it."""
     guard = files.guard
     if guard.token is None:

@@ -43,7 +43,7 @@ class CurlError(Exception):
         self.refused = refused
 
 
-class UsageError(Exception):
+class CurlUsageError(Exception):
     """The command line is invalid (exit code 2). The text is what follows `curl: `."""
 
 

@@ -11,11 +11,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from simulator.windows.curl.errors import UsageError, Version
+from simulator.windows.curl.errors import CurlUsageError, Version
 
 
 @dataclass(frozen=True)
-class Option:
+class CurlOption:
     """An option: its letter, whether it takes an argument, its first version, and whether the simulator models it."""
 
     name: str
@@ -25,7 +25,7 @@ class Option:
     modelled: bool = True
 
 
-def _table() -> dict[str, Option]:
+def _table() -> dict[str, CurlOption]:
     rows = """
     url:=|output:o=|remote-name:O|remote-name-all|output-dir:=@7.73|create-dirs|config:K=|disable:q|next::@7.36
     silent:s|show-error:S|verbose:v|progress-bar:#|no-progress-meter::@7.67|stderr:=|write-out:w=|help:h|version:V
@@ -57,12 +57,12 @@ def _table() -> dict[str, Option]:
             spec, _, since = rest.lstrip(":").partition("@")
             major, _, minor = (since or "7.0").partition(".")
             letter = spec.replace("=", "")
-            found[name] = Option(name, letter, spec.endswith("="), (int(major), int(minor)), modelled)
+            found[name] = CurlOption(name, letter, spec.endswith("="), (int(major), int(minor)), modelled)
     return found
 
 
-OPTIONS: Mapping[str, Option] = _table()
-_LETTERS: Mapping[str, Option] = {option.letter: option for option in OPTIONS.values() if option.letter}
+OPTIONS: Mapping[str, CurlOption] = _table()
+_LETTERS: Mapping[str, CurlOption] = {option.letter: option for option in OPTIONS.values() if option.letter}
 _INTEGERS = frozenset(
     [
         "retry",
@@ -80,7 +80,7 @@ _DECIMALS = frozenset(("connect-timeout", "max-time"))
 
 
 @dataclass
-class Config:
+class OperationOptions:
     """The options of one operation, which `--next` separates from the following one."""
 
     flags: dict[str, bool] = field(default_factory=dict)
@@ -103,12 +103,12 @@ class Config:
 
 
 @dataclass
-class CommandLine:
+class CurlCommandLine:
     """The operations and warnings of a command line and of the configuration files that it names."""
 
     version: Version
     read_config: Callable[[str], str]
-    operations: list[Config] = field(default_factory=lambda: [Config()])
+    operations: list[OperationOptions] = field(default_factory=lambda: [OperationOptions()])
     warnings: list[str] = field(default_factory=list)
     request: str = ""
 
@@ -116,11 +116,11 @@ class CommandLine:
         """Return whether any operation has an option."""
         return any(config.flag(name) for config in self.operations)
 
-    def parse(self, argv: Sequence[str]) -> CommandLine:
+    def parse(self, argv: Sequence[str]) -> CurlCommandLine:
         """Parse the arguments.
 
         Raises:
-            UsageError: the command line is invalid.
+            CurlUsageError: the command line is invalid.
         """
         rest = list(argv)
         while rest:
@@ -139,7 +139,7 @@ class CommandLine:
     def _long(self, name: str, rest: list[str]) -> None:
         option, on = self._find(name)
         if option.argument and not rest:
-            raise UsageError(f"option --{name}: requires parameter")
+            raise CurlUsageError(f"option --{name}: requires parameter")
         self._apply(option, rest.pop(0) if option.argument else None, on, f"--{name}")
 
     def _short(self, letters: str, rest: list[str]) -> None:
@@ -147,16 +147,16 @@ class CommandLine:
             letter, letters = letters[0], letters[1:]
             option = _LETTERS.get(letter)
             if option is None or self.version < option.since:
-                raise UsageError(f"option -{letter}: is unknown")
+                raise CurlUsageError(f"option -{letter}: is unknown")
             if not option.argument:
                 self._apply(option, None, True, f"-{letter}")
                 continue
             if not letters and not rest:
-                raise UsageError(f"option -{letter}: requires parameter")
+                raise CurlUsageError(f"option -{letter}: requires parameter")
             self._apply(option, letters or rest.pop(0), True, f"-{letter}")
             letters = ""
 
-    def _find(self, name: str) -> tuple[Option, bool]:
+    def _find(self, name: str) -> tuple[CurlOption, bool]:
         """Return an option of this version, and whether it is on. `no-` switches it off; a prefix is enough."""
         known = {key: option for key, option in OPTIONS.items() if option.since <= self.version}
         positive = name.removeprefix("no-")
@@ -168,11 +168,11 @@ class CommandLine:
         prefixed = [option for key, option in known.items() if name and key.startswith(name)]
         if len(prefixed) == 1:
             return prefixed[0], True
-        raise UsageError(f"option --{name}: {'is ambiguous' if prefixed else 'is unknown'}")
+        raise CurlUsageError(f"option --{name}: {'is ambiguous' if prefixed else 'is unknown'}")
 
-    def _apply(self, option: Option, value: str | None, on: bool, spelled: str) -> None:
+    def _apply(self, option: CurlOption, value: str | None, on: bool, spelled: str) -> None:
         if not option.modelled:
-            raise UsageError(f"the simulator does not model {spelled}")
+            raise CurlUsageError(f"the simulator does not model {spelled}")
         if value is None:
             self._switch(option.name, on, spelled)
             return
@@ -180,15 +180,15 @@ class CommandLine:
         if (option.name in _INTEGERS and not re.fullmatch(r"-?\d+", value)) or (
             option.name in _DECIMALS and not re.fullmatch(r"\d+(\.\d+)?", value)
         ):
-            raise UsageError(f"option {spelled}: expected a proper numerical parameter")
+            raise CurlUsageError(f"option {spelled}: expected a proper numerical parameter")
         match option.name:
             case "url":
                 config.urls.append(value)
             case "output":
                 config.outputs.append(value)
             case "header" | "proxy-header":
-                wanted = config.headers if option.name == "header" else config.proxy_headers
-                wanted += self._lines(value)
+                requested = config.headers if option.name == "header" else config.proxy_headers
+                requested += self._lines(value)
             case "data" | "data-binary" | "data-raw":
                 config.data.append(self._data(value, option.name))
             case "resolve":
@@ -205,11 +205,11 @@ class CommandLine:
     def _switch(self, name: str, on: bool, spelled: str) -> None:
         if name == "compressed" and self.version < (8, 7):
             # Windows' curl has included zlib since 8.7.
-            raise UsageError(f"option {spelled}: the installed libcurl version doesn't support this")
+            raise CurlUsageError(f"option {spelled}: the installed libcurl version doesn't support this")
         if name in ("help", "version"):
             self.request = self.request or name
         elif name == "next":
-            self.operations.append(Config())
+            self.operations.append(OperationOptions())
         elif name == "remote-name":
             self.operations[-1].outputs.append("")
         else:
@@ -235,9 +235,9 @@ class CommandLine:
             try:
                 option, on = self._find(key)
                 if option.argument and value is None:
-                    raise UsageError("requires parameter")
+                    raise CurlUsageError("requires parameter")
                 self._apply(option, value if option.argument else None, on, f"--{key}")
-            except UsageError as error:
+            except CurlUsageError as error:
                 if "the simulator" in str(error):
                     raise
                 reason = str(error).partition(": ")[2] or str(error)
@@ -247,5 +247,5 @@ class CommandLine:
 def _rate(value: str, spelled: str) -> float:
     found = re.fullmatch(r"(\d+(?:\.\d+)?)([kKmMgG]?)[bB]?", value)
     if not found:
-        raise UsageError(f"option {spelled}: unsupported unit")
+        raise CurlUsageError(f"option {spelled}: unsupported unit")
     return float(found[1]) * {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}[found[2].casefold()]

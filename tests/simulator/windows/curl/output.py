@@ -12,8 +12,8 @@ from urllib.parse import SplitResult
 from simulator.machine.files import DiskFullError
 from simulator.machine.windows_paths import normalise
 from simulator.windows.curl import errors
-from simulator.windows.curl.errors import CurlError, UsageError
-from simulator.windows.curl.options import Config
+from simulator.windows.curl.errors import CurlError, CurlUsageError
+from simulator.windows.curl.options import OperationOptions
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
@@ -22,17 +22,17 @@ SHARED = "rw"
 """What other processes may do with a file while curl writes to it."""
 
 
-def path_of(config: Config, output: str | None, url: SplitResult, directory: str) -> str | None:
+def path_of(config: OperationOptions, output: str | None, url: SplitResult, directory: str) -> str | None:
     """Return the file that a transfer writes; None for standard output, empty to discard the data.
 
     Raises:
-        UsageError: no file name can be derived from the URL.
+        CurlUsageError: no file name can be derived from the URL.
     """
     if output is None and not config.flag("remote-name-all"):
         return None
     name = output or url.path.rpartition("/")[2]
     if not name:
-        raise UsageError("Remote file name has no length!")
+        raise CurlUsageError("Remote file name has no length!")
     if name == "-":
         return None
     if name.casefold() in ("nul", "/dev/null"):
@@ -42,7 +42,7 @@ def path_of(config: Config, output: str | None, url: SplitResult, directory: str
     return normalise(whole if ":" in whole or whole.startswith(("\\", "/")) else f"{directory}\\{whole}")
 
 
-class Output:
+class TransferOutput:
     """Receives the data of one transfer. A file is created at the first byte, or at the end if there is no data.
 
     Args:
@@ -50,7 +50,9 @@ class Output:
         append: whether to append to an existing file.
     """
 
-    def __init__(self, machine: Machine, path: str | None, config: Config, *, append: bool, modern: bool) -> None:
+    def __init__(
+        self, machine: Machine, path: str | None, config: OperationOptions, *, append: bool, modern: bool
+    ) -> None:
         self._machine = machine
         self._config = config
         self._append = append

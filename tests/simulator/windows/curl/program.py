@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from simulator.machine.objects import Invocation, ProcessEndedError, ProgramResult
 from simulator.windows.curl import errors, write_out
-from simulator.windows.curl.errors import UsageError, Version
-from simulator.windows.curl.options import CommandLine, Config
-from simulator.windows.curl.transfer import Outcome, Transfer
+from simulator.windows.curl.errors import CurlUsageError, Version
+from simulator.windows.curl.options import CurlCommandLine, OperationOptions
+from simulator.windows.curl.transfer import TransferResult, UrlTransfer
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
@@ -53,10 +53,10 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
             return invocation.stdin.decode("utf-8", "replace")
         path = name if ":" in name or name.startswith("\\") else f"{invocation.directory}\\{name}"
         if not machine.files.is_file(path):
-            raise UsageError(f"option -K: cannot read config from '{name}'")
+            raise CurlUsageError(f"option -K: cannot read config from '{name}'")
         return machine.files.read_text(path)
 
-    line = CommandLine(version, read)
+    line = CurlCommandLine(version, read)
     try:
         line.parse(invocation.argv)
         if line.request == "version":
@@ -66,25 +66,25 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
         if any(
             len(config.urls) > 1 and config.values.keys() & {"etag-save", "etag-compare"} for config in line.operations
         ):
-            raise UsageError("The etag options only work on a single URL")
+            raise CurlUsageError("The etag options only work on a single URL")
         if not any(config.urls for config in line.operations):
-            raise UsageError("no URL specified!" if version < (8, 7) else "(2) no URL specified")
+            raise CurlUsageError("no URL specified!" if version < (8, 7) else "(2) no URL specified")
         return _transfer_all(machine, invocation, line, version)
-    except UsageError as error:
+    except CurlUsageError as error:
         hint = "curl: try 'curl --help' or 'curl --manual' for more information\n"
         warnings = "".join(f"Warning: {text}\n" for text in line.warnings)
         return ProgramResult(2, "", f"{warnings}curl: {error}\n{hint}")
 
 
-def _jobs(config: Config) -> list[tuple[str, str | None]]:
+def _jobs(config: OperationOptions) -> list[tuple[str, str | None]]:
     """Return each URL with its output. Outputs belong to URLs in order."""
     outputs: Sequence[str | None] = [*config.outputs, *([None] * len(config.urls))]
     return list(zip(config.urls, outputs, strict=False))
 
 
-def _transfer_all(machine: Machine, invocation: Invocation, line: CommandLine, version: Version) -> ProgramResult:
+def _transfer_all(machine: Machine, invocation: Invocation, line: CurlCommandLine, version: Version) -> ProgramResult:
     transfers = [
-        (config, Transfer(machine, invocation, config, version, url, output))
+        (config, UrlTransfer(machine, invocation, config, version, url, output))
         for config in line.operations
         for url, output in _jobs(config)
     ]
@@ -108,7 +108,7 @@ def _transfer_all(machine: Machine, invocation: Invocation, line: CommandLine, v
     return printer.result(worst=False)
 
 
-def _perform(transfer: Transfer) -> Outcome | None:
+def _perform(transfer: UrlTransfer) -> TransferResult | None:
     try:
         return transfer.perform()
     except ProcessEndedError:
@@ -118,14 +118,14 @@ def _perform(transfer: Transfer) -> Outcome | None:
 class _Printer:
     """Collects the output."""
 
-    def __init__(self, line: CommandLine, version: Version) -> None:
+    def __init__(self, line: CurlCommandLine, version: Version) -> None:
         self._version = version
         silent = line.flag("silent")
         self._out = b""
         self._err = "" if silent else "".join(f"Warning: {text}\n" for text in line.warnings)
         self._codes: list[int] = []
 
-    def add(self, config: Config, transfer: Transfer, outcome: Outcome) -> None:
+    def add(self, config: OperationOptions, transfer: UrlTransfer, outcome: TransferResult) -> None:
         """Add the outcome of one transfer."""
         silent = config.flag("silent")
         self._codes.append(outcome.code)

@@ -12,11 +12,11 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from simulator.machine.objects import Invocation
 from simulator.windows.curl import errors
 from simulator.windows.curl.errors import CurlError, Version
-from simulator.windows.curl.options import Config
+from simulator.windows.curl.options import OperationOptions
 
 
 @dataclass(frozen=True)
-class Proxy:
+class HttpProxy:
     """An HTTP proxy, and the authorization header that it needs, if any."""
 
     host: str
@@ -29,7 +29,7 @@ def basic(user: str) -> str:
     return "Basic " + base64.b64encode((user if ":" in user else user + ":").encode()).decode()
 
 
-def choose(url: SplitResult, config: Config, run: Invocation, version: Version) -> Proxy | None:
+def choose(url: SplitResult, config: OperationOptions, run: Invocation, version: Version) -> HttpProxy | None:
     """Return the proxy for a URL, or None.
 
     Raises:
@@ -47,7 +47,7 @@ def choose(url: SplitResult, config: Config, run: Invocation, version: Version) 
     if not parts.hostname:
         raise CurlError(errors.COULDNT_RESOLVE_PROXY, f"Unsupported proxy syntax in '{text}'")
     user = config.values.get("proxy-user") or _user(parts)
-    return Proxy(parts.hostname, parts.port or 1080, basic(user) if user else "")
+    return HttpProxy(parts.hostname, parts.port or 1080, basic(user) if user else "")
 
 
 def _user(parts: SplitResult) -> str:
@@ -58,16 +58,16 @@ def _user(parts: SplitResult) -> str:
 
 def excepted(host: str, exceptions: str, version: Version) -> bool:
     """Return whether a host is excluded from the proxy. CIDR blocks have been supported since 7.86."""
-    wanted = host.casefold().rstrip(".")
+    requested = host.casefold().rstrip(".")
     for entry in exceptions.replace(",", " ").split():
         if entry == "*":
             return True
         name = entry.casefold().lstrip(".").rstrip(".")
-        if wanted == name or (name and wanted.endswith(f".{name}") and not _is_address(wanted)):
+        if requested == name or (name and requested.endswith(f".{name}") and not _is_address(requested)):
             return True
-        if "/" in name and version >= (7, 86) and _is_address(wanted):
+        if "/" in name and version >= (7, 86) and _is_address(requested):
             try:
-                if ipaddress.ip_address(wanted) in ipaddress.ip_network(name, strict=False):
+                if ipaddress.ip_address(requested) in ipaddress.ip_network(name, strict=False):
                     return True
             except (ValueError, TypeError):
                 continue

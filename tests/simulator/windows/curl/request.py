@@ -11,8 +11,8 @@ from urllib.parse import SplitResult, unquote
 from simulator.machine.objects import Invocation
 from simulator.windows.curl import errors, http, proxies, tls
 from simulator.windows.curl.errors import CurlError, Version
-from simulator.windows.curl.options import Config
-from simulator.windows.curl.proxies import Proxy, basic
+from simulator.windows.curl.options import OperationOptions
+from simulator.windows.curl.proxies import HttpProxy, basic
 from simulator.windows.curl.wire import Limits, Stream, connect
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Request:
+class CurlRequest:
     """A request to one server.
 
     Args:
@@ -53,7 +53,7 @@ def port_of(url: SplitResult) -> int:
 
 
 def headers(
-    request: Request, config: Config, version: Version, proxy: Proxy | None, etag: str | None = None
+    request: CurlRequest, config: OperationOptions, version: Version, proxy: HttpProxy | None, etag: str | None = None
 ) -> list[tuple[str, str]]:
     """Return the headers of a request, starting with curl's own. `-H Name:` removes a header.
 
@@ -99,7 +99,7 @@ def _url_user(url: SplitResult) -> str:
     return f"{unquote(url.username or '')}:{unquote(url.password or '')}"
 
 
-def _tunnel(stream: Stream, request: Request, proxy: Proxy, config: Config, version: Version) -> None:
+def _tunnel(stream: Stream, request: CurlRequest, proxy: HttpProxy, config: OperationOptions, version: Version) -> None:
     """Open a tunnel through a proxy.
 
     Raises:
@@ -123,8 +123,8 @@ def _tunnel(stream: Stream, request: Request, proxy: Proxy, config: Config, vers
 
 
 def open_stream(
-    machine: Machine, run: Invocation, request: Request, config: Config, limits: Limits, version: Version
-) -> tuple[Stream, Proxy | None]:
+    machine: Machine, run: Invocation, request: CurlRequest, config: OperationOptions, limits: Limits, version: Version
+) -> tuple[Stream, HttpProxy | None]:
     """Connect to the server of a request, and return the connection and the proxy if requests go through it."""
     url = request.url
     modern = version >= (7, 86)
@@ -145,15 +145,15 @@ def open_stream(
     return stream, proxy
 
 
-def _resolved(host: str, port: int, config: Config) -> tuple[str, int]:
+def _resolved(host: str, port: int, config: OperationOptions) -> tuple[str, int]:
     for entry in config.resolve:
-        name, wanted, address = [*entry.lstrip("+").split(":", 2), "", ""][:3]
-        if name.casefold() in (host.casefold(), "*") and wanted == str(port):
+        name, requested, address = [*entry.lstrip("+").split(":", 2), "", ""][:3]
+        if name.casefold() in (host.casefold(), "*") and requested == str(port):
             return address.split(",")[0].strip("[]"), port
     return host, port
 
 
-def target_of(url: SplitResult, proxy: Proxy | None) -> str:
+def target_of(url: SplitResult, proxy: HttpProxy | None) -> str:
     """Return the target for the request line: a path, or for a proxy the whole URL."""
     path = (url.path or "/") + (f"?{url.query}" if url.query else "")
     if proxy is None:

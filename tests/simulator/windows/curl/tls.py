@@ -25,7 +25,7 @@ from cryptography.exceptions import InvalidSignature
 from simulator.machine import certificate_store, clock
 from simulator.windows.curl import errors
 from simulator.windows.curl.errors import CurlError, Version
-from simulator.windows.curl.options import Config
+from simulator.windows.curl.options import OperationOptions
 from simulator.windows.curl.wire import Limits, Stream
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ _REVOKED = "CRYPT_E_REVOKED (0x80092010) - The certificate is revoked."
 _EXPIRED = "SEC_E_CERT_EXPIRED (0x80090328) - The received certificate has expired."
 
 
-def secure(machine: Machine, stream: Stream, host: str, config: Config, version: Version) -> Stream:
+def secure(machine: Machine, stream: Stream, host: str, config: OperationOptions, version: Version) -> Stream:
     """Start TLS on a connection.
 
     Raises:
@@ -77,7 +77,7 @@ def secure(machine: Machine, stream: Stream, host: str, config: Config, version:
     return Stream(connection, stream.limits)
 
 
-def _roots(machine: Machine, config: Config, version: Version) -> list[str]:
+def _roots(machine: Machine, config: OperationOptions, version: Version) -> list[str]:
     """Return the trusted roots. The file of --cacert replaces the store."""
     file = config.values.get("cacert")
     if not file or version < (7, 60):
@@ -134,8 +134,8 @@ def _check_name(connection: ssl.SSLSocket, host: str, version: Version) -> None:
         known += [str(address) for address in names.get_values_for_type(x509.IPAddress)]
     except x509.ExtensionNotFound:
         known = []
-    wanted = host.casefold()
-    if wanted in known or any(name.startswith("*.") and wanted.partition(".")[2] == name[2:] for name in known):
+    requested = host.casefold()
+    if requested in known or any(name.startswith("*.") and requested.partition(".")[2] == name[2:] for name in known):
         return
     code = errors.PEER_FAILED_VERIFICATION if version >= (8, 0) else errors.SSL_CONNECT_ERROR
     raise CurlError(code, f"schannel: {_WRONG_NAME}")

@@ -18,9 +18,9 @@ from simulator.machine.rights.guard import AccessDeniedError
 from simulator.windows.curl import errors, http
 from simulator.windows.curl.errors import CurlError, Version
 from simulator.windows.curl.http import Head
-from simulator.windows.curl.options import Config
-from simulator.windows.curl.output import Output, path_of
-from simulator.windows.curl.request import Request, headers, open_stream, target_of
+from simulator.windows.curl.options import OperationOptions
+from simulator.windows.curl.output import TransferOutput, path_of
+from simulator.windows.curl.request import CurlRequest, headers, open_stream, target_of
 from simulator.windows.curl.wire import Limits
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _CHUNK = 1 << 18
 
 
 @dataclass
-class Outcome:
+class TransferResult:
     """The result of a transfer, with the values that --write-out can print."""
 
     url: str
@@ -53,11 +53,17 @@ class Outcome:
     refused: bool = False
 
 
-class Transfer:
+class UrlTransfer:
     """Transfers one URL with the options of an operation."""
 
     def __init__(
-        self, machine: Machine, run: Invocation, config: Config, version: Version, url: str, output: str | None
+        self,
+        machine: Machine,
+        run: Invocation,
+        config: OperationOptions,
+        version: Version,
+        url: str,
+        output: str | None,
     ) -> None:
         self._machine = machine
         self._run = run
@@ -68,11 +74,11 @@ class Transfer:
         self.warnings: list[str] = []
         self._heads = ""
 
-    def perform(self) -> Outcome:
+    def perform(self) -> TransferResult:
         """Run the transfer, with the retries of --retry.
 
         Raises:
-            UsageError: no file name can be derived from the URL.
+            CurlUsageError: no file name can be derived from the URL.
             ProcessEndedError: the process must end.
         """
         try:
@@ -80,11 +86,11 @@ class Transfer:
             if self._config.flag("get") and self._config.data:
                 url = url._replace(query="&".join([*([url.query] if url.query else []), *self._config.data]))
         except CurlError as error:
-            return Outcome(self._url, error.code, error.message)
+            return TransferResult(self._url, error.code, error.message)
         path = path_of(self._config, self._output, url, self._run.directory)
         continued = self._config.values.get("continue-at")
         modern = self._version >= (8, 0)
-        output = Output(self._machine, path, self._config, append=continued is not None, modern=modern)
+        output = TransferOutput(self._machine, path, self._config, append=continued is not None, modern=modern)
         offset = output.kept if continued == "-" else int(continued or 0)
         left = int(self._config.number("retry"))
         started = time.monotonic()
@@ -109,13 +115,13 @@ class Transfer:
         outcome.printed = self._dump(outcome) + output.printed
         return outcome
 
-    def _warn_of_retry(self, outcome: Outcome, wait: float, left: int) -> None:
+    def _warn_of_retry(self, outcome: TransferResult, wait: float, left: int) -> None:
         why = "timeout" if outcome.code in _TRANSIENT else "connection refused" if outcome.refused else "HTTP error"
         head = f"Problem : {why}." if self._version >= (7, 71) else f"Transient problem: {why}"
         unit = "second" if wait == 1 else "seconds"
         self.warnings.append(f"{head} Will retry in {wait:g} {unit}. {left} retries left.")
 
-    def _delay(self, outcome: Outcome, tries: int) -> float | None:
+    def _delay(self, outcome: TransferResult, tries: int) -> float | None:
         """Return the seconds to wait before the next attempt; None if the outcome is final."""
         flag = self._config.flag
         transient = (
@@ -138,8 +144,8 @@ class Transfer:
         """Return whether --retry retries after a status; 429 since 7.67 (https://github.com/curl/curl/pull/4465)."""
         return status in _TRANSIENT_STATUS and (status != 429 or self._version >= (7, 67))
 
-    def _attempt(self, url: SplitResult, output: Output, offset: int) -> Outcome:
-        outcome = Outcome(self._url, path=output.path)
+    def _attempt(self, url: SplitResult, output: TransferOutput, offset: int) -> TransferResult:
+        outcome = TransferResult(self._url, path=output.path)
         values = self._config
         limits = Limits(
             self._run.stop,
@@ -163,7 +169,7 @@ class Transfer:
         outcome.seconds = time.monotonic() - limits.started
         return outcome
 
-    def _file(self, url: SplitResult, output: Output, offset: int) -> None:
+    def _file(self, url: SplitResult, output: TransferOutput, offset: int) -> None:
         path = url.path.lstrip("/").replace("/", "\\")
         if not self._machine.files.is_file(path) or not self._readable(path):
             raise CurlError(errors.FILE_COULDNT_READ_FILE, f"Couldn't open file {url.path.lstrip('/')}")
@@ -181,12 +187,14 @@ class Transfer:
             return False
         return True
 
-    def _follow(self, url: SplitResult, output: Output, offset: int, limits: Limits, outcome: Outcome) -> None:
+    def _follow(
+        self, url: SplitResult, output: TransferOutput, offset: int, limits: Limits, outcome: TransferResult
+    ) -> None:
         """Send requests until a response is not a redirect, and read its body."""
         config = self._config
         body = "" if config.flag("get") else "&".join(config.data)
         method = config.values.get("request") or ("HEAD" if config.flag("head") else "POST" if body else "GET")
-        request = Request(url, method, body.encode(), offset, True)
+        request = CurlRequest(url, method, body.encode(), offset, True)
         most = int(config.number("max-redirs", 50))
         while True:
             following = self._one(request, output, limits, outcome)
@@ -199,9 +207,13 @@ class Transfer:
             changes = outcome.status == 303 or (outcome.status in (301, 302) and request.method == "POST")
             keep = not changes or "request" in config.values
             same = (following.scheme, following.netloc) == (url.scheme, url.netloc)
-            request = Request(following, request.method if keep else "GET", request.body if keep else b"", offset, same)
+            request = CurlRequest(
+                following, request.method if keep else "GET", request.body if keep else b"", offset, same
+            )
 
-    def _one(self, request: Request, output: Output, limits: Limits, outcome: Outcome) -> SplitResult | None:
+    def _one(
+        self, request: CurlRequest, output: TransferOutput, limits: Limits, outcome: TransferResult
+    ) -> SplitResult | None:
         """Send one request, read the response, and return the target of a redirect that has to be followed."""
         stream, proxy = open_stream(self._machine, self._run, request, self._config, limits, self._version)
         try:
@@ -220,7 +232,7 @@ class Transfer:
             stream.close()
         return None
 
-    def _take(self, request: Request, head: Head, output: Output, limits: Limits, pieces: object) -> None:
+    def _take(self, request: CurlRequest, head: Head, output: TransferOutput, limits: Limits, pieces: object) -> None:
         config = self._config
         complete = request.offset > 0 and head.status == 416 and request.method == "GET" and self._version >= (7, 65)
         if complete:
@@ -267,7 +279,7 @@ class Transfer:
             tag = head.get("ETag")
             self._machine.files.write_text(self._path(name), f"{tag}\n" if tag else "")
 
-    def _dump(self, outcome: Outcome) -> bytes:
+    def _dump(self, outcome: TransferResult) -> bytes:
         """Write the heads for --dump-header, and return those for standard output."""
         name = self._config.values.get("dump-header")
         if name is None or not self._heads:
@@ -280,7 +292,7 @@ class Transfer:
             outcome.code, outcome.message = errors.WRITE_ERROR, "Failed writing received data to disk/application"
         return b""
 
-    def _date(self, head: Head, output: Output) -> None:
+    def _date(self, head: Head, output: TransferOutput) -> None:
         try:
             moment = parsedate_to_datetime(head.get("Last-Modified")).timestamp()
         except (ValueError, TypeError):
@@ -296,7 +308,7 @@ _GIVEN: Protocols = {"proto": "http,https,file"}
 _REDIRECTED: Protocols = {**_GIVEN, "proto-redir": "http,https"}
 
 
-def _split(url: str, config: Config, protocols: Protocols = _GIVEN) -> SplitResult:
+def _split(url: str, config: OperationOptions, protocols: Protocols = _GIVEN) -> SplitResult:
     """Parse a URL. A URL without a scheme uses HTTP.
 
     For a redirect, both options must allow the protocol: lib/url.c (findprotocol).

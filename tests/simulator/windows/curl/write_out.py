@@ -8,12 +8,12 @@ import json
 import re
 
 from simulator.windows.curl.errors import Version
-from simulator.windows.curl.transfer import Outcome
+from simulator.windows.curl.transfer import TransferResult
 
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
 
 
-def text(form: str, outcome: Outcome, version: Version) -> str:
+def text(form: str, outcome: TransferResult, version: Version) -> str:
     """Format the values of a transfer."""
     values = _values(outcome, version)
 
@@ -38,14 +38,14 @@ def text(form: str, outcome: Outcome, version: Version) -> str:
     return re.sub(r"%%|%header\{[^}]*\}|%\{(\w+)\}|\\.", replace, form)
 
 
-def _headers(outcome: Outcome) -> dict[str, list[str]]:
+def _headers(outcome: TransferResult) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for name, value in outcome.head.headers if outcome.head else ():
         found.setdefault(name.casefold(), []).append(value)
     return found
 
 
-def _values(outcome: Outcome, version: Version) -> dict[str, object]:
+def _values(outcome: TransferResult, version: Version) -> dict[str, object]:
     values: dict[str, object] = {
         "http_code": f"{outcome.status:03d}",
         "response_code": f"{outcome.status:03d}",

@@ -13,10 +13,10 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from simulator.machine.files import DiskFullError
-from simulator.machine.modules.arguments import ArgumentError, Arguments
+from simulator.machine.modules.arguments import ArgumentError, ModuleArguments
 from simulator.machine.objects import NotModelled
 from simulator.machine.session import Session
-from simulator.windows.networking.web_request import Answer, Options, WebError, fetch
+from simulator.windows.networking.web_request import Options, WebError, WebResponse, fetch
 
 _ALGORITHMS = ("md5", "sha1", "sha256", "sha384", "sha512")
 _UNMODELLED = ("client_cert", "use_default_credential", "proxy_username", "proxy_use_default_credential")
@@ -30,7 +30,7 @@ class DownloadError(Exception):
         self.answer = answer
 
 
-def options(arguments: Arguments) -> Options:
+def options(arguments: ModuleArguments) -> Options:
     """Return the values of the options that all web modules share (Ansible's WebRequest.psm1)."""
     for name in _UNMODELLED:
         if arguments.raw(name):
@@ -52,7 +52,7 @@ def options(arguments: Arguments) -> Options:
     )
 
 
-def download(session: Session, url: str, how: Options, answer: dict[str, Any], failed: str) -> Answer:
+def download(session: Session, url: str, how: Options, answer: dict[str, Any], failed: str) -> WebResponse:
     """Request a URL and add the response's status to the module's result.
 
     Raises:
@@ -72,7 +72,7 @@ def download(session: Session, url: str, how: Options, answer: dict[str, Any], f
     return found
 
 
-def run(session: Session, arguments: Arguments) -> dict[str, Any]:
+def run(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     """Download a file (win_get_url)."""
     if arguments.raw("checksum") is not None and arguments.raw("checksum_url") is not None:
         raise ArgumentError("parameters are mutually exclusive: checksum, checksum_url")
@@ -82,7 +82,7 @@ def run(session: Session, arguments: Arguments) -> dict[str, Any]:
         return error.answer
 
 
-def _run(session: Session, arguments: Arguments) -> dict[str, Any]:
+def _run(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     url, how = arguments.text("url"), options(arguments)
     answer: dict[str, Any] = {"changed": False, "elapsed": 0, "url": url}
     dest = _destination(session, arguments, url, answer)
@@ -105,7 +105,7 @@ def _run(session: Session, arguments: Arguments) -> dict[str, Any]:
     return answer
 
 
-def _destination(session: Session, arguments: Arguments, url: str, answer: dict[str, Any]) -> str:
+def _destination(session: Session, arguments: ModuleArguments, url: str, answer: dict[str, Any]) -> str:
     dest, files = arguments.path(session, "dest"), session.machine.files
     if files.is_directory(dest):
         parts = urlsplit(url)
@@ -152,7 +152,7 @@ def _newer(session: Session, url: str, how: Options, dest: str, answer: dict[str
 
 def _download(
     session: Session,
-    arguments: Arguments,
+    arguments: ModuleArguments,
     url: str,
     how: Options,
     dest: str,

@@ -7,12 +7,12 @@ from __future__ import annotations
 from typing import Any
 
 from simulator.machine import commands
-from simulator.machine.modules.arguments import ArgumentError, Arguments
+from simulator.machine.modules.arguments import ArgumentError, ModuleArguments
 from simulator.machine.objects import CmdletError, NotModelled, PSObject, items
 from simulator.machine.session import Session
 
 
-def run(session: Session, arguments: Arguments) -> dict[str, Any]:
+def run(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     """Install or remove roles and features."""
     given = arguments.raw("name")
     if given is None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from simulator.machine.modules.arguments import ArgumentError, Arguments
+from simulator.machine.modules.arguments import ArgumentError, ModuleArguments
 from simulator.machine.objects import NotModelled
 from simulator.machine.session import Session
 from simulator.windows.networking.firewall_rules import Firewall, Rule
@@ -31,7 +31,7 @@ _PLAIN = (
 )
 
 
-def run(session: Session, arguments: Arguments) -> dict[str, Any]:
+def run(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     """Create, change or remove firewall rules."""
     name, group = arguments.text("name", default=""), arguments.text("group", default="")
     if not name and not group:
@@ -40,7 +40,7 @@ def run(session: Session, arguments: Arguments) -> dict[str, Any]:
     if arguments.text("security", default="notrequired") != "notrequired":
         raise NotModelled("win_firewall_rule with security")
     rules = session.machine.part(Firewall).rules
-    wanted = _wanted(session, arguments)
+    requested = _requested_attributes(session, arguments)
     found = [
         rule
         for rule in rules.values()
@@ -51,11 +51,11 @@ def run(session: Session, arguments: Arguments) -> dict[str, Any]:
     if not found:
         if not name:
             return {"changed": False}
-        rule = _checked(replace(Rule(f"{{{str(uuid.uuid4()).upper()}}}", name), **wanted))
+        rule = _checked(replace(Rule(f"{{{str(uuid.uuid4()).upper()}}}", name), **requested))
         if not arguments.check_mode:
             rules[rule.name.casefold()] = rule
         return {"changed": True, "msg": f"Firewall rule '{name}' created."}
-    return _change(rules, found, wanted, check=arguments.check_mode)
+    return _change(rules, found, requested, check=arguments.check_mode)
 
 
 def _remove(rules: dict[str, Rule], found: list[Rule], name: str, group: str, *, check: bool) -> dict[str, Any]:
@@ -69,13 +69,13 @@ def _remove(rules: dict[str, Rule], found: list[Rule], name: str, group: str, *,
     return {"changed": True, "msg": f"Firewall rule(s) '{names}' removed."}
 
 
-def _change(rules: dict[str, Rule], found: list[Rule], wanted: dict[str, Any], *, check: bool) -> dict[str, Any]:
+def _change(rules: dict[str, Rule], found: list[Rule], requested: dict[str, Any], *, check: bool) -> dict[str, Any]:
     """Set the attributes that the task defines, on each rule that differs from them."""
     changed: list[str] = []
     same: list[str] = []
     for rule in found:
-        new = _checked(replace(rule, **wanted))
-        different = any(_plain(getattr(rule, key)) != _plain(getattr(new, key)) for key in wanted)
+        new = _checked(replace(rule, **requested))
+        different = any(_plain(getattr(rule, key)) != _plain(getattr(new, key)) for key in requested)
         (changed if different else same).append(rule.display_name)
         if different and not check:
             rules[rule.name.casefold()] = new
@@ -88,7 +88,7 @@ def _plain(value: object) -> object:
     return sorted(str(item).casefold() for item in value) if isinstance(value, tuple) else str(value).casefold()
 
 
-def _choice(arguments: Arguments, name: str, known: Mapping[str, str], default: str) -> str:
+def _choice(arguments: ModuleArguments, name: str, known: Mapping[str, str], default: str) -> str:
     value = arguments.text(name, default=default)
     if value.casefold() not in known:
         needed = ",".join(known)
@@ -96,36 +96,38 @@ def _choice(arguments: Arguments, name: str, known: Mapping[str, str], default: 
     return known[value.casefold()]
 
 
-def _wanted(session: Session, arguments: Arguments) -> dict[str, Any]:
+def _requested_attributes(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     """Return the attributes of a rule that the task defines."""
-    wanted: dict[str, Any] = {}
+    requested: dict[str, Any] = {}
     given = arguments.raw
     if given("direction") is not None:
-        wanted["direction"] = _choice(arguments, "direction", {"in": "Inbound", "out": "Outbound"}, "in")
+        requested["direction"] = _choice(arguments, "direction", {"in": "Inbound", "out": "Outbound"}, "in")
     if given("action") is not None:
-        wanted["action"] = _choice(arguments, "action", {"allow": "Allow", "block": "Block"}, "allow")
+        requested["action"] = _choice(arguments, "action", {"allow": "Allow", "block": "Block"}, "allow")
     if given("enabled") is not None or given("enable") is not None:
         name = "enabled" if given("enabled") is not None else "enable"
-        wanted["enabled"] = str(arguments.flag(name))
+        requested["enabled"] = str(arguments.flag(name))
     if given("edge") is not None:
-        wanted["edge"] = _choice(arguments, "edge", _EDGES, "no")
+        requested["edge"] = _choice(arguments, "edge", _EDGES, "no")
     if given("program") is not None:
         program = arguments.text("program")
-        wanted["program"] = "Any" if program.casefold() == "any" else session.expand(program)
+        requested["program"] = "Any" if program.casefold() == "any" else session.expand(program)
     if given("protocol") is not None:
-        wanted["protocol"] = _protocol(arguments.text("protocol"))
+        requested["protocol"] = _protocol(arguments.text("protocol"))
     if (profiles := given("profiles", given("profile"))) is not None:
         names = [_known(_PROFILES, item, "profile") for item in _listed(profiles)]
         everywhere = set(names) == set(_PROFILES.values())
-        wanted["profile"] = "Any" if everywhere else ", ".join(dict.fromkeys(names))
+        requested["profile"] = "Any" if everywhere else ", ".join(dict.fromkeys(names))
     if (kinds := given("interfacetypes")) is not None:
         names = [_known(_INTERFACES, item, "interface type") for item in _listed(kinds)]
-        wanted["interface_type"] = ", ".join(dict.fromkeys(names))
+        requested["interface_type"] = ", ".join(dict.fromkeys(names))
     for option, attribute, several in _PLAIN:
         value = given(option)
         if value is not None:
-            wanted[attribute] = _several(value) if several else "Any" if str(value).casefold() == "any" else str(value)
-    return wanted
+            requested[attribute] = (
+                _several(value) if several else "Any" if str(value).casefold() == "any" else str(value)
+            )
+    return requested
 
 
 def _several(value: object) -> tuple[str, ...]:

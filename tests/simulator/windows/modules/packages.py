@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from simulator.machine import command_line
-from simulator.machine.modules.arguments import ArgumentError, Arguments
+from simulator.machine.modules.arguments import ArgumentError, ModuleArguments
 from simulator.machine.objects import NotModelled, ProgramResult
 from simulator.machine.programs import NotExecutableError, ProgramNotFoundError
 from simulator.machine.session import Session
@@ -37,7 +37,7 @@ class _Status:
     installed: bool
 
 
-def run(session: Session, arguments: Arguments) -> dict[str, Any]:
+def run(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     """Install or remove a package."""
     state, path = arguments.text("state", default="present"), arguments.text("path", default="")
     product = arguments.text("product_id", default="")
@@ -56,7 +56,9 @@ def run(session: Session, arguments: Arguments) -> dict[str, Any]:
         return error.answer
 
 
-def _converge(session: Session, arguments: Arguments, state: str, path: str, answer: dict[str, Any]) -> dict[str, Any]:
+def _converge(
+    session: Session, arguments: ModuleArguments, state: str, path: str, answer: dict[str, Any]
+) -> dict[str, Any]:
     files, product = session.machine.files, arguments.text("product_id", default="")
     remote = path.casefold().startswith("http")
     status = _status(session, arguments, "", product) if remote and product else None
@@ -77,7 +79,7 @@ def _converge(session: Session, arguments: Arguments, state: str, path: str, ans
             files.delete(temporary)
 
 
-def _fetched(session: Session, arguments: Arguments, url: str, answer: dict[str, Any]) -> str:
+def _fetched(session: Session, arguments: ModuleArguments, url: str, answer: dict[str, Any]) -> str:
     failed = f"Failed to download the package from '{url}': "
     body = download(session, url, options(arguments), answer, failed).body
     name = url.partition("?")[0].rpartition("/")[2] or "package"
@@ -87,7 +89,7 @@ def _fetched(session: Session, arguments: Arguments, url: str, answer: dict[str,
     return path
 
 
-def _status(session: Session, arguments: Arguments, path: str, product: str) -> _Status:
+def _status(session: Session, arguments: ModuleArguments, path: str, product: str) -> _Status:
     machine = session.machine
     provider = arguments.text("provider", default="auto")
     if path.casefold().endswith(_OTHERS) or provider in ("msix", "msp"):
@@ -114,7 +116,7 @@ def _status(session: Session, arguments: Arguments, path: str, product: str) -> 
 
 
 def _change(
-    session: Session, arguments: Arguments, state: str, path: str, status: _Status, answer: dict[str, Any]
+    session: Session, arguments: ModuleArguments, state: str, path: str, status: _Status, answer: dict[str, Any]
 ) -> None:
     if state == "present":
         _check(session, arguments, path, answer)
@@ -135,16 +137,16 @@ def _change(
     _finish(line, result, codes, answer)
 
 
-def _check(session: Session, arguments: Arguments, path: str, answer: dict[str, Any]) -> None:
+def _check(session: Session, arguments: ModuleArguments, path: str, answer: dict[str, Any]) -> None:
     algorithm = arguments.text("checksum_algorithm", default="sha1")
     found = hashlib.new(algorithm, session.machine.files.read_bytes(path), usedforsecurity=False).hexdigest().upper()
     answer["checksum"] = found
-    wanted = arguments.text("checksum", default="")
-    if wanted and wanted.upper() != found:
-        raise ArgumentError(f"The checksum for {path} did not match '{wanted}', it was '{found}'")
+    requested = arguments.text("checksum", default="")
+    if requested and requested.upper() != found:
+        raise ArgumentError(f"The checksum for {path} did not match '{requested}', it was '{found}'")
 
 
-def _command(session: Session, arguments: Arguments, state: str, path: str, status: _Status) -> str:
+def _command(session: Session, arguments: ModuleArguments, state: str, path: str, status: _Status) -> str:
     """Return the command line to install or remove the package."""
     given = arguments.raw("arguments", "")
     more = command_line.join([str(word) for word in given]) if isinstance(given, list) else str(given)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
-from simulator.machine.modules.arguments import ArgumentError, Arguments
+from simulator.machine.modules.arguments import ArgumentError, ModuleArguments
 from simulator.machine.objects import ProcessEndedError
 from simulator.machine.session import Session
 from simulator.windows.updates import update_session
@@ -28,7 +28,7 @@ _END = 10.0  # for the end of the session
 _INTERVAL = 0.1
 
 
-def run(session: Session, arguments: Arguments) -> dict[str, Any]:
+def run(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     """Start a session in the background, return its new messages, or end it."""
     operation = arguments.text("_operation", default="start")
     options = arguments.raw("_operation_options", {})
@@ -38,26 +38,26 @@ def run(session: Session, arguments: Arguments) -> dict[str, Any]:
     return {"changed": False, **work(session, arguments, options), "invocation": {"module_args": _given(arguments)}}
 
 
-def _given(arguments: Arguments) -> dict[str, Any]:
+def _given(arguments: ModuleArguments) -> dict[str, Any]:
     names = ("accept_list", "category_names", "reject_list", "server_selection", "skip_optional", "state", "log_path")
     return {name: arguments.raw(name) for name in names}
 
 
-def _choice(arguments: Arguments, name: str, choices: tuple[str, ...]) -> str:
+def _choice(arguments: ModuleArguments, name: str, choices: tuple[str, ...]) -> str:
     value = arguments.text(name, default=choices[0])
     if value not in choices:
         raise ArgumentError(f"value of {name} must be one of: {', '.join(choices)}. Got no match for: {value}")
     return value
 
 
-def _names(arguments: Arguments, name: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
+def _names(arguments: ModuleArguments, name: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
     value = arguments.raw(name)
     if value is None:
         return default
     return tuple(str(item) for item in (value if isinstance(value, list) else str(value).split(",")))
 
 
-def _request(arguments: Arguments) -> UpdateRequest:
+def _request(arguments: ModuleArguments) -> UpdateRequest:
     selection: Any = _choice(arguments, "server_selection", _SELECTIONS)
     return UpdateRequest(
         state=_choice(arguments, "state", _STATES),
@@ -69,7 +69,7 @@ def _request(arguments: Arguments) -> UpdateRequest:
     )
 
 
-def _start(session: Session, arguments: Arguments, options: dict[str, Any]) -> dict[str, Any]:
+def _start(session: Session, arguments: ModuleArguments, options: dict[str, Any]) -> dict[str, Any]:
     identity = str(uuid.uuid4())
     name = f"{_PIPE}{identity}"
     started = update_session.start(session.machine, name, session.user, _request(arguments))
@@ -103,7 +103,7 @@ def _next(session: Session, updates: UpdateSession, timeout: float | None) -> di
             )
 
 
-def _poll(session: Session, arguments: Arguments, options: dict[str, Any]) -> dict[str, Any]:
+def _poll(session: Session, arguments: ModuleArguments, options: dict[str, Any]) -> dict[str, Any]:
     """Return the messages since the last call. Waits for the first line, and then briefly for each further line."""
     updates = update_session.find(session.machine, str(options.get("pipe_name")))
     if updates is None:
@@ -119,7 +119,7 @@ def _poll(session: Session, arguments: Arguments, options: dict[str, Any]) -> di
     return {"output": output}
 
 
-def _cancel(session: Session, arguments: Arguments, options: dict[str, Any]) -> dict[str, Any]:
+def _cancel(session: Session, arguments: ModuleArguments, options: dict[str, Any]) -> dict[str, Any]:
     name = str(options.get("cancel_id", "")).removeprefix("Global\\")
     updates = update_session.find(session.machine, name)
     if updates is not None:

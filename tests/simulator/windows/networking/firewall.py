@@ -116,7 +116,7 @@ def _select(machine: Machine, bound: Bound, command: str) -> list[Rule]:
     if inputs:
         names = [str(item.get("InstanceID") or item.get("Name")) for item in inputs if isinstance(item, PSObject)]
         return [rules[name.casefold()] for name in names if name.casefold() in rules]
-    wanted: dict[str, Rule] = {}
+    requested: dict[str, Rule] = {}
     for parameter, attribute in (
         ("Name", "name"),
         ("DisplayName", "display_name"),
@@ -130,9 +130,9 @@ def _select(machine: Machine, bound: Bound, command: str) -> list[Rule]:
                 raise no_cim_object(
                     "MSFT_NetFirewallRule", "InstanceID" if parameter == "Name" else parameter, pattern, command
                 )
-            wanted |= found
+            requested |= found
         if patterns:
-            return _narrow(list(wanted.values()), bound)
+            return _narrow(list(requested.values()), bound)
     return _narrow(list(rules.values()), bound)
 
 
@@ -221,7 +221,7 @@ def set_security_filter(machine: Machine, bound: Bound) -> Iterable[object]:
             yield cim(class_name, {"InstanceID": rule.name, **properties(replace(rule, **changes))}, NAMESPACE)  # type: ignore[arg-type]
 
 
-def _lay_down(machine: Machine) -> None:
+def _create_baseline(machine: Machine) -> None:
     """Create the rules of a fresh server, which allow WinRM and core networking."""
     for name, display, group, port in (
         ("WINRM-HTTP-In-TCP", "Windows Remote Management (HTTP-In)", "Windows Remote Management", "5985"),
@@ -259,4 +259,4 @@ CMDLETS: Mapping[str, Cmdlet] = {
     **PROFILES,
 }
 STATUS = {"firewall": _status}
-BASELINE = _lay_down
+BASELINE = _create_baseline

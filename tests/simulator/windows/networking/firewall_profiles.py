@@ -36,9 +36,9 @@ def _profiles(machine: Machine) -> dict[str, dict[str, object]]:
 
 
 def _profile_names(machine: Machine, bound: Bound) -> list[str]:
-    wanted = bound.texts("Name") or bound.texts("Profile")
-    wanted += [str(item.get("Name")) for item in bound.pipeline if isinstance(item, PSObject)]
-    return [name for name in _profiles(machine) if not wanted or "Any" in wanted or any_match(wanted, name)]
+    requested = bound.texts("Name") or bound.texts("Profile")
+    requested += [str(item.get("Name")) for item in bound.pipeline if isinstance(item, PSObject)]
+    return [name for name in _profiles(machine) if not requested or "Any" in requested or any_match(requested, name)]
 
 
 def get_profile(machine: Machine, bound: Bound) -> Iterable[object]:

@@ -25,21 +25,21 @@ def resolve(machine: Machine, name: str) -> list[str]:
         return [str(ipaddress.ip_address(name.strip("[]")))]
     except ValueError:
         pass
-    wanted = name.casefold().rstrip(".")
-    if wanted == "localhost":
+    requested = name.casefold().rstrip(".")
+    if requested == "localhost":
         return ["127.0.0.1"]
-    if wanted in (machine.name.casefold(), machine.host_name.casefold()):
+    if requested in (machine.name.casefold(), machine.host_name.casefold()):
         return [machine.address]
-    found = _hosts_file(machine).get(wanted)
+    found = _hosts_file(machine).get(requested)
     configured = machine.settings.option("hosts", {})
     if found is None and isinstance(configured, Mapping):
-        found = next((str(address) for key, address in configured.items() if str(key).casefold() == wanted), None)
+        found = next((str(address) for key, address in configured.items() if str(key).casefold() == requested), None)
     if found is not None:
         return [found]
     if machine.settings.option("internet", False) is not True:
         return []
     try:
-        entries = socket.getaddrinfo(wanted, None, socket.AF_INET, socket.SOCK_STREAM)
+        entries = socket.getaddrinfo(requested, None, socket.AF_INET, socket.SOCK_STREAM)
     except OSError:
         return []
     return list(dict.fromkeys(str(entry[4][0]) for entry in entries))

@@ -179,8 +179,8 @@ def get_route(machine: Machine, bound: Bound) -> Iterable[object]:
 def get_configuration(machine: Machine, bound: Bound) -> Iterable[object]:
     """Simulate Get-NetIPConfiguration."""
     for item in interfaces(machine):
-        wanted = bound.texts("InterfaceAlias")
-        if wanted and not any_match(wanted, item.alias):
+        requested = bound.texts("InterfaceAlias")
+        if requested and not any_match(requested, item.alias):
             continue
         if "InterfaceIndex" in bound and bound.number("InterfaceIndex") != item.index:
             continue

@@ -64,10 +64,10 @@ def _chosen_interfaces(machine: Machine, bound: Bound, class_name: str) -> list[
         return [item for item in known if item.alias in aliases]
     found: list[Interface] = []
     for key, read in (("InterfaceAlias", lambda item: item.alias), ("InterfaceIndex", lambda item: str(item.index))):
-        for wanted in bound.texts(key):
-            matching = [item for item in known if read(item).casefold() == wanted.casefold()]
+        for requested in bound.texts(key):
+            matching = [item for item in known if read(item).casefold() == requested.casefold()]
             if not matching:
-                raise no_cim_object(class_name, key, wanted, bound.command)
+                raise no_cim_object(class_name, key, requested, bound.command)
             found += matching
     return found
 
@@ -130,10 +130,10 @@ def remove_address(machine: Machine, bound: Bound) -> Iterable[object]:
 def set_ip_interface(machine: Machine, bound: Bound) -> Iterable[object]:
     """Simulate Set-NetIPInterface -Dhcp, -NlMtuBytes. Other parameters have no effect."""
     for interface in _chosen_interfaces(machine, bound, "MSFT_NetIPInterface") or interfaces(machine):
-        wanted = bound.text("Dhcp").casefold()
-        if wanted == "enabled" and not interface.dhcp:
+        requested = bound.text("Dhcp").casefold()
+        if requested == "enabled" and not interface.dhcp:
             renew(machine, interface)
-        elif wanted == "disabled" and interface.dhcp:
+        elif requested == "disabled" and interface.dhcp:
             _leave_dhcp(machine, interface)
         interface.mtu = bound.number("NlMtuBytes", interface.mtu)
     settle(machine)

@@ -82,10 +82,10 @@ def _chosen(found: list[PSObject], bound: Bound) -> list[PSObject]:
     for key in _KEYS:
         if key not in bound:
             continue
-        wanted = bound.texts(key)
-        found = [item for item in found if any_match(wanted, to_text(item.get(key)))]
-        if not found and not any(map(has_wildcard, wanted)):
-            raise no_cim_object("MSFT_NetTCPConnection", key, wanted[0], bound.command)
+        requested = bound.texts(key)
+        found = [item for item in found if any_match(requested, to_text(item.get(key)))]
+        if not found and not any(map(has_wildcard, requested)):
+            raise no_cim_object("MSFT_NetTCPConnection", key, requested[0], bound.command)
     return found
 
 

@@ -21,9 +21,9 @@ from simulator.machine.objects import Invocation
 from simulator.windows.curl import errors, http
 from simulator.windows.curl.errors import CurlError
 from simulator.windows.curl.http import Head
-from simulator.windows.curl.options import Config
+from simulator.windows.curl.options import OperationOptions
 from simulator.windows.curl.proxies import basic
-from simulator.windows.curl.request import Request, open_stream, target_of
+from simulator.windows.curl.request import CurlRequest, open_stream, target_of
 from simulator.windows.curl.wire import Limits
 
 if TYPE_CHECKING:
@@ -70,14 +70,14 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Answer:
+class WebResponse:
     """The head and the body of a response."""
 
     head: Head
     body: bytes
 
 
-def fetch(machine: Machine, url: str, options: Options, stop: threading.Event) -> Answer:
+def fetch(machine: Machine, url: str, options: Options, stop: threading.Event) -> WebResponse:
     """Request a URL.
 
     Raises:
@@ -103,11 +103,13 @@ def fetch(machine: Machine, url: str, options: Options, stop: threading.Event) -
     raise WebError("Too many automatic redirections were attempted.")
 
 
-def _once(machine: Machine, url: SplitResult, options: Options, stop: threading.Event, *, authorized: bool) -> Answer:
-    config = Config(flags={"ssl-no-revoke": True, "insecure": not options.validate})
+def _once(
+    machine: Machine, url: SplitResult, options: Options, stop: threading.Event, *, authorized: bool
+) -> WebResponse:
+    config = OperationOptions(flags={"ssl-no-revoke": True, "insecure": not options.validate})
     config.values |= _proxy(machine, url, options.proxy)
     limits = Limits(stop, max_time=options.timeout, connect_timeout=options.timeout)
-    request = Request(url, options.method, b"", 0, trusted=True)
+    request = CurlRequest(url, options.method, b"", 0, trusted=True)
     try:
         stream, proxy = open_stream(machine, Invocation([], stop=stop), request, config, limits, (8, 9))
         try:
@@ -117,7 +119,7 @@ def _once(machine: Machine, url: SplitResult, options: Options, stop: threading.
             headers |= {"Authorization": basic(f"{options.user}:{options.password}")} if authorized else {}
             http.send(stream, options.method, target_of(url, proxy), list(headers.items()))
             head = http.read_head(stream)
-            return Answer(head, b"".join(http.body(stream, head, options.method)))
+            return WebResponse(head, b"".join(http.body(stream, head, options.method)))
         finally:
             stream.close()
     except CurlError as error:
@@ -146,7 +148,7 @@ def _of_internet_options(machine: Machine, url: SplitResult) -> str:
     return found if "://" in found or not found else f"http://{found}"
 
 
-def _message(error: CurlError, url: SplitResult, config: Config) -> str:
+def _message(error: CurlError, url: SplitResult, config: OperationOptions) -> str:
     if error.code == errors.COULDNT_RESOLVE_HOST:
         return f"The remote name could not be resolved: '{url.hostname}'"
     if error.code == errors.COULDNT_RESOLVE_PROXY:

@@ -44,9 +44,9 @@ def _object(machine: Machine, account: Account) -> PSObject:
     return PSObject(f"{_NAMESPACE}.Local{account.kind}", properties, text=account.name)
 
 
-def _missing(kind: str, wanted: str) -> CmdletError:
+def _missing(kind: str, requested: str) -> CmdletError:
     exception = f"{_NAMESPACE}.{kind}NotFoundException"
-    return CmdletError("ObjectNotFound", f"{kind}NotFound", f"{kind} {wanted} was not found.", exception)
+    return CmdletError("ObjectNotFound", f"{kind}NotFound", f"{kind} {requested} was not found.", exception)
 
 
 def _select(machine: Machine, bound: Bound, kind: str) -> list[Account]:
@@ -54,15 +54,15 @@ def _select(machine: Machine, bound: Bound, kind: str) -> list[Account]:
     found: list[Account] = []
     names = [str(item) for item in items(bound.get("Name")) or bound.pipeline]
     sids = [str(item) for item in items(bound.get("SID"))]
-    for wanted in names:
-        chosen = [account for account in everybody if any_match([wanted], account.name)]
-        if not chosen and not has_wildcard(wanted):
-            bound.write_error(_missing(kind, wanted))
+    for requested in names:
+        chosen = [account for account in everybody if any_match([requested], account.name)]
+        if not chosen and not has_wildcard(requested):
+            bound.write_error(_missing(kind, requested))
         found += chosen
-    for wanted in sids:
-        chosen = [account for account in everybody if accounts.sid(machine, account) == wanted]
+    for requested in sids:
+        chosen = [account for account in everybody if accounts.sid(machine, account) == requested]
         if not chosen:
-            bound.write_error(_missing(kind, wanted))
+            bound.write_error(_missing(kind, requested))
         found += chosen
     return found if names or sids else everybody
 

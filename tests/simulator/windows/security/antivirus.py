@@ -34,7 +34,7 @@ _TAR = (257, b"ustar")
 
 
 @dataclass
-class Scanner:
+class AntivirusScanner:
     """The scanner's behaviour for new files.
 
     Args:
@@ -52,14 +52,14 @@ def _fault(machine: Machine, fault: Mapping[str, object]) -> None:
         raise ValueError(f"expected a number for seconds of a fault, got {seconds!r}")
     if not isinstance(blocks, list):
         raise ValueError(f"expected a list of patterns for blocks of a fault, got {blocks!r}")
-    scanner = machine.part(Scanner)
+    scanner = machine.part(AntivirusScanner)
     scanner.seconds, scanner.blocks = float(seconds), tuple(str(pattern).casefold() for pattern in blocks)
     if not any(getattr(listener, "func", None) is _on_written for listener in machine.files.on_written):
         machine.files.on_written.append(functools.partial(_on_written, machine))
 
 
 def _on_written(machine: Machine, path: str) -> None:
-    scanner = machine.part(Scanner)
+    scanner = machine.part(AntivirusScanner)
     if not (scanner.seconds or scanner.blocks) or not _protects(machine, path) or not _is_scanned(machine, path):
         return
     seconds = scanner.seconds * machine.settings.time_scale

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from simulator.machine import executables
 from simulator.machine.objects import Bound, Cmdlet, CmdletError, Enumeration, NotModelled, PSObject
 from simulator.windows.updates import packages, update_install
-from simulator.windows.updates.update_package import INSTALLER, SIGNERS, Signer, signer_of
+from simulator.windows.updates.update_package import INSTALLER, SIGNERS, UpdateSigner, signer_of
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
@@ -53,7 +53,7 @@ def _signature(machine: Machine, path: str) -> PSObject:
     return PSObject(f"{_NAMESPACE}.Signature", properties)
 
 
-def _inspect(machine: Machine, path: str) -> tuple[Signer | None, str, str, str]:
+def _inspect(machine: Machine, path: str) -> tuple[UpdateSigner | None, str, str, str]:
     """Return a file's signer, the status, its message and the type of the signature."""
     data = machine.files.read_bytes(path)
     identity = executables.identify(data)
@@ -72,7 +72,7 @@ def _inspect(machine: Machine, path: str) -> tuple[Signer | None, str, str, str]
     return signer, "Valid", "Signature verified.", "Authenticode"
 
 
-def _certificate(signer: Signer) -> PSObject:
+def _certificate(signer: UpdateSigner) -> PSObject:
     properties: dict[str, object] = {
         "Subject": signer.subject,
         "Issuer": signer.issuer,

@@ -52,8 +52,8 @@ def state_of(machine: Machine) -> FeatureState:
     state = machine.part(FeatureState)
     if state.installed is None:
         state.installed = {name for name, feature in catalogue(machine).items() if feature.installed}
-        wanted = machine.settings.option("features", [])
-        state.installed |= {str(name).casefold() for name in wanted} if isinstance(wanted, list) else set()
+        requested = machine.settings.option("features", [])
+        state.installed |= {str(name).casefold() for name in requested} if isinstance(requested, list) else set()
     return state
 
 
@@ -141,7 +141,7 @@ def _name(item: object) -> str:
     return str(item.get("Name")) if isinstance(item, PSObject) else str(item)
 
 
-def _wanted(machine: Machine, bound: Bound) -> list[Feature]:
+def _features_to_install(machine: Machine, bound: Bound) -> list[Feature]:
     """Return the features to install, in order: parents and dependencies first."""
     known = catalogue(machine)
     order: dict[str, Feature] = {}
@@ -169,8 +169,8 @@ def _below(known: Mapping[str, Feature], feature: Feature) -> list[Feature]:
 
 def install_windows_feature(machine: Machine, bound: Bound) -> Iterable[object]:
     """Install features. Those that need a restart are pending until then."""
-    wanted = _wanted(machine, bound)
-    for feature in wanted:
+    requested = _features_to_install(machine, bound)
+    for feature in requested:
         if install_state(machine, feature) == "Removed" and not bound.get("Source"):
             raise _source_missing(feature)
         if feature.name == "Hyper-V" and machine.settings.option("virtualization", True) is False:
@@ -182,12 +182,12 @@ def install_windows_feature(machine: Machine, bound: Bound) -> Iterable[object]:
                 "System.Exception",
             )
     if bound.flag("WhatIf"):
-        return [_result(wanted, restart=any(feature.restart for feature in wanted))]
-    if wanted:
+        return [_result(requested, restart=any(feature.restart for feature in requested))]
+    if requested:
         _work(machine, bound)
-    for feature in wanted:
+    for feature in requested:
         mark(machine, feature, install=True)
-    return _finish(machine, bound, wanted)
+    return _finish(machine, bound, requested)
 
 
 def mark(machine: Machine, feature: Feature, *, install: bool) -> None:
@@ -212,14 +212,14 @@ def uninstall_windows_feature(machine: Machine, bound: Bound) -> Iterable[object
     tools = [known[tool.casefold()] for feature in named for tool in feature.tools]
     asked = [*named, *(tools if bound.flag("IncludeManagementTools") else [])]
     every = {item.name: item for feature in asked for item in (feature, *_below(known, feature))}
-    wanted = [item for item in every.values() if install_state(machine, item) in ("Installed", "InstallPending")]
+    requested = [item for item in every.values() if install_state(machine, item) in ("Installed", "InstallPending")]
     if bound.flag("WhatIf"):
-        return [_result(wanted, restart=any(feature.restart for feature in wanted))]
-    if wanted:
+        return [_result(requested, restart=any(feature.restart for feature in requested))]
+    if requested:
         _work(machine, bound)
-    for feature in wanted:
+    for feature in requested:
         mark(machine, feature, install=False)
-    return _finish(machine, bound, wanted)
+    return _finish(machine, bound, requested)
 
 
 def _work(machine: Machine, bound: Bound) -> None:
@@ -311,7 +311,7 @@ def on_boot(machine: Machine) -> None:
         timer.start()
 
 
-def _lay_down(machine: Machine) -> None:
+def _create_baseline(machine: Machine) -> None:
     """Create the services of the features that the fleet file lists."""
     for name in sorted(state_of(machine).installed or ()):
         if name in catalogue(machine):
@@ -329,5 +329,5 @@ CMDLETS: Mapping[str, Cmdlet] = {
     "Uninstall-WindowsFeature": uninstall_windows_feature,
 }
 STATUS = {"features": _status}
-BASELINE = _lay_down
+BASELINE = _create_baseline
 ON_BOOT = on_boot

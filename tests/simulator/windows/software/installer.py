@@ -17,7 +17,7 @@ from simulator.machine.objects import IdleServiceProgram, Invocation, Program, P
 from simulator.machine.programs import SYSTEM
 from simulator.machine.rights.guard import AccessDeniedError
 from simulator.windows.software import installer_package
-from simulator.windows.software.installer_package import Package
+from simulator.windows.software.installer_package import InstallerPackage
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
@@ -26,7 +26,7 @@ UNINSTALL = r"HKLM:\SOFTWARE\Microsoft\Windows\CurrentVersion\Uninstall"
 OK, FATAL, UNKNOWN_PRODUCT, CANNOT_OPEN, INVALID_PACKAGE, BAD_COMMAND_LINE = 0, 1603, 1605, 1619, 1620, 1639
 
 
-def package_of(machine: Machine, path: str) -> Package | None:
+def package_of(machine: Machine, path: str) -> InstallerPackage | None:
     """Return the package in a file, or None if the file is not a package."""
     if not machine.files.is_file(path):
         return None
@@ -84,7 +84,7 @@ def _act(machine: Machine, action: str, target: str) -> int:
         return _install(machine, target, package) if permitted else FATAL
 
 
-def _install(machine: Machine, path: str, package: Package) -> int:
+def _install(machine: Machine, path: str, package: InstallerPackage) -> int:
     for target, program in package.programs.items():
         machine.files.make_directory(target.rpartition("\\")[0])
         machine.files.write_bytes(target, executables.make(program, package.version))
@@ -115,7 +115,7 @@ def _install(machine: Machine, path: str, package: Package) -> int:
     return OK
 
 
-def _keep(machine: Machine, path: str, package: Package) -> str:
+def _keep(machine: Machine, path: str, package: InstallerPackage) -> str:
     machine.files.make_directory(r"C:\Windows\Installer")
     kept = rf"C:\Windows\Installer\{package.product_code[1:8].lower()}.msi"
     machine.files.copy(path, kept)

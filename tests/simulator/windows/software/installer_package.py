@@ -19,7 +19,7 @@ HEAD_SIZE = 16384
 
 
 @dataclass(frozen=True)
-class Service:
+class PackageService:
     """A service that a package installs: its command line and its account."""
 
     path: str
@@ -28,7 +28,7 @@ class Service:
 
 
 @dataclass(frozen=True)
-class Package:
+class InstallerPackage:
     """The contents of a package.
 
     Args:
@@ -42,7 +42,7 @@ class Package:
     publisher: str
     programs: Mapping[str, str] = field(default_factory=dict)
     texts: Mapping[str, str] = field(default_factory=dict)
-    services: Mapping[str, Service] = field(default_factory=dict)
+    services: Mapping[str, PackageService] = field(default_factory=dict)
     users: tuple[str, ...] = ()
 
     @property
@@ -51,16 +51,16 @@ class Package:
         return "{" + str(uuid.uuid5(uuid.NAMESPACE_URL, f"{self.publisher}/{self.name}/{self.version}")).upper() + "}"
 
 
-def make(package: Package) -> bytes:
+def make(package: InstallerPackage) -> bytes:
     """Return the file of a package, which is the same each time."""
     return MAGIC + b"\n" + _MARK + json.dumps(asdict(package), sort_keys=True).encode() + b"\n"
 
 
-def read(data: bytes) -> Package | None:
+def read(data: bytes) -> InstallerPackage | None:
     """Return the package in a file, or None if it is not a simulated package."""
     start = data[:HEAD_SIZE].find(_MARK)
     if not data.startswith(MAGIC) or start < 0:
         return None
     found = json.loads(data[start + len(_MARK) :].split(b"\n", 1)[0])
-    services = {name: Service(**entry) for name, entry in found.pop("services").items()}
-    return Package(services=services, users=tuple(found.pop("users")), **found)
+    services = {name: PackageService(**entry) for name, entry in found.pop("services").items()}
+    return InstallerPackage(services=services, users=tuple(found.pop("users")), **found)

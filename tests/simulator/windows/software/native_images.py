@@ -45,7 +45,7 @@ def ngen(machine: Machine, run: Invocation) -> ProgramResult:
     return ProgramResult(0, f"{_BANNER}1>    Compiling assembly {words[1]} (CLR v4.0.30319) ...\r\n")
 
 
-def _lay_down(machine: Machine) -> None:
+def _create_baseline(machine: Machine) -> None:
     machine.files.make_directory(RUNTIME)
     machine.files.write_bytes(rf"{RUNTIME}\ngen.exe", executables.make("ngen", "4.8.4084.0"))
     machine.files.write_bytes(rf"{RUNTIME}\mscorlib.dll", b"MZ")
@@ -55,4 +55,4 @@ def _lay_down(machine: Machine) -> None:
 
 
 PROGRAMS: Mapping[str, Program] = {"ngen": ngen}
-BASELINE = _lay_down
+BASELINE = _create_baseline

@@ -80,10 +80,10 @@ def _configuration(machine: Machine, log: str) -> PSObject:
 
 
 def _list_logs(machine: Machine, bound: Bound) -> Iterable[object]:
-    for wanted in bound.texts("ListLog"):
-        found = [name for name in store.names(machine) if any_match([wanted], name)]
-        if not found and not has_wildcard(wanted):
-            bound.write_error(_no_log(wanted, "GetWinEventCommand"))
+    for requested in bound.texts("ListLog"):
+        found = [name for name in store.names(machine) if any_match([requested], name)]
+        if not found and not has_wildcard(requested):
+            bound.write_error(_no_log(requested, "GetWinEventCommand"))
         yield from (_configuration(machine, name) for name in found)
 
 
@@ -117,9 +117,9 @@ def get_win_event(machine: Machine, bound: Bound) -> Iterable[object]:
 
 def _selected(event: store.Event, table: Mapping[str, object]) -> bool:
     """Return whether an event matches a hash table's ProviderName, Id and Level."""
-    wanted = {str(name).casefold(): [str(item).casefold() for item in items(value)] for name, value in table.items()}
+    requested = {str(name).casefold(): [str(item).casefold() for item in items(value)] for name, value in table.items()}
     own = {"providername": event.provider, "id": str(event.id), "level": str(event.level)}
-    return all(value.casefold() in wanted.get(name, [value.casefold()]) for name, value in own.items())
+    return all(value.casefold() in requested.get(name, [value.casefold()]) for name, value in own.items())
 
 
 def clear_event_log(machine: Machine, bound: Bound) -> Iterable[object]:

@@ -42,7 +42,7 @@ def _letters(machine: Machine) -> list[str]:
     return [letter for letter in "CDEFGHIJ" if machine.files.drive_exists(f"{letter}:\\")]
 
 
-def _wanted(machine: Machine, bound: Bound, command: str) -> list[str]:
+def _selected_drives(machine: Machine, bound: Bound, command: str) -> list[str]:
     """Return the drive letters that a call selects.
 
     Raises:
@@ -65,7 +65,7 @@ def _wanted(machine: Machine, bound: Bound, command: str) -> list[str]:
 
 def get_volume(machine: Machine, bound: Bound) -> Iterable[object]:
     """Simulate Get-Volume."""
-    for letter in _wanted(machine, bound, "Get-Volume"):
+    for letter in _selected_drives(machine, bound, "Get-Volume"):
         properties: dict[str, object] = {
             "DriveLetter": letter,
             "FileSystemLabel": "Windows" if letter == "C" else "Temporary Storage",
@@ -81,7 +81,7 @@ def get_volume(machine: Machine, bound: Bound) -> Iterable[object]:
 
 def get_partition(machine: Machine, bound: Bound) -> Iterable[object]:
     """Simulate Get-Partition."""
-    for letter in _wanted(machine, bound, "Get-Partition"):
+    for letter in _selected_drives(machine, bound, "Get-Partition"):
         properties: dict[str, object] = {
             "DiskNumber": 0 if letter == "C" else ord(letter) - ord("C"),
             "PartitionNumber": 4 if letter == "C" else 1,
@@ -97,7 +97,7 @@ def get_partition(machine: Machine, bound: Bound) -> Iterable[object]:
 
 def get_supported_size(machine: Machine, bound: Bound) -> Iterable[object]:
     """Simulate Get-PartitionSupportedSize."""
-    for letter in _wanted(machine, bound, "Get-PartitionSupportedSize"):
+    for letter in _selected_drives(machine, bound, "Get-PartitionSupportedSize"):
         most = machine.files.size(letter) + (_unallocated(machine) if letter == "C" else 0)
         properties: dict[str, object] = {"SizeMin": min(_SMALLEST, most), "SizeMax": most}
         yield PSObject("Microsoft.Management.Infrastructure.CimInstance", properties)
@@ -105,7 +105,7 @@ def get_supported_size(machine: Machine, bound: Bound) -> Iterable[object]:
 
 def resize_partition(machine: Machine, bound: Bound) -> Iterable[object]:
     """Simulate Resize-Partition."""
-    for letter in _wanted(machine, bound, "Resize-Partition"):
+    for letter in _selected_drives(machine, bound, "Resize-Partition"):
         size, now = bound.number("Size"), machine.files.size(letter)
         most = now + (_unallocated(machine) if letter == "C" else 0)
         if size == now:
@@ -143,7 +143,7 @@ def get_disk(machine: Machine, bound: Bound) -> Iterable[object]:
 
 def optimize_volume(machine: Machine, bound: Bound) -> Iterable[object]:
     """Simulate Optimize-Volume, which has no visible effect."""
-    _wanted(machine, bound, "Optimize-Volume")
+    _selected_drives(machine, bound, "Optimize-Volume")
     return []
 
 

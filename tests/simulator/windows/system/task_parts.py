@@ -44,7 +44,7 @@ _CLASSES = {
 
 
 @dataclass
-class Task:
+class RegisteredTask:
     """A registered task. Its parts are the CIM objects that it was registered with."""
 
     name: str
@@ -67,7 +67,7 @@ _DAYS = ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "satu
 class Tasks:
     """The tasks by path and name, in lower case."""
 
-    tasks: dict[str, Task] = field(default_factory=dict)
+    tasks: dict[str, RegisteredTask] = field(default_factory=dict)
 
 
 def make(kind: str, properties: dict[str, object]) -> PSObject:
@@ -183,14 +183,14 @@ def cim_list(bound: Bound, name: str) -> list[PSObject]:
     return [item for item in items(bound.get(name)) if isinstance(item, PSObject)]
 
 
-def from_parameters(machine: Machine, bound: Bound, name: str, path: str) -> Task:
+def from_parameters(machine: Machine, bound: Bound, name: str, path: str) -> RegisteredTask:
     principal = cim_list(bound, "Principal")
     user = bound.text("User", machine.settings.user)
     settings = cim_list(bound, "Settings") or [
         item for item in new_settings(machine, Bound("", {})) if isinstance(item, PSObject)
     ]
     logon = "Password" if bound.get("Password") else ""
-    return Task(
+    return RegisteredTask(
         name,
         path,
         cim_list(bound, "Action"),
@@ -201,11 +201,11 @@ def from_parameters(machine: Machine, bound: Bound, name: str, path: str) -> Tas
     )
 
 
-def from_object(name: str, path: str, item: PSObject) -> Task:
+def from_object(name: str, path: str, item: PSObject) -> RegisteredTask:
     def parts(key: str) -> list[PSObject]:
         return [part for part in items(item.get(key)) if isinstance(part, PSObject)]
 
-    return Task(
+    return RegisteredTask(
         name,
         path,
         parts("Actions"),
@@ -216,7 +216,7 @@ def from_object(name: str, path: str, item: PSObject) -> Task:
     )
 
 
-def from_xml(name: str, path: str, text: str) -> Task:
+def from_xml(name: str, path: str, text: str) -> RegisteredTask:
     """Parse a task's XML: https://learn.microsoft.com/windows/win32/taskschd/task-scheduler-schema"""
     try:
         root = ET.fromstring(text)
@@ -256,14 +256,14 @@ def from_xml(name: str, path: str, text: str) -> Task:
         "MSFT_TaskSettings3",
         {"Enabled": find("Settings/Enabled") != "false", "Hidden": find("Settings/Hidden") == "true"},
     )
-    return Task(name, path, actions, triggers, principal, settings, find("RegistrationInfo/Description"))
+    return RegisteredTask(name, path, actions, triggers, principal, settings, find("RegistrationInfo/Description"))
 
 
 def failure(error_id: str, message: str, category: str, command: str = "Register-ScheduledTask") -> CmdletError:
     return CmdletError(category, f"{error_id},{command}", message, "Microsoft.Management.Infrastructure.CimException")
 
 
-def task_object(task: Task) -> PSObject:
+def task_object(task: RegisteredTask) -> PSObject:
     return cim(
         "MSFT_ScheduledTask",
         {

@@ -21,7 +21,7 @@ from simulator.machine.wildcards import any_match, has_wildcard
 from simulator.windows.common import cim, objects
 from simulator.windows.system.task_parts import (
     NAMESPACE,
-    Task,
+    RegisteredTask,
     Tasks,
     cim_list,
     failure,
@@ -78,7 +78,7 @@ def register(machine: Machine, bound: Bound) -> Iterable[object]:
     return [task_object(task)]
 
 
-def _select(machine: Machine, bound: Bound) -> list[Task]:
+def _select(machine: Machine, bound: Bound) -> list[RegisteredTask]:
     """Return the tasks that a call selects, by input objects, names or patterns."""
     tasks = machine.part(Tasks).tasks
     given = objects(bound, "InputObject")
@@ -143,7 +143,7 @@ def start(machine: Machine, bound: Bound) -> Iterable[object]:
     return []
 
 
-def run(machine: Machine, task: Task) -> None:
+def run(machine: Machine, task: RegisteredTask) -> None:
     """Start a task unless it is running."""
     if task.state == "Running":
         return
@@ -193,7 +193,7 @@ def _execute(machine: Machine, action: PSObject, process: Process, user: str) ->
     return result.exit_code & 0xFFFFFFFF
 
 
-def _end(machine: Machine, task: Task) -> None:
+def _end(machine: Machine, task: RegisteredTask) -> None:
     process = machine.processes.get(task.process_id)
     if process:
         process.stop.set()

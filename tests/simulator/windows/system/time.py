@@ -82,10 +82,10 @@ def get_time_zone(machine: Machine, bound: Bound) -> Iterable[object]:
     if bound.get("Name"):
         return [_object(name) for name in TIME_ZONES if any_match(bound.texts("Name"), name)]
     if bound.get("Id"):
-        found = [(wanted, known(wanted)) for wanted in bound.texts("Id")]
-        for wanted, name in found:
+        found = [(requested, known(requested)) for requested in bound.texts("Id")]
+        for requested, name in found:
             if name is None:
-                raise _unknown(wanted, "GetTimeZoneCommand")
+                raise _unknown(requested, "GetTimeZoneCommand")
         return [_object(name) for _, name in found if name]
     return [_object(current_zone(machine))]
 
@@ -93,10 +93,10 @@ def get_time_zone(machine: Machine, bound: Bound) -> Iterable[object]:
 def set_time_zone(machine: Machine, bound: Bound) -> Iterable[object]:
     """Simulate Set-TimeZone."""
     given = [str(item.get("Id")) for item in bound.pipeline if isinstance(item, PSObject)]
-    wanted = bound.text("Id") or bound.text("Name") or (given[0] if given else "")
-    name = known(wanted)
+    requested = bound.text("Id") or bound.text("Name") or (given[0] if given else "")
+    name = known(requested)
     if name is None:
-        raise _unknown(wanted, "SetTimeZoneCommand")
+        raise _unknown(requested, "SetTimeZoneCommand")
     if not bound.flag("WhatIf"):
         _set_zone(machine, name)
     return [_object(name)] if bound.flag("PassThru") else []
@@ -203,15 +203,15 @@ def _source(clock: Clock) -> str:
 
 
 def _query(machine: Machine, options: Mapping[str, str]) -> ProgramResult:
-    wanted = [name for name in options if name not in ("verbose", "computer")]
-    if len(wanted) != 1 or wanted[0] not in ("status", "configuration", "source", "peers"):
-        return _invalid(f"/{wanted[0] if wanted else 'query'}")
+    requested = [name for name in options if name not in ("verbose", "computer")]
+    if len(requested) != 1 or requested[0] not in ("status", "configuration", "source", "peers"):
+        return _invalid(f"/{requested[0] if requested else 'query'}")
     if not _running(machine):
         return ProgramResult(-2147023834, _NOT_STARTED)
     clock = machine.part(Clock)
-    if wanted == ["source"]:
+    if requested == ["source"]:
         return ProgramResult(0, f"{_source(clock)}\r\n")
-    if wanted == ["configuration"]:
+    if requested == ["configuration"]:
         lines = [
             "[Configuration]",
             "",
@@ -228,7 +228,7 @@ def _query(machine: Machine, options: Mapping[str, str]) -> ProgramResult:
             "",
         ]
         return ProgramResult(0, "\r\n".join(["", *lines, ""]))
-    if wanted == ["peers"]:
+    if requested == ["peers"]:
         peers = clock.peers.split()
         return ProgramResult(
             0, f"#Peers: {len(peers)}\r\n" + "".join(f"\r\nPeer: {peer}\r\nState: Active\r\n" for peer in peers)

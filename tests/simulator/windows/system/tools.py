@@ -49,9 +49,9 @@ def powercfg(machine: Machine, run: Invocation) -> ProgramResult:
                 for key, name in _SCHEMES.items()
             ]
             return ProgramResult(0, "".join(f"{line}\r\n" for line in lines))
-        case ["s" | "setactive", wanted]:
+        case ["s" | "setactive", requested]:
             keys = list(_SCHEMES)
-            key = keys[_ALIASES[wanted.upper()]] if wanted.upper() in _ALIASES else wanted
+            key = keys[_ALIASES[requested.upper()]] if requested.upper() in _ALIASES else requested
             if key not in _SCHEMES:
                 text = 'Invalid Parameters -- try "/?" for help\r\n'
                 return ProgramResult(1, text)

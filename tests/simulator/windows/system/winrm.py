@@ -195,7 +195,7 @@ def _add(machine: Machine, transport: str = "", certificate: str = "") -> None:
         machine.registry.set(f"{KEY}\\Listener\\*+{transport}", "certThumbprint", certificate)
 
 
-def _lay_down(machine: Machine) -> None:
+def _create_baseline(machine: Machine) -> None:
     # This certificate has no key, so the transport uses the fleet's certificate for TLS.
     certificate, _ = certificate_store.self_signed(
         named(machine.settings.name),
@@ -217,4 +217,4 @@ CMDLETS: Mapping[str, Cmdlet] = {
     "Remove-WSManInstance": remove_instance,
 }
 STATUS = {"winrm": _status}
-BASELINE = _lay_down
+BASELINE = _create_baseline

@@ -21,12 +21,12 @@ _LONG_FLAGS = {
 _LONG_VALUES = ("file", "directory", "strip-components", "exclude", "include", "format", "files-from", "options")
 
 
-class UsageError(Exception):
+class TarUsageError(Exception):
     """The command line is invalid. The text is what follows `tar: `."""
 
 
 @dataclass
-class Arguments:
+class TarArguments:
     """A parsed command line: the mode, options, archive, folder and patterns.
 
     Args:
@@ -45,13 +45,13 @@ class Arguments:
     names: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
 
 
-def parse(argv: Sequence[str]) -> Arguments:
+def parse(argv: Sequence[str]) -> TarArguments:
     """Parse the arguments.
 
     Raises:
-        UsageError: the command line is invalid.
+        TarUsageError: the command line is invalid.
     """
-    arguments = Arguments()
+    arguments = TarArguments()
     rest = list(argv)
     if rest and not rest[0].startswith("-"):
         # The old form: the first word consists of letters, whose values follow in order.
@@ -68,11 +68,11 @@ def parse(argv: Sequence[str]) -> Arguments:
         else:
             arguments.names.append((word, tuple(arguments.directories)))
     if "V" not in arguments.flags and not arguments.mode:
-        raise UsageError("Must specify one of -c, -r, -t, -u, -x")
+        raise TarUsageError("Must specify one of -c, -r, -t, -u, -x")
     return arguments
 
 
-def _letters(arguments: Arguments, letters: str, rest: list[str], *, bundled: bool) -> None:
+def _letters(arguments: TarArguments, letters: str, rest: list[str], *, bundled: bool) -> None:
     while letters:
         letter, letters = letters[0], letters[1:]
         if letter in MODES:
@@ -83,20 +83,20 @@ def _letters(arguments: Arguments, letters: str, rest: list[str], *, bundled: bo
             elif rest:
                 value = rest.pop(0)
             else:
-                raise UsageError(f"Option -{letter} requires an argument")
+                raise TarUsageError(f"Option -{letter} requires an argument")
             _value(arguments, _VALUES[letter], value)
         elif letter in _FLAGS:
             arguments.flags.add(letter)
         else:
-            raise UsageError(f"Option -{letter} is not supported")
+            raise TarUsageError(f"Option -{letter} is not supported")
 
 
-def _long(arguments: Arguments, word: str, rest: list[str]) -> None:
+def _long(arguments: TarArguments, word: str, rest: list[str]) -> None:
     name, equals, value = word.partition("=")
     if name in _LONG_VALUES:
         if not equals:
             if not rest:
-                raise UsageError(f"Option --{name} requires an argument")
+                raise TarUsageError(f"Option --{name} requires an argument")
             value = rest.pop(0)
         _value(arguments, name, value)
     elif name in _LONG_FLAGS:
@@ -106,16 +106,16 @@ def _long(arguments: Arguments, word: str, rest: list[str]) -> None:
         elif letter:
             arguments.flags.add(letter)
     else:
-        raise UsageError(f"Option --{name} is not supported")
+        raise TarUsageError(f"Option --{name} is not supported")
 
 
-def _mode(arguments: Arguments, letter: str) -> None:
+def _mode(arguments: TarArguments, letter: str) -> None:
     if arguments.mode and arguments.mode != letter:
-        raise UsageError(f"Can't specify both -{letter} and -{arguments.mode}")
+        raise TarUsageError(f"Can't specify both -{letter} and -{arguments.mode}")
     arguments.mode = letter
 
 
-def _value(arguments: Arguments, name: str, value: str) -> None:
+def _value(arguments: TarArguments, name: str, value: str) -> None:
     match name:
         case "file":
             arguments.file = value
@@ -123,7 +123,7 @@ def _value(arguments: Arguments, name: str, value: str) -> None:
             arguments.directories.append(value)
         case "strip-components":
             if not value.isdigit():
-                raise UsageError(f'Invalid --strip-components argument: "{value}"')
+                raise TarUsageError(f'Invalid --strip-components argument: "{value}"')
             arguments.strip = int(value)
         case "exclude":
             arguments.excludes.append(value)
@@ -134,4 +134,4 @@ def _value(arguments: Arguments, name: str, value: str) -> None:
         case "files-from":
             arguments.list_file = value
         case _:
-            raise UsageError(f"the simulator does not model tar's option {name}")
+            raise TarUsageError(f"the simulator does not model tar's option {name}")

@@ -13,8 +13,8 @@ from simulator.machine.files import DiskFullError
 from simulator.machine.objects import Invocation, ProcessEndedError
 from simulator.machine.rights import check
 from simulator.machine.rights.guard import AccessDeniedError
-from simulator.windows.tar.arguments import Arguments
-from simulator.windows.tar.reading import Entry
+from simulator.windows.tar.arguments import TarArguments
+from simulator.windows.tar.reading import ArchiveEntry
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
@@ -31,7 +31,7 @@ class Refused(Exception):
 class Extractor:
     """Extracts entries to one folder of the node."""
 
-    def __init__(self, machine: Machine, run: Invocation, arguments: Arguments, folder: str) -> None:
+    def __init__(self, machine: Machine, run: Invocation, arguments: TarArguments, folder: str) -> None:
         self._machine = machine
         self._run = run
         self._arguments = arguments
@@ -60,7 +60,7 @@ class Extractor:
         parts = [part for part in text.split("/") if part not in ("", ".")]
         return "\\".join(_FORBIDDEN.sub("_", part) for part in parts)
 
-    def extract(self, entry: Entry, content: IO[bytes] | None) -> None:
+    def extract(self, entry: ArchiveEntry, content: IO[bytes] | None) -> None:
         """Write one entry.
 
         Raises:
@@ -79,7 +79,7 @@ class Extractor:
         except AccessDeniedError as error:
             raise Refused(f"{entry.name}: Can't create '{error.path}': Permission denied") from error
 
-    def _unpack(self, entry: Entry, content: IO[bytes] | None, path: str) -> None:
+    def _unpack(self, entry: ArchiveEntry, content: IO[bytes] | None, path: str) -> None:
         files = self._machine.files
         if entry.kind == "folder":
             if files.is_file(path):
@@ -100,7 +100,7 @@ class Extractor:
         elif content is not None:
             self._write(entry, content, path)
 
-    def _write(self, entry: Entry, content: IO[bytes], path: str) -> None:
+    def _write(self, entry: ArchiveEntry, content: IO[bytes], path: str) -> None:
         self._machine.files.require_write(path)
         real = self._machine.files.real(path)
         # libarchive's CreateFileW uses no sharing:
@@ -117,7 +117,7 @@ class Extractor:
             os.utime(real, (entry.modified, entry.modified))
         self._machine.files.written(path)
 
-    def _link(self, entry: Entry, path: str) -> None:
+    def _link(self, entry: ArchiveEntry, path: str) -> None:
         """Create a link as a copy of its target, which must exist in the same folder tree."""
         base = entry.name.rpartition("/")[0] if entry.kind == "link" else ""
         target = self.place(f"{base}/{entry.target}".lstrip("/"))

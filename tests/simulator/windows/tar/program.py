@@ -17,9 +17,9 @@ from simulator.machine.rights import check
 from simulator.machine.rights.guard import AccessDeniedError
 from simulator.machine.windows_paths import normalise
 from simulator.windows.tar import reading
-from simulator.windows.tar.arguments import Arguments, UsageError, parse
+from simulator.windows.tar.arguments import TarArguments, TarUsageError, parse
 from simulator.windows.tar.extracting import Extractor, Refused
-from simulator.windows.tar.reading import ArchiveError, Entry, selects
+from simulator.windows.tar.reading import ArchiveEntry, TarArchiveError, selects
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
@@ -45,7 +45,7 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
     """Run tar.exe."""
     try:
         arguments = parse(invocation.argv)
-    except UsageError as error:
+    except TarUsageError as error:
         usage = _USAGE if "not supported" in str(error) or "Must specify" in str(error) else ""
         return ProgramResult(1, "", f"tar: {error}\n{usage}")
     if "V" in arguments.flags:
@@ -58,7 +58,7 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
             return _create(machine, invocation, arguments)
         if arguments.mode in ("t", "x"):
             return _read(machine, invocation, arguments)
-    except (_FatalError, ArchiveError) as error:
+    except (_FatalError, TarArchiveError) as error:
         return ProgramResult(1, "", f"tar: {error}\n")
     return ProgramResult(1, "", f"tar: the simulator does not model -{arguments.mode}\n")
 
@@ -81,7 +81,7 @@ def _folder(machine: Machine, invocation: Invocation, directories: tuple[str, ..
     return folder
 
 
-def _archive(machine: Machine, invocation: Invocation, arguments: Arguments) -> Path:
+def _archive(machine: Machine, invocation: Invocation, arguments: TarArguments) -> Path:
     if arguments.file == "-":
         raise _FatalError("the simulator does not model archives on standard input and output")
     path = _absolute(invocation.directory, arguments.file)
@@ -90,7 +90,7 @@ def _archive(machine: Machine, invocation: Invocation, arguments: Arguments) -> 
     return machine.files.real(path)
 
 
-def _read(machine: Machine, invocation: Invocation, arguments: Arguments) -> ProgramResult:
+def _read(machine: Machine, invocation: Invocation, arguments: TarArguments) -> ProgramResult:
     """List or extract an archive."""
     real = _archive(machine, invocation, arguments)
     folder = _folder(machine, invocation, tuple(arguments.directories))
@@ -117,7 +117,7 @@ def _read(machine: Machine, invocation: Invocation, arguments: Arguments) -> Pro
                 except Refused as refused:
                     errors.append(f"tar: {refused}" if "v" not in arguments.flags else str(refused))
                     unused.add("")
-    except ArchiveError as error:
+    except TarArchiveError as error:
         if not lines and not errors:
             raise
         return ProgramResult(1, "".join(f"{line}\n" for line in lines), f"tar: {error}\n{_DELAYED}")
@@ -127,7 +127,7 @@ def _read(machine: Machine, invocation: Invocation, arguments: Arguments) -> Pro
     return ProgramResult(1, out, text + _DELAYED) if unused else ProgramResult(0, out, text)
 
 
-def _shown(entry: Entry, *, long: bool) -> str:
+def _shown(entry: ArchiveEntry, *, long: bool) -> str:
     name = entry.name + ("/" if entry.kind == "folder" and not entry.name.endswith("/") else "")
     if not long:
         return name
@@ -137,7 +137,7 @@ def _shown(entry: Entry, *, long: bool) -> str:
     return f"{_LETTERS[entry.kind]}{bits}  0 0      0 {entry.size:11d} {date} {name}{target}"
 
 
-def _create(machine: Machine, invocation: Invocation, arguments: Arguments) -> ProgramResult:
+def _create(machine: Machine, invocation: Invocation, arguments: TarArguments) -> ProgramResult:
     """Create an archive. Its format depends on --format and other options, or (with -a) on the archive's name."""
     if not arguments.names:
         raise _FatalError("no files or directories specified")
@@ -170,11 +170,11 @@ def _create(machine: Machine, invocation: Invocation, arguments: Arguments) -> P
     return ProgramResult(1, "", text + _DELAYED) if errors else ProgramResult(0)
 
 
-def _is_zip(arguments: Arguments) -> bool:
+def _is_zip(arguments: TarArguments) -> bool:
     return arguments.form == "zip" or ("a" in arguments.flags and arguments.file.casefold().endswith(".zip"))
 
 
-def _compression(arguments: Arguments) -> str:
+def _compression(arguments: TarArguments) -> str:
     by_name = {".gz": "gz", ".tgz": "gz", ".bz2": "bz2", ".xz": "xz"}
     letters = {"z": "gz", "j": "bz2", "J": "xz"}
     named = by_name.get(Path(arguments.file.replace("\\", "/")).suffix.casefold(), "") if "a" in arguments.flags else ""

@@ -19,12 +19,12 @@ from typing import IO, Literal
 Kind = Literal["file", "folder", "link", "hard link"]
 
 
-class ArchiveError(Exception):
+class TarArchiveError(Exception):
     """The archive cannot be opened, or is damaged from the current position on."""
 
 
 @dataclass(frozen=True)
-class Entry:
+class ArchiveEntry:
     """An entry of an archive. `target` is that of a link, and `modified` is in seconds since 1970."""
 
     name: str
@@ -35,7 +35,7 @@ class Entry:
     target: str = ""
 
 
-Item = tuple[Entry, IO[bytes] | None]
+Item = tuple[ArchiveEntry, IO[bytes] | None]
 
 
 @contextmanager
@@ -43,7 +43,7 @@ def opened(path: Path) -> Iterator[Iterator[Item]]:
     """Open an archive, and yield its entries with their contents.
 
     Raises:
-        ArchiveError: the file is not a valid archive.
+        TarArchiveError: the file is not a valid archive.
     """
     try:
         if zipfile.is_zipfile(path):
@@ -53,9 +53,9 @@ def opened(path: Path) -> Iterator[Iterator[Item]]:
             with tarfile.open(path, "r:*") as archive:
                 yield _tar_items(archive)
     except (tarfile.ReadError, zipfile.BadZipFile) as error:
-        raise ArchiveError("Error opening archive: Unrecognized archive format") from error
+        raise TarArchiveError("Error opening archive: Unrecognized archive format") from error
     except (EOFError, zlib.error, lzma.LZMAError, OSError) as error:
-        raise ArchiveError("Error opening archive: Truncated input file") from error
+        raise TarArchiveError("Error opening archive: Truncated input file") from error
 
 
 def _tar_items(archive: tarfile.TarFile) -> Iterator[Item]:
@@ -64,21 +64,21 @@ def _tar_items(archive: tarfile.TarFile) -> Iterator[Item]:
             kind: Kind = (
                 "folder" if member.isdir() else "link" if member.issym() else "hard link" if member.islnk() else "file"
             )
-            entry = Entry(member.name, kind, member.size, member.mtime, member.mode, member.linkname)
+            entry = ArchiveEntry(member.name, kind, member.size, member.mtime, member.mode, member.linkname)
             yield entry, archive.extractfile(member) if member.isfile() else None
     except (EOFError, zlib.error, lzma.LZMAError, tarfile.ReadError) as error:
-        raise ArchiveError("Truncated tar archive") from error
+        raise TarArchiveError("Truncated tar archive") from error
 
 
 def _zip_items(archive: zipfile.ZipFile) -> Iterator[Item]:
     for member in archive.infolist():
         modified = datetime.datetime(*member.date_time, tzinfo=datetime.UTC).timestamp()
         kind: Kind = "folder" if member.is_dir() else "file"
-        entry = Entry(member.filename, kind, member.file_size, modified, 0o755 if member.is_dir() else 0o644)
+        entry = ArchiveEntry(member.filename, kind, member.file_size, modified, 0o755 if member.is_dir() else 0o644)
         try:
             yield entry, None if member.is_dir() else archive.open(member)
         except (zipfile.BadZipFile, zlib.error) as error:
-            raise ArchiveError(f"{member.filename}: ZIP bad CRC") from error
+            raise TarArchiveError(f"{member.filename}: ZIP bad CRC") from error
 
 
 def selects(pattern: str, name: str, *, anchored: bool = True) -> bool:
@@ -87,8 +87,8 @@ def selects(pattern: str, name: str, *, anchored: bool = True) -> bool:
     It matches the whole path or a folder above it. A leading `./` is ignored on both sides, and `*` also matches `/`.
     An exclusion (not `anchored`) can also match from any folder of the path on.
     """
-    wanted, shown = _plain(pattern), _plain(name)
-    parts = re.split(r"(\[[^\]]+\]|\*|\?)", wanted)
+    requested, shown = _plain(pattern), _plain(name)
+    parts = re.split(r"(\[[^\]]+\]|\*|\?)", requested)
     text = "".join(
         ".*" if part == "*" else "." if part == "?" else part if part.startswith("[") else re.escape(part)
         for part in parts

@@ -35,7 +35,7 @@ _AUTOMATIC, _DEMAND = 2, 3
 
 
 @dataclass
-class Entry:
+class StoredUpdate:
     """An update in the store: its state, when it was added, and the number of reboots that it still needs."""
 
     update: Update
@@ -55,7 +55,7 @@ class ComponentStore:
         committing: the updates that a boot was completing when the power failed.
     """
 
-    entries: dict[str, Entry] = field(default_factory=dict)
+    entries: dict[str, StoredUpdate] = field(default_factory=dict)
     downloaded: set[str] = field(default_factory=set)
     working: str = ""
     committing: str = ""
@@ -86,8 +86,8 @@ def _fill(machine: Machine, store: ComponentStore) -> None:
         known = update_catalogue.find(name, build)
         _add(store, known or Update(name, category="Updates", date="2024-09-10", reboots=0))
     chosen = [entry.update.ubr for entry in store.entries.values() if entry.update.ubr]
-    wanted = machine.settings.option("ubr")
-    ubr = wanted if isinstance(wanted, int) else max(chosen, default=machine.windows.ubr)
+    requested = machine.settings.option("ubr")
+    ubr = requested if isinstance(requested, int) else max(chosen, default=machine.windows.ubr)
     if ubr not in chosen:
         # The cumulative update of the installation media has no article, but determines the build.
         base = Update(f"base {ubr}", hot_fix="", builds=(build,), ubr=ubr, date="2024-09-10")
@@ -101,7 +101,7 @@ def _fill(machine: Machine, store: ComponentStore) -> None:
 
 def _add(store: ComponentStore, update: Update) -> None:
     published = datetime.fromisoformat(update.date).replace(tzinfo=UTC)
-    store.entries[update.kb] = Entry(update, "Installed", published + timedelta(days=1))
+    store.entries[update.kb] = StoredUpdate(update, "Installed", published + timedelta(days=1))
 
 
 def _base_stack(build: int, ubr: int) -> Update:
@@ -147,12 +147,12 @@ def retire(store: ComponentStore, update: Update) -> None:
             entry.state = "Superseded"
 
 
-def take_in(machine: Machine, update: Update, client: Client) -> Entry:
+def take_in(machine: Machine, update: Update, client: Client) -> StoredUpdate:
     """Add an update to the store as installed, or as pending until a reboot."""
     store = store_of(machine)
     with store.lock:
         state: State = "InstallPending" if update.reboots else "Installed"
-        entry = Entry(update, state, _today(), client, update.reboots)
+        entry = StoredUpdate(update, state, _today(), client, update.reboots)
         store.entries[update.kb] = entry
         stack = _stack_of(machine, update)
         if stack is not None:
@@ -177,7 +177,7 @@ def _stack_of(machine: Machine, update: Update) -> Update | None:
     return newest if newest is not None and verdict(machine, newest) == "applicable" else None
 
 
-def take_effect(machine: Machine, entry: Entry) -> None:
+def take_effect(machine: Machine, entry: StoredUpdate) -> None:
     """Mark an update as installed, with all effects of the installation."""
     store = store_of(machine)
     entry.state, entry.reboots_left = "Installed", 0
@@ -216,7 +216,7 @@ def configure_installer(machine: Machine, *, automatic: bool) -> None:
         machine.services.configure(TRUSTED_INSTALLER, Start=_AUTOMATIC if automatic else _DEMAND)
 
 
-def pending(machine: Machine) -> list[Entry]:
+def pending(machine: Machine) -> list[StoredUpdate]:
     """Return the updates that are pending until a reboot."""
     return [entry for entry in store_of(machine).entries.values() if entry.state == "InstallPending"]
 

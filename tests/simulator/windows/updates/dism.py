@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from simulator.machine.objects import Invocation, ProcessEndedError, Program, ProgramResult
 from simulator.windows.updates import dism_features, packages, update_install
 from simulator.windows.updates.component_store import store_of
-from simulator.windows.updates.update_install import Outcome
+from simulator.windows.updates.update_install import InstallationResult
 from simulator.windows.updates.wusa import exit_code
 
 if TYPE_CHECKING:
@@ -39,10 +39,10 @@ def dism(machine: Machine, run: Invocation) -> ProgramResult:
         ]
         return _add(machine, run, [path for path in paths if path], names, head)
     if "/enable-feature" in names or "/disable-feature" in names:
-        wanted = [
+        requested = [
             word.partition(":")[2].strip('"') for word, name in zip(words, names, strict=True) if name == "/featurename"
         ]
-        return _features(machine, run, wanted, names, head)
+        return _features(machine, run, requested, names, head)
     if "/get-packages" in names:
         return ProgramResult(0, head + _list(machine) + _DONE)
     if "/cleanup-image" in names and any(name in _CLEANUPS for name in names):
@@ -63,7 +63,7 @@ def _add(machine: Machine, run: Invocation, paths: list[str], names: list[str], 
     if not paths:
         return ProgramResult(87, f"{head}\r\nError: 87\r\n\r\nThe add-package option requires a packagepath.\r\n")
     files = [file for path in paths for file in packages.files_of(machine, path)]
-    outcomes: list[Outcome] = []
+    outcomes: list[InstallationResult] = []
     for number, file in enumerate(files, 1):
         head += f"Processing {number} of {len(files)} - Adding package {file}\r\n"
         outcome = packages.add(machine, file, "DISM", run.stop)
@@ -73,14 +73,14 @@ def _add(machine: Machine, run: Invocation, paths: list[str], names: list[str], 
     return _done(machine, run, names, head, restart=any(outcome.reboot for outcome in outcomes))
 
 
-def _features(machine: Machine, run: Invocation, wanted: list[str], names: list[str], head: str) -> ProgramResult:
+def _features(machine: Machine, run: Invocation, requested: list[str], names: list[str], head: str) -> ProgramResult:
     enable = "/enable-feature" in names
-    if not wanted:
+    if not requested:
         option = "enable-feature" if enable else "disable-feature"
         return ProgramResult(87, f"{head}\r\nError: 87\r\n\r\nThe {option} option requires a feature name.\r\n")
     head += f"{'Enabling' if enable else 'Disabling'} feature(s)\r\n"
     restart = False
-    for name in wanted:
+    for name in requested:
         hresult, needed = dism_features.change(machine, name, enable=enable, parents="/all" in names)
         if hresult == dism_features.UNKNOWN_FEATURE:
             text = f"Feature name {name} is unknown.\r\nA Windows feature name was not recognized.\r\n"

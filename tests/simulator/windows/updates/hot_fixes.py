@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from simulator.machine.objects import Bound, Cmdlet, CmdletError, PSObject
 from simulator.machine.wildcards import any_match
-from simulator.windows.updates.component_store import Entry, store_of
+from simulator.windows.updates.component_store import StoredUpdate, store_of
 from simulator.windows.updates.update_catalogue import DOTNET
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def hot_fixes(machine: Machine) -> list[dict[str, object]]:
     return [_properties(machine, entry) for entry in entries if entry.state == "Installed" and entry.update.hot_fix]
 
 
-def _properties(machine: Machine, entry: Entry) -> dict[str, object]:
+def _properties(machine: Machine, entry: StoredUpdate) -> dict[str, object]:
     update = entry.update
     security = update.category == "Security Updates" and update.chain != DOTNET
     return {

@@ -17,9 +17,15 @@ from simulator.machine.objects import Bound, Cmdlet, CmdletError, Enumeration, N
 from simulator.machine.wildcards import any_match
 from simulator.machine.windows_paths import normalise
 from simulator.windows.updates import component_store, update_install, update_package
-from simulator.windows.updates.component_store import Client, Entry, store_of
-from simulator.windows.updates.update_install import OK, Outcome
-from simulator.windows.updates.update_package import SIGNERS, CorruptPackageError, NotAPackageError, Package, Signer
+from simulator.windows.updates.component_store import Client, StoredUpdate, store_of
+from simulator.windows.updates.update_install import OK, InstallationResult
+from simulator.windows.updates.update_package import (
+    SIGNERS,
+    CorruptPackageError,
+    NotAPackageError,
+    UpdatePackage,
+    UpdateSigner,
+)
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
@@ -49,7 +55,7 @@ MESSAGES = {
 }
 
 
-def read_package(machine: Machine, path: str) -> Package | int:
+def read_package(machine: Machine, path: str) -> UpdatePackage | int:
     """Return the package in a file of the machine, or an HRESULT with the reason why it cannot be read."""
     if not machine.files.is_file(path):
         return update_install.FILE_NOT_FOUND
@@ -61,7 +67,7 @@ def read_package(machine: Machine, path: str) -> Package | int:
         return update_install.FILE_CORRUPT
 
 
-def signature_problem(machine: Machine, signer: Signer | None) -> int:
+def signature_problem(machine: Machine, signer: UpdateSigner | None) -> int:
     """Return the component store's verdict on a signature: OK, or an HRESULT with the reason for its rejection.
 
     A test signature is always accepted. The next boot decides whether Windows loads the files.
@@ -72,7 +78,7 @@ def signature_problem(machine: Machine, signer: Signer | None) -> int:
     return OK if test or trusts(machine, signer) else update_install.UNTRUSTED_ROOT
 
 
-def trusts(machine: Machine, signer: Signer) -> bool:
+def trusts(machine: Machine, signer: UpdateSigner) -> bool:
     """Return whether the chain of a signature ends in a root that the machine trusts."""
     if signer.trusted:
         return True
@@ -81,7 +87,7 @@ def trusts(machine: Machine, signer: Signer) -> bool:
     }
 
 
-def add(machine: Machine, path: str, client: Client, stop: threading.Event) -> Outcome:
+def add(machine: Machine, path: str, client: Client, stop: threading.Event) -> InstallationResult:
     """Install the package in a file.
 
     Raises:
@@ -89,21 +95,21 @@ def add(machine: Machine, path: str, client: Client, stop: threading.Event) -> O
     """
     found = read_package(machine, path)
     if isinstance(found, int):
-        return Outcome(found)
+        return InstallationResult(found)
     if client == "DISM" and found.container == "msu" and machine.windows.build < _FIRST_WITH_MSU:
-        return Outcome(update_install.NOT_SUPPORTED)
+        return InstallationResult(update_install.NOT_SUPPORTED)
     problem = signature_problem(machine, found.signer)
     if problem:
-        return Outcome(problem)
+        return InstallationResult(problem)
     checkpoints = _articles_in_folder(machine, path) if client == "DISM" else ()
     answer = component_store.verdict(machine, found.update, checkpoints)
     if answer == "applicable":
         return update_install.install(machine, found.update, client, stop)
     if answer in ("installed", "pending"):
-        return Outcome(update_install.ALREADY_INSTALLED, answer == "pending")
+        return InstallationResult(update_install.ALREADY_INSTALLED, answer == "pending")
     if answer == "needs_checkpoint":
-        return Outcome(update_install.CBS_SOURCE_MISSING)
-    return Outcome(update_install.CBS_NOT_APPLICABLE if client == "DISM" else update_install.NOT_APPLICABLE)
+        return InstallationResult(update_install.CBS_SOURCE_MISSING)
+    return InstallationResult(update_install.CBS_NOT_APPLICABLE if client == "DISM" else update_install.NOT_APPLICABLE)
 
 
 def _articles_in_folder(machine: Machine, path: str) -> tuple[str, ...]:
@@ -112,10 +118,10 @@ def _articles_in_folder(machine: Machine, path: str) -> tuple[str, ...]:
     folder = own.rpartition("\\")[0]
     names = [entry.path for entry in machine.files.listing(folder) if entry.name.casefold().endswith(".msu")]
     found = [read_package(machine, name) for name in names if name.casefold() != own.casefold()]
-    return tuple(package.update.kb for package in found if isinstance(package, Package))
+    return tuple(package.update.kb for package in found if isinstance(package, UpdatePackage))
 
 
-def release_type(entry: Entry) -> str:
+def release_type(entry: StoredUpdate) -> str:
     """Return the name of an entry's release type."""
     return "SecurityUpdate" if entry.update.category == "Security Updates" else "Update"
 
@@ -151,7 +157,7 @@ def add_package(machine: Machine, bound: Bound) -> Iterable[object]:
     for file in files_of(machine, path):
         if bound.flag("PreventPending") and component_store.pending(machine):
             # -PreventPending is set, and something is pending.
-            outcome = Outcome(update_install.CBS_PENDING)
+            outcome = InstallationResult(update_install.CBS_PENDING)
         else:
             outcome = add(machine, file, "DISM", bound.stop)
         if outcome.hresult not in (OK, update_install.ALREADY_INSTALLED):

@@ -19,7 +19,7 @@ from simulator.machine.programs import SYSTEM
 from simulator.machine.services import ServiceError
 from simulator.windows.system import boot_configuration
 from simulator.windows.updates import component_store, update_faults, windows_update
-from simulator.windows.updates.component_store import TRUSTED_INSTALLER, ComponentStore, Entry
+from simulator.windows.updates.component_store import TRUSTED_INSTALLER, ComponentStore, StoredUpdate
 from simulator.windows.updates.update_install import rest, scale
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def _go_on(machine: Machine, store: ComponentStore) -> bool:
     return bool(waiting or cut_off)
 
 
-def _complete(machine: Machine, store: ComponentStore, entry: Entry) -> bool:
+def _complete(machine: Machine, store: ComponentStore, entry: StoredUpdate) -> bool:
     """Do this boot's part of a pending update, and return False if the machine goes down again before it is done."""
     kb = entry.update.kb
     if store.committing == kb:
@@ -117,7 +117,7 @@ def _settle(machine: Machine, process: Process) -> None:
         rest(machine)
 
 
-def unloaded(machine: Machine) -> list[Entry]:
+def unloaded(machine: Machine) -> list[StoredUpdate]:
     """Return the installed updates whose files Windows has not loaded."""
     if boot_configuration.is_active(machine, "testsigning"):
         return []
@@ -125,7 +125,7 @@ def unloaded(machine: Machine) -> list[Entry]:
     return [entry for entry in installed if entry.state == "Installed" and entry.update.test_signed]
 
 
-def lay_down(machine: Machine) -> None:
+def create_baseline(machine: Machine) -> None:
     """Add the updates of a fresh machine, and the executable of TrustedInstaller."""
     machine.files.make_directory(_FOLDER)
     path = f"{_FOLDER}\\TrustedInstaller.exe"
@@ -161,5 +161,5 @@ def _status(machine: Machine) -> object:
 SERVICES: Mapping[str, ServiceProgram] = {TRUSTED_INSTALLER: IdleServiceProgram()}
 STATUS: Mapping[str, Callable[[Machine], object]] = {"updates": _status}
 FAULTS = update_faults.FAULTS
-BASELINE = lay_down
+BASELINE = create_baseline
 ON_BOOT = on_boot

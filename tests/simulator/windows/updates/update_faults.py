@@ -35,7 +35,7 @@ _PHASES = ("download", "install", "boot")
 
 
 @dataclass
-class Fault:
+class UpdateFault:
     """A fault of an update. `left` is how many more times it occurs; None for no limit."""
 
     kind: str
@@ -51,7 +51,7 @@ class Fault:
 class UpdateFaults:
     """The faults of one machine, which include those of its settings from the first access on."""
 
-    waiting: list[Fault] = field(default_factory=list)
+    waiting: list[UpdateFault] = field(default_factory=list)
     filled: bool = False
 
 
@@ -67,7 +67,7 @@ def faults_of(machine: Machine) -> UpdateFaults:
     return found
 
 
-def read(document: Mapping[str, Any]) -> Fault:
+def read(document: Mapping[str, Any]) -> UpdateFault:
     """Read a fault from JSON data.
 
     Raises:
@@ -85,7 +85,7 @@ def read(document: Mapping[str, Any]) -> Fault:
         raise ValueError(f"{kind}: expected one of {', '.join(_ACTIONS)} for action, got {action}")
     count = document.get("times", 1) if kind == "update_fails" else document.get("boots", 1)
     left = None if kind == "update_slow" or count is None else int(count)
-    return Fault(
+    return UpdateFault(
         kind,
         str(document.get("kb", "*")),
         at,
@@ -104,7 +104,7 @@ def _hresult(value: object) -> int:
     return int(str(value), 16)
 
 
-def take(machine: Machine, kind: str, kb: str, at: str = "") -> Fault | None:
+def take(machine: Machine, kind: str, kb: str, at: str = "") -> UpdateFault | None:
     """Count and return the first fault that affects this update now; return None if there is none."""
     waiting = faults_of(machine).waiting
     for fault in waiting:
@@ -118,7 +118,7 @@ def take(machine: Machine, kind: str, kb: str, at: str = "") -> Fault | None:
     return None
 
 
-def strike(machine: Machine, fault: Fault) -> None:
+def strike(machine: Machine, fault: UpdateFault) -> None:
     """Cut the power or the link. A separate thread cuts the power, so that no caller has to wait for it."""
     if fault.action == "link":
         machine.network.drop_link(fault.seconds)

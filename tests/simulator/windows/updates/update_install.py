@@ -60,7 +60,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class InstallationResult:
     """The result of an installation: an HRESULT (unsigned), and whether it needs a reboot."""
 
     hresult: int = OK
@@ -78,7 +78,7 @@ def install(
     client: Client,
     stop: threading.Event,
     progress: Callable[[int], None] = lambda _percent: None,
-) -> Outcome:
+) -> InstallationResult:
     """Install an applicable update, and wait until TiWorker has finished.
 
     Args:
@@ -91,10 +91,10 @@ def install(
     store = component_store.store_of(machine)
     with store.lock:
         if store.working:
-            return Outcome(INSTALL_RUNNING)
+            return InstallationResult(INSTALL_RUNNING)
         problem = start_service(machine, TRUSTED_INSTALLER)
         if problem:
-            return Outcome(problem)
+            return InstallationResult(problem)
         store.working = update.kb
     component_store.note(machine, 43, update, client)
     job = Job()
@@ -116,7 +116,7 @@ def install(
     if stop.is_set() or machine.power.state != "on":
         raise ProcessEndedError
     hresult = job.hresult if job.done.is_set() else SERVER_DIED
-    return Outcome(hresult, hresult == OK and update.reboots > 0)
+    return InstallationResult(hresult, hresult == OK and update.reboots > 0)
 
 
 def start_service(machine: Machine, name: str) -> int:

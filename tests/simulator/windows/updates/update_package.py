@@ -35,7 +35,7 @@ class CorruptPackageError(ValueError):
 
 
 @dataclass(frozen=True)
-class Signer:
+class UpdateSigner:
     """The signer of a file: the certificate's names and thumbprints, and whether Windows trusts its root by default."""
 
     subject: str
@@ -46,22 +46,22 @@ class Signer:
 
 
 # Names are those of Microsoft's files; thumbprints are invented.
-SIGNERS: Mapping[str, Signer] = {
-    "microsoft": Signer(
+SIGNERS: Mapping[str, UpdateSigner] = {
+    "microsoft": UpdateSigner(
         "CN=Microsoft Windows, O=Microsoft Corporation, L=Redmond, S=Washington, C=US",
         "CN=Microsoft Windows Production PCA 2011, O=Microsoft Corporation, L=Redmond, S=Washington, C=US",
         "71F53A26BB1625E466727183409A30D03D7923DF",
         "3B1EFD3A66EA28B16697394703A72CA340A05BD5",
         True,
     ),
-    "test": Signer(
+    "test": UpdateSigner(
         "CN=Microsoft Windows, O=Microsoft Corporation, L=Redmond, S=Washington, C=US",
         "CN=Microsoft Development PCA 2014, O=Microsoft Corporation, L=Redmond, S=Washington, C=US",
         "D9F3C1B2A5E04F7788A1B2C3D4E5F60718293A4B",
         "F8DB7E1C16F1FFD4AAAD4AAD8DFF0F2445184AEB",
         False,
     ),
-    "private": Signer(
+    "private": UpdateSigner(
         "CN=Example Patches, O=Example, C=DE",
         "CN=Example Code Signing CA, O=Example, C=DE",
         "0A1B2C3D4E5F60718293A4B5C6D7E8F901234567",
@@ -72,12 +72,12 @@ SIGNERS: Mapping[str, Signer] = {
 
 
 @dataclass(frozen=True)
-class Package:
+class UpdatePackage:
     """The contents of a file: an update and its signer (None: not signed)."""
 
     update: Update
     container: Container
-    signer: Signer | None
+    signer: UpdateSigner | None
     others: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -116,7 +116,7 @@ def _head(update: Update, container: Container, version: str) -> bytes:
     return (_IMAGE if container == "msu" and newer else _CABINET) + b"\n"
 
 
-def parse(data: bytes) -> Package:
+def parse(data: bytes) -> UpdatePackage:
     """Parse the contents of a file.
 
     Raises:
@@ -138,13 +138,13 @@ def parse(data: bytes) -> Package:
     return describe(document)
 
 
-def describe(document: Mapping[str, Any]) -> Package:
+def describe(document: Mapping[str, Any]) -> UpdatePackage:
     """Return the package that the description in a file describes."""
     signer = document["signer"]
-    return Package(read(document["update"]), document["container"], Signer(**signer) if signer else None)
+    return UpdatePackage(read(document["update"]), document["container"], UpdateSigner(**signer) if signer else None)
 
 
-def signer_of(data: bytes) -> tuple[Signer | None, bool]:
+def signer_of(data: bytes) -> tuple[UpdateSigner | None, bool]:
     """Return the signer of a file, and whether the contents still match the signature."""
     try:
         return parse(data).signer, True
@@ -157,4 +157,4 @@ def signer_of(data: bytes) -> tuple[Signer | None, bool]:
             signer = json.loads(text)["signer"]
         except (ValueError, KeyError, TypeError):
             return None, True
-        return (Signer(**signer), False) if signer else (None, True)
+        return (UpdateSigner(**signer), False) if signer else (None, True)

@@ -69,7 +69,7 @@ def search(machine: Machine, selection: Selection = "default") -> list[Update]:
     if _policy(machine, "DisableWindowsUpdateAccess") == 1:
         raise AgentError(DISABLED_BY_POLICY)
     offered = _from_server(machine) if _is_managed(machine, selection) else _from_microsoft(machine)
-    return [update for update in update_catalogue.newest(offered) if _wanted(machine, update)]
+    return [update for update in update_catalogue.newest(offered) if _is_applicable(machine, update)]
 
 
 def _start(machine: Machine) -> None:
@@ -131,7 +131,7 @@ def _named(machine: Machine, entries: Iterable[object]) -> list[Update]:
     return found
 
 
-def _wanted(machine: Machine, update: Update) -> bool:
+def _is_applicable(machine: Machine, update: Update) -> bool:
     """Return whether an update is applicable. Windows Update includes the required checkpoints."""
     checkpoints = tuple(kb for kb, _ in update.checkpoints)
     return component_store.verdict(machine, update, checkpoints) == "applicable"

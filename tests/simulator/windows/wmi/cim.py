@@ -69,8 +69,8 @@ def _only(item: PSObject, names: tuple[str, ...]) -> PSObject:
     """Return the object with all unrequested properties set to null, as -Property does."""
     if not names or "*" in names:
         return item
-    wanted = {name.casefold() for name in names}
-    kept = {name: value if name.casefold() in wanted else None for name, value in item.properties.items()}
+    requested = {name.casefold() for name in names}
+    kept = {name: value if name.casefold() in requested else None for name, value in item.properties.items()}
     return PSObject(item.type_name, kept, item.text)
 
 
@@ -124,9 +124,9 @@ def _write(machine: Machine, class_name: str, item: PSObject, changes: Mapping[s
     if class_name == "Win32_ComputerSystem" and "automaticmanagedpagefile" in names:
         page_file.make_automatic(machine, item.get("AutomaticManagedPagefile") is True)
     elif class_name == "Win32_PageFileSetting":
-        wanted = _page_file(item)
-        others = [file for file in page_file.configured(machine) if file.path.casefold() != wanted.path.casefold()]
-        page_file.configure(machine, [*others, wanted])
+        requested = _page_file(item)
+        others = [file for file in page_file.configured(machine) if file.path.casefold() != requested.path.casefold()]
+        page_file.configure(machine, [*others, requested])
     else:
         raise _error("InvalidOperation", "0x80041024", "Provider is not capable of the attempted operation ")
 
@@ -157,14 +157,14 @@ def new_instance(machine: Machine, bound: Bound) -> Iterable[object]:
         if any(key.casefold() == size.casefold() for key in properties):
             # PowerShell integers are Int32 and the property is UInt32. A new instance does not convert values.
             raise _error("InvalidArgument", "0x80041005", f'Type mismatch for property "{size}"')
-    wanted = _page_file(PSObject("", properties))
+    requested = _page_file(PSObject("", properties))
     existing = page_file.configured(machine)
-    if any(file.path.casefold() == wanted.path.casefold() for file in existing):
+    if any(file.path.casefold() == requested.path.casefold() for file in existing):
         raise _error("ResourceExists", "0x80041019", "Already exists ")
-    if page_file.is_automatic(machine) or not machine.files.drive_exists(wanted.path):
+    if page_file.is_automatic(machine) or not machine.files.drive_exists(requested.path):
         raise _error("NotSpecified", "0x80041001", "Generic failure ")
-    page_file.configure(machine, [*existing, wanted])
-    return [item for item in CLASSES["Win32_PageFileSetting"](machine) if item.get("Name") == wanted.path]
+    page_file.configure(machine, [*existing, requested])
+    return [item for item in CLASSES["Win32_PageFileSetting"](machine) if item.get("Name") == requested.path]
 
 
 def remove_instance(machine: Machine, bound: Bound) -> Iterable[object]:

@@ -76,5 +76,5 @@ def make_automatic(machine: Machine, automatic: bool) -> None:
 
 
 def on_boot(machine: Machine) -> None:
-    """Put the configured page files into use."""
+    """Activate the configured page files."""
     machine.part(InUse).files = [PageFile("C:\\pagefile.sys")] if is_automatic(machine) else configured(machine)

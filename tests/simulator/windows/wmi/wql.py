@@ -84,14 +84,14 @@ def holds(condition: list[list[Term]], item: PSObject) -> bool:
 
 
 def _compare(term: Term, value: object) -> bool:
-    text, wanted = to_text(value).casefold(), term.value.casefold()
+    text, requested = to_text(value).casefold(), term.value.casefold()
     if term.operator == "like":
-        pattern = "".join(".*" if char == "%" else "." if char == "_" else re.escape(char) for char in wanted)
+        pattern = "".join(".*" if char == "%" else "." if char == "_" else re.escape(char) for char in requested)
         return re.fullmatch(pattern, text) is not None
     if term.operator in ("=", "!=", "<>"):
-        return (text == wanted) == (term.operator == "=")
+        return (text == requested) == (term.operator == "=")
     try:
-        left, right = float(text), float(wanted)
+        left, right = float(text), float(requested)
     except ValueError:
         return False
     return {"<": left < right, ">": left > right, "<=": left <= right, ">=": left >= right}[term.operator]

@@ -15,7 +15,7 @@ def test_hashes_are_upper_case_and_of_the_content(shell):
     assert shell.one("Get-FileHash", Path=[r"C:\x*.bin"])["Algorithm"] == "SHA256"
 
 
-def test_a_missing_file_is_an_error_of_resolve_path_and_a_folder_none(shell):
+def test_a_missing_file_is_an_error_and_a_folder_has_no_hash(shell):
     error = shell.error("Get-FileHash", LiteralPath=[r"C:\none"])
     assert error.error_id == "PathNotFound,Microsoft.PowerShell.Commands.ResolvePathCommand"
     assert shell("Get-FileHash", Path=[r"C:\Windows"]) == []

@@ -44,7 +44,7 @@ def test_paths_are_tested_with_wildcards_or_literally(shell):
     ("command", "kind"),
     [("Get-Item", "GetItemCommand"), ("Get-ChildItem", "GetChildItemCommand"), ("Remove-Item", "RemoveItemCommand")],
 )
-def test_what_does_not_exist_is_path_not_found(shell, command, kind):
+def test_a_missing_item_is_path_not_found(shell, command, kind):
     error = shell.error(command, Path=[r"C:\nope"])
     assert error.error_id == f"PathNotFound,Microsoft.PowerShell.Commands.{kind}"
     assert error.exception_type == "System.Management.Automation.ItemNotFoundException"
@@ -66,7 +66,7 @@ def test_children(shell):
     assert [item["FullName"] for item in shell("Get-ChildItem", Path=[r"C:\t\*.txt"])] == [r"C:\t\two.txt"]
 
 
-def test_a_folder_with_content_goes_only_with_recurse(shell):
+def test_a_folder_with_content_is_removed_only_with_recurse(shell):
     shell("New-Item", Path=[r"C:\t\x.txt"], Force=True)
     assert shell.error("Remove-Item", LiteralPath=[r"C:\t"]).category == "InvalidOperation"
     assert shell.machine.files.exists(r"C:\t\x.txt")
@@ -88,7 +88,7 @@ def test_the_executable_of_a_running_service_cannot_be_deleted_or_written_over_b
     shell("Remove-Item", LiteralPath=[r"C:\old.exe"])
 
 
-def test_a_link_goes_and_its_target_stays(shell):
+def test_a_link_is_removed_and_its_target_stays(shell):
     shell("New-Item", Path=[r"C:\t\x.txt"], Force=True)
     link = shell.one("New-Item", Path=[r"C:\link"], ItemType="Junction", Value=r"C:\t")
     assert (link["LinkType"], link["Target"]) == ("Junction", [r"C:\t"])

@@ -19,7 +19,7 @@ def reg(machine: Machine, *arguments: str) -> ProgramResult:
 
 
 @pytest.mark.parametrize("path", [r"HKLM:\NEWROOT", r"HKLM:\NEWROOT\Below", r"Registry::HKEY_USERS\NEWROOT"])
-def test_nobody_makes_a_key_right_below_a_hive(session: Session, path: str) -> None:
+def test_no_key_is_created_directly_below_a_hive(session: Session, path: str) -> None:
     parameters = {"Path": path, "Force": True}
     result = observe(session, {"id": "a", "command": "New-Item", "parameters": parameters})["calls"]["a"]
     assert result["error"]["message"] == "The parameter is incorrect."
@@ -27,13 +27,13 @@ def test_nobody_makes_a_key_right_below_a_hive(session: Session, path: str) -> N
     assert not session.machine.registry.key_exists(path)
 
 
-def test_reg_makes_none_there_either(machine: Machine) -> None:
+def test_reg_creates_no_key_directly_below_a_hive(machine: Machine) -> None:
     result = reg(machine, "add", r"HKLM\NEWROOT", "/f")
     assert (result.exit_code, result.stderr) == (1, "ERROR: The parameter is incorrect.\r\n")
     assert reg(machine, "add", r"HKCU\NEWROOT", "/f").exit_code == 0, "other hives have no such rule"
 
 
-def test_keys_below_what_is_there_are_made(session: Session) -> None:
+def test_keys_are_created_below_existing_ones(session: Session) -> None:
     parameters = {"Path": r"HKLM:\SOFTWARE\Example\Below", "Force": True}
     assert observe(session, {"id": "a", "command": "New-Item", "parameters": parameters})["calls"]["a"]["ok"]
 

@@ -27,7 +27,7 @@ def sc(shell):
     return run
 
 
-def test_a_value_may_stand_in_one_word_with_its_option(sc):
+def test_a_value_may_follow_its_option_without_a_blank(sc):
     """As Microsoft's own tutorials write it: https://github.com/dotnet/docs/issues/36520."""
     assert sc("config", "mine", "start=delayed-auto", "DisplayName=", "Mine").exit_code == 0
     service = sc.shell.machine.services.get("mine")
@@ -36,7 +36,7 @@ def test_a_value_may_stand_in_one_word_with_its_option(sc):
     assert sc("query", "state=all").exit_code == 0
 
 
-def test_create_writes_what_its_options_say(sc):
+def test_create_writes_its_options(sc):
     line = r'"C:\Program Files\x y\z.exe" --a "b c"'
     result = sc("create", "other", "type=", "own", "error=", "normal", "binpath=", line, "start=", "delayed-auto",
                 "depend=", "RpcSs/nsi", "displayname=", "The other")  # fmt: skip
@@ -47,7 +47,7 @@ def test_create_writes_what_its_options_say(sc):
     assert (service.display_name, service.account) == ("The other", "LocalSystem")
 
 
-def test_what_it_does_not_understand_is_refused(sc):
+def test_unknown_arguments_are_refused(sc):
     for words in (
         ["start=sometimes"],
         ["start= auto"],
@@ -63,7 +63,7 @@ def test_what_it_does_not_understand_is_refused(sc):
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "message"),
     [
         (("create", "mine", "binpath=", "x"), 1073, "[SC] CreateService FAILED 1073:"),
         (("config", "nope", "start=", "auto"), 1060, "[SC] OpenService FAILED 1060:"),
@@ -85,10 +85,10 @@ def test_what_it_does_not_understand_is_refused(sc):
         (("config", "mine", "depend=", "RpcSs/mine"), 1059, "[SC] ChangeServiceConfig FAILED 1059:"),
     ],
 )
-def test_failures_have_the_code_of_windows(sc, words, code, said):
+def test_failures_have_the_code_of_windows(sc, words, code, message):
     result = sc(*words)
     assert result.exit_code == code
-    assert result.stdout.startswith(said + "\r\n\r\n")
+    assert result.stdout.startswith(message + "\r\n\r\n")
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_failures_have_the_code_of_windows(sc, words, code, said):
         (r"NT SERVICE\mine", []),
     ],
 )
-def test_accounts_that_need_a_password_and_those_that_have_none(sc, account, password):
+def test_accounts_with_and_without_a_password(sc, account, password):
     assert sc("create", "n" * 256, "binpath=", "x", "obj=", account, *password).exit_code == 0
     assert sc("config", "mine", "obj=", account, *password).exit_code == 0
     assert sc.data("ObjectName") == account

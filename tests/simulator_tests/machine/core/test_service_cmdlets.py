@@ -29,7 +29,7 @@ def test_a_service_is_found_whatever_the_case_and_shows_its_definition(pair):
     assert [each["Name"] for each in lower["DependentServices"]] == ["upper"]
 
 
-def test_a_missing_service_is_an_error_and_the_others_come_all_the_same(pair):
+def test_a_missing_service_is_an_error_and_the_others_are_returned(pair):
     from simulator.machine import commands
 
     error = pair.error("Get-Service", Name=["nope"])
@@ -40,7 +40,7 @@ def test_a_missing_service_is_an_error_and_the_others_come_all_the_same(pair):
     assert pair("Get-Service", Name=["no*such"]) == []
 
 
-def test_starting_starts_what_is_needed_and_is_no_error_twice(pair):
+def test_starting_a_service_starts_its_dependencies_and_is_idempotent(pair):
     pair("Start-Service", Name=["upper"])
     assert (state(pair, "lower"), state(pair, "upper")) == ("Running", "Running")
     pair("Start-Service", Name=["upper"])
@@ -56,7 +56,7 @@ def test_stopping_what_others_need_takes_force(pair):
     pair("Stop-Service", Name=["lower"])
 
 
-def test_a_forced_restart_brings_back_those_above(pair):
+def test_a_forced_restart_starts_dependent_services_again(pair):
     pair("Start-Service", Name=["upper"])
     before = [pair.machine.services.get(name).process_id for name in ("lower", "upper")]
     pair("Restart-Service", Name=["lower"], Force=True)

@@ -13,13 +13,13 @@ from unit.bundle_site import PATCH
 
 from ansible_collections.winkube.node.plugins.action import bundle
 from simulator.machine.machine import Machine
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 
 
 @pytest.fixture
 def node(tmp_path: Path) -> Iterator[Node]:
     entry = {"name": "win1", "address": "127.0.0.1", "windows": "2022", "time_scale": 0.001, "reboot_seconds": 0.0}
-    machine = Machine(Settings.read(entry), tmp_path / "machine")
+    machine = Machine(MachineSettings.read(entry), tmp_path / "machine")
     machine.power_on()
     yield Node(machine)
     machine.power.power_off()

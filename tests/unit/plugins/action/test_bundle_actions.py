@@ -16,7 +16,7 @@ from ansible_collections.winkube.node.plugins.action import bundle, bundle_conte
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle.keys import public_pem
 
 
-def test_what_a_host_needs_is_read_off_its_resources_and_patches(site: Path) -> None:
+def test_a_hosts_requirements_follow_from_its_resources_and_patches(site: Path) -> None:
     (site / "kb5999002.msu").write_bytes(PATCH)
     resources = [
         {"type": "ContainerImage", "name": "registry.example/pause:3.10", "environment": {"https_proxy": "http://i:1"}},
@@ -110,16 +110,16 @@ def test_what_a_host_needs_is_read_off_its_resources_and_patches(site: Path) -> 
         ),
     ],
 )
-def test_what_a_host_asks_for_in_vain_is_told_with_its_name(options: dict[str, t.Any], message: str) -> None:
+def test_an_unavailable_requirement_is_reported_with_its_host(options: dict[str, t.Any], message: str) -> None:
     expected = {"failed": True, "msg": f"a: nothing was fetched, because of its variables: {message}"}
     assert run(bundle_content, options, {"inventory_hostname": "a"}) == expected
 
 
-def test_a_bundle_is_made_once(site: Path) -> None:
+def test_a_bundle_is_built_once(site: Path) -> None:
     content = needs(site)
     shown: list[str] = []
-    with pytest.MonkeyPatch.context() as said:
-        said.setattr(bundle, "show", shown.append)
+    with pytest.MonkeyPatch.context() as message:
+        message.setattr(bundle, "show", shown.append)
         made = make(site, content, content)
     assert shown == ["bundle: KB5999001: 0.0 MB"]
     pem = made["public_key"]
@@ -144,7 +144,7 @@ def test_a_bundle_is_made_once(site: Path) -> None:
     assert files(site / "bundle") == {"index.json", "index.json.sig"}
 
 
-def test_a_key_that_is_made_is_a_change(site: Path) -> None:
+def test_creating_a_key_is_a_change(site: Path) -> None:
     made = make(site, needs(site))
     (site / "key").unlink()
     again = make(site, needs(site))
@@ -189,13 +189,15 @@ def test_numbers_of_downloads_have_limits(site: Path, name: str) -> None:
     assert not (site / "bundle").exists()
 
 
-def test_a_host_that_does_not_say_what_it_needs_is_named(site: Path) -> None:
+def test_a_host_without_requirements_is_named(site: Path) -> None:
     expected = {"failed": True, "msg": "host1: expected a result of bundle_content in results_var 'needs', got none"}
     assert make(site, needs(site), {"failed": True}) == expected
     assert make(site, needs(site), None) == expected
 
 
-def test_what_a_bundle_lacks_is_told_and_the_rest_is_kept(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_files_of_a_bundle_are_reported_and_the_rest_is_kept(
+    site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked: list[dict[str, t.Any]] = []
 
     class Builder:
@@ -204,7 +206,7 @@ def test_what_a_bundle_lacks_is_told_and_the_rest_is_kept(site: Path, monkeypatc
         def __init__(self, folder: Path, key: object, fetcher: object, how: object, say: object) -> None:
             asked.append(vars(how) | {"folder": folder})
 
-        def run(self, wanted: object) -> types.SimpleNamespace:
+        def run(self, requested: object) -> types.SimpleNamespace:
             entries = {"a": types.SimpleNamespace(size=3), "b": types.SimpleNamespace(size=4)}
             return types.SimpleNamespace(
                 fetched=["b", "a"],

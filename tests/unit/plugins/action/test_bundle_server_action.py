@@ -109,7 +109,7 @@ def test_a_bundle_that_is_pushed_is_verified_only(site: Path) -> None:
     }
 
 
-def test_a_server_gets_what_the_options_say(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_options_reach_the_server(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     key = make(site, needs(site))["public_key"]
     asked: dict[str, t.Any] = {}
 
@@ -187,7 +187,7 @@ def test_an_old_bundle_is_refused_or_accepted_as_asked(site: Path, monkeypatch: 
     assert "failed" not in served(site, key, serve=False, allow_older=True)
 
 
-def test_a_controller_that_cannot_note_what_it_used_warns(site: Path) -> None:
+def test_a_controller_that_cannot_record_the_bundle_warns(site: Path) -> None:
     key = make(site, needs(site))["public_key"]
     (site / "state").write_text("a file", encoding="utf-8")
     (warning,) = served(site, key, serve=False)["warnings"]

@@ -57,7 +57,7 @@ def info(
         (datetime.timedelta(days=400), 400, ""),
     ],
 )
-def test_a_certificate_that_ends_soon_is_warned_of(
+def test_a_certificate_that_expires_soon_causes_a_warning(
     monkeypatch: pytest.MonkeyPatch, left: datetime.timedelta, days: int, warning: str
 ) -> None:
     found = info(monkeypatch, left)
@@ -70,9 +70,7 @@ def test_a_certificate_that_ends_soon_is_warned_of(
 
 
 @pytest.mark.parametrize("error", [OSError("no route"), ValueError("no certificate")])
-def test_a_node_that_does_not_answer_is_no_matter_of_its_certificate(
-    monkeypatch: pytest.MonkeyPatch, error: Exception
-) -> None:
+def test_an_unreachable_node_is_not_a_certificate_problem(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     assert info(monkeypatch, error) == {"changed": False, "not_after": "", "days_left": None, "trusted_by": ""}
 
 
@@ -93,7 +91,7 @@ JOIN = {"node_join_kubeconfig": "/none/admin.conf", "node_join_delegate": "local
 @pytest.mark.parametrize(
     ("asked", "drain", "problem"), [(True, True, True), (True, False, False), (False, True, False), (True, "no", False)]
 )
-def test_the_kubeconfig_of_drains_is_looked_for_where_nodes_are_drained(
+def test_the_kubeconfig_for_drains_must_exist_on_the_delegate_of_drains(
     asked: bool, drain: object, problem: bool
 ) -> None:
     found = kubeconfig_problems(drains=asked, node_maintenance_drain=drain, **MAINTENANCE)
@@ -101,7 +99,7 @@ def test_the_kubeconfig_of_drains_is_looked_for_where_nodes_are_drained(
 
 
 @pytest.mark.parametrize("joins", [True, False])
-def test_the_kubeconfig_of_joins_is_looked_for_wherever_it_is_given(joins: bool, tmp_path: Path) -> None:
+def test_the_kubeconfig_for_joins_must_exist_wherever_it_is_set(joins: bool, tmp_path: Path) -> None:
     assert kubeconfig_problems(joins=joins, **JOIN) == ["node_join_kubeconfig"]
     assert kubeconfig_problems(joins=joins, **{**JOIN, "node_join_delegate": "elsewhere"}) == []
     path = tmp_path / "admin.conf"

@@ -69,7 +69,7 @@ def test_hns_of_a_machine_without_it_is_clean(node: Node) -> None:
     }
 
 
-def test_images_that_a_store_lacks(node: Node) -> None:
+def test_missing_images(node: Node) -> None:
     image = {"digest": None, "msg": "", "reference": IMAGE, "size": None, "status": "pulled"}
     expected = missing("ContainerImage", IMAGE, "is not in the store")
     assert looked(node, container_images, images=[IMAGE]) == {**expected, "images": [image]}
@@ -82,13 +82,13 @@ def test_images_that_a_store_lacks(node: Node) -> None:
     assert (nothing["changed"], nothing["images"]) == (False, [])
 
 
-def test_resources_that_a_node_lacks(node: Node) -> None:
+def test_missing_resources(node: Node) -> None:
     expected = missing("Directory", "C:\\k", "does not exist")
     assert looked(node, node_state, resources=[{"type": "Directory", "name": "C:\\k"}]) == expected
 
 
 @pytest.mark.parametrize("there", [True, False])
-def test_files_of_a_bundle_that_a_node_lacks(node: Node, tmp_path: Path, there: bool) -> None:
+def test_missing_files_of_a_bundle(node: Node, tmp_path: Path, there: bool) -> None:
     entry = {"path": "dl.example/a.exe", "kind": "k", "name": "n", "version": "1", "source": "s", "sha256": SHA}
     entry |= {"size": 3, "time": "t", "windows": [], "digest": ""}  # type: ignore[dict-item]
     server = {"path": str(tmp_path), "entries": [entry]}

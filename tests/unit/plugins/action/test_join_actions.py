@@ -62,7 +62,7 @@ def test_a_plain_machine_has_not_joined(node: Node) -> None:
     assert set(node.steps) == {("read whether it has joined", True)}
 
 
-def test_a_node_tells_its_cluster(node: Node) -> None:
+def test_a_node_reports_its_cluster(node: Node) -> None:
     joined(node, "https://k8s:6443")
     assert joins(node) == JOINED
     assert joins(node, cluster_server="k8s:6443", require_prepared=True, clock_skew_limit=100) == JOINED
@@ -87,7 +87,7 @@ def test_a_machine_that_is_not_prepared_is_refused_where_it_has_to_be(node: Node
     )
 
 
-def test_a_name_is_looked_up_unless_the_hosts_file_will_have_it(node: Node) -> None:
+def test_a_name_is_resolved_unless_the_hosts_file_will_contain_it(node: Node) -> None:
     words = "node-1: it cannot resolve the name of the control plane's endpoint (k8s.example : DNS name does not exist)"
     assert joins(node, cluster_server="k8s.example:6443")["msg"].startswith(words)
     assert joins(node, cluster_server="k8s.example:6443", hosts={"K8S.example": "10.0.0.1"}) == PLAIN
@@ -104,7 +104,7 @@ def test_a_name_that_the_computer_will_not_have_is_refused(node: Node) -> None:
     assert joins(node, node_name="other", next_computer_name="OTHER") == expected
 
 
-def test_a_clock_that_is_far_off_is_told(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_clock_that_is_far_off_is_reported(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     move_clock(join_info, monkeypatch, datetime.timedelta(seconds=-600))
     found = run_on(node, join_info, {"clock_skew_limit": 240})
     assert 595 < found["clock_skew"] < 605
@@ -113,7 +113,7 @@ def test_a_clock_that_is_far_off_is_told(node: Node, monkeypatch: pytest.MonkeyP
     assert "failed" not in run_on(node, join_info, {})
 
 
-def test_a_windows_that_nobody_supports_is_told_unless_it_is_allowed(node: Node) -> None:
+def test_an_unsupported_windows_is_reported_unless_it_is_allowed(node: Node) -> None:
     key = "HKLM:\\SOFTWARE\\Microsoft\\Windows NT\\CurrentVersion"
     node.machine.registry.set(key, "CurrentBuild", "14393")
     assert "14393" in joins(node)["unsupported_windows"]
@@ -149,7 +149,7 @@ def test_a_join_that_the_node_lost_is_begun_again_with_the_same_token() -> None:
     assert node.asked[0] != node.asked[1]
 
 
-def test_a_join_that_fails_is_told_in_kubeadm_s_words() -> None:
+def test_a_failing_join_is_reported_with_kubeadms_message() -> None:
     failed = {
         "ok": False,
         "exit_code": 1,

@@ -116,7 +116,7 @@ def logs(node: Node, folder: Path, *, check_mode: bool = False) -> dict[str, t.A
     return run_on(node, node_logs, {"directory": str(folder)}, check_mode=check_mode, connection=PASSWORDS)
 
 
-def test_logs_are_collected_or_only_looked_for(node: Node, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_logs_are_collected_or_only_listed(node: Node, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[str] = []
     monkeypatch.setattr(node_action, "show", shown.append)
     dry = logs(node, tmp_path / "logs", check_mode=True)
@@ -145,7 +145,7 @@ def test_logs_are_collected_or_only_looked_for(node: Node, tmp_path: Path, monke
         (AnsibleConnectionFailure("the log says first-s3cret and second-s3cret"), {"unreachable": True}),
     ],
 )
-def test_what_is_learned_of_logs_before_a_failure_is_kept_without_passwords(
+def test_partial_results_of_a_failed_collection_are_kept_without_passwords(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, error: Exception, more: dict[str, bool]
 ) -> None:
     class Collection:
@@ -215,7 +215,7 @@ def test_a_cache_is_compared_with_lists_of_versions(node: Node) -> None:
     }
 
 
-def test_a_cache_elsewhere_is_closed_and_pruned_there(node: Node) -> None:
+def test_a_cache_in_another_folder_is_protected_and_pruned(node: Node) -> None:
     found = cached(node, artifacts={}, cache_dir="D:\\cache", prune=True)
     names = [(one["type"], one["name"]) for one in found["changes"]]
     assert names[:2] == [("Directory", "C:\\ProgramData\\winkube"), ("Directory", "D:\\cache")]

@@ -19,7 +19,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.timeouts import Timeouts
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Call, Observation
 from simulator.machine.machine import Machine
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 
 PENDING = "HKLM:\\SOFTWARE\\Microsoft\\Windows\\CurrentVersion\\Component Based Servicing\\RebootPending"
 OPTIONS = {
@@ -61,7 +61,7 @@ class PatchedNode(DirectNode):
 @pytest.fixture
 def node(tmp_path: Path) -> Iterator[PatchedNode]:
     entry = {"name": "node-1", "address": "127.0.0.1", "windows": "2022", "time_scale": 0.001, "reboot_seconds": 0.0}
-    machine = Machine(Settings.read(entry), tmp_path / "machine")
+    machine = Machine(MachineSettings.read(entry), tmp_path / "machine")
     machine.power_on()
     yield PatchedNode(machine)
     machine.power.power_off()
@@ -86,7 +86,7 @@ def pending(node: PatchedNode) -> None:
     node.machine.registry.set(PENDING, "", "")
 
 
-def test_a_node_that_is_not_reached_is_unreachable_and_has_not_failed(node: PatchedNode) -> None:
+def test_a_node_without_a_connection_is_unreachable_not_failed(node: PatchedNode) -> None:
     node.failures[0] = AnsibleConnectionFailure("no route to host")
     result = run(node)
     assert (result["failed"], result["unreachable"], result["msg"]) == (False, True, "no route to host")
@@ -94,7 +94,7 @@ def test_a_node_that_is_not_reached_is_unreachable_and_has_not_failed(node: Patc
     assert [patch["message"] for patch in result["patches"]] == ["the node was not observed"]
 
 
-def test_a_run_that_is_cut_short_says_what_was_done(node: PatchedNode) -> None:
+def test_an_interrupted_run_reports_the_finished_work(node: PatchedNode) -> None:
     node.failures[0] = NodeError("node-1: it broke")
     result = run(node)
     assert (result["failed"], result["msg"]) == (True, "node-1: it broke")
@@ -125,7 +125,7 @@ def test_a_run_whose_node_still_waits_for_a_reboot_fails_where_it_was_to_reboot(
         assert result["msg"].startswith(text)
 
 
-def test_what_lacks_is_listed_with_its_reason(node: PatchedNode) -> None:
+def test_missing_patches_are_listed_with_reasons(node: PatchedNode) -> None:
     looked = run(node, check_mode=True)
     (patch,) = looked["patches"]
     assert (patch["name"], patch["status"], patch["source"]) == ("KB5999001", "to_install", "windows_update")

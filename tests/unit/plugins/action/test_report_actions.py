@@ -83,7 +83,7 @@ def test_the_drift_of_all_hosts_is_shown_and_written(shown: list[str], tmp_path:
     assert [one.name for one in path.parent.iterdir()] == ["plan.json"]
 
 
-def test_a_drift_check_without_a_cluster_says_so(shown: list[str], tmp_path: Path) -> None:
+def test_a_drift_check_without_a_cluster_reports_it(shown: list[str], tmp_path: Path) -> None:
     options = {"path": str(tmp_path / "plan.json"), "results_var": "plan", "join_compared": False}
     run(drift_report, options, hosts("plan", a={"changed": False}))
     assert shown == [
@@ -256,7 +256,7 @@ def test_a_rollout_of_patches_is_shown_and_written(shown: list[str], tmp_path: P
         (("waiting", "waiting"), True, "2 to_patch"),
     ],
 )
-def test_a_rollout_that_went_on_says_nothing_more(
+def test_a_rollout_that_continued_prints_no_more_messages(
     shown: list[str], tmp_path: Path, stages: tuple[str, ...], check_mode: bool, summary: str
 ) -> None:
     """These variables are the ones that the roles of the playbook register."""

@@ -23,7 +23,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.remote.timeouts impor
 from ansible_collections.winkube.node.plugins.plugin_utils.windows import node_paths
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Call, Observation
 from simulator.machine.machine import Machine
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 
 pytestmark = pytest.mark.waits
 
@@ -43,7 +43,9 @@ OPTIONS = {
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Iterator[Machine]:
-    found = Machine(Settings.read({"name": "win1", "address": "127.0.0.1", "windows": "2022"}), tmp_path / "machine")
+    found = Machine(
+        MachineSettings.read({"name": "win1", "address": "127.0.0.1", "windows": "2022"}), tmp_path / "machine"
+    )
     found.power_on()
     yield found
     found.power.power_off()
@@ -96,7 +98,7 @@ class Listening(action.ActionModule):  # type: ignore[misc]  # ansible ships no 
 
 
 @pytest.mark.parametrize("closes_after", [0.0, 20.0])
-def test_it_is_done_when_the_machine_is_off(monkeypatch: pytest.MonkeyPatch, closes_after: float) -> None:
+def test_sysprep_is_done_when_the_machine_is_off(monkeypatch: pytest.MonkeyPatch, closes_after: float) -> None:
     time = FakeTime()
     with socket.create_server(("127.0.0.1", 0), backlog=100) as port:
 

@@ -20,7 +20,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.remote.timeouts impor
 from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch
 from simulator.machine.machine import Machine
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 
 OPTIONS = {"state": "present", "guard": {}, "network_timeout": 3600, "settle": 15.0, "timeout": 120}
 UPLINK = {"static": True, "gateway": "127.0.0.254", "dns": ["127.0.0.250"], "routes": []}
@@ -51,7 +51,7 @@ class GuardedNode(DirectNode):
 @pytest.fixture
 def node(tmp_path: Path) -> Iterator[GuardedNode]:
     entry = {"name": "win1", "address": "127.0.0.1", "windows": "2022", "uplink": UPLINK}
-    machine = Machine(Settings.read(entry), tmp_path / "machine")
+    machine = Machine(MachineSettings.read(entry), tmp_path / "machine")
     machine.power_on()
     yield GuardedNode(machine)
     machine.power.power_off()
@@ -110,7 +110,7 @@ def test_a_dry_run_leaves_no_guard(node: GuardedNode) -> None:
 
 
 @pytest.mark.parametrize(("timeout", "warns"), [(0, False), (120, True)])
-def test_a_guard_that_waits_on_is_told_to_whoever_waited(node: GuardedNode, timeout: int, warns: bool) -> None:
+def test_a_guard_that_is_still_waiting_is_reported(node: GuardedNode, timeout: int, warns: bool) -> None:
     started = run(node)
     finished = run(node, state="absent", guard=started["guard"], timeout=timeout)
     assert (finished["guard"], finished["changed"]) == (started["guard"], False)

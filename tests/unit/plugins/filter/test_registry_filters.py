@@ -21,7 +21,7 @@ def test_hosts_toml_lists_mirrors_in_order() -> None:
     assert list(document["host"]) == ["http://a:5000", "http://b:5000"]
 
 
-def test_what_is_not_known_is_refused() -> None:
+def test_unknown_settings_are_refused() -> None:
     with pytest.raises(AnsibleFilterError, match="server, mirrors"):
         FILTERS["hosts_toml"]({"mirror": "http://a"}, "registry.k8s.io")
     with pytest.raises(AnsibleFilterError, match=r"only for docker\.io"):
@@ -40,7 +40,7 @@ def test_each_runtime_has_its_own_files() -> None:
 
 
 @pytest.mark.parametrize("runtime", ["containerd", "docker", "moby", "buildkit"])
-def test_credentials_that_are_no_longer_given_leave_the_node(runtime: str) -> None:
+def test_removed_credentials_are_deleted_from_the_node(runtime: str) -> None:
     path = "C:\\ProgramData\\winkube\\docker\\config.json"
     folder = "" if runtime in ("docker", "moby") else "C:\\certs.d"
 
@@ -54,7 +54,7 @@ def test_credentials_that_are_no_longer_given_leave_the_node(runtime: str) -> No
     assert FILTERS["registry_files"]({}, folder, runtime=runtime)[-1]["state"] == "absent"
 
 
-def test_a_folder_that_is_not_the_collections_keeps_its_credentials() -> None:
+def test_credentials_in_folders_of_other_programs_are_kept() -> None:
     found = FILTERS["registry_files"]({}, "C:\\Users\\me\\.docker", runtime="docker")
     assert [file["type"] for file in found] == ["UnlistedRegistries"]
 
@@ -83,7 +83,7 @@ SECRET = "s3cr'et"
         ("docker_registries", {"r.example": {"username": "u:v", "password": SECRET}}, {}),
     ],
 )
-def test_no_error_nor_what_led_to_it_tells_a_secret(name: str, given: t.Any, more: dict[str, t.Any]) -> None:
+def test_no_error_or_its_cause_contains_a_secret(name: str, given: t.Any, more: dict[str, t.Any]) -> None:
     with pytest.raises(AnsibleFilterError) as caught:
         FILTERS[name](given, **more)
     assert not [text for text in chain(caught.value) if SECRET in text or "s3cr" in text]

@@ -85,9 +85,7 @@ def value(templar: Templar, name: str) -> t.Any:
 @pytest.mark.parametrize(
     "groups", [("kube_control_plane", "k8s_cluster"), ("kube-master", "k8s-cluster"), ("master-ubuntu", "k8s_cluster")]
 )
-def test_what_kubespray_has_for_its_cluster_holds_for_windows_hosts(
-    tmp_path: pathlib.Path, groups: tuple[str, str]
-) -> None:
+def test_kubesprays_cluster_variables_apply_to_windows_hosts(tmp_path: pathlib.Path, groups: tuple[str, str]) -> None:
     templar = variables(tmp_path, groups, cluster=CLUSTER)
     names = {
         "kubernetes_node_version": "1.36.3",
@@ -103,8 +101,8 @@ def test_what_kubespray_has_for_its_cluster_holds_for_windows_hosts(
     }
     assert {name: value(templar, name) for name in names} == names
     exceptions = value(templar, "kubernetes_node_no_proxy").split(",")
-    wanted = {".example.com", "10.233.64.0/18", "10.233.0.0/18", ".example.local", ".svc", "ubuntu01", "10.3.0.1"}
-    assert wanted | {"windows01", "10.3.0.4"} <= set(exceptions)
+    requested = {".example.com", "10.233.64.0/18", "10.233.0.0/18", ".example.local", ".svc", "ubuntu01", "10.3.0.1"}
+    assert requested | {"windows01", "10.3.0.4"} <= set(exceptions)
 
 
 def test_a_hosts_own_variable_comes_first(tmp_path: pathlib.Path) -> None:
@@ -127,19 +125,19 @@ def test_an_empty_proxy_keeps_the_clusters_from_windows_hosts(tmp_path: pathlib.
     assert {name: value(templar, name) for name in names} == dict.fromkeys(names, "")
 
 
-def test_what_nobody_has_is_the_default(tmp_path: pathlib.Path) -> None:
+def test_the_default_applies_if_neither_inventory_nor_cluster_has_a_value(tmp_path: pathlib.Path) -> None:
     templar = variables(tmp_path, ("kube_control_plane", "k8s_cluster"))
     assert value(templar, "cni_flannel_backend") == "host-gw"
     assert value(templar, "winkube_no_proxy") == ""
     assert value(templar, "cni_pods_subnet") == "10.244.0.0/16"
     # The cluster's own value takes precedence over a default.
-    told = {**templar.available_variables, "winkube_cluster": {"pod_subnet": "10.9.0.0/16", "service_subnet": ""}}
-    templar = Templar(loader=DataLoader(), variables=told)
+    known = {**templar.available_variables, "winkube_cluster": {"pod_subnet": "10.9.0.0/16", "service_subnet": ""}}
+    templar = Templar(loader=DataLoader(), variables=known)
     assert value(templar, "cni_pods_subnet") == "10.9.0.0/16"
     assert value(templar, "cni_services_subnet") == "10.96.0.0/12"
 
 
-TOLD = {
+QUERIED = {
     "node_version": "1.34.4",
     "pod_subnet": "10.9.0.0/16,fd00::/56",
     "service_subnet": "10.8.0.0/16",
@@ -153,13 +151,13 @@ def asked(templar: Templar, cluster: dict[str, str], **more: str) -> Templar:
     return Templar(loader=DataLoader(), variables=known)
 
 
-def test_the_version_is_the_clusters_where_the_inventory_names_none(tmp_path: pathlib.Path) -> None:
+def test_the_clusters_version_applies_if_the_inventory_has_none(tmp_path: pathlib.Path) -> None:
     templar = variables(tmp_path, ("kube_control_plane", "k8s_cluster"))
     assert value(templar, "kubernetes_node_version") == ""
-    assert value(asked(templar, TOLD), "kubernetes_node_version") == "1.34.4"
+    assert value(asked(templar, QUERIED), "kubernetes_node_version") == "1.34.4"
     # A check that was skipped is registered, too.
     assert value(asked(templar, {"skipped": True}), "kubernetes_node_version") == ""  # type: ignore[dict-item]
-    assert value(asked(templar, TOLD, kube_version="v1.33.1"), "kubernetes_node_version") == "1.33.1"
+    assert value(asked(templar, QUERIED, kube_version="v1.33.1"), "kubernetes_node_version") == "1.33.1"
 
 
 @pytest.mark.parametrize("role", ["winkube_no_proxy", "kubernetes_node_no_proxy", "container_runtime_no_proxy"])
@@ -167,17 +165,17 @@ def test_networks_that_the_inventory_does_not_name_are_reached_without_the_proxy
     tmp_path: pathlib.Path, role: str
 ) -> None:
     templar = variables(tmp_path, ("kube_control_plane", "k8s_cluster"), cluster={"http_proxy": "http://proxy:3128"})
-    exceptions = set(value(asked(templar, TOLD, winkube_api_server="k8s.example.com:6443"), role).split(","))
+    exceptions = set(value(asked(templar, QUERIED, winkube_api_server="k8s.example.com:6443"), role).split(","))
     assert {"10.9.0.0/16", "fd00::/56", "10.8.0.0/16", "10.3.0.99", "k8s.example.com"} <= exceptions
-    named = asked(templar, TOLD, kube_pods_subnet="10.1.0.0/16", kube_service_addresses="10.2.0.0/16")
+    named = asked(templar, QUERIED, kube_pods_subnet="10.1.0.0/16", kube_service_addresses="10.2.0.0/16")
     exceptions = set(value(named, role).split(","))
     assert {"10.1.0.0/16", "10.2.0.0/16"} <= exceptions
     assert not {"10.9.0.0/16", "10.8.0.0/16"} & exceptions
 
 
-def test_dockers_own_configuration_has_them(tmp_path: pathlib.Path) -> None:
+def test_dockers_configuration_contains_the_proxies(tmp_path: pathlib.Path) -> None:
     templar = variables(tmp_path, ("kube_control_plane", "k8s_cluster"), cluster={"http_proxy": "http://proxy:3128"})
-    listed = value(asked(templar, TOLD, container_runtime="moby"), "container_runtime_resources")
+    listed = value(asked(templar, QUERIED, container_runtime="moby"), "container_runtime_resources")
     (file,) = [one for one in listed if str(one.get("name")).endswith("daemon.json")]
     configuration = json.loads(file["content"])
     assert {"10.9.0.0/16", "10.8.0.0/16"} <= set(configuration["proxies"]["no-proxy"].split(","))
@@ -197,14 +195,14 @@ def test_dockers_own_configuration_has_them(tmp_path: pathlib.Path) -> None:
         ({}, {}),
     ],
 )
-def test_the_load_balancers_name_comes_to_the_hosts_file(
+def test_the_load_balancers_name_is_written_to_the_hosts_file(
     tmp_path: pathlib.Path, cluster: dict[str, t.Any], expected: dict[str, str]
 ) -> None:
     templar = variables(tmp_path, ("kube_control_plane", "k8s_cluster"), cluster=cluster)
     assert value(templar, "windows_settings_hosts") == expected
 
 
-def test_a_variable_that_cannot_be_read_is_no_default(tmp_path: pathlib.Path) -> None:
+def test_an_unreadable_variable_is_an_error_not_a_default(tmp_path: pathlib.Path) -> None:
     broken = {"kube_version": "{{ nothing_of_the_sort }}"}
     templar = variables(tmp_path, ("kube_control_plane", "k8s_cluster"), cluster=broken)
     with pytest.raises(AnsibleError, match="nothing_of_the_sort"):

@@ -32,7 +32,7 @@ def test_resources_of_a_role() -> None:
         ("lookup('winkube.node.pod_network')", "cni_plugin: expected a variable of this name, got none"),
     ],
 )
-def test_what_a_lookup_refuses(expression: str, message: str) -> None:
+def test_lookups_refuse_invalid_terms(expression: str, message: str) -> None:
     with pytest.raises(AnsibleError, match=message):
         value(templar([], {}), expression)
 

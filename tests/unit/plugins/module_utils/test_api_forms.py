@@ -135,7 +135,7 @@ def test_an_object_of_the_api_has_its_form(kind: str) -> None:
 
 
 @given(kind=st.sampled_from(sorted(READERS)), data=st.data(), item=VALUES)
-def test_what_has_its_form_can_be_read(kind: str, data: st.DataObject, item: t.Any) -> None:
+def test_a_value_of_the_right_form_can_be_read(kind: str, data: st.DataObject, item: t.Any) -> None:
     found, form, read = READERS[kind]
     changed = put(found, data.draw(st.sampled_from(list(places(found)))), item)
     if not api_forms.problem(changed, form):
@@ -144,7 +144,7 @@ def test_what_has_its_form_can_be_read(kind: str, data: st.DataObject, item: t.A
 
 @pytest.mark.parametrize("kind", READERS)
 @pytest.mark.parametrize("item", [None, True, 1, "x", [], [1], {}, {"a": 1}])
-def test_wherever_something_else_stands(kind: str, item: t.Any) -> None:
+def test_a_wrong_value_is_refused_at_any_place(kind: str, item: t.Any) -> None:
     found, form, read = READERS[kind]
     for place in places(found):
         changed = put(found, place, item)
@@ -155,6 +155,6 @@ def test_wherever_something_else_stands(kind: str, item: t.Any) -> None:
 @given(value=VALUES)
 @example(value={"items": None})
 def test_a_problem_is_one_line(value: t.Any) -> None:
-    said = api_forms.problem(value, api_forms.list_of(api_forms.NODE))
-    assert "\n" not in said
-    assert not said or "expected" in said
+    message = api_forms.problem(value, api_forms.list_of(api_forms.NODE))
+    assert "\n" not in message
+    assert not message or "expected" in message

@@ -42,17 +42,17 @@ def test_nothing_binds_the_group_to_the_automatic_approval() -> None:
 
 
 def test_a_binding_is_changed_only_where_it_lacks_the_group() -> None:
-    wanted = bootstrap_tokens.bindings(kube_proxy=False)[0]
+    expected = bootstrap_tokens.bindings(kube_proxy=False)[0]
     other = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "system:of:a:site"}
-    kept: dict[str, t.Any] = {**wanted, "subjects": [other, *wanted["subjects"]]}
-    assert bootstrap_tokens.changed_subjects(kept, wanted) is None
-    lacking = {**wanted, "subjects": [other]}
-    assert bootstrap_tokens.changed_subjects(lacking, wanted) == [other, *wanted["subjects"]]
-    assert bootstrap_tokens.changed_subjects({**wanted, "subjects": None}, wanted) == wanted["subjects"]
+    kept: dict[str, t.Any] = {**expected, "subjects": [other, *expected["subjects"]]}
+    assert bootstrap_tokens.changed_subjects(kept, expected) is None
+    lacking = {**expected, "subjects": [other]}
+    assert bootstrap_tokens.changed_subjects(lacking, expected) == [other, *expected["subjects"]]
+    assert bootstrap_tokens.changed_subjects({**expected, "subjects": None}, expected) == expected["subjects"]
 
 
 def test_a_binding_of_another_role_is_not_taken() -> None:
-    wanted = bootstrap_tokens.bindings(kube_proxy=False)[0]
-    other = {**wanted, "roleRef": {**wanted["roleRef"], "name": "cluster-admin"}}
+    requested = bootstrap_tokens.bindings(kube_proxy=False)[0]
+    other = {**requested, "roleRef": {**requested["roleRef"], "name": "cluster-admin"}}
     with pytest.raises(ValueError, match=r"node-bootstrapper, got cluster-admin\. Delete the binding"):
-        bootstrap_tokens.changed_subjects(other, wanted)
+        bootstrap_tokens.changed_subjects(other, requested)

@@ -150,7 +150,7 @@ def test_an_option_that_cannot_be_used_is_named(params: dict[str, t.Any], messag
 
 
 @pytest.mark.parametrize("content", ["clusters: [\n- s3cret", "- s3cret", "s3cret", "clusters: s3cret\n", "\0s3cret"])
-def test_a_file_that_is_no_kubeconfig_is_named_and_not_quoted(content: str, tmp_path: Path) -> None:
+def test_an_invalid_kubeconfig_is_named_but_not_quoted(content: str, tmp_path: Path) -> None:
     path = tmp_path / "config"
     path.write_text(content, encoding="utf-8")
     with pytest.raises(cluster_auth.AuthError) as refused:
@@ -186,5 +186,5 @@ def test_of_a_kubeconfig_only_secrets_are_hidden() -> None:
          "the user of kubeconfig /k as a, b, c"),
     ],
 )  # fmt: skip
-def test_messages_say_whose_permissions_count(params: dict[str, t.Any], account: str) -> None:
+def test_messages_name_the_user_whose_permissions_are_missing(params: dict[str, t.Any], account: str) -> None:
     assert cluster_auth.account(read(**params)) == account

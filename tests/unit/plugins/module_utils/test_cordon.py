@@ -40,14 +40,14 @@ def patched(before: dict[str, t.Any], patch: dict[str, t.Any] | None) -> dict[st
     return {"metadata": metadata, "spec": {key: value for key, value in spec.items() if value is not None}}
 
 
-def test_a_cordon_says_who_did_it_and_is_lifted_whole() -> None:
+def test_a_cordon_records_its_owner_and_is_removed_completely() -> None:
     cordoned = patched(node(), cordon_patch(node(), MARK))
     assert read_cordon(cordoned) == (True, MARK)
     assert read_cordon(cordoned).is_of("patch_nodes")
     assert patched(cordoned, uncordon_patch(cordoned, "patch_nodes")) == node()
 
 
-def test_a_node_that_was_cordoned_before_stays_so() -> None:
+def test_a_node_that_was_cordoned_before_stays_cordoned() -> None:
     before = node(unschedulable=True)
     assert cordon_patch(before, MARK) is None
     assert uncordon_patch(before, "patch_nodes") is None
@@ -70,7 +70,7 @@ def test_a_mark_that_outlived_its_cordon_counts_no_more() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "yes", "[]", "null", "{}", '{"by": "patch_nodes"}', "{"])
-def test_a_mark_that_cannot_be_read_is_somebody_elses(text: str) -> None:
+def test_an_unreadable_mark_belongs_to_another_owner(text: str) -> None:
     cordoned = node(unschedulable=True, annotation=text)
     assert not read_cordon(cordoned).is_of("patch_nodes")
     assert uncordon_patch(cordoned, "patch_nodes") is None

@@ -136,7 +136,7 @@ def test_a_refused_eviction_is_tried_again(cluster: Cluster) -> None:
     assert result["evicted"] == ["default/b", "default/a"]
 
 
-def test_the_server_says_when_to_come_again(cluster: Cluster) -> None:
+def test_the_servers_retry_after_is_respected(cluster: Cluster) -> None:
     cluster.add("n", "a")
     cluster.refusals["default/a"] = [ApiError("still being processed", 429, BUDGET.causes, retry_after=10)]
     assert cluster.drain()["n"]["status"] == "drained"
@@ -174,7 +174,7 @@ def test_two_budgets_for_a_pod_are_a_mistake_that_no_time_heals(cluster: Cluster
     assert cluster.now == 0
 
 
-def test_what_must_not_be_evicted_leaves_the_node_as_it_is(cluster: Cluster) -> None:
+def test_a_pod_that_must_not_be_evicted_leaves_the_node_unchanged(cluster: Cluster) -> None:
     cluster.add("n", "a", ownerReferences=[])
     cluster.add("other", "b")
     results = cluster.drain()
@@ -184,7 +184,7 @@ def test_what_must_not_be_evicted_leaves_the_node_as_it_is(cluster: Cluster) -> 
     assert cluster.evictions == ["default/b"]
 
 
-def test_a_node_that_was_cordoned_before_is_not_ours(cluster: Cluster) -> None:
+def test_a_node_cordoned_by_another_user_does_not_belong_to_us(cluster: Cluster) -> None:
     cluster.add("n", "a", unschedulable=True)
     result = cluster.drain()["n"]
     assert (result["status"], result["ours"], result["cordoned_before"]) == ("drained", False, True)
@@ -192,27 +192,27 @@ def test_a_node_that_was_cordoned_before_is_not_ours(cluster: Cluster) -> None:
     assert ANNOTATION not in cluster.nodes["n"]["metadata"]["annotations"]
 
 
-def test_a_node_of_an_earlier_run_is_ours(cluster: Cluster) -> None:
+def test_a_node_cordoned_by_an_earlier_run_belongs_to_us(cluster: Cluster) -> None:
     cluster.add("n", "a", unschedulable=True)
     cluster.nodes["n"]["metadata"]["annotations"][ANNOTATION] = MARK._replace(since="yesterday").to_text()
     result = cluster.drain()["n"]
     assert (result["ours"], result["cordoned_by"]) == (True, "patch_nodes on controller since yesterday")
 
 
-def test_a_node_that_changed_meanwhile_is_read_again(cluster: Cluster) -> None:
+def test_a_node_that_changed_concurrently_is_read_again(cluster: Cluster) -> None:
     cluster.add("n")
     cluster.conflicts = 2
     assert cluster.drain()["n"]["ours"]
 
 
 @pytest.mark.parametrize("status", [0, 429, 500, 503])
-def test_an_api_server_that_is_away_for_a_moment_is_no_failure(cluster: Cluster, status: int) -> None:
+def test_a_short_outage_of_the_api_server_is_not_a_failure(cluster: Cluster, status: int) -> None:
     cluster.add("n", "a")
     cluster.refusals = {"list": [ApiError("away", status)] * 4, "default/a": [ApiError("away", status)] * 2}
     assert cluster.drain()["n"]["status"] == "drained"
 
 
-def test_an_api_server_that_stays_away_is(cluster: Cluster) -> None:
+def test_a_long_outage_of_the_api_server_is_a_failure(cluster: Cluster) -> None:
     cluster.add("n", "a")
     cluster.refusals["list"] = [ApiError("the API server cannot be reached: refused")] * 1000
     assert cluster.drain(timeout=20)["n"]["msg"] == (
@@ -228,7 +228,7 @@ def test_a_request_that_is_not_allowed_is_not_repeated(cluster: Cluster) -> None
     assert cluster.now == 0
 
 
-def test_a_pod_of_a_namespace_that_goes_is_waited_for(cluster: Cluster) -> None:
+def test_pods_of_a_terminating_namespace_are_waited_for(cluster: Cluster) -> None:
     cluster.add("n", "a")
     terminating = ApiError("the namespace is being terminated", 403, {"NamespaceTerminating": "it is"})
     cluster.refusals["default/a"] = [terminating] * 3
@@ -241,7 +241,7 @@ def test_a_name_that_the_cluster_does_not_know(cluster: Cluster) -> None:
     assert cluster.cordoned() == []
 
 
-def test_a_dry_run_changes_nothing_and_says_what_is_in_the_way(cluster: Cluster) -> None:
+def test_a_dry_run_changes_nothing_and_reports_obstacles(cluster: Cluster) -> None:
     cluster.add("n", "a")
     cluster.add("naked", "b", ownerReferences=[])
     results = cluster.drain(dry=True)
@@ -298,7 +298,7 @@ def of_two_kinds(request: int = 0, *, after: bool = False) -> Mortal:
 
 
 @pytest.mark.parametrize("after", [False, True])
-def test_a_controller_that_dies_at_any_request_leaves_nothing_that_the_next_run_does_not_mend(after: bool) -> None:
+def test_the_next_run_repairs_a_controllers_crash_at_any_request(after: bool) -> None:
     unhurt = of_two_kinds()
     unhurt.roll()
     for request in range(1, unhurt.requests + 1):
@@ -313,7 +313,7 @@ def test_a_controller_that_dies_at_any_request_leaves_nothing_that_the_next_run_
 
 
 @pytest.mark.parametrize(("status", "expected"), [("Unknown", "drained"), ("False", "drained"), ("True", "timeout")])
-def test_pods_of_a_node_that_does_not_answer_are_asked_to_go_and_not_waited_for(status: str, expected: str) -> None:
+def test_pods_of_an_unresponsive_node_are_evicted_and_not_waited_for(status: str, expected: str) -> None:
     cluster = Cluster()
     cluster.add("n1", "a")
     cluster.nodes["n1"]["status"]["conditions"] = [{"type": "Ready", "status": status}]
@@ -358,14 +358,14 @@ class Busy(Cluster):
         super().patch_node(name, body)
 
 
-def test_the_second_patch_is_made_of_the_node_as_it_is_by_then() -> None:
+def test_the_second_patch_is_based_on_the_current_node() -> None:
     cluster = Busy()
     cluster.add("n")
     assert cluster.drain()["n"]["ours"]
     assert cluster.patched == ["1", "2"]
 
 
-def test_a_refusal_says_that_nothing_was_evicted_only_where_that_is_so(cluster: Cluster) -> None:
+def test_a_refusal_states_that_nothing_was_evicted_only_if_true(cluster: Cluster) -> None:
     cluster.add("n", "a", ownerReferences=[])
     assert cluster.drain()["n"]["msg"].startswith("n: nothing was evicted: pod default/a: ")
     cluster.add("late", "b")
@@ -382,7 +382,7 @@ def test_a_refusal_says_that_nothing_was_evicted_only_where_that_is_so(cluster: 
     assert result["msg"].startswith("late: pod default/c: it has no controller that would recreate it")
 
 
-def test_what_tells_later_whether_a_node_has_rebooted_is_in_the_result(cluster: Cluster) -> None:
+def test_the_result_contains_the_boot_id(cluster: Cluster) -> None:
     cluster.add("n", "a")
     cluster.listed["n"]["kube-flannel/f"] = {
         "metadata": {

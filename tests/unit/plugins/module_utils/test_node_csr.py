@@ -111,7 +111,7 @@ def test_an_older_kubelet_has_an_rsa_key() -> None:
         (request(conditions=["Approved", "Failed"]), "could not be signed"),
     ],
 )
-def test_what_a_kubelet_would_not_ask_for_is_refused(asked: dict[str, t.Any], reason: str) -> None:
+def test_a_request_that_no_kubelet_sends_is_refused(asked: dict[str, t.Any], reason: str) -> None:
     (verdict,) = decide([asked], EXPECTED, [])
     assert (verdict.node, verdict.decision) == ("win1", "refuse")
     assert reason in verdict.reason
@@ -145,7 +145,7 @@ def test_two_keys_for_one_name() -> None:
     assert "2 different keys used the token that this run created for win1" in verdicts[0].reason
 
 
-def test_keys_that_ask_for_other_names_are_no_rivals() -> None:
+def test_requests_for_other_names_are_no_conflict() -> None:
     """A user who reads a token cannot block the join of its node with requests for other names."""
     verdicts = decide([request(), request(number=2, name="two", common=["system:node:ubuntu01"])], EXPECTED, [])
     assert [one.decision for one in verdicts] == ["approve", "refuse"]
@@ -161,7 +161,7 @@ def test_a_kubelet_that_was_started_again_asks_with_the_same_key() -> None:
     assert [one.decision for one in verdicts] == ["approved", "approve"]
 
 
-def test_a_name_that_is_ready_is_not_given_twice() -> None:
+def test_the_name_of_a_ready_node_is_not_assigned_twice() -> None:
     (verdict,) = decide([request()], EXPECTED, ready=["win1"])
     assert verdict.decision == "refuse"
     assert "delete it first" in verdict.reason
@@ -207,9 +207,7 @@ ASKED = st.builds(
 
 
 @given(asked=st.lists(ASKED, max_size=5), ready=st.sets(st.sampled_from(["win1", "win2"])))
-def test_whatever_is_asked_only_the_expected_request_is_approved(
-    asked: list[dict[str, t.Any]], ready: set[str]
-) -> None:
+def test_only_the_expected_request_is_approved(asked: list[dict[str, t.Any]], ready: set[str]) -> None:
     verdicts = decide(asked, EXPECTED, ready)
     ours = {f"system:bootstrap:{token_id}" for token_id in EXPECTED.values()}
     assert len(verdicts) == sum(one["spec"]["username"] in ours for one in asked)
@@ -225,8 +223,10 @@ def test_whatever_is_asked_only_the_expected_request_is_approved(
             and one["spec"]["signerName"] == SIGNER
             and one["spec"]["usages"] == USAGES
         ]
-        wanted = {pem((f"system:node:{verdict.node}",), ("system:nodes",), (), number, False) for number in (1, 2, 3)}
-        assert {base64.b64decode(spec["request"]).decode() for spec in possible} & wanted
+        requested = {
+            pem((f"system:node:{verdict.node}",), ("system:nodes",), (), number, False) for number in (1, 2, 3)
+        }
+        assert {base64.b64decode(spec["request"]).decode() for spec in possible} & requested
 
 
 SHAPES = st.recursive(
@@ -248,6 +248,6 @@ def test_a_request_of_any_shape_ends_in_a_refusal(spec: dict[str, t.Any]) -> Non
 
 
 @given(data=st.binary(max_size=300))
-def test_bytes_that_are_no_request_end_in_a_refusal(data: bytes) -> None:
+def test_invalid_bytes_are_refused_as_a_request(data: bytes) -> None:
     (verdict,) = decide([request(request=base64.b64encode(data).decode())], EXPECTED, [])
     assert verdict.decision == "refuse"

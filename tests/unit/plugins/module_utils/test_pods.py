@@ -40,12 +40,12 @@ def daemon_pod(name: str, daemon_set: str, *ids: str, ready: bool = True) -> dic
     )
 
 
-def test_a_controllers_pod_goes() -> None:
+def test_a_pod_of_a_controller_is_evicted() -> None:
     assert pods.sort_pods([pod()], force=False, delete_emptydir_data=False).evict == [pod()]
 
 
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
-def test_a_daemon_sets_pod_that_has_finished_goes(phase: str) -> None:
+def test_a_finished_pod_of_a_daemon_set_is_deleted(phase: str) -> None:
     # kubernetes/kubectl pkg/drain/filters.go, daemonSetFilter: finished pods can be removed.
     finished = pod(metadata={"ownerReferences": owner("DaemonSet")}, status={"phase": phase})
     assert pods.sort_pods([finished], force=False, delete_emptydir_data=False).evict == [finished]
@@ -75,7 +75,7 @@ def test_some_pods_stay_whatever_is_allowed(changes: dict[str, t.Any]) -> None:
     ],
     ids=["no owner", "no controller", "emptyDir"],
 )
-def test_what_would_be_lost_needs_its_own_permission(changes: dict[str, t.Any], option: str) -> None:
+def test_losing_data_of_pods_needs_its_own_permission(changes: dict[str, t.Any], option: str) -> None:
     allowed = {"force": False, "delete_emptydir_data": False}
     found = pods.sort_pods([pod(**changes)], **allowed)
     assert found.evict == []
@@ -149,7 +149,7 @@ def test_ready_host_process_sets_miss_nothing() -> None:
     assert pods.host_process_missing(listed, {"default/flannel": ["old"]}) == []
 
 
-def test_what_is_missing_is_said() -> None:
+def test_missing_volumes_are_reported() -> None:
     stale = daemon_pod("proxy-1", "proxy", "old", "new")
     waits = daemon_pod("flannel-1", "flannel", ready=False)
     waits["status"]["containerStatuses"] = [{"state": {"waiting": {"reason": "ImagePullBackOff"}}}]

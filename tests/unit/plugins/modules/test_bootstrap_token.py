@@ -115,7 +115,7 @@ def test_each_node_gets_a_token_of_the_run_s_group(cluster: FakeCluster) -> None
     ]
 
 
-def test_bindings_that_are_there_are_completed_only(cluster: FakeCluster) -> None:
+def test_existing_bindings_are_only_completed(cluster: FakeCluster) -> None:
     cluster.add(f"{RBAC}/namespaces/kube-system/roles/kube-proxy")
     run_module(bootstrap_token, cluster)
     assert changes(cluster)[:-1] == [*BINDINGS, *KUBE_PROXY]
@@ -175,7 +175,7 @@ def test_a_dry_run_makes_no_token(cluster: FakeCluster) -> None:
 
 
 @pytest.mark.parametrize("denied", ["signers", "certificatesigningrequests"])
-def test_who_may_not_approve_gets_no_token(cluster: FakeCluster, denied: str) -> None:
+def test_a_user_without_the_right_to_approve_gets_no_token(cluster: FakeCluster, denied: str) -> None:
     cluster.denied = lambda spec: spec["resourceAttributes"]["resource"] == denied
     assert run_module(bootstrap_token, cluster) == {
         "failed": True,
@@ -204,7 +204,7 @@ def test_tokens_live_for_a_minute_at_least(cluster: FakeCluster) -> None:
 
 
 @pytest.mark.parametrize("check_mode", [True, False])
-def test_tokens_that_are_there_are_deleted(cluster: FakeCluster, check_mode: bool) -> None:
+def test_existing_tokens_are_deleted(cluster: FakeCluster, check_mode: bool) -> None:
     for one in ("aaaaaa", "bbbbbb"):
         cluster.add(f"{SECRETS}/bootstrap-token-{one}")
     options = {"state": "absent", "token_ids": ["aaaaaa", "", "cccccc"]}

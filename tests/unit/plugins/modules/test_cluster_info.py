@@ -34,7 +34,7 @@ CLUSTER = "clusters: [{cluster: {server: 'https://k8s.example.com:6443', certifi
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "has no ConfigMap kube-public/cluster-info"),
         ("clusters: []", "has no ConfigMap kube-public/cluster-info"),
@@ -46,11 +46,11 @@ CLUSTER = "clusters: [{cluster: {server: 'https://k8s.example.com:6443', certifi
         (CLUSTER % "bm8gUEVN", "kube-public/cluster-info of the cluster at https://k8s.example.com:6443: "),
     ],
 )
-def test_a_broken_config_map_is_one_clear_message(text: str, said: str) -> None:
+def test_a_broken_config_map_is_one_clear_message(text: str, message: str) -> None:
     fake = t.cast("t.Any", Fake("kubeconfig", text))
     with pytest.raises(AssertionError) as failed:
         cluster_info.read(fake, fake)
-    assert said in str(failed.value)
+    assert message in str(failed.value)
     assert "kube-public/cluster-info" in str(failed.value)
 
 
@@ -69,7 +69,7 @@ MARK = '{"by":"patch_nodes","on":"controller","since":"2026-11-21T12:00:00Z"}'
         (None, None, ""),
     ],
 )
-def test_for_whom_a_node_is_cordoned(unschedulable: bool | None, mark: str | None, owner: str) -> None:
+def test_the_owner_of_a_cordon_is_read(unschedulable: bool | None, mark: str | None, owner: str) -> None:
     annotations = {} if mark is None else {"winkube.node/cordoned": mark}
     node = {"metadata": {"name": "n", "annotations": annotations}, "spec": {"unschedulable": unschedulable}}
     found = describe_node(node, {})

@@ -60,7 +60,7 @@ def discoverable(cluster: FakeCluster) -> str:
     return pem.decode()
 
 
-def test_what_a_new_cluster_tells(cluster: FakeCluster) -> None:
+def test_information_of_a_new_cluster(cluster: FakeCluster) -> None:
     ca = discoverable(cluster)
     found = run_module(cluster_info, cluster)
     assert re.fullmatch("sha256:[0-9a-f]{64}", found["ca_cert_hash"])
@@ -83,7 +83,7 @@ def test_what_a_new_cluster_tells(cluster: FakeCluster) -> None:
     assert cluster.asked == []
 
 
-def test_what_a_cluster_with_everything_tells(cluster: FakeCluster) -> None:
+def test_information_of_a_cluster_with_everything(cluster: FakeCluster) -> None:
     discoverable(cluster)
     cluster.objects["version"] = {"gitVersion": "v1.36.4+k3s1"}
     networking = "{podSubnet: 10.0.0.0/16, serviceSubnet: 10.1.0.0/16, dnsDomain: site.example}"
@@ -156,7 +156,7 @@ def test_a_config_map_that_cannot_be_used_is_named(
     assert run_module(cluster_info, cluster) == {"failed": True, "msg": message}
 
 
-def test_what_the_kubeconfig_s_user_may_not_do_is_listed(cluster: FakeCluster) -> None:
+def test_missing_rights_of_the_kubeconfigs_user_are_listed(cluster: FakeCluster) -> None:
     cluster.denied = lambda spec: spec["resourceAttributes"]["resource"] in ("signers", "pods", "secrets")
     found = run_module(cluster_info, cluster, purposes=["join", "approve", "drain"])
     lines = [
@@ -199,7 +199,7 @@ def test_a_cluster_that_is_not_reached_is_reported(cluster: FakeCluster, tmp_pat
     assert run_module(cluster_info, cluster)["msg"].endswith("failed: 403 Forbidden")
 
 
-def test_what_each_purpose_needs() -> None:
+def test_the_rights_that_each_purpose_needs() -> None:
     found = {
         purpose: [f"{', '.join(need.verbs)} {cluster_access.describe(need)}" for need in needs]
         for purpose, needs in cluster_access.NEEDS.items()

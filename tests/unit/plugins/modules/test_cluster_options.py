@@ -57,7 +57,9 @@ def test_a_token_and_a_host_need_no_kubeconfig(cluster: FakeCluster) -> None:
     assert ready(cluster, **token_options(cluster))["waiting"] == []
 
 
-def test_the_environment_says_what_options_do_not(cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_variables_apply_if_options_are_missing(
+    cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
     cluster.authorization = "Bearer 0ther-token"
     for name, value in token_options(cluster).items():
         if value:

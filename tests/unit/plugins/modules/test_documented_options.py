@@ -111,11 +111,11 @@ def accepted(name: str) -> Accepted:
 
 
 @pytest.mark.parametrize("name", [*ACTIONS, *MODULES])
-def test_every_option_is_documented_as_it_is(name: str) -> None:
-    def told(options: t.Mapping[str, t.Mapping[str, t.Any]]) -> dict[str, dict[str, t.Any]]:
+def test_the_documentation_of_every_option_matches_the_code(name: str) -> None:
+    def documented_keys(options: t.Mapping[str, t.Mapping[str, t.Any]]) -> dict[str, dict[str, t.Any]]:
         return {option: {key: spec[key] for key in DOCUMENTED if key in spec} for option, spec in options.items()}
 
-    assert told(accepted(name).options) == told(documented_options(name))
+    assert documented_keys(accepted(name).options) == documented_keys(documented_options(name))
 
 
 def test_values_of_secret_options_are_kept_out_of_the_output() -> None:
@@ -127,7 +127,7 @@ def test_values_of_secret_options_are_kept_out_of_the_output() -> None:
     assert found == {True: SECRET, False: PATHS}
 
 
-def test_what_belongs_together_is_asked_for_together() -> None:
+def test_options_that_belong_together_are_required_together() -> None:
     assert {name: accepted(name).more for name in (*ACTIONS, *MODULES) if accepted(name).more} == {
         "bootstrap_token": {"required_if": [("state", "absent", ["token_ids"])]},
         "bundle_server": {

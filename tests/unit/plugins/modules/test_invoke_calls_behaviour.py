@@ -53,8 +53,8 @@ def test_cmdlets_behave_as_recorded(run: Run, repository: Path, tmp_path: Path) 
         result = seen[f"c{number}"]
         if "error" in case:
             error = result["error"]
-            wanted = (case["error"]["category"], case["error"]["fqid"], case["error"]["type"])
-            assert (error["category"], error["id"], error["type"]) == wanted, case["note"]
+            expected = (case["error"]["category"], case["error"]["fqid"], case["error"]["type"])
+            assert (error["category"], error["id"], error["type"]) == expected, case["note"]
         else:
             assert result["ok"], (case["note"], result)
             assert unrolled(result["output"]) == unrolled(case["output"]), case["note"]
@@ -63,7 +63,7 @@ def test_cmdlets_behave_as_recorded(run: Run, repository: Path, tmp_path: Path) 
     ]
 
 
-def test_values_travel_as_the_wire_says(run: Run) -> None:
+def test_values_have_the_form_of_the_wire_specification(run: Run) -> None:
     names = [
         "Enum",
         "When",
@@ -90,7 +90,7 @@ def test_values_travel_as_the_wire_says(run: Run) -> None:
     assert (values["Big"], values["Half"], values["Name.Length"]) == (2**63 - 1, 0.5, 1)
 
 
-def test_a_cmdlet_with_a_time_limit_asks_nobody(run: Run) -> None:
+def test_a_cmdlet_with_a_time_limit_never_prompts(run: Run) -> None:
     asked = {"Name": "ConfirmPreference", "ValueOnly": True}
     calls = (
         {"id": f"p{limit}", "command": "Get-Variable", "parameters": asked, **limited}

@@ -16,14 +16,14 @@ from wire_cases.on_powershell import REPOSITORY
 pytestmark = MARKS
 
 
-def test_forbidden_batches_are_refused_in_the_words_of_the_wire(answer: Answer) -> None:
+def test_forbidden_batches_are_refused_with_the_specified_messages(answer: Answer) -> None:
     cases = json.loads((REPOSITORY / "tests/wire_cases/refused.json").read_text(encoding="utf-8"))["cases"]
     for case in cases:
         text = case["batch"] if isinstance(case["batch"], str) else json.dumps(case["batch"])
-        assert answer(text) == {"changed": False, "failed": True, "msg": case["says"]}
+        assert answer(text) == {"changed": False, "failed": True, "msg": case["message"]}
 
 
-def test_verbs_fail_as_the_wire_says(run: Run, tmp_path: Path) -> None:
+def test_verbs_fail_as_specified(run: Run, tmp_path: Path) -> None:
     (tmp_path / "folder" / "full").mkdir(parents=True)
     file, folder, gone = str(tmp_path / "file"), str(tmp_path / "folder"), str(tmp_path / "gone")
     Path(file).write_text("x", encoding="utf-8")
@@ -62,15 +62,15 @@ def test_verbs_fail_as_the_wire_says(run: Run, tmp_path: Path) -> None:
 
 def test_a_file_is_hashed_while_others_write(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "log"
-    look = {"id": "r", "command": "@read-file", "parameters": {"paths": [str(file)], "hash": True}}
+    call = {"id": "r", "command": "@read-file", "parameters": {"paths": [str(file)], "hash": True}}
     with file.open("wb") as writer:
         writer.write(b"begun")
         writer.flush()
-        (seen,) = run(look)["calls"]["r"]["output"]
+        (seen,) = run(call)["calls"]["r"]["output"]
     assert seen["sha256"] == hashlib.sha256(b"begun").hexdigest()
 
 
-def test_what_killed_processes_left_goes(run: Run, tmp_path: Path) -> None:
+def test_leftovers_of_killed_processes_are_removed(run: Run, tmp_path: Path) -> None:
     folder, elsewhere, batches = tmp_path / "folder", tmp_path / "elsewhere", tmp_path / "data/winkube/batches"
     for path in (folder, elsewhere, batches):
         path.mkdir(parents=True)

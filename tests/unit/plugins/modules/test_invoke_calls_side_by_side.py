@@ -13,10 +13,10 @@ from unit.powershell_runs import MARKS, Run, program
 pytestmark = [pytest.mark.waits, *MARKS]
 
 MEET = """
-mine, folder, wanted = sys.argv[1], sys.argv[2], int(sys.argv[3])
+mine, folder, expected = sys.argv[1], sys.argv[2], int(sys.argv[3])
 open(os.path.join(folder, mine), 'w').close()
 end = time.monotonic() + 60
-while len(os.listdir(folder)) < wanted:
+while len(os.listdir(folder)) < expected:
     if time.monotonic() > end:
         sys.exit(9)
     time.sleep(0.05)
@@ -73,7 +73,7 @@ def test_never_more_than_allowed_run_at_once(run: Run, tmp_path: Path) -> None:
     assert max(int(result["stdout"]) for result in seen.values()) <= 2
 
 
-def test_progress_tells_how_far_files_have_grown(run: Run, tmp_path: Path) -> None:
+def test_progress_reports_the_sizes_of_growing_files(run: Run, tmp_path: Path) -> None:
     folder = tmp_path / "data/winkube/batches"
     folder.mkdir(parents=True)
     grown = tmp_path / "grown"

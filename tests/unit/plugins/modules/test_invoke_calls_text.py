@@ -82,19 +82,19 @@ def all_code(repository: Path) -> str:
     return "\n".join(code((repository / file).read_bytes()) for file in FILES)
 
 
-def test_it_parses(source: bytes) -> None:
+def test_the_module_parses(source: bytes) -> None:
     wrong = [node.start_point.row + 1 for node in walk(tree(source)) if node.type == "ERROR" or node.is_missing]
     assert wrong == []
 
 
-def test_it_is_small_and_plain(source: bytes) -> None:
+def test_the_module_is_small_and_plain_ascii(source: bytes) -> None:
     lines = source.decode("ascii").splitlines()
     assert len(lines) < 320
     assert [number for number, line in enumerate(lines, 1) if len(line) > 120 or line != line.rstrip()] == []
     assert b"\r" not in source
 
 
-def test_what_is_uploaded_stays_small(repository: Path) -> None:
+def test_the_uploaded_module_stays_small(repository: Path) -> None:
     # Every execution uploads it 1.78 times, and a first build has up to 20 executions. Parallel programs took 4,000:
     # eight downloads at once save minutes, and uploading 7 KB more takes milliseconds. Owners, and folders with access
     # lists from the beginning, took 2,500. 22,000 went into features that a real PowerShell revealed to be missing:
@@ -132,7 +132,7 @@ def test_windows_powershell_can_read_it(source: bytes, name: str) -> None:
     assert re.search(ONLY_IN_7[name], code(source), re.I) is None
 
 
-def test_the_checks_find_what_they_look_for() -> None:
+def test_the_checks_find_violations() -> None:
     bad = b"$a = $b ? 1 : 2\n$c ?? 1\n$d?.e\nx && y\nInvoke-Expression $z\n[scriptblock]::Create($q)\n# iex\n"
     found = [name for name, pattern in ONLY_IN_7.items() if re.search(pattern, code(bad), re.I)]
     assert {"ternary", "null-coalescing", "null-conditional", "pipeline chain"} <= set(found)
@@ -232,12 +232,12 @@ def wire(repository: Path) -> str:
     return (repository / "docs" / "wire.md").read_text(encoding="utf-8")
 
 
-def test_its_verbs_are_those_of_the_wire(repository: Path, wire: str) -> None:
+def test_the_modules_verbs_are_those_of_the_specification(repository: Path, wire: str) -> None:
     verbs = (repository / "plugins/module_utils/_CallVerbs.psm1").read_text(encoding="utf-8")
     assert re.findall(r"^        '(@[a-z-]+)' \{", verbs, re.M) == table(wire, "Verbs")
 
 
-def test_it_allows_what_the_wire_names(repository: Path, wire: str) -> None:
+def test_the_module_allows_the_specified_commands(repository: Path, wire: str) -> None:
     checks = (repository / "plugins/module_utils/_CallChecks.psm1").read_text(encoding="utf-8")
     allowed = checks.split("$kinds = @{")[1].split("$verbs = @(")
     batch, rest = allowed[0].split("    call = @{")
@@ -247,17 +247,17 @@ def test_it_allows_what_the_wire_names(repository: Path, wire: str) -> None:
     assert re.findall(r"'(@[a-z-]+)'", allowed[1].split("\n)\n")[0]) == table(wire, "Verbs")
 
 
-def test_its_keys_are_those_of_the_wire(repository: Path, wire: str) -> None:
+def test_the_modules_keys_are_those_of_the_specification(repository: Path, wire: str) -> None:
     text = "".join((repository / file).read_text(encoding="utf-8") for file in FILES)
     assert set(re.findall(r"\$Call\['(\w+)'\]", text, re.I)) == set(table(wire, "Call"))
     assert set(re.findall(r"\$Batch\['(\w+)'\]", text, re.I)) == set(table(wire, "Batch"))
-    wanted = set(re.findall(r"`(\w+)`", wire.split("\n`input`: ")[1].split("\nComparison")[0])) & {
+    expected = set(re.findall(r"`(\w+)`", wire.split("\n`input`: ")[1].split("\nComparison")[0])) & {
         "from",
         "where",
         "parameter",
         "property",
     }
-    assert set(re.findall(r"(?:\$Source|\['input'\])\['(\w+)'\]", text, re.I)) == wanted
+    assert set(re.findall(r"(?:\$Source|\['input'\])\['(\w+)'\]", text, re.I)) == expected
 
 
 def test_the_controller_writes_the_keys_of_the_wire(wire: str) -> None:
@@ -292,7 +292,7 @@ def test_the_controller_writes_the_keys_of_the_wire(wire: str) -> None:
     assert batch.to_wire().keys() == set(table(wire, "Batch"))
 
 
-def test_what_the_registry_gives_is_not_forced_into_a_type(repository: Path) -> None:
+def test_registry_values_are_not_cast_to_a_type(repository: Path) -> None:
     # .NET Framework returns a DWord of 8 bytes as Int64, and a longer one as bytes (PowerShell/PowerShell#9552,
     # #26700).
     text = (repository / "plugins/module_utils/_CallVerbs.psm1").read_text(encoding="utf-8")

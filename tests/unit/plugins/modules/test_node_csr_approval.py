@@ -73,7 +73,7 @@ def run(cluster: Cluster, *steps: t.Callable[[], None], timeout: float = 100.0) 
     return approver.result(), clock.now
 
 
-def test_it_ends_when_all_have_registered() -> None:
+def test_the_approval_ends_when_all_nodes_have_registered() -> None:
     cluster = Cluster()
     result, _ = run(
         cluster,
@@ -109,19 +109,19 @@ def test_a_token_stays_until_its_node_has_its_certificate() -> None:
     assert kept == [{"aaaaaa", "bbbbbb"}, {"bbbbbb"}]
 
 
-def test_it_ends_soon_when_the_run_has_deleted_the_tokens() -> None:
+def test_the_approval_ends_when_the_tokens_are_deleted() -> None:
     cluster = Cluster()
     result, seconds = run(cluster, lambda: None, cluster.tokens.clear)
     assert seconds <= 3
     assert not result["changed"]
 
 
-def test_it_ends_when_its_time_is_over() -> None:
+def test_the_approval_ends_at_its_timeout() -> None:
     dummy, seconds = run(Cluster(), timeout=5)
     assert seconds <= 6
 
 
-def test_a_ready_node_is_not_given_away() -> None:
+def test_the_name_of_a_ready_node_is_not_assigned_again() -> None:
     cluster = Cluster()
     cluster.register("win1", ready="True")
     cluster.ask("win1", "aaaaaa")
@@ -138,7 +138,7 @@ def test_an_api_server_that_is_away_for_a_while() -> None:
     assert list(result["approved"]) == ["win1"]
 
 
-def test_a_refusal_ends_it() -> None:
+def test_a_refusal_ends_the_approval() -> None:
     cluster = Cluster()
     cluster.failures = [ApiError("forbidden", 403)]
     with pytest.raises(ApiError, match="forbidden"):

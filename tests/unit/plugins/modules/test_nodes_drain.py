@@ -61,7 +61,7 @@ def run(
     [("drained", False), ("checked", False), ("refused", True), ("failed", True), ("timeout", True)],
 )
 @pytest.mark.parametrize("check_mode", [True, False])
-def test_it_fails_unless_all_nodes_are_as_they_should_be(
+def test_the_module_fails_unless_all_nodes_are_drained(
     monkeypatch: pytest.MonkeyPatch, status: str, failed: bool, check_mode: bool
 ) -> None:
     nodes = {
@@ -74,7 +74,7 @@ def test_it_fails_unless_all_nodes_are_as_they_should_be(
     assert options.dry is check_mode
 
 
-def test_it_hands_on_its_options(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_module_passes_its_options(monkeypatch: pytest.MonkeyPatch) -> None:
     result, options = run(monkeypatch, {"a": {"status": "drained", "msg": "", "changed": False}})
     assert not result["changed"]
     assert (options.mark.by, options.timeout, options.force) == ("patch_nodes", 30, True)

@@ -69,7 +69,7 @@ def test_a_node_is_cordoned_drained_and_uncordoned(cluster: FakeCluster) -> None
     assert run_module(nodes_uncordon, cluster, **options) == {"changed": False, "nodes": {"a": again}}
 
 
-def test_a_node_that_somebody_cordoned_stays_so(cluster: FakeCluster) -> None:
+def test_a_node_cordoned_by_another_user_stays_cordoned(cluster: FakeCluster) -> None:
     add_node(cluster, "a", spec={"unschedulable": True})
     found = run_module(nodes_uncordon, cluster, nodes=["a"], owner="patch_nodes")
     kept = {

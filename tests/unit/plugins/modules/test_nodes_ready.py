@@ -44,7 +44,7 @@ def state(api: Api, *, host_process: bool = True, before: t.Mapping[str, t.Any] 
     return describe_nodes({"nodes": ["n"], "host_process": host_process, "before": before}, t.cast("t.Any", api))["n"]
 
 
-def test_a_node_that_came_back() -> None:
+def test_a_node_that_is_ready_again() -> None:
     assert state(Api()) == {
         "registered": True,
         "ready": True,
@@ -54,7 +54,7 @@ def test_a_node_that_came_back() -> None:
     }
 
 
-def test_what_a_kubelet_says_of_itself_is_safe_to_print() -> None:
+def test_messages_of_a_kubelet_are_safe_to_print() -> None:
     api = Api(ready="False")
     api.node["status"]["conditions"][0]["message"] = "runtime \x1b]52;c;cm0=\x07 down"  # type: ignore[index]
     assert state(api)["reason"] == "runtime \\x1b]52;c;cm0=\\x07 down"
@@ -69,7 +69,7 @@ def test_what_a_kubelet_says_of_itself_is_safe_to_print() -> None:
         ({"pod_ready": "False"}, "pod kube-flannel/f-1 is not ready"),
     ],
 )
-def test_a_node_that_did_not_yet(changes: dict[str, str], reason: str) -> None:
+def test_a_node_that_has_not_rebooted_yet(changes: dict[str, str], reason: str) -> None:
     found = state(Api(**changes))
     assert (found["ready"], found["reason"]) == (False, reason)
 
@@ -83,11 +83,11 @@ def test_a_set_whose_pod_is_missing_is_waited_for() -> None:
     assert state(Api(), before=gone)["reason"] == "DaemonSet kube-system/kube-proxy has no pod on this node"
 
 
-def test_pods_are_looked_at_only_where_asked_for() -> None:
+def test_pods_are_inspected_only_on_request() -> None:
     assert state(Api(pod_ready="False"), host_process=False, before={})["ready"]
 
 
-def test_a_node_that_nobody_knows() -> None:
+def test_a_node_that_is_not_in_the_cluster() -> None:
     assert describe(None)["reason"] == "the node is not registered"
 
 

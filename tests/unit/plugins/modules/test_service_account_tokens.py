@@ -26,16 +26,16 @@ class Fake:
 
     check_mode = False
 
-    def __init__(self, params: dict[str, t.Any], looks: t.Mapping[str, int]) -> None:
-        self.params, self.looks, self.asked = params, dict(looks), 0
+    def __init__(self, params: dict[str, t.Any], reads: t.Mapping[str, int]) -> None:
+        self.params, self.reads, self.asked = params, dict(reads), 0
 
     def lookup(self, *path: str, form: object) -> dict[str, t.Any] | None:
         self.asked += 1
         _, namespace, _, name = path
-        left = self.looks.get(f"{namespace}/{name}")
+        left = self.reads.get(f"{namespace}/{name}")
         if left is None:
             return None
-        self.looks[f"{namespace}/{name}"] = left - 1
+        self.reads[f"{namespace}/{name}"] = left - 1
         token = base64.b64encode(f"token of {name}".encode()).decode()
         return {"metadata": {"name": name}, **({"data": {"token": token}} if left <= 0 else {})}
 
@@ -49,8 +49,8 @@ class Fake:
         raise End({"failed": True, **result})
 
 
-def run(monkeypatch: pytest.MonkeyPatch, looks: t.Mapping[str, int], **params: t.Any) -> tuple[dict[str, t.Any], Fake]:
-    fake = Fake({"secrets": [PROXY, FLANNEL], "timeout": 0, **params}, looks)
+def run(monkeypatch: pytest.MonkeyPatch, reads: t.Mapping[str, int], **params: t.Any) -> tuple[dict[str, t.Any], Fake]:
+    fake = Fake({"secrets": [PROXY, FLANNEL], "timeout": 0, **params}, reads)
     monkeypatch.setattr(module, "AnsibleModule", lambda **_: fake)
     monkeypatch.setattr(module, "Cluster", lambda _: fake)
     monkeypatch.setattr(module, "POLL_SECONDS", 0.001)
@@ -59,7 +59,7 @@ def run(monkeypatch: pytest.MonkeyPatch, looks: t.Mapping[str, int], **params: t
     return t.cast("dict[str, t.Any]", end.value.args[0]), fake
 
 
-def test_without_patience_what_is_missing_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_timeout_missing_tokens_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     result, fake = run(monkeypatch, {PROXY: 0})
     assert result == {"changed": False, "tokens": {PROXY: "token of proxy"}}
     assert fake.asked == 2
@@ -70,7 +70,7 @@ def test_a_token_that_comes_later_is_waited_for(monkeypatch: pytest.MonkeyPatch)
     assert result["tokens"] == {PROXY: "token of proxy", FLANNEL: "token of flannel"}
 
 
-def test_one_that_never_comes_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_token_that_never_appears_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     result, _ = run(monkeypatch, {PROXY: 0, FLANNEL: 10**9}, timeout=0.05)
     assert result["failed"]
     assert f"expected a token in {FLANNEL}, got none after" in result["msg"]

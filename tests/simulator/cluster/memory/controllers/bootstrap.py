@@ -47,14 +47,14 @@ class BootstrapSigner:
         kubeconfig = (info or {}).get("data", {}).get("kubeconfig")
         if info is None or kubeconfig is None:
             return
-        wanted = {key: value for key, value in info["data"].items() if not key.startswith(_PREFIX)}
+        requested = {key: value for key, value in info["data"].items() if not key.startswith(_PREFIX)}
         for secret in store.peek_all("secrets", "kube-system"):
             if values := valid_bootstrap_token(secret, "signing"):
                 token = values["token-id"]
-                wanted[_PREFIX + token] = detached_signature(kubeconfig, token, values.get("token-secret", ""))
-        if wanted != info["data"]:
+                requested[_PREFIX + token] = detached_signature(kubeconfig, token, values.get("token-secret", ""))
+        if requested != info["data"]:
             self._objects.update(
-                type_of("configmaps"), "kube-public", "cluster-info", lambda live: live | {"data": wanted}
+                type_of("configmaps"), "kube-public", "cluster-info", lambda live: live | {"data": requested}
             )
 
 

@@ -9,7 +9,7 @@ import hashlib
 import json
 
 from ..budgets import is_ready, scaled
-from ..errors import ApiError
+from ..errors import ApiErrorResponse
 from ..objects import Objects
 from ..resources import Object, type_of
 from .placement import UNSCHEDULABLE, selects, untolerated
@@ -66,12 +66,12 @@ class DaemonSetController:
     def sync(self) -> None:
         """Update every DaemonSet."""
         store = self._objects.store
-        failed: ApiError | None = None
+        failed: ApiErrorResponse | None = None
         for daemon in store.peek_all("daemonsets"):
             try:
                 if not daemon["metadata"].get("deletionTimestamp"):
                     self._sync_one(daemon)
-            except ApiError as error:  # an error of one set must not stop the others
+            except ApiErrorResponse as error:  # an error of one set must not stop the others
                 failed = error
         if failed:
             raise failed
@@ -79,13 +79,13 @@ class DaemonSetController:
     def _sync_one(self, daemon: Object) -> None:
         store, spec = self._objects.store, daemon["spec"]["template"]["spec"]
         tolerations = [*(spec.get("tolerations") or []), *_added_tolerations(spec)]
-        wanted, allowed = set(), set()
+        requested, allowed = set(), set()
         for node in store.peek_all("nodes"):
             if not selects(spec, node):
                 continue
             name = node["metadata"]["name"]
             if not untolerated(node, tolerations, ("NoSchedule", "NoExecute")):
-                wanted.add(name)
+                requested.add(name)
             if not untolerated(node, tolerations, ("NoExecute",)):
                 allowed.add(name)
         pods = owned(daemon, store.peek_all("pods", daemon["metadata"]["namespace"]))
@@ -95,11 +95,11 @@ class DaemonSetController:
             if (failed or _node_of(pod) not in allowed) and not pod["metadata"].get("deletionTimestamp"):
                 self._delete(pod)
         occupied = {_node_of(pod) for pod in pods if pod.get("status", {}).get("phase") not in ("Failed", "Succeeded")}
-        for name in sorted(wanted - occupied):
+        for name in sorted(requested - occupied):
             self._create(daemon, name, tolerations, revision)
-        self._replace_outdated(daemon, pods, wanted, revision)
+        self._replace_outdated(daemon, pods, requested, revision)
         pods = owned(daemon, store.peek_all("pods", daemon["metadata"]["namespace"]))
-        self._count(daemon, pods, wanted, revision)
+        self._count(daemon, pods, requested, revision)
 
     def _create(self, daemon: Object, node: str, tolerations: list[Object], revision: str) -> None:
         metadata, template = daemon["metadata"], copy.deepcopy(daemon["spec"]["template"])
@@ -120,37 +120,37 @@ class DaemonSetController:
         metadata = pod["metadata"]
         self._objects.delete(type_of("pods"), metadata["namespace"], metadata["name"], {})
 
-    def _replace_outdated(self, daemon: Object, pods: list[Object], wanted: set[str], revision: str) -> None:
+    def _replace_outdated(self, daemon: Object, pods: list[Object], requested: set[str], revision: str) -> None:
         """Delete outdated pods, at most as many at a time as may be unavailable. New ones are created later."""
         strategy = daemon["spec"]["updateStrategy"]
         if strategy["type"] != "RollingUpdate":
             return
-        ours = [pod for pod in pods if _node_of(pod) in wanted]
+        ours = [pod for pod in pods if _node_of(pod) in requested]
         ready = {_node_of(pod) for pod in ours if is_alive(pod) and is_ready(pod)}
         outdated = [pod for pod in ours if is_alive(pod) and _revision_of(pod) != revision]
         for pod in [one for one in outdated if not is_ready(one)]:
             self._delete(pod)
-        limit = max(1, scaled((strategy.get("rollingUpdate") or {}).get("maxUnavailable", 1), len(wanted)))
-        spare = limit - len(wanted - ready)
+        limit = max(1, scaled((strategy.get("rollingUpdate") or {}).get("maxUnavailable", 1), len(requested)))
+        spare = limit - len(requested - ready)
         for pod in [one for one in outdated if is_ready(one)][: max(0, spare)]:
             self._delete(pod)
 
-    def _count(self, daemon: Object, pods: list[Object], wanted: set[str], revision: str) -> None:
+    def _count(self, daemon: Object, pods: list[Object], requested: set[str], revision: str) -> None:
         alive = [pod for pod in pods if is_alive(pod)]
         placed = {_node_of(pod) for pod in alive}
-        ready = {_node_of(pod) for pod in alive if is_ready(pod)} & wanted
-        updated = {_node_of(pod) for pod in alive if _revision_of(pod) == revision} & wanted
+        ready = {_node_of(pod) for pod in alive if is_ready(pod)} & requested
+        updated = {_node_of(pod) for pod in alive if _revision_of(pod) == revision} & requested
         status: Object = {
-            "currentNumberScheduled": len(placed & wanted),
-            "desiredNumberScheduled": len(wanted),
-            "numberMisscheduled": len(placed - wanted),
+            "currentNumberScheduled": len(placed & requested),
+            "desiredNumberScheduled": len(requested),
+            "numberMisscheduled": len(placed - requested),
             "numberReady": len(ready),
             "observedGeneration": daemon["metadata"].get("generation", 1),
         }
         optional = {
             "updatedNumberScheduled": len(updated),
             "numberAvailable": len(ready),
-            "numberUnavailable": len(wanted - ready),
+            "numberUnavailable": len(requested - ready),
         }
         status |= {key: value for key, value in optional.items() if value}
         metadata = daemon["metadata"]

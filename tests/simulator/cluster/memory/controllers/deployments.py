@@ -33,15 +33,15 @@ class ReplicaSetController:
     def _sync_one(self, owner: Object) -> None:
         namespace = owner["metadata"]["namespace"]
         pods = [pod for pod in owned(owner, self._objects.store.peek_all("pods", namespace)) if is_alive(pod)]
-        wanted = owner["spec"]["replicas"]
-        for _ in range(wanted - len(pods)):
+        requested = owner["spec"]["replicas"]
+        for _ in range(requested - len(pods)):
             template = copy.deepcopy(owner["spec"]["template"])
             metadata = template.get("metadata") or {}
             metadata |= {"generateName": f"{owner['metadata']['name']}-", "ownerReferences": [owner_reference(owner)]}
             self._objects.create(type_of("pods"), namespace, {"metadata": metadata, "spec": template["spec"]})
         # The least useful pods are deleted first.
         pods.sort(key=lambda pod: (is_ready(pod), bool(pod["spec"].get("nodeName"))))
-        for pod in pods[: max(0, len(pods) - wanted)]:
+        for pod in pods[: max(0, len(pods) - requested)]:
             self._objects.delete(type_of("pods"), namespace, pod["metadata"]["name"], {})
         left = [pod for pod in owned(owner, self._objects.store.peek_all("pods", namespace)) if is_alive(pod)]
         ready = sum(is_ready(pod) for pod in left)
@@ -75,17 +75,17 @@ class DeploymentController:
                 self._sync_one(one)
 
     def _sync_one(self, owner: Object) -> None:
-        namespace, wanted = owner["metadata"]["namespace"], owner["spec"]["replicas"]
+        namespace, requested = owner["metadata"]["namespace"], owner["spec"]["replicas"]
         revision = template_hash(owner["spec"]["template"])
         sets = owned(owner, self._objects.store.peek_all("replicasets", namespace))
         newest = next((one for one in sets if one["metadata"]["labels"].get("pod-template-hash") == revision), None)
         if newest is None:
             newest = self._create(owner, revision, len(sets) + 1)
-        self._scale(newest, wanted)
+        self._scale(newest, requested)
         others = [one for one in sets if one["metadata"]["uid"] != newest["metadata"]["uid"]]
         available = _number(newest, "availableReplicas")
         for one in others:
-            self._scale(one, min(one["spec"]["replicas"], max(0, wanted - available)))
+            self._scale(one, min(one["spec"]["replicas"], max(0, requested - available)))
         self._count(owner, newest, others)
 
     def _create(self, owner: Object, revision: str, number: int) -> Object:
@@ -116,12 +116,12 @@ class DeploymentController:
             )
 
     def _count(self, owner: Object, newest: Object, others: list[Object]) -> None:
-        everything, wanted = [newest, *others], owner["spec"]["replicas"]
+        everything, requested = [newest, *others], owner["spec"]["replicas"]
         total, ready = (sum(_number(one, key) for one in everything) for key in ("replicas", "readyReplicas"))
-        unavailable = max(0, wanted - ready)
+        unavailable = max(0, requested - ready)
         rolling = (owner["spec"]["strategy"].get("rollingUpdate") or {}).get("maxUnavailable", 0)
-        enough = ready >= wanted - scaled(rolling, wanted, up=False)
-        complete = _number(newest, "availableReplicas") >= wanted and total == wanted
+        enough = ready >= requested - scaled(rolling, requested, up=False)
+        complete = _number(newest, "availableReplicas") >= requested and total == requested
         status: Object = {"observedGeneration": owner["metadata"]["generation"]}
         numbers = {
             "replicas": total,

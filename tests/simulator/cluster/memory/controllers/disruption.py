@@ -36,14 +36,14 @@ class DisruptionController:
 
     def _replicas(self, namespace: str, pods: list[Object]) -> int:
         """Return the sum of the desired replicas of these pods' owners. A pod without an owner counts as one."""
-        wanted: dict[str, int] = {}
+        requested: dict[str, int] = {}
         for pod in pods:
             owners = [one for one in pod["metadata"].get("ownerReferences") or [] if one.get("controller")]
             owner = owners[0] if owners else None
             plural = _OWNERS.get(owner["kind"]) if owner else None
             found = self._objects.store.peek(plural, namespace, owner["name"]) if plural and owner else None
             if found and owner:
-                wanted[owner["uid"]] = int(found["spec"].get("replicas", 1))
+                requested[owner["uid"]] = int(found["spec"].get("replicas", 1))
             else:
-                wanted[pod["metadata"]["uid"]] = 1
-        return sum(wanted.values())
+                requested[pod["metadata"]["uid"]] = 1
+        return sum(requested.values())

@@ -10,8 +10,8 @@ import time
 from collections.abc import Sequence
 from typing import Protocol
 
-from ..errors import ApiError
-from ..store import Store
+from ..errors import ApiErrorResponse
+from ..store import ObjectStore
 
 _LOG = logging.getLogger(__name__)
 _PAUSE = 0.02  # collects a burst of changes
@@ -32,7 +32,7 @@ class Controller(Protocol):
 class ControllerLoop:
     """The thread of the controllers."""
 
-    def __init__(self, store: Store, controllers: Sequence[Controller]) -> None:
+    def __init__(self, store: ObjectStore, controllers: Sequence[Controller]) -> None:
         self._store = store
         self._controllers = controllers
         self._seen = [-1] * len(controllers)
@@ -58,7 +58,7 @@ class ControllerLoop:
             self._seen[index] = revision
             try:
                 controller.sync()
-            except ApiError as error:
+            except ApiErrorResponse as error:
                 # As in a real cluster, there can be a conflict, or an object can still be missing. Retry a little
                 # later.
                 _LOG.debug("%s: %s", type(controller).__name__, error)

@@ -122,11 +122,11 @@ class NodeLifecycleController:
         if node is None:
             return
         existing = node["spec"].get("taints") or []
-        wanted = [one for one in _wanted(node) if evicting or one[1] != "NoExecute"]
-        kept = [one for one in existing if one["key"] not in _MANAGED or (one["key"], one["effect"]) in wanted]
+        requested = [one for one in _expected_conditions(node) if evicting or one[1] != "NoExecute"]
+        kept = [one for one in existing if one["key"] not in _MANAGED or (one["key"], one["effect"]) in requested]
         present = {(one["key"], one["effect"]) for one in kept}
         added: list[Object] = []
-        for key, effect in wanted:
+        for key, effect in requested:
             if (key, effect) not in present:
                 added.append({"key": key, "effect": effect, "timeAdded": clock.now()})
         if not added and len(kept) == len(existing):
@@ -140,7 +140,7 @@ class NodeLifecycleController:
         self._objects.update(type_of("nodes"), "", name, changed)
 
 
-def _wanted(node: Object) -> list[tuple[str, str]]:
+def _expected_conditions(node: Object) -> list[tuple[str, str]]:
     found = []
     ready = condition(node, "Ready").get("status")
     if ready == "Unknown":

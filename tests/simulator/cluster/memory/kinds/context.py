@@ -8,13 +8,13 @@ import ipaddress
 from dataclasses import dataclass
 
 from ..requests import User
-from ..store import Store
+from ..store import ObjectStore
 
 
 @dataclass(frozen=True)
 class Context:
     """The cluster, and the user of the request."""
 
-    store: Store
+    store: ObjectStore
     service_network: ipaddress.IPv4Network
     user: User

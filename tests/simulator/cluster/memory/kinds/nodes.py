@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from ..errors import ApiError, forbidden
+from ..errors import ApiErrorResponse, forbidden
 from ..resources import Object
 from .context import Context
 from .pods import check_pod_of_node
@@ -39,7 +39,7 @@ def restrict(context: Context, verb: str, plural: str, obj: Object, old: Object 
         old: the object before the change.
 
     Raises:
-        ApiError: 403 if the object does not belong to the node.
+        ApiErrorResponse: 403 if the object does not belong to the node.
     """
     node = context.user.node
     if not node:
@@ -60,7 +60,7 @@ def restrict(context: Context, verb: str, plural: str, obj: Object, old: Object 
         raise error
 
 
-def _check_node(node: str, obj: Object, old: Object | None) -> ApiError | None:
+def _check_node(node: str, obj: Object, old: Object | None) -> ApiErrorResponse | None:
     name = obj["metadata"]["name"]
     if name != node:
         return forbidden("nodes", "", name, f'node "{node}" is not allowed to modify node "{name}"')

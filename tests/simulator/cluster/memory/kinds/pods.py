@@ -7,7 +7,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from ..errors import ApiError, Cause, forbidden
+from ..errors import ApiErrorResponse, Cause, forbidden
 from ..resources import Object
 from .context import Context
 from .pod_defaults import default_pod_spec
@@ -120,7 +120,7 @@ def _frozen(spec: Object) -> Object:
     return kept
 
 
-def check_pod_of_node(node: str, obj: Object) -> ApiError | None:
+def check_pod_of_node(node: str, obj: Object) -> ApiErrorResponse | None:
     """Return an error unless the pod is a mirror pod, the only kind that a kubelet may create (NodeRestriction)."""
     name = obj["metadata"].get("name", "")
     if "kubernetes.io/config.mirror" not in obj["metadata"].get("annotations", {}):

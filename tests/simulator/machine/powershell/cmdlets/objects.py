@@ -24,11 +24,11 @@ from simulator.machine.powershell.types.plain_text import to_text
 
 def where(machine: Machine, bound: Bound) -> Iterable[object]:
     """Simulate Where-Object with a property, outside of a script."""
-    name, wanted = bound.text("Property"), bound.get("Value")
+    name, requested = bound.text("Property"), bound.get("Value")
     operator = next((key.casefold() for key in bound if key.casefold() in OPERATORS), "")
     for item in given(bound):
         found = read(bound, item, name)
-        if truth(operate(operator, found, wanted) if operator else found):
+        if truth(operate(operator, found, requested) if operator else found):
             yield item
 
 
@@ -40,8 +40,8 @@ def select(machine: Machine, bound: Bound) -> Iterable[object]:
     elif bound.flag("Unique"):
         raise NotModelled("Select-Object -Unique with properties")
     if "Index" in bound:
-        wanted = sorted({integer(at) for at in items(bound["Index"])})
-        chosen = [chosen[at] for at in wanted if 0 <= at < len(chosen)]
+        requested = sorted({integer(at) for at in items(bound["Index"])})
+        chosen = [chosen[at] for at in requested if 0 <= at < len(chosen)]
     skip, skip_last = bound.number("Skip"), bound.number("SkipLast")
     first, last = bound.number("First", -1), bound.number("Last", -1)
     if skip and last >= 0:
@@ -159,15 +159,15 @@ def measure(machine: Machine, bound: Bound) -> Iterable[object]:
     if names:
         found = [read(bound, item, names[0]) for item in found if has(item, names[0]) or not isinstance(item, PSObject)]
         found = [item for item in found if item is not None]
-    wanted = [name for name in ("Sum", "Average", "Maximum", "Minimum") if bound.flag(name)]
-    if wanted and any(isinstance(item, (str, PSObject, dict, list, bool)) for item in found):
+    requested = [name for name in ("Sum", "Average", "Maximum", "Minimum") if bound.flag(name)]
+    if requested and any(isinstance(item, (str, PSObject, dict, list, bool)) for item in found):
         raise NotModelled("Measure-Object of values that are not numbers")
-    numbers = [float(number(item)) for item in found] if wanted else []
+    numbers = [float(number(item)) for item in found] if requested else []
     result: dict[str, object] = {"Count": len(found)}
-    result["Average"] = sum(numbers) / len(numbers) if "Average" in wanted and numbers else None
-    result["Sum"] = sum(numbers) if "Sum" in wanted else None
-    result["Maximum"] = max(numbers) if "Maximum" in wanted and numbers else None
-    result["Minimum"] = min(numbers) if "Minimum" in wanted and numbers else None
+    result["Average"] = sum(numbers) / len(numbers) if "Average" in requested and numbers else None
+    result["Sum"] = sum(numbers) if "Sum" in requested else None
+    result["Maximum"] = max(numbers) if "Maximum" in requested and numbers else None
+    result["Minimum"] = min(numbers) if "Minimum" in requested and numbers else None
     result["Property"] = names[0] if names else None
     return [PSObject("Microsoft.PowerShell.Commands.GenericMeasureInfo", result)]
 

@@ -11,7 +11,7 @@ from simulator.machine.objects import Bound, Cmdlet, CmdletError, ErrorRecord, N
 from simulator.machine.powershell.cmdlets.common import given, host, in_script
 from simulator.machine.powershell.formatting.console import columns_of, lines, text
 from simulator.machine.powershell.formatting.tables import listing, rows_of, table
-from simulator.machine.powershell.running.scope import Scope
+from simulator.machine.powershell.running.scope import VariableScope
 from simulator.machine.powershell.running.streams import HostText
 from simulator.machine.powershell.types.convert import items
 from simulator.machine.powershell.types.plain_text import to_text
@@ -47,7 +47,7 @@ def write_error(machine: Machine, bound: Bound) -> Iterable[object]:
 
 def _function(bound: Bound) -> str:
     """Return the name of the running function, with a comma before it."""
-    scope: Scope | None = host(bound).variables.scope
+    scope: VariableScope | None = host(bound).variables.scope
     while scope is not None:
         found = scope.variables.get("myinvocation")
         if isinstance(found, PSObject):

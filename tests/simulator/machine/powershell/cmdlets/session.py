@@ -108,9 +108,9 @@ def _alias(name: str, definition: str) -> PSObject:
 
 def set_strict_mode(machine: Machine, bound: Bound) -> Iterable[object]:
     """Simulate Set-StrictMode, in the current scope."""
-    wanted = bound.text("Version").casefold()
+    requested = bound.text("Version").casefold()
     scope = host(bound).variables.scope
-    scope.strict = 0.0 if bound.flag("Off") else 99.0 if wanted == "latest" else float(wanted.split(".")[0])
+    scope.strict = 0.0 if bound.flag("Off") else 99.0 if requested == "latest" else float(requested.split(".")[0])
     return []
 
 

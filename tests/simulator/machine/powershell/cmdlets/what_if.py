@@ -22,21 +22,21 @@ if TYPE_CHECKING:
 Sentences = Iterator[tuple[str, str]]
 
 
-def wanted(run: Interpreter, bound: Bound, description: Contract) -> bool:
+def only_prints(run: Interpreter, bound: Bound, description: Contract) -> bool:
     """Return whether a cmdlet should only print what it would do."""
     if "WhatIf" in bound:
         return bound.flag("WhatIf")
     return truth(run.variables.get("WhatIfPreference")) and "whatif" in description.parameters
 
 
-def _places(run: Interpreter, bound: Bound) -> Iterator[paths.Place]:
+def _places(run: Interpreter, bound: Bound) -> Iterator[paths.ProviderItem]:
     for place in paths.selected(run.session.machine, bound):
         if place.provider != "FileSystem":
             raise NotModelled(f"-WhatIf of {bound.command} on anything but files")
         yield place
 
 
-def _noun(run: Interpreter, place: paths.Place) -> str:
+def _noun(run: Interpreter, place: paths.ProviderItem) -> str:
     return "Directory" if run.session.machine.files.is_directory(place.path) else "File"
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from simulator.machine.conversion import net_type
 from simulator.machine.objects import CmdletError, NotModelled, PSObject
-from simulator.machine.powershell.members.table import Members, words
+from simulator.machine.powershell.members.table import Members, names
 from simulator.machine.powershell.running.errors import method_failure
 from simulator.machine.powershell.types.arithmetic import integer
 from simulator.machine.powershell.types.compare import compare, find_key
@@ -36,9 +36,9 @@ def equal(left: object, right: object) -> bool:
     return net_type(left) == net_type(right) and left == right
 
 
-def index_of(found: Items, wanted: object) -> int:
+def index_of(found: Items, requested: object) -> int:
     """Return the position of an item, or -1."""
-    return next((at for at, item in enumerate(found) if equal(item, wanted)), -1)
+    return next((at for at, item in enumerate(found) if equal(item, requested)), -1)
 
 
 def ordered(found: Items) -> Items:
@@ -125,7 +125,7 @@ ARRAY = Members(
         "getupperbound": (1, 1, lambda found, _: len(found) - 1),
         "getlowerbound": (1, 1, lambda _found, _at: 0),
     },
-    words("Clear CopyTo GetHashCode GetLongLength Initialize Address Get Set SyncRoot IsReadOnly IsFixedSize "
+    names("Clear CopyTo GetHashCode GetLongLength Initialize Address Get Set SyncRoot IsReadOnly IsFixedSize "
           "IsSynchronized"),
 )  # fmt: skip
 _GROWING: dict[str, tuple[int, int, Callable[..., object]]] = {
@@ -140,7 +140,7 @@ _GROWING: dict[str, tuple[int, int, Callable[..., object]]] = {
     "sort": (0, 0, _sort),
     "toarray": (0, 0, _as_array),
 }
-_LIST_OTHERS = words(
+_LIST_OTHERS = names(
     "AsReadOnly BinarySearch Capacity ConvertAll CopyTo EnsureCapacity Exists Find FindAll FindIndex FindLast "
     "FindLastIndex GetHashCode GetRange InsertRange IsFixedSize IsReadOnly IsSynchronized LastIndexOf RemoveAll "
     "RemoveRange SetRange Slice SyncRoot TrimExcess TrimToSize TrueForAll"
@@ -162,7 +162,7 @@ _LINE |= {
     "toarray": (0, 0, list),
     "peek": (0, 0, lambda found: _first(found, "Peek", take=False)),
 }
-_LINE_OTHERS = words("Clone CopyTo GetHashCode IsSynchronized SyncRoot TrimToSize TrimExcess TryDequeue TryPeek TryPop")
+_LINE_OTHERS = names("Clone CopyTo GetHashCode IsSynchronized SyncRoot TrimToSize TrimExcess TryDequeue TryPeek TryPop")
 QUEUE = Members(
     {
         **_LINE,
@@ -237,14 +237,14 @@ _TABLE: dict[str, tuple[int, int, Callable[..., object]]] = {
     "equals": (1, 1, lambda table, other: table is other),
     "tostring": (0, 0, net_type),
 }
-_TABLE_OTHERS = words(
+_TABLE_OTHERS = names(
     "CopyTo GetHashCode GetObjectData OnDeserialization IsReadOnly IsFixedSize IsSynchronized SyncRoot Comparer "
     "EnsureCapacity TrimExcess TryAdd Insert RemoveAt AsReadOnly get_Item set_Item Item Capacity"
 )
 TABLE = Members(_TABLE, _TABLE_OTHERS)
 ORDERED = Members({name: work for name, work in _TABLE.items() if name not in ("containskey", "containsvalue")} | {
     "contains": _TABLE["contains"],
-}, _TABLE_OTHERS | words("ContainsKey ContainsValue"))  # fmt: skip
+}, _TABLE_OTHERS | names("ContainsKey ContainsValue"))  # fmt: skip
 DICTIONARY = Members(
     {**{name: work for name, work in _TABLE.items() if name != "contains"}, "trygetvalue": (2, 2, _try_get)},
     _TABLE_OTHERS,

@@ -17,7 +17,7 @@ from simulator.machine.objects import (
     PSObject,
     ScriptBlock,
 )
-from simulator.machine.powershell.members.table import Members, Method, words
+from simulator.machine.powershell.members.table import Members, Method, names
 from simulator.machine.powershell.running.errors import failure
 from simulator.machine.powershell.types.compare import compare
 from simulator.machine.powershell.types.convert import VERSION
@@ -27,39 +27,39 @@ from simulator.machine.powershell.types.plain_text import to_text
 
 # Properties that the .NET type has but the simulator does not model.
 UNMODELLED = {
-    "System.IO.FileInfo": words("Directory LinkTarget UnixFileMode"),
-    "System.IO.DirectoryInfo": words("LinkTarget UnixFileMode"),
-    "System.Uri": words("DnsSafeHost HostNameType IdnHost IsFile IsLoopback IsUnc Segments UserEscaped UserInfo"),
-    "System.Net.IPAddress": words("Address ScopeId IsIPv6LinkLocal IsIPv6Multicast IsIPv6SiteLocal IsIPv4MappedToIPv6"),
-    "System.Version": words("MajorRevision MinorRevision"),
-    "System.RuntimeType": words(
+    "System.IO.FileInfo": names("Directory LinkTarget UnixFileMode"),
+    "System.IO.DirectoryInfo": names("LinkTarget UnixFileMode"),
+    "System.Uri": names("DnsSafeHost HostNameType IdnHost IsFile IsLoopback IsUnc Segments UserEscaped UserInfo"),
+    "System.Net.IPAddress": names("Address ScopeId IsIPv6LinkLocal IsIPv6Multicast IsIPv6SiteLocal IsIPv4MappedToIPv6"),
+    "System.Version": names("MajorRevision MinorRevision"),
+    "System.RuntimeType": names(
         "Assembly AssemblyQualifiedName Attributes BaseType ContainsGenericParameters GUID IsAbstract IsArray IsByRef "
         "IsClass IsEnum IsGenericType IsInterface IsPrimitive IsPublic IsSealed IsValueType Module Namespace "
         "TypeHandle UnderlyingSystemType GenericTypeArguments MemberType DeclaringType"
     ),
-    f"{AUTOMATION}Internal.Host.InternalHost": words(
+    f"{AUTOMATION}Internal.Host.InternalHost": names(
         "CurrentCulture CurrentUICulture DebuggerEnabled InstanceId IsRunspacePushed PrivateData Runspace UI"
     ),
-    "System.Text.ASCIIEncoding": words(
+    "System.Text.ASCIIEncoding": names(
         "BodyName CodePage DecoderFallback EncoderFallback EncodingName HeaderName IsBrowserDisplay IsBrowserSave "
         "IsMailNewsDisplay IsMailNewsSave IsReadOnly IsSingleByte WindowsCodePage"
     ),
-    f"{AUTOMATION}EngineIntrinsics": words("Events Host InvokeCommand InvokeProvider"),
-    f"{AUTOMATION}SessionState": words(
+    f"{AUTOMATION}EngineIntrinsics": names("Events Host InvokeCommand InvokeProvider"),
+    f"{AUTOMATION}SessionState": names(
         "Applications Drive InvokeCommand InvokeProvider LanguageMode Module Provider PSVariable Scripts "
         "UseFullLanguageModeInDebugger"
     ),
-    f"{AUTOMATION}PathIntrinsics": words("CurrentFileSystemLocation CurrentLocation"),
-    "System.IO.FileStream": words("CanSeek CanTimeout Handle IsAsync ReadTimeout SafeFileHandle WriteTimeout"),
-    "System.IO.StreamReader": words("BaseStream CurrentEncoding"),
-    "System.Text.RegularExpressions.Regex": words("Options RightToLeft MatchTimeout"),
+    f"{AUTOMATION}PathIntrinsics": names("CurrentFileSystemLocation CurrentLocation"),
+    "System.IO.FileStream": names("CanSeek CanTimeout Handle IsAsync ReadTimeout SafeFileHandle WriteTimeout"),
+    "System.IO.StreamReader": names("BaseStream CurrentEncoding"),
+    "System.Text.RegularExpressions.Regex": names("Options RightToLeft MatchTimeout"),
 }
-_EXCEPTION = words(
+_EXCEPTION = names(
     "Data HelpLink Source StackTrace TargetSite ErrorRecord WasThrownFromThrowStatement Errors ParamName"
 )
 
 
-_RECORD = words("ScriptStackTrace InvocationInfo PipelineIterationInfo")
+_RECORD = names("ScriptStackTrace InvocationInfo PipelineIterationInfo")
 _CATEGORY = "System.Management.Automation.ErrorCategoryInfo"
 
 
@@ -98,9 +98,9 @@ class PropertyBag(list[object]):
 
     def find(self, name: object) -> object:
         """Return the property with this name, or None."""
-        wanted = to_text(name).casefold()
+        requested = to_text(name).casefold()
         return next(
-            (item for item in self if isinstance(item, PSObject) and to_text(item.get("Name")).casefold() == wanted),
+            (item for item in self if isinstance(item, PSObject) and to_text(item.get("Name")).casefold() == requested),
             None,
         )
 
@@ -119,7 +119,7 @@ class PropertyBag(list[object]):
 
 BAG = Members(
     {"add": (1, 1, PropertyBag.add), "remove": (1, 1, PropertyBag.remove)},
-    words("Match GetEnumerator CopyTo GetHashCode Equals ToString"),
+    names("Match GetEnumerator CopyTo GetHashCode Equals ToString"),
 )
 
 
@@ -246,22 +246,22 @@ def _order(value: PSObject, other: object) -> int:
 
 _COMMON: dict[str, tuple[int, int, Method]] = {"tostring": (0, 0, _plain), "equals": (1, 1, _same)}
 METHODS: dict[str, Members] = {
-    VERSION: Members({**_COMMON, "compareto": (1, 1, _order)}, words("Clone GetHashCode TryFormat")),
-    "System.Guid": Members(_COMMON, words("CompareTo GetHashCode ToByteArray TryFormat TryWriteBytes")),
+    VERSION: Members({**_COMMON, "compareto": (1, 1, _order)}, names("Clone GetHashCode TryFormat")),
+    "System.Guid": Members(_COMMON, names("CompareTo GetHashCode ToByteArray TryFormat TryWriteBytes")),
     "System.Net.IPAddress": Members(
         {**_COMMON, "getaddressbytes": (0, 0, _octets)},
-        words("GetHashCode MapToIPv4 MapToIPv6 TryFormat TryWriteBytes"),
+        names("GetHashCode MapToIPv4 MapToIPv6 TryFormat TryWriteBytes"),
     ),
     "System.Uri": Members(
         {"tostring": (0, 0, _plain)},
-        words("Equals GetComponents GetHashCode GetLeftPart IsBaseOf MakeRelativeUri MakeRelative"),
+        names("Equals GetComponents GetHashCode GetLeftPart IsBaseOf MakeRelativeUri MakeRelative"),
     ),
     "System.RuntimeType": Members({"tostring": (0, 0, _plain)}, None),
-    CUSTOM_OBJECT: Members({"tostring": (0, 0, _plain)}, words("Equals GetHashCode")),
-    "System.Management.Automation.ErrorRecord": Members({"tostring": (0, 0, _plain)}, words("Equals GetHashCode")),
+    CUSTOM_OBJECT: Members({"tostring": (0, 0, _plain)}, names("Equals GetHashCode")),
+    "System.Management.Automation.ErrorRecord": Members({"tostring": (0, 0, _plain)}, names("Equals GetHashCode")),
     "System.Management.Automation.SwitchParameter": Members(
         {"tostring": (0, 0, _plain), "tobool": (0, 0, lambda value: value.get("IsPresent"))},
-        words("Equals GetHashCode"),
+        names("Equals GetHashCode"),
     ),
 }
 

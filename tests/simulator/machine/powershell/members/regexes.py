@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 
 from simulator.machine.objects import NotModelled, PSObject
-from simulator.machine.powershell.members.table import Members, words
+from simulator.machine.powershell.members.table import Members, names
 from simulator.machine.powershell.types.kinds import Regex, TypedArray
 from simulator.machine.powershell.types.patterns import replacement
 from simulator.machine.powershell.types.plain_text import to_text
@@ -23,8 +23,8 @@ class Groups(list[object]):
 
     def find(self, name: object) -> object:
         """Return the group with this name or number."""
-        wanted = to_text(name)
-        return next((item for item in self if isinstance(item, PSObject) and item.get("Name") == wanted), None)
+        requested = to_text(name)
+        return next((item for item in self if isinstance(item, PSObject) and item.get("Name") == requested), None)
 
 
 class Matches(list[object]):
@@ -81,6 +81,6 @@ REGEX = Members(
         "split": (1, 1, _split),
         "tostring": (0, 0, to_text),
     },
-    words("Equals GetHashCode GetGroupNames GetGroupNumbers GroupNameFromNumber GroupNumberFromName Count "
+    names("Equals GetHashCode GetGroupNames GetGroupNumbers GroupNameFromNumber GroupNumberFromName Count "
           "EnumerateMatches EnumerateSplits"),
 )  # fmt: skip

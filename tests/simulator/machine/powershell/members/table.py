@@ -25,6 +25,6 @@ class Members:
     others: frozenset[str] | None = frozenset()
 
 
-def words(text: str) -> frozenset[str]:
+def names(text: str) -> frozenset[str]:
     """Return the words of a text, in lower case."""
     return frozenset(text.casefold().split())

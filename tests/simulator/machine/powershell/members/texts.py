@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 
 from simulator.machine.objects import CmdletError, NotModelled
-from simulator.machine.powershell.members.table import Members, words
+from simulator.machine.powershell.members.table import Members, names
 from simulator.machine.powershell.running.errors import method_failure
 from simulator.machine.powershell.types.arithmetic import integer
 from simulator.machine.powershell.types.compare import compare, compare_texts
@@ -70,24 +70,24 @@ def _replace(text: str, old: object, new: object) -> str:
     return text.replace(to_text(old), to_text(new))
 
 
-def _index_of(text: str, wanted: object, *start: object) -> int:
+def _index_of(text: str, requested: object, *start: object) -> int:
     if start and not isinstance(start[0], int):
         raise NotModelled("String.IndexOf with these arguments")
-    return text.find(to_text(wanted), *(integer(item) for item in start))
+    return text.find(to_text(requested), *(integer(item) for item in start))
 
 
-def _starts(text: str, wanted: object, *how: object) -> bool:
-    first, second = _by_case(text, wanted, how)
+def _starts(text: str, requested: object, *how: object) -> bool:
+    first, second = _by_case(text, requested, how)
     return first.startswith(second)
 
 
-def _ends(text: str, wanted: object, *how: object) -> bool:
-    first, second = _by_case(text, wanted, how)
+def _ends(text: str, requested: object, *how: object) -> bool:
+    first, second = _by_case(text, requested, how)
     return first.endswith(second)
 
 
-def _by_case(text: str, wanted: object, how: tuple[object, ...]) -> tuple[str, str]:
-    other = to_text(wanted)
+def _by_case(text: str, requested: object, how: tuple[object, ...]) -> tuple[str, str]:
+    other = to_text(requested)
     comparison = to_text(how[0]).casefold() if how else ""
     if comparison and not comparison.startswith(("ordinal", "currentculture", "invariantculture")):
         raise NotModelled(f"a comparison by {to_text(how[0])}")
@@ -121,9 +121,9 @@ TEXT = Members(
         "split": (0, 2, _split),
         "startswith": (1, 2, _starts),
         "endswith": (1, 2, _ends),
-        "contains": (1, 1, lambda text, wanted: to_text(wanted) in text),
+        "contains": (1, 1, lambda text, requested: to_text(requested) in text),
         "indexof": (1, 2, _index_of),
-        "lastindexof": (1, 1, lambda text, wanted: text.rfind(to_text(wanted))),
+        "lastindexof": (1, 1, lambda text, requested: text.rfind(to_text(requested))),
         "substring": (1, 2, _substring),
         "remove": (1, 2, _remove),
         "insert": (2, 2, _insert),
@@ -136,7 +136,7 @@ TEXT = Members(
         "clone": (0, 0, lambda text: text),
         "tostring": (0, 0, lambda text: str(text)),
     },
-    words("Chars CopyTo EnumerateRunes GetHashCode GetPinnableReference GetTypeCode IndexOfAny IsNormalized "
+    names("Chars CopyTo EnumerateRunes GetHashCode GetPinnableReference GetTypeCode IndexOfAny IsNormalized "
           "LastIndexOfAny Normalize ReplaceLineEndings ToBoolean ToByte ToChar ToDateTime ToDecimal ToDouble ToInt16 "
           "ToInt32 ToInt64 ToSByte ToSingle ToType ToUInt16 ToUInt32 ToUInt64 TryCopyTo"),
 )  # fmt: skip
@@ -146,7 +146,7 @@ CHARACTER = Members(
         "equals": (1, 1, _equals),
         "compareto": (1, 1, lambda char, other: ord(char) - ord(other)),
     },
-    words("GetHashCode GetTypeCode"),
+    names("GetHashCode GetTypeCode"),
 )
 
 
@@ -160,7 +160,7 @@ NUMBER = Members(
         "compareto": (1, 1, lambda value, other: compare(value, other)),
         "equals": (1, 1, _same_number),
     },
-    words("GetHashCode GetTypeCode TryFormat ToBoolean ToByte ToChar ToDateTime ToDecimal ToDouble ToInt16 ToInt32 "
+    names("GetHashCode GetTypeCode TryFormat ToBoolean ToByte ToChar ToDateTime ToDecimal ToDouble ToInt16 ToInt32 "
           "ToInt64 ToSByte ToSingle ToType ToUInt16 ToUInt32 ToUInt64 Scale"),
 )  # fmt: skip
 BOOLEAN = Members(

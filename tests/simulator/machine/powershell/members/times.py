@@ -8,7 +8,7 @@ import calendar
 from datetime import UTC, datetime, timedelta
 
 from simulator.machine.objects import Enumeration, NotModelled
-from simulator.machine.powershell.members.table import Members, words
+from simulator.machine.powershell.members.table import Members, names
 from simulator.machine.powershell.running.errors import method_failure
 from simulator.machine.powershell.types.arithmetic import integer, number
 from simulator.machine.powershell.types.arithmetic import subtract as minus
@@ -114,7 +114,7 @@ DATE = Members(
         "compareto": (1, 1, compare),
         "equals": (1, 1, lambda date, other: isinstance(other, datetime) and same(date, other)),
     },
-    words("AddTicks AddMicroseconds GetDateTimeFormats GetHashCode GetTypeCode IsDaylightSavingTime ToBinary "
+    names("AddTicks AddMicroseconds GetDateTimeFormats GetHashCode GetTypeCode IsDaylightSavingTime ToBinary "
           "ToShortDateString "
         "ToLongDateString ToLongTimeString ToOADate ToShortTimeString Deconstruct Microsecond Nanosecond"),
 )  # fmt: skip
@@ -128,7 +128,7 @@ SPAN = Members(
         "compareto": (1, 1, compare),
         "equals": (1, 1, lambda span, other: isinstance(other, timedelta) and span == other),
     },
-    words("Divide Multiply GetHashCode TryFormat Microseconds Nanoseconds TotalMicroseconds TotalNanoseconds"),
+    names("Divide Multiply GetHashCode TryFormat Microseconds Nanoseconds TotalMicroseconds TotalNanoseconds"),
 )
 
 
@@ -145,5 +145,5 @@ ENUMERATION = Members(
         "equals": (1, 1, lambda value, other: value == other),
         "compareto": (1, 1, compare),
     },
-    words("GetHashCode GetTypeCode"),
+    names("GetHashCode GetTypeCode"),
 )

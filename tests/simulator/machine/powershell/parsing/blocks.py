@@ -9,46 +9,46 @@ from dataclasses import replace
 from typing import Protocol
 
 from simulator.machine.powershell.parsing.expressions import Expressions
-from simulator.machine.powershell.parsing.scanner import Scanner
+from simulator.machine.powershell.parsing.scanner import TextScanner
 from simulator.machine.powershell.parsing.syntax import (
     Attribute,
     Block,
     Flow,
     ForEach,
     Function,
+    FunctionParameter,
     If,
     Literal,
     Loop,
-    Node,
-    Parameter,
     Switch,
+    SyntaxNode,
     Trap,
     Try,
 )
 
 
-class Pipelines(Protocol):
+class PipelineParser(Protocol):
     """The methods of the parser that blocks use."""
 
     expressions: Expressions
 
-    def statements(self, scanner: Scanner, *ends: str) -> tuple[Node, ...]:
+    def statements(self, scanner: TextScanner, *ends: str) -> tuple[SyntaxNode, ...]:
         """Parse statements up to a closing token."""
 
-    def pipeline(self, scanner: Scanner) -> Node:
+    def pipeline(self, scanner: TextScanner) -> SyntaxNode:
         """Parse a pipeline."""
 
-    def word(self, scanner: Scanner) -> Node:
+    def word(self, scanner: TextScanner) -> SyntaxNode:
         """Parse one word of a command."""
 
 
 class Blocks:
     """The parser for statements with blocks."""
 
-    def __init__(self, parent: Pipelines) -> None:
+    def __init__(self, parent: PipelineParser) -> None:
         self._parent = parent
 
-    def contents(self, scanner: Scanner, *ends: str) -> Block:
+    def contents(self, scanner: TextScanner, *ends: str) -> Block:
         """Parse the contents of a script block: `param`, then statements or `begin`, `process`, `end`."""
         start = scanner.position
         scanner.separators()
@@ -63,11 +63,11 @@ class Blocks:
                 scanner.position = place
                 break
             attributes.append(self._read_attribute(text))
-        parameters: tuple[Parameter, ...] = ()
+        parameters: tuple[FunctionParameter, ...] = ()
         if scanner.match(r"param\s*\("):
             parameters = self._parameters(scanner)
             scanner.separators()
-        phases: dict[str, tuple[Node, ...]] = {}
+        phases: dict[str, tuple[SyntaxNode, ...]] = {}
         if scanner.see(r"dynamicparam\s*\{"):
             raise scanner.fail("dynamicparam")
         while found := scanner.match(r"(begin|process|end)\s*\{"):
@@ -84,23 +84,23 @@ class Blocks:
             attributes=tuple(attributes),
         )
 
-    def block(self, scanner: Scanner) -> Block:
+    def block(self, scanner: TextScanner) -> Block:
         """Parse a script block after its opening brace, including the closing one."""
         contents = self.contents(scanner, "}")
         scanner.expect("}")
         return contents
 
-    def _braced(self, scanner: Scanner) -> tuple[Node, ...]:
+    def _braced(self, scanner: TextScanner) -> tuple[SyntaxNode, ...]:
         body = self._parent.statements(scanner, "}")
         scanner.expect("}")
         return body
 
-    def _body(self, scanner: Scanner) -> tuple[Node, ...]:
+    def _body(self, scanner: TextScanner) -> tuple[SyntaxNode, ...]:
         scanner.lines()
         scanner.expect("{")
         return self._braced(scanner)
 
-    def _condition(self, scanner: Scanner) -> Node:
+    def _condition(self, scanner: TextScanner) -> SyntaxNode:
         scanner.lines()
         scanner.expect("(")
         scanner.lines()
@@ -109,7 +109,7 @@ class Blocks:
         scanner.expect(")")
         return condition
 
-    def _attribute(self, scanner: Scanner) -> str:
+    def _attribute(self, scanner: TextScanner) -> str:
         """Consume `[Name(…)]` or `[Name]`, and return the text between the brackets."""
         depth, start = 0, scanner.position
         while not scanner.at_end:
@@ -125,9 +125,9 @@ class Blocks:
     def _read_attribute(self, text: str) -> Attribute:
         """Parse the text between the brackets of an attribute."""
         name, _, rest = text.partition("(")
-        inner = Scanner(rest.rstrip().removesuffix(")"))
-        arguments: list[Node] = []
-        named: dict[str, Node] = {}
+        inner = TextScanner(rest.rstrip().removesuffix(")"))
+        arguments: list[SyntaxNode] = []
+        named: dict[str, SyntaxNode] = {}
         inner.lines()
         while not inner.at_end:
             key = inner.match(r"([A-Za-z]\w*)\s*(=(?!=))?")
@@ -147,8 +147,8 @@ class Blocks:
         short = name.strip().casefold().rpartition(".")[2].removesuffix("attribute")
         return Attribute(short, tuple(arguments), named)
 
-    def _parameters(self, scanner: Scanner) -> tuple[Parameter, ...]:
-        found: list[Parameter] = []
+    def _parameters(self, scanner: TextScanner) -> tuple[FunctionParameter, ...]:
+        found: list[FunctionParameter] = []
         scanner.lines()
         while not scanner.take(")"):
             kind = ""
@@ -170,12 +170,12 @@ class Blocks:
                 # A comma separates parameters here, so arrays need parentheses.
                 default = self._parent.expressions.expression(scanner, commas=False)
                 scanner.lines()
-            found.append(Parameter(name[1], kind, default, tuple(attributes)))
+            found.append(FunctionParameter(name[1], kind, default, tuple(attributes)))
             scanner.take(",")
             scanner.lines()
         return tuple(found)
 
-    def statement(self, scanner: Scanner) -> Node:
+    def statement(self, scanner: TextScanner) -> SyntaxNode:
         """Parse one statement with its label."""
         scanner.blanks()
         label = scanner.match(r":([A-Za-z_]\w*)[ \t\r\n]+(?=(foreach|for|while|do|switch)\b)")
@@ -184,7 +184,7 @@ class Blocks:
             return replace(found, label=label[1].casefold())
         return found
 
-    def _statement(self, scanner: Scanner) -> Node:
+    def _statement(self, scanner: TextScanner) -> SyntaxNode:
         word = scanner.keyword(
             "if",
             "foreach",
@@ -241,12 +241,12 @@ class Blocks:
         raise scanner.fail(f"the simulator does not model the statement '{word}'")
 
     @staticmethod
-    def _follows(scanner: Scanner, word: str) -> bool:
+    def _follows(scanner: TextScanner, word: str) -> bool:
         return bool(scanner.see(r"\s*\(\s*\$" if word == "foreach" else r"\s*\("))
 
-    def _if(self, scanner: Scanner) -> Node:
+    def _if(self, scanner: TextScanner) -> SyntaxNode:
         clauses = [(self._condition(scanner), self._body(scanner))]
-        otherwise: tuple[Node, ...] | None = None
+        otherwise: tuple[SyntaxNode, ...] | None = None
         while True:
             place = scanner.position
             scanner.lines()
@@ -260,7 +260,7 @@ class Blocks:
                 break
         return If(tuple(clauses), otherwise)
 
-    def _foreach(self, scanner: Scanner) -> Node:
+    def _foreach(self, scanner: TextScanner) -> SyntaxNode:
         found = scanner.match(r"\s*\(\s*\$([A-Za-z_]\w*)\s+in\s")
         if not found:
             raise scanner.fail("Missing variable name after foreach.")
@@ -270,10 +270,10 @@ class Blocks:
         scanner.expect(")")
         return ForEach(found[1], source, self._body(scanner))
 
-    def _while(self, scanner: Scanner) -> Node:
+    def _while(self, scanner: TextScanner) -> SyntaxNode:
         return Loop(self._condition(scanner), self._body(scanner))
 
-    def _do(self, scanner: Scanner) -> Node:
+    def _do(self, scanner: TextScanner) -> SyntaxNode:
         body = self._body(scanner)
         scanner.lines()
         word = scanner.keyword("while", "until")
@@ -281,10 +281,10 @@ class Blocks:
             raise scanner.fail("Missing while or until keyword in do loop.")
         return Loop(self._condition(scanner), body, first=True, until=word == "until")
 
-    def _for(self, scanner: Scanner) -> Node:
+    def _for(self, scanner: TextScanner) -> SyntaxNode:
         scanner.blanks()
         scanner.expect("(")
-        parts: list[Node | None] = []
+        parts: list[SyntaxNode | None] = []
         for end in (";", ";", ")"):
             scanner.lines()
             parts.append(None if scanner.looking_at(end) else self._parent.pipeline(scanner))
@@ -292,7 +292,7 @@ class Blocks:
             scanner.expect(end)
         return Loop(parts[1], self._body(scanner), before=parts[0], step=parts[2])
 
-    def _switch(self, scanner: Scanner) -> Node:
+    def _switch(self, scanner: TextScanner) -> SyntaxNode:
         scanner.blanks()
         options = {""}
         while found := scanner.match(r"-(wildcard|regex|exact|casesensitive|file)\b\s*"):
@@ -304,24 +304,24 @@ class Blocks:
             value = self._condition(scanner)
         scanner.lines()
         scanner.expect("{")
-        cases: list[tuple[Node | None, tuple[Node, ...]]] = []
+        cases: list[tuple[SyntaxNode | None, tuple[SyntaxNode, ...]]] = []
         scanner.separators()
         while not scanner.take("}"):
             if scanner.match(r"default(?=\s*\{)"):
                 cases.append((None, self._body(scanner)))
             else:
                 bare = scanner.match(r"[A-Za-z_][\w.*-]*(?=\s*\{)")
-                case: Node = Literal(bare[0]) if bare else self._parent.expressions.expression(scanner)
+                case: SyntaxNode = Literal(bare[0]) if bare else self._parent.expressions.expression(scanner)
                 cases.append((case, self._body(scanner)))
             scanner.separators()
             if scanner.at_end:
                 raise scanner.fail("Missing closing '}' in statement block or type definition.")
         return Switch(value, tuple(cases), mode, "casesensitive" in options, "file" in options)
 
-    def _try(self, scanner: Scanner) -> Node:
+    def _try(self, scanner: TextScanner) -> SyntaxNode:
         body = self._body(scanner)
-        catches: list[tuple[tuple[str, ...], tuple[Node, ...]]] = []
-        last: tuple[Node, ...] = ()
+        catches: list[tuple[tuple[str, ...], tuple[SyntaxNode, ...]]] = []
+        last: tuple[SyntaxNode, ...] = ()
         while True:
             place = scanner.position
             scanner.lines()
@@ -343,7 +343,7 @@ class Blocks:
             raise scanner.fail("The Try statement is missing its Catch or Finally block.")
         return Try(body, tuple(catches), last)
 
-    def _function(self, scanner: Scanner) -> Node:
+    def _function(self, scanner: TextScanner) -> SyntaxNode:
         found = scanner.match(r"\s+((?:(?:global|script|local|private):)?[A-Za-z_][\w-]*)\s*")
         if not found:
             raise scanner.fail("Missing name after function keyword.")
@@ -355,12 +355,12 @@ class Blocks:
             block = replace(block, parameters=parameters)
         return Function(found[1], block)
 
-    def _filter(self, scanner: Scanner) -> Node:
+    def _filter(self, scanner: TextScanner) -> SyntaxNode:
         found = self._function(scanner)
         assert isinstance(found, Function)
         return replace(found, is_filter=True)
 
-    def _trap(self, scanner: Scanner) -> Node:
+    def _trap(self, scanner: TextScanner) -> SyntaxNode:
         scanner.lines()
         kind = self._attribute(scanner) if scanner.looking_at("[") else ""
         return Trap(kind, self._body(scanner))

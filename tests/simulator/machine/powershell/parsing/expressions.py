@@ -11,7 +11,7 @@ import re
 from typing import Protocol
 
 from simulator.machine.powershell.parsing import strings
-from simulator.machine.powershell.parsing.scanner import ParseError, Scanner
+from simulator.machine.powershell.parsing.scanner import ParseError, TextScanner
 from simulator.machine.powershell.parsing.syntax import (
     ArrayLiteral,
     Binary,
@@ -21,13 +21,13 @@ from simulator.machine.powershell.parsing.syntax import (
     Index,
     Literal,
     Member,
-    Node,
     Paren,
     PostStep,
     SubExpression,
+    SyntaxNode,
     TypeLiteral,
     Unary,
-    Variable,
+    VariableExpression,
 )
 
 _COMPARISONS = (
@@ -51,16 +51,16 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 class Statements(Protocol):
     """The methods of the statement parser that expressions use."""
 
-    def statements(self, scanner: Scanner, *ends: str) -> tuple[Node, ...]:
+    def statements(self, scanner: TextScanner, *ends: str) -> tuple[SyntaxNode, ...]:
         """Parse statements up to a closing token, which is not consumed."""
 
-    def pipeline(self, scanner: Scanner) -> Node:
+    def pipeline(self, scanner: TextScanner) -> SyntaxNode:
         """Parse a pipeline."""
 
-    def statement(self, scanner: Scanner) -> Node:
+    def statement(self, scanner: TextScanner) -> SyntaxNode:
         """Parse one statement."""
 
-    def block(self, scanner: Scanner) -> Block:
+    def block(self, scanner: TextScanner) -> Block:
         """Parse a script block after its opening brace, including the closing one."""
 
 
@@ -70,7 +70,7 @@ class Expressions:
     def __init__(self, parent: Statements) -> None:
         self._parent = parent
 
-    def expression(self, scanner: Scanner, level: int = 0, *, commas: bool = True) -> Node:
+    def expression(self, scanner: TextScanner, level: int = 0, *, commas: bool = True) -> SyntaxNode:
         """Parse an expression at a precedence level. Without `commas` it ends at the first comma."""
         if level == len(_LEVELS):
             return self.array(scanner) if commas else self.unary(scanner)
@@ -87,7 +87,7 @@ class Expressions:
             operator = found[1].casefold()
             left = Binary(f"c{operator}" if _CASE_SENSITIVE.match(found[0]) else operator, left, right)
 
-    def array(self, scanner: Scanner) -> Node:
+    def array(self, scanner: TextScanner) -> SyntaxNode:
         """Parse operands that are separated by commas."""
         if scanner.take(","):
             scanner.blanks()
@@ -98,7 +98,7 @@ class Expressions:
         return items[0] if len(items) == 1 else ArrayLiteral(tuple(items))
 
     @staticmethod
-    def _comma(scanner: Scanner) -> bool:
+    def _comma(scanner: TextScanner) -> bool:
         start = scanner.position
         scanner.blanks()
         if scanner.take(","):
@@ -107,7 +107,7 @@ class Expressions:
         scanner.position = start
         return False
 
-    def unary(self, scanner: Scanner) -> Node:
+    def unary(self, scanner: TextScanner) -> SyntaxNode:
         """Parse an operand with its prefixes and postfixes."""
         scanner.blanks()
         found = scanner.match(_UNARY)
@@ -128,7 +128,7 @@ class Expressions:
             return self._typed(scanner, cast)
         return self.postfix(scanner, self.primary(scanner))
 
-    def _typed(self, scanner: Scanner, found: re.Match[str]) -> Node:
+    def _typed(self, scanner: TextScanner, found: re.Match[str]) -> SyntaxNode:
         scanner.position = found.end()
         if scanner.looking_at("::"):
             return self.postfix(scanner, TypeLiteral(found[1]))
@@ -147,7 +147,7 @@ class Expressions:
         scanner.position = start
         return self.postfix(scanner, TypeLiteral(found[1]))
 
-    def postfix(self, scanner: Scanner, node: Node) -> Node:
+    def postfix(self, scanner: TextScanner, node: SyntaxNode) -> SyntaxNode:
         """Parse the members, indexes and increments after an operand."""
         while True:
             if scanner.see(r"\.(?=[A-Za-z_$'\"(])") and not scanner.looking_at(".."):
@@ -162,16 +162,16 @@ class Expressions:
                 scanner.lines()
                 scanner.expect("]")
                 node = Index(node, index)
-            elif scanner.see(r"(\+\+|--)") and isinstance(node, (Variable, Member, Index)):
+            elif scanner.see(r"(\+\+|--)") and isinstance(node, (VariableExpression, Member, Index)):
                 node = PostStep(scanner.peek(2), node)
                 scanner.position += 2
             else:
                 return node
 
-    def _member(self, scanner: Scanner, target: Node, *, static: bool) -> Node:
+    def _member(self, scanner: TextScanner, target: SyntaxNode, *, static: bool) -> SyntaxNode:
         found = scanner.match(_NAME)
-        name: Node = Literal(found[0]) if found else self.primary(scanner)
-        arguments: tuple[Node, ...] | None = None
+        name: SyntaxNode = Literal(found[0]) if found else self.primary(scanner)
+        arguments: tuple[SyntaxNode, ...] | None = None
         if scanner.take("("):
             scanner.lines()
             arguments = ()
@@ -181,14 +181,14 @@ class Expressions:
             scanner.expect(")")
         return Member(target, name, static, arguments)
 
-    def _arguments(self, scanner: Scanner) -> tuple[Node, ...]:
+    def _arguments(self, scanner: TextScanner) -> tuple[SyntaxNode, ...]:
         """Parse a method's arguments. The comma separates them here, and binds less tightly than any operator."""
         arguments = [self.expression(scanner, commas=False)]
         while self._comma(scanner):
             arguments.append(self.expression(scanner, commas=False))
         return tuple(arguments)
 
-    def primary(self, scanner: Scanner) -> Node:
+    def primary(self, scanner: TextScanner) -> SyntaxNode:
         """Parse a literal, a variable or an expression in brackets."""
         text = strings.string(scanner, lambda inner: self._parent.statements(inner, ")"))
         if text is not None:
@@ -209,23 +209,23 @@ class Expressions:
             return self._parent.block(scanner)
         variable = scanner.match(r"\$(?:\{([^}]+)\}|((?:[A-Za-z_]\w*:)?\w+|[?$^]))")
         if variable:
-            return Variable(variable[1] or variable[2])
+            return VariableExpression(variable[1] or variable[2])
         number = scanner.number()
         if number is not None:
             return Literal(*number)
         raise scanner.fail("Unexpected token")
 
-    def _enclosed(self, scanner: Scanner, *, array: bool) -> Node:
+    def _enclosed(self, scanner: TextScanner, *, array: bool) -> SyntaxNode:
         body = self._parent.statements(scanner, ")")
         scanner.expect(")")
         return SubExpression(body, array)
 
-    def _hash(self, scanner: Scanner) -> Node:
-        entries: list[tuple[Node, Node]] = []
+    def _hash(self, scanner: TextScanner) -> SyntaxNode:
+        entries: list[tuple[SyntaxNode, SyntaxNode]] = []
         scanner.separators()
         while not scanner.take("}"):
             bare = scanner.match(r"[A-Za-z_][\w-]*")
-            key: Node = Literal(bare[0]) if bare else self.unary(scanner)
+            key: SyntaxNode = Literal(bare[0]) if bare else self.unary(scanner)
             scanner.blanks()
             scanner.expect("=")
             scanner.lines()

@@ -9,22 +9,22 @@ import re
 from simulator.machine.powershell.parsing import strings
 from simulator.machine.powershell.parsing.blocks import Blocks
 from simulator.machine.powershell.parsing.expressions import Expressions
-from simulator.machine.powershell.parsing.scanner import Scanner
+from simulator.machine.powershell.parsing.scanner import TextScanner
 from simulator.machine.powershell.parsing.syntax import (
     Argument,
     ArrayLiteral,
     Assignment,
     Block,
     Cast,
-    Command,
+    CommandInvocation,
     Index,
     Literal,
     Member,
-    Node,
     Nothing,
     Pipeline,
     Redirection,
-    Variable,
+    SyntaxNode,
+    VariableExpression,
 )
 
 _ASSIGNMENT = re.compile(r"(=|\+=|-=|\*=|/=|%=)(?!=)")
@@ -50,16 +50,16 @@ class Parser:
         Raises:
             ParseError: the script is invalid or not modelled.
         """
-        scanner = Scanner(text.removeprefix("\ufeff"))
+        scanner = TextScanner(text.removeprefix("\ufeff"))
         block = self._blocks.contents(scanner)
         scanner.separators()
         if not scanner.at_end:
             raise scanner.fail("Unexpected token")
         return block
 
-    def statements(self, scanner: Scanner, *ends: str) -> tuple[Node, ...]:
+    def statements(self, scanner: TextScanner, *ends: str) -> tuple[SyntaxNode, ...]:
         """Parse statements up to a closing token, which is not consumed, or the end of the text."""
-        found: list[Node] = []
+        found: list[SyntaxNode] = []
         while True:
             scanner.separators()
             if scanner.at_end or scanner.peek() in ends:
@@ -78,27 +78,27 @@ class Parser:
                 wrong = scanner.see(r"[\"'$\w]")
                 raise scanner.fail("Unexpected token", "UnexpectedToken" if wrong else "")
 
-    def block(self, scanner: Scanner) -> Block:
+    def block(self, scanner: TextScanner) -> Block:
         """Parse a script block after its opening brace, including the closing one."""
         return self._blocks.block(scanner)
 
-    def statement(self, scanner: Scanner) -> Node:
+    def statement(self, scanner: TextScanner) -> SyntaxNode:
         """Parse one statement."""
         return self._blocks.statement(scanner)
 
-    def pipeline(self, scanner: Scanner) -> Node:
+    def pipeline(self, scanner: TextScanner) -> SyntaxNode:
         """Parse an assignment or a pipeline."""
         scanner.blanks()
         start = scanner.position
         first = self._element(scanner)
-        if isinstance(first, (Variable, Member, Index, Cast, ArrayLiteral)):
+        if isinstance(first, (VariableExpression, Member, Index, Cast, ArrayLiteral)):
             scanner.blanks()
             found = scanner.match(_ASSIGNMENT)
             if found:
                 scanner.lines()
                 return Assignment(first, found[1], self._blocks.statement(scanner))
         elements = [first]
-        redirections = self._redirections(scanner) if not isinstance(first, Command) else []
+        redirections = self._redirections(scanner) if not isinstance(first, CommandInvocation) else []
         while True:
             place = scanner.position
             scanner.blanks()
@@ -110,18 +110,18 @@ class Parser:
             elements.append(self._command(scanner))
         if start == scanner.position:
             raise scanner.fail("Unexpected token")
-        if len(elements) == 1 and not redirections and not isinstance(first, Command):
+        if len(elements) == 1 and not redirections and not isinstance(first, CommandInvocation):
             return Pipeline((first,))
         return Pipeline(tuple(elements), tuple(redirections))
 
-    def _element(self, scanner: Scanner) -> Node:
+    def _element(self, scanner: TextScanner) -> SyntaxNode:
         if scanner.at_end:
             return Nothing()
         if scanner.see(_EXPRESSION_START.pattern) and not scanner.see(r"%(?=\s*\{)|[?](?=\s*\{)"):
             return self.expressions.expression(scanner)
         return self._command(scanner)
 
-    def _redirections(self, scanner: Scanner) -> list[Redirection]:
+    def _redirections(self, scanner: TextScanner) -> list[Redirection]:
         found: list[Redirection] = []
         while True:
             place = scanner.position
@@ -132,7 +132,7 @@ class Parser:
                 return found
             found.append(redirection)
 
-    def _redirection(self, scanner: Scanner) -> Redirection | None:
+    def _redirection(self, scanner: TextScanner) -> Redirection | None:
         match = scanner.match(_REDIRECTION)
         if not match:
             return None
@@ -141,7 +141,7 @@ class Parser:
         scanner.blanks()
         return Redirection(match[1] or "1", match[2] == ">>", self.word(scanner))
 
-    def _command(self, scanner: Scanner) -> Node:
+    def _command(self, scanner: TextScanner) -> SyntaxNode:
         operator = ""
         found = scanner.match(r"([&.])(?=[\s'\"$({])")
         if found:
@@ -164,9 +164,9 @@ class Parser:
                 # No space separates the text from the previous argument, so both are one argument of an unknown kind.
                 raise scanner.fail("Unexpected token")
             arguments.append(self._argument(scanner))
-        return Command(operator, name, tuple(arguments), tuple(redirections))
+        return CommandInvocation(operator, name, tuple(arguments), tuple(redirections))
 
-    def _name(self, scanner: Scanner, *, invoked: bool) -> Node:
+    def _name(self, scanner: TextScanner, *, invoked: bool) -> SyntaxNode:
         if invoked:
             if scanner.peek() and scanner.peek() in "$'\"({":
                 return self.expressions.postfix(scanner, self.expressions.primary(scanner))
@@ -176,7 +176,7 @@ class Parser:
             raise scanner.fail("Unexpected token")
         return Literal(found[0])
 
-    def _argument(self, scanner: Scanner) -> Argument:
+    def _argument(self, scanner: TextScanner) -> Argument:
         if scanner.match(r"--(?=\s|$)"):
             return Argument("--")
         found = scanner.match(_PARAMETER)
@@ -184,10 +184,10 @@ class Parser:
             if not found[2]:
                 return Argument(found[1])
             scanner.blanks()
-            return Argument(found[1], self._words(scanner))
-        return Argument(None, self._words(scanner))
+            return Argument(found[1], self._word_list(scanner))
+        return Argument(None, self._word_list(scanner))
 
-    def _words(self, scanner: Scanner) -> Node:
+    def _word_list(self, scanner: TextScanner) -> SyntaxNode:
         """Parse a word, or several that are separated by commas."""
         items = [self.word(scanner)]
         while True:
@@ -199,11 +199,11 @@ class Parser:
             scanner.lines()
             items.append(self.word(scanner))
 
-    def word(self, scanner: Scanner) -> Node:
+    def word(self, scanner: TextScanner) -> SyntaxNode:
         """Parse one word of a command: an operand, or text up to whitespace."""
         splat = scanner.match(r"@([A-Za-z_]\w*)")
         if splat:
-            return Variable(splat[1], splat=True)
+            return VariableExpression(splat[1], splat=True)
         if scanner.see(r"""['"\u2018-\u201f({]|@[({'"]|\$\("""):
             return self.expressions.postfix(scanner, self.expressions.primary(scanner))
         place = scanner.position
@@ -219,13 +219,13 @@ class Parser:
         return self._generic(scanner)
 
     @staticmethod
-    def _negative(scanner: Scanner) -> tuple[int | float, str] | None:
+    def _negative(scanner: TextScanner) -> tuple[int | float, str] | None:
         if not scanner.match(r"-(?=\d)"):
             return None
         number = scanner.number()
         return (-number[0], f"-{number[1]}") if number else None
 
-    def _generic(self, scanner: Scanner) -> Node:
+    def _generic(self, scanner: TextScanner) -> SyntaxNode:
         text = ""
         while True:
             found = scanner.match(r"[^\s;|&(){}<>,'\"`]+")

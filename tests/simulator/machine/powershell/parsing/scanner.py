@@ -31,7 +31,7 @@ class ParseError(CmdletError):
         self.approximate = True
 
 
-class Scanner:
+class TextScanner:
     """A position in a script's text."""
 
     def __init__(self, text: str) -> None:

@@ -7,8 +7,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from simulator.machine.powershell.parsing.scanner import Scanner
-from simulator.machine.powershell.parsing.syntax import Expandable, Literal, Node, SubExpression, Variable
+from simulator.machine.powershell.parsing.scanner import TextScanner
+from simulator.machine.powershell.parsing.syntax import (
+    Expandable,
+    Literal,
+    SubExpression,
+    SyntaxNode,
+    VariableExpression,
+)
 
 ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "0": "\0", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 _VARIABLE = re.compile(r"\$(?:\{(?P<braced>[^}]+)\}|(?P<plain>(?:[A-Za-z_]\w*:)?\w+|[?$^]))")
@@ -16,7 +22,7 @@ SINGLE = "'\u2018\u2019\u201a\u201b"
 DOUBLE = '"\u201c\u201d\u201e'
 
 
-def string(scanner: Scanner, statements: Callable[[Scanner], tuple[Node, ...]]) -> Node | None:
+def string(scanner: TextScanner, statements: Callable[[TextScanner], tuple[SyntaxNode, ...]]) -> SyntaxNode | None:
     """Consume a string of any kind. `statements` parses the contents of `$( )` up to the closing parenthesis."""
     if found := scanner.match(re.compile(r"@'[ \t]*\r?\n(?:(.*?)\r?\n)?'@", re.DOTALL)):
         return Literal(found[1] or "")
@@ -33,8 +39,8 @@ def string(scanner: Scanner, statements: Callable[[Scanner], tuple[Node, ...]]) 
     return None
 
 
-def _double_quoted(scanner: Scanner, statements: Callable[[Scanner], tuple[Node, ...]]) -> Node:
-    parts: list[Node] = []
+def _double_quoted(scanner: TextScanner, statements: Callable[[TextScanner], tuple[SyntaxNode, ...]]) -> SyntaxNode:
+    parts: list[SyntaxNode] = []
     text = ""
     while True:
         char = scanner.peek()
@@ -57,10 +63,10 @@ def _double_quoted(scanner: Scanner, statements: Callable[[Scanner], tuple[Node,
     return _joined(parts, text)
 
 
-def expand(text: str, statements: Callable[[Scanner], tuple[Node, ...]]) -> Node:
+def expand(text: str, statements: Callable[[TextScanner], tuple[SyntaxNode, ...]]) -> SyntaxNode:
     """Parse an expandable text without quotes around it (here-strings, words of commands)."""
-    scanner = Scanner(text)
-    parts: list[Node] = []
+    scanner = TextScanner(text)
+    parts: list[SyntaxNode] = []
     plain = ""
     while not scanner.at_end:
         piece, node = _piece(scanner, statements)
@@ -73,13 +79,15 @@ def expand(text: str, statements: Callable[[Scanner], tuple[Node, ...]]) -> Node
     return _joined(parts, plain)
 
 
-def _joined(parts: list[Node], text: str) -> Node:
+def _joined(parts: list[SyntaxNode], text: str) -> SyntaxNode:
     if not parts:
         return Literal(text)
     return Expandable((*parts, Literal(text)) if text else tuple(parts))
 
 
-def _piece(scanner: Scanner, statements: Callable[[Scanner], tuple[Node, ...]]) -> tuple[str, Node | None]:
+def _piece(
+    scanner: TextScanner, statements: Callable[[TextScanner], tuple[SyntaxNode, ...]]
+) -> tuple[str, SyntaxNode | None]:
     """Consume one character, escape, variable or `$( )` of an expandable text."""
     char = scanner.peek()
     if char == "`":
@@ -94,6 +102,6 @@ def _piece(scanner: Scanner, statements: Callable[[Scanner], tuple[Node, ...]]) 
             return "", SubExpression(body)
         found = scanner.match(_VARIABLE)
         if found:
-            return "", Variable(found["braced"] or found["plain"])
+            return "", VariableExpression(found["braced"] or found["plain"])
     scanner.position += 1
     return char, None

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from simulator.machine.objects import NotModelled
 
 
-class Node:
+class SyntaxNode:
     """The base class of all nodes."""
 
 
 @dataclass(frozen=True)
-class Literal(Node):
+class Literal(SyntaxNode):
     """A constant. `text` is the original text of a number, for arguments of programs."""
 
     value: object
@@ -23,14 +23,14 @@ class Literal(Node):
 
 
 @dataclass(frozen=True)
-class Expandable(Node):
+class Expandable(SyntaxNode):
     """An expandable string: text and expressions, in order."""
 
-    parts: tuple[Node, ...]
+    parts: tuple[SyntaxNode, ...]
 
 
 @dataclass(frozen=True)
-class Variable(Node):
+class VariableExpression(SyntaxNode):
     """`$name` or `$scope:name`; with `splat` it is `@name`."""
 
     name: str
@@ -38,58 +38,58 @@ class Variable(Node):
 
 
 @dataclass(frozen=True)
-class Unary(Node):
+class Unary(SyntaxNode):
     """An operator before its operand: `-not`, `!`, `-`, `+`, `,`, `-join`, `-split`, `++`, `--`."""
 
     operator: str
-    operand: Node
+    operand: SyntaxNode
 
 
 @dataclass(frozen=True)
-class Binary(Node):
+class Binary(SyntaxNode):
     """An operator between two operands, in lower case and without its dash."""
 
     operator: str
-    left: Node
-    right: Node
+    left: SyntaxNode
+    right: SyntaxNode
 
 
 @dataclass(frozen=True)
-class ArrayLiteral(Node):
+class ArrayLiteral(SyntaxNode):
     """`a, b`."""
 
-    items: tuple[Node, ...]
+    items: tuple[SyntaxNode, ...]
 
 
 @dataclass(frozen=True)
-class Paren(Node):
+class Paren(SyntaxNode):
     """`(pipeline)`."""
 
-    body: Node
+    body: SyntaxNode
 
 
 @dataclass(frozen=True)
-class SubExpression(Node):
+class SubExpression(SyntaxNode):
     """`$(statements)`; with `array` it is `@(statements)`."""
 
-    body: tuple[Node, ...]
+    body: tuple[SyntaxNode, ...]
     array: bool = False
 
 
 @dataclass(frozen=True)
-class HashLiteral(Node):
+class HashLiteral(SyntaxNode):
     """`@{key = value}`."""
 
-    entries: tuple[tuple[Node, Node], ...]
+    entries: tuple[tuple[SyntaxNode, SyntaxNode], ...]
 
 
 @dataclass(frozen=True)
-class Attribute(Node):
+class Attribute(SyntaxNode):
     """`[Name(arguments, name = value)]`. Names are in lower case."""
 
     name: str
-    arguments: tuple[Node, ...] = ()
-    named: Mapping[str, Node] = field(default_factory=dict)
+    arguments: tuple[SyntaxNode, ...] = ()
+    named: Mapping[str, SyntaxNode] = field(default_factory=dict)
 
     def constants(self) -> list[object]:
         """Return the values of the arguments.
@@ -113,10 +113,10 @@ class Attribute(Node):
         return str(_constants(self.named[name])[0])
 
 
-def _constants(node: Node) -> list[object]:
+def _constants(node: SyntaxNode) -> list[object]:
     if isinstance(node, Literal):
         return [node.value]
-    if isinstance(node, Variable) and node.name.casefold() in ("true", "false", "null"):
+    if isinstance(node, VariableExpression) and node.name.casefold() in ("true", "false", "null"):
         return [{"true": True, "false": False}.get(node.name.casefold())]
     if isinstance(node, ArrayLiteral):
         return [item for inner in node.items for item in _constants(inner)]
@@ -124,24 +124,24 @@ def _constants(node: Node) -> list[object]:
 
 
 @dataclass(frozen=True)
-class Parameter(Node):
+class FunctionParameter(SyntaxNode):
     """A parameter of a function: name with its own capitalization, type, default and attributes."""
 
     name: str
     type: str = ""
-    default: Node | None = None
+    default: SyntaxNode | None = None
     attributes: tuple[Attribute, ...] = ()
 
 
 @dataclass(frozen=True)
-class Block(Node):
+class Block(SyntaxNode):
     """A script block: its parameters, and its statements by named block."""
 
-    body: tuple[Node, ...]
-    parameters: tuple[Parameter, ...] = ()
-    begin: tuple[Node, ...] = ()
-    process: tuple[Node, ...] | None = None
-    end: tuple[Node, ...] = ()
+    body: tuple[SyntaxNode, ...]
+    parameters: tuple[FunctionParameter, ...] = ()
+    begin: tuple[SyntaxNode, ...] = ()
+    process: tuple[SyntaxNode, ...] | None = None
+    end: tuple[SyntaxNode, ...] = ()
     text: str = ""
     attributes: tuple[Attribute, ...] = ()
 
@@ -165,127 +165,127 @@ class Block(Node):
 
 
 @dataclass(frozen=True)
-class TypeLiteral(Node):
+class TypeLiteral(SyntaxNode):
     """`[Name]`."""
 
     name: str
 
 
 @dataclass(frozen=True)
-class Cast(Node):
+class Cast(SyntaxNode):
     """`[Name]operand`."""
 
     name: str
-    operand: Node
+    operand: SyntaxNode
 
 
 @dataclass(frozen=True)
-class Member(Node):
+class Member(SyntaxNode):
     """`target.name` or `target::name`. It is a call if `arguments` is not None."""
 
-    target: Node
-    name: Node
+    target: SyntaxNode
+    name: SyntaxNode
     static: bool = False
-    arguments: tuple[Node, ...] | None = None
+    arguments: tuple[SyntaxNode, ...] | None = None
 
 
 @dataclass(frozen=True)
-class Index(Node):
+class Index(SyntaxNode):
     """`target[index]`."""
 
-    target: Node
-    index: Node
+    target: SyntaxNode
+    index: SyntaxNode
 
 
 @dataclass(frozen=True)
-class PostStep(Node):
+class PostStep(SyntaxNode):
     """`$x++` or `$x--`."""
 
     operator: str
-    operand: Node
+    operand: SyntaxNode
 
 
 @dataclass(frozen=True)
-class Argument(Node):
+class Argument(SyntaxNode):
     """An argument of a command: `-Name`, `-Name:value` or a value."""
 
     name: str | None = None
-    value: Node | None = None
+    value: SyntaxNode | None = None
 
 
 @dataclass(frozen=True)
-class Redirection(Node):
+class Redirection(SyntaxNode):
     """`2>&1`, `> file`: the stream (`*` for all), whether to append, and the target (a stream's number or a file)."""
 
     stream: str
     append: bool
-    target: Node | str
+    target: SyntaxNode | str
 
 
 @dataclass(frozen=True)
-class Command(Node):
+class CommandInvocation(SyntaxNode):
     """A command. `operator` is `&`, `.` or empty."""
 
     operator: str
-    name: Node
+    name: SyntaxNode
     arguments: tuple[Argument, ...] = ()
     redirections: tuple[Redirection, ...] = ()
 
 
 @dataclass(frozen=True)
-class Pipeline(Node):
+class Pipeline(SyntaxNode):
     """Commands joined by pipes. The first one may be an expression."""
 
-    elements: tuple[Node, ...]
+    elements: tuple[SyntaxNode, ...]
     redirections: tuple[Redirection, ...] = ()
 
 
 @dataclass(frozen=True)
-class Assignment(Node):
+class Assignment(SyntaxNode):
     """`target = value`. `type` is the type in `[type]$x = …`."""
 
-    target: Node
+    target: SyntaxNode
     operator: str
-    value: Node
+    value: SyntaxNode
 
 
 @dataclass(frozen=True)
-class If(Node):
+class If(SyntaxNode):
     """Conditions with their blocks, and the block of `else`."""
 
-    clauses: tuple[tuple[Node, tuple[Node, ...]], ...]
-    otherwise: tuple[Node, ...] | None = None
+    clauses: tuple[tuple[SyntaxNode, tuple[SyntaxNode, ...]], ...]
+    otherwise: tuple[SyntaxNode, ...] | None = None
 
 
 @dataclass(frozen=True)
-class ForEach(Node):
+class ForEach(SyntaxNode):
     """`foreach ($name in source) {…}`."""
 
     name: str
-    source: Node
-    body: tuple[Node, ...]
+    source: SyntaxNode
+    body: tuple[SyntaxNode, ...]
     label: str = ""
 
 
 @dataclass(frozen=True)
-class Loop(Node):
+class Loop(SyntaxNode):
     """`while`, `do … while`, `do … until` and `for`."""
 
-    condition: Node | None
-    body: tuple[Node, ...]
-    before: Node | None = None
-    step: Node | None = None
+    condition: SyntaxNode | None
+    body: tuple[SyntaxNode, ...]
+    before: SyntaxNode | None = None
+    step: SyntaxNode | None = None
     first: bool = False
     until: bool = False
     label: str = ""
 
 
 @dataclass(frozen=True)
-class Switch(Node):
+class Switch(SyntaxNode):
     """`switch (value) { case {…} }`. A case of None is `default`. `mode` is exact, wildcard or regex."""
 
-    value: Node
-    cases: tuple[tuple[Node | None, tuple[Node, ...]], ...]
+    value: SyntaxNode
+    cases: tuple[tuple[SyntaxNode | None, tuple[SyntaxNode, ...]], ...]
     mode: str = "exact"
     sensitive: bool = False
     file: bool = False
@@ -293,33 +293,33 @@ class Switch(Node):
 
 
 @dataclass(frozen=True)
-class Try(Node):
+class Try(SyntaxNode):
     """`try … catch [types] … finally`."""
 
-    body: tuple[Node, ...]
-    catches: tuple[tuple[tuple[str, ...], tuple[Node, ...]], ...]
-    last: tuple[Node, ...] = ()
+    body: tuple[SyntaxNode, ...]
+    catches: tuple[tuple[tuple[str, ...], tuple[SyntaxNode, ...]], ...]
+    last: tuple[SyntaxNode, ...] = ()
 
 
 @dataclass(frozen=True)
-class Flow(Node):
+class Flow(SyntaxNode):
     """`return`, `exit`, `throw`, `break`, `continue`."""
 
     kind: str
-    value: Node | None = None
+    value: SyntaxNode | None = None
     label: str = ""
 
 
 @dataclass(frozen=True)
-class Trap(Node):
+class Trap(SyntaxNode):
     """`trap [type] {…}`. The type may be empty."""
 
     kind: str
-    body: tuple[Node, ...]
+    body: tuple[SyntaxNode, ...]
 
 
 @dataclass(frozen=True)
-class Function(Node):
+class Function(SyntaxNode):
     """`function name {…}`, or `filter name {…}`."""
 
     name: str
@@ -328,7 +328,7 @@ class Function(Node):
 
 
 @dataclass(frozen=True)
-class Nothing(Node):
+class Nothing(SyntaxNode):
     """An empty statement."""
 
     note: str = field(default="", compare=False)

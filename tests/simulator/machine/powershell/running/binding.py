@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from simulator.machine.contract import COMMON
 from simulator.machine.objects import CmdletError, NotModelled, PSObject
-from simulator.machine.powershell.parsing.syntax import Block, Parameter
+from simulator.machine.powershell.parsing.syntax import Block, FunctionParameter
 from simulator.machine.powershell.running.errors import AUTOMATION
 from simulator.machine.powershell.running.validation import validate
 from simulator.machine.powershell.types import names
@@ -48,7 +48,7 @@ _KNOWN = frozenset(
 
 
 class Present:
-    """Stands for the value of a named argument that has none: a switch, or a parameter whose value is missing."""
+    """The placeholder value of a named argument without a value: a switch, or a parameter whose value is missing."""
 
 
 PRESENT = Present()
@@ -63,15 +63,18 @@ def missing_argument(name: str, parameter: str) -> CmdletError:
 
 
 @dataclass
-class Arguments:
-    """The arguments of a command: named values in order, and unnamed values.
+class CommandArguments:
+    """The arguments of a command.
 
-    `words` are the arguments as they were written, with names as `-Name`, for functions that have no such parameter.
+    Args:
+        named: named values, in order.
+        positional: unnamed values.
+        loose: for `-Name value` where the parameter may be a switch: the name, and the position of its value in
+            `positional`.
     """
 
     named: list[tuple[str, object]]
     positional: list[object]
-    # For `-Name value`, where the parameter may be a switch: the name, and the position of its value in `positional`.
     loose: list[tuple[str, int]] = field(default_factory=list)
 
 
@@ -99,7 +102,7 @@ class Binding:
                 if known is not None:
                     self._set(run, parameter, item.get(known))
 
-    def _set(self, run: Interpreter, parameter: Parameter, value: object) -> None:
+    def _set(self, run: Interpreter, parameter: FunctionParameter, value: object) -> None:
         value = converted(self.name, parameter, value)
         validate(run, self.name, parameter, value)
         run.variables.scope.variables[parameter.name.casefold()] = value
@@ -108,7 +111,7 @@ class Binding:
     explicit: set[str] = field(default_factory=set)
 
 
-def _flag(parameter: Parameter, name: str) -> bool:
+def _flag(parameter: FunctionParameter, name: str) -> bool:
     """Return whether a flag is on in any [Parameter()] of a parameter."""
     for attribute in parameter.attributes:
         if attribute.name == "parameter" and name in attribute.named:
@@ -116,18 +119,18 @@ def _flag(parameter: Parameter, name: str) -> bool:
     return False
 
 
-def _aliases(parameter: Parameter) -> list[str]:
+def _aliases(parameter: FunctionParameter) -> list[str]:
     return [to_text(text) for item in parameter.attributes if item.name == "alias" for text in item.constants()]
 
 
-def _position(parameter: Parameter) -> int | None:
+def _position(parameter: FunctionParameter) -> int | None:
     for attribute in parameter.attributes:
         if attribute.name == "parameter" and "position" in attribute.named:
             return attribute.number("position")
     return None
 
 
-def _sets(parameter: Parameter) -> list[str]:
+def _sets(parameter: FunctionParameter) -> list[str]:
     return [
         attribute.text("parametersetname")
         for attribute in parameter.attributes
@@ -135,12 +138,12 @@ def _sets(parameter: Parameter) -> list[str]:
     ]
 
 
-def full_type(parameter: Parameter) -> str:
+def full_type(parameter: FunctionParameter) -> str:
     """Return the full name of a parameter's type; empty if it has none."""
     return names.resolve(parameter.type) if parameter.type else ""
 
 
-def _is_switch(parameter: Parameter) -> bool:
+def _is_switch(parameter: FunctionParameter) -> bool:
     return parameter.type.casefold() in ("switch", "switchparameter", _SWITCH.casefold())
 
 
@@ -150,7 +153,7 @@ def _error(
     return CmdletError(category, f"{error_id},{name}" if name else error_id, message, kind)
 
 
-def converted(name: str, parameter: Parameter, value: object) -> object:
+def converted(name: str, parameter: FunctionParameter, value: object) -> object:
     """Convert an argument to its parameter's type.
 
     Raises:
@@ -178,7 +181,7 @@ def converted(name: str, parameter: Parameter, value: object) -> object:
         raise _error(name, bound_id, message, TRANSFORMATION, "InvalidData") from None
 
 
-def _default(run: Interpreter, name: str, parameter: Parameter) -> object:
+def _default(run: Interpreter, name: str, parameter: FunctionParameter) -> object:
     if parameter.default is not None:
         value = run.evaluator.value(parameter.default)
         return converted(name, parameter, value)
@@ -194,7 +197,7 @@ def _default(run: Interpreter, name: str, parameter: Parameter) -> object:
     return None
 
 
-def bind(run: Interpreter, block: Block, name: str, given: Arguments, *, piped: bool) -> Binding:
+def bind(run: Interpreter, block: Block, name: str, given: CommandArguments, *, piped: bool) -> Binding:
     """Bind a call's arguments in the current scope, which belongs to the call.
 
     Raises:
@@ -232,13 +235,13 @@ def bind(run: Interpreter, block: Block, name: str, given: Arguments, *, piped: 
     return binding
 
 
-def _find(binding: Binding, key: str) -> Parameter | None:
-    wanted = key.casefold()
+def _find(binding: Binding, key: str) -> FunctionParameter | None:
+    requested = key.casefold()
     parameters = binding.block.parameters
     for parameter in parameters:
-        if wanted == parameter.name.casefold() or wanted in (alias.casefold() for alias in _aliases(parameter)):
+        if requested == parameter.name.casefold() or requested in (alias.casefold() for alias in _aliases(parameter)):
             return parameter
-    found = [item for item in parameters if item.name.casefold().startswith(wanted)]
+    found = [item for item in parameters if item.name.casefold().startswith(requested)]
     if len(found) > 1:
         matching = " ".join(f"-{item.name}" for item in found)
         message = (
@@ -249,7 +252,7 @@ def _find(binding: Binding, key: str) -> Parameter | None:
     return found[0] if found else None
 
 
-def _store(binding: Binding, values: dict[str, object], parameter: Parameter, value: object) -> None:
+def _store(binding: Binding, values: dict[str, object], parameter: FunctionParameter, value: object) -> None:
     if parameter.name in values:
         message = f"Cannot bind parameter because parameter '{parameter.name}' is specified more than once."
         raise _error(binding.name, "ParameterAlreadyBound", message)

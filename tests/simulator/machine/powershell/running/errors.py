@@ -72,11 +72,11 @@ def full_exception_name(name: str) -> str | None:
     return _FULL.get(lower) or _FULL.get(f"system.{lower}")
 
 
-def inherits(actual: str, wanted: str) -> bool:
+def inherits(actual: str, requested: str) -> bool:
     """Return whether an exception type is the same as another type or derives from it."""
     name: str | None = actual
     while name:
-        if name.casefold() == wanted.casefold():
+        if name.casefold() == requested.casefold():
             return True
         name = BASES.get(name, EXCEPTION if name != EXCEPTION else None)
     return False
@@ -140,20 +140,20 @@ def bad_cast(message: str, error_id: str = "InvalidCastFromStringToInteger") -> 
     return error
 
 
-def catches(wanted: str, error: CmdletError) -> bool:
-    """Return whether `catch [wanted]` catches an error.
+def catches(requested: str, error: CmdletError) -> bool:
+    """Return whether `catch [requested]` catches an error.
 
     Raises:
         NotModelled: the type is unknown.
     """
-    full = full_exception_name(wanted)
+    full = full_exception_name(requested)
     actual = [error.exception_type]
     if isinstance(error.inner, PSObject):
         actual.append(error.inner.type_name)
     if full is None:
-        if any(wanted.casefold() == name.casefold() for name in actual):
+        if any(requested.casefold() == name.casefold() for name in actual):
             return True
-        raise NotModelled(f"catch [{wanted}]")
+        raise NotModelled(f"catch [{requested}]")
     if any(name not in BASES and name != EXCEPTION for name in actual) and full not in (EXCEPTION, SYSTEM):
         return any(name.casefold() == full.casefold() for name in actual)
     return any(inherits(name, full) for name in actual)

@@ -15,20 +15,20 @@ from simulator.machine.powershell.parsing.syntax import (
     Binary,
     Block,
     Cast,
-    Command,
+    CommandInvocation,
     Expandable,
     HashLiteral,
     Index,
     Literal,
     Member,
-    Node,
     Paren,
     Pipeline,
     PostStep,
     SubExpression,
+    SyntaxNode,
     TypeLiteral,
     Unary,
-    Variable,
+    VariableExpression,
 )
 from simulator.machine.powershell.running.errors import failure
 from simulator.machine.powershell.running.streams import Emit
@@ -58,12 +58,12 @@ class Evaluator:
         self._run = interpreter
         self.caught: CmdletError | None = None
 
-    def value(self, node: Node) -> object:
+    def value(self, node: SyntaxNode) -> object:
         """Return the value of an expression."""
         found = self.raw(node)
         return None if found is EMPTY else found
 
-    def emit(self, node: Node, emit: Emit) -> None:
+    def emit(self, node: SyntaxNode, emit: Emit) -> None:
         """Pass on the value of an expression. Lists are passed on item by item."""
         self.pass_on(self.raw(node), emit)
 
@@ -78,11 +78,11 @@ class Evaluator:
         else:
             emit(value)
 
-    def raw(self, node: Node) -> object:
+    def raw(self, node: SyntaxNode) -> object:
         """Return the value of an expression, or EMPTY if a command returned nothing."""
         if isinstance(node, Literal):
             return node.value
-        if isinstance(node, Variable):
+        if isinstance(node, VariableExpression):
             return self._variable(node)
         if isinstance(node, Expandable):
             return "".join(self.text(self.value(part)) for part in node.parts)
@@ -128,14 +128,14 @@ class Evaluator:
             raise NotModelled("the text of an object that contains lists or objects")
         return to_text(value)
 
-    def _variable(self, node: Variable) -> object:
+    def _variable(self, node: VariableExpression) -> object:
         variables = self._run.variables
         if variables.strict and not variables.exists(node.name) and not node.name.casefold().startswith("env:"):
             message = f"The variable '${node.name}' cannot be retrieved because it has not been set."
             raise failure(message, "VariableIsUndefined")
         return variables.raw(node.name)
 
-    def _statements(self, node: Node) -> object:
+    def _statements(self, node: SyntaxNode) -> object:
         run = self._run
         if isinstance(node, SubExpression):
             output = run.capture(node.body)
@@ -144,11 +144,11 @@ class Evaluator:
             return self.assign(node.body) if isinstance(node.body, Assignment) else self._statement(node.body)
         return self._statement(node)
 
-    def _statement(self, node: Node) -> object:
+    def _statement(self, node: SyntaxNode) -> object:
         """Return the output of one statement. For an expression it is its value, which may be a list."""
         if isinstance(node, Pipeline) and len(node.elements) == 1 and not node.redirections:
             first = node.elements[0]
-            if not isinstance(first, Command):
+            if not isinstance(first, CommandInvocation):
                 found = self.raw(first)
                 self._run.variables.success = True
                 return found
@@ -173,7 +173,7 @@ class Evaluator:
             made[name] = self._entry(item)
         return made
 
-    def _entry(self, node: Node) -> object:
+    def _entry(self, node: SyntaxNode) -> object:
         found = self._statement(node)
         return None if found is EMPTY else found
 
@@ -214,7 +214,7 @@ class Evaluator:
             return arithmetic.invert(value)
         raise NotModelled(f"the operator {node.operator}")
 
-    def _step(self, target: Node, operator: str, *, before: bool) -> object:
+    def _step(self, target: SyntaxNode, operator: str, *, before: bool) -> object:
         old = self.value(target)
         if isinstance(old, (str, list, dict)):
             raise failure(f"The '{operator}' operator works only on numbers.", "OperatorRequiresNumber")
@@ -237,9 +237,9 @@ class Evaluator:
             return self.text(value)
         return cast(node.name, value)
 
-    def _reference(self, target: Node) -> PSObject:
-        if isinstance(target, Variable):
-            return Reference(self._run, target.name)
+    def _reference(self, target: SyntaxNode) -> PSObject:
+        if isinstance(target, VariableExpression):
+            return PSReference(self._run, target.name)
         raise NotModelled("[ref] of anything but a variable")
 
     def _member(self, node: Member) -> object:
@@ -322,9 +322,9 @@ class Evaluator:
         self.store(node.target, value)
         return value
 
-    def store(self, target: Node, value: object, kind: str | None = None) -> None:
+    def store(self, target: SyntaxNode, value: object, kind: str | None = None) -> None:
         """Store a value in a variable, an item or a property."""
-        if isinstance(target, Variable):
+        if isinstance(target, VariableExpression):
             if kind == "ordered":
                 raise NotModelled("a variable of the type [ordered]")
             self._run.variables.set(target.name, value, kind=kind)
@@ -359,7 +359,7 @@ class Evaluator:
         members.write(container, name, value)
 
 
-class Reference(PSObject):
+class PSReference(PSObject):
     """`[ref]$name`."""
 
     def __init__(self, interpreter: Interpreter, name: str) -> None:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from simulator.machine.objects import CmdletError, Enumeration, NotModelled, PSObject, ScriptBlock
 from simulator.machine.powershell.parsing.syntax import Block
-from simulator.machine.powershell.running.binding import Arguments, Binding, bind
+from simulator.machine.powershell.running.binding import Binding, CommandArguments, bind
 from simulator.machine.powershell.running.flow import ReturnFlow
-from simulator.machine.powershell.running.scope import Scope
+from simulator.machine.powershell.running.scope import VariableScope
 from simulator.machine.powershell.running.streams import Emit, HostText
 from simulator.machine.powershell.types.convert import truth
 from simulator.machine.powershell.types.kinds import Closure
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 DEEPEST = 60
 
 
-class Call:
+class FunctionCall:
     """A function or script block that runs as a part of a pipeline."""
 
     def __init__(
-        self, interpreter: Interpreter, block: Block, name: str, given: Arguments, emit: Emit, *, piped: bool,
-        scope: Scope | None = None, is_filter: bool = False,
+        self, interpreter: Interpreter, block: Block, name: str, given: CommandArguments, emit: Emit, *, piped: bool,
+        scope: VariableScope | None = None, is_filter: bool = False,
     ) -> None:  # fmt: skip
         self._run = interpreter
         self._emit = emit
@@ -38,11 +38,11 @@ class Call:
         self._block = block
         self._process = block.body if is_filter and block.process is None else block.process
         self._body = () if is_filter and block.process is None else block.body
-        self.scope = scope or Scope(interpreter.variables.scope)
+        self.scope = scope or VariableScope(interpreter.variables.scope)
         self.binding: Binding = self._bound(name, given)
         self.failed = False
 
-    def _bound(self, name: str, given: Arguments) -> Binding:
+    def _bound(self, name: str, given: CommandArguments) -> Binding:
         run = self._run
         with run.within(self.scope):
             binding = bind(run, self._block, name, given, piped=self._piped)
@@ -148,12 +148,12 @@ class Calls:
     def __init__(self, interpreter: Interpreter) -> None:
         self._run = interpreter
 
-    def scope_of(self, block: object, *, new_scope: bool = True) -> Scope:
+    def scope_of(self, block: object, *, new_scope: bool = True) -> VariableScope:
         """Return the scope in which a block runs."""
         current = self._run.variables.scope
         if isinstance(block, Closure):
-            return Scope(Scope(self._run.runspace.scope, dict(block.captured)))
-        return Scope(current) if new_scope else current
+            return VariableScope(VariableScope(self._run.runspace.scope, dict(block.captured)))
+        return VariableScope(current) if new_scope else current
 
     def run_block(
         self,
@@ -171,9 +171,9 @@ class Calls:
         if not new_scope and not tree.parameters and tree.process is None and not arguments:
             self._plain(tree, emit)
             return
-        given = Arguments([*((name, value) for name, value in (named or {}).items())], list(arguments))
+        given = CommandArguments([*((name, value) for name, value in (named or {}).items())], list(arguments))
         scope = self.scope_of(block, new_scope=new_scope)
-        call = Call(self._run, tree, "", given, emit, piped=pipeline is not None, scope=scope)
+        call = FunctionCall(self._run, tree, "", given, emit, piped=pipeline is not None, scope=scope)
         call.begin()
         for item in pipeline or ():
             call.process(item)
@@ -195,7 +195,7 @@ class Calls:
     def with_this(self, block: ScriptBlock, this: object, arguments: Sequence[object]) -> list[object]:
         """Run a script block as a method or property of an object."""
         output: list[object] = []
-        scope = Scope(self._run.variables.scope, {"this": this})
+        scope = VariableScope(self._run.variables.scope, {"this": this})
         with self._run.within(scope):
             self.run_block(block, output.append, arguments)
         return output

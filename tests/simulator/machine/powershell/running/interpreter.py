@@ -22,10 +22,10 @@ from simulator.machine.powershell.parsing.syntax import (
     Function,
     If,
     Loop,
-    Node,
     Nothing,
     Pipeline,
     Switch,
+    SyntaxNode,
     Trap,
     Try,
 )
@@ -34,8 +34,8 @@ from simulator.machine.powershell.running.evaluator import Evaluator
 from simulator.machine.powershell.running.flow import BreakFlow, ContinueFlow, ExitFlow, LoopFlow, ReturnFlow
 from simulator.machine.powershell.running.functions import Calls
 from simulator.machine.powershell.running.loops import Loops
-from simulator.machine.powershell.running.pipelines import Pipelines
-from simulator.machine.powershell.running.scope import Runspace, Scope, Variables
+from simulator.machine.powershell.running.pipelines import PipelineRunner
+from simulator.machine.powershell.running.scope import Runspace, VariableScope, VisibleVariables
 from simulator.machine.powershell.running.streams import Emit, Sinks, Written, to_console
 from simulator.machine.powershell.types.arithmetic import integer
 from simulator.machine.powershell.types.convert import truth
@@ -54,13 +54,13 @@ class Interpreter:
     def __init__(self, session: Session, runspace: Runspace) -> None:
         self.session = session
         self.runspace = runspace
-        self.variables = Variables(session, runspace)
+        self.variables = VisibleVariables(session, runspace)
         self.written = Written()
         self.sinks = to_console(self.written)
         self.try_depth = 0
         self.depth = 0
         self.evaluator = Evaluator(self)
-        self.pipelines = Pipelines(self)
+        self.pipelines = PipelineRunner(self)
         self.calls = Calls(self)
         self._loops = Loops(self)
 
@@ -69,7 +69,7 @@ class Interpreter:
         return to_text(self.variables.get(name))
 
     @contextmanager
-    def within(self, scope: Scope | None = None, sinks: Sinks | None = None) -> Iterator[None]:
+    def within(self, scope: VariableScope | None = None, sinks: Sinks | None = None) -> Iterator[None]:
         """Run the `with` block in another scope and with other streams."""
         kept = self.variables.scope, self.sinks
         self.variables.scope = scope or kept[0]
@@ -79,7 +79,7 @@ class Interpreter:
         finally:
             self.variables.scope, self.sinks = kept
 
-    def run(self, statements: Sequence[Node], emit: Emit) -> None:
+    def run(self, statements: Sequence[SyntaxNode], emit: Emit) -> None:
         """Run statements, with their output going to `emit`.
 
         Raises:
@@ -160,7 +160,7 @@ class Interpreter:
                 variables.pop(name, None)
             variables.update(kept)
 
-    def statement(self, node: Node, emit: Emit) -> None:
+    def statement(self, node: SyntaxNode, emit: Emit) -> None:
         """Run one statement."""
         if isinstance(node, Pipeline):
             self.pipelines.run(node, emit)
@@ -185,7 +185,7 @@ class Interpreter:
         """Write an object to the console, even if the script's output is assigned to a variable."""
         self.written.console.append(item)
 
-    def capture(self, statements: Sequence[Node]) -> list[object]:
+    def capture(self, statements: Sequence[SyntaxNode]) -> list[object]:
         """Run statements, and return their output."""
         output: list[object] = []
         self.run(statements, output.append)
@@ -246,13 +246,13 @@ class Interpreter:
             if node.last:
                 self.run(node.last, emit)
 
-    def _catch(self, node: Try, error: CmdletError) -> Sequence[Node] | None:
+    def _catch(self, node: Try, error: CmdletError) -> Sequence[SyntaxNode] | None:
         for types, body in node.catches:
             if not types or any(errors.catches(name, error) for name in types):
                 return body
         return None
 
-    def _caught(self, body: Sequence[Node], error: CmdletError, emit: Emit) -> None:
+    def _caught(self, body: Sequence[SyntaxNode], error: CmdletError, emit: Emit) -> None:
         kept = self.evaluator.caught
         self.evaluator.caught = error
         try:
@@ -280,7 +280,7 @@ class Interpreter:
         raise error
 
 
-def _as_statement(node: Node) -> Node:
+def _as_statement(node: SyntaxNode) -> SyntaxNode:
     return node if isinstance(node, (Pipeline, Assignment)) else Pipeline((node,))
 
 

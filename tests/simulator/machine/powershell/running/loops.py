@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from simulator.machine.objects import NotModelled
-from simulator.machine.powershell.parsing.syntax import Block, ForEach, Loop, Node, Switch
+from simulator.machine.powershell.parsing.syntax import Block, ForEach, Loop, Switch, SyntaxNode
 from simulator.machine.powershell.running.flow import BreakFlow, ContinueFlow, LoopFlow
 from simulator.machine.powershell.running.streams import Emit
 from simulator.machine.powershell.types import patterns
@@ -52,7 +52,7 @@ class Loops:
             if node.step is not None:
                 value(node.step)
 
-    def _once(self, node: ForEach | Loop, body: Sequence[Node], emit: Emit) -> bool:
+    def _once(self, node: ForEach | Loop, body: Sequence[SyntaxNode], emit: Emit) -> bool:
         """Run a loop's body once, and return whether the loop continues."""
         try:
             self._run.run(body, emit)
@@ -96,17 +96,17 @@ class Loops:
                 if case is None:
                     self._run.run(body, emit)
 
-    def _meets(self, node: Switch, case: Node, item: object) -> bool:
+    def _meets(self, node: Switch, case: SyntaxNode, item: object) -> bool:
         if isinstance(case, Block):
             return truth(single(self._run.call_block(case, item=item, has_item=True)))
-        wanted = self._run.evaluator.value(case)
+        requested = self._run.evaluator.value(case)
         if node.mode == "wildcard":
-            return patterns.like(item, wanted, sensitive=node.sensitive)
+            return patterns.like(item, requested, sensitive=node.sensitive)
         if node.mode == "regex":
-            found = patterns.compiled(wanted, sensitive=node.sensitive).search(to_text(item))
+            found = patterns.compiled(requested, sensitive=node.sensitive).search(to_text(item))
             if found:
                 self._run.variables.set("matches", patterns.groups(found))
             return found is not None
-        if isinstance(item, str) != isinstance(wanted, str) and item is not None and wanted is not None:
-            return same(to_text(item), to_text(wanted), sensitive=node.sensitive)
-        return same(item, wanted, sensitive=node.sensitive)
+        if isinstance(item, str) != isinstance(requested, str) and item is not None and requested is not None:
+            return same(to_text(item), to_text(requested), sensitive=node.sensitive)
+        return same(item, requested, sensitive=node.sensitive)

@@ -11,13 +11,21 @@ from typing import TYPE_CHECKING, Protocol
 
 from simulator.machine import commands
 from simulator.machine.objects import CmdletError, NotModelled, ScriptBlock
-from simulator.machine.powershell.parsing.syntax import Command, Node, Nothing, Pipeline, PostStep, Redirection, Unary
+from simulator.machine.powershell.parsing.syntax import (
+    CommandInvocation,
+    Nothing,
+    Pipeline,
+    PostStep,
+    Redirection,
+    SyntaxNode,
+    Unary,
+)
 from simulator.machine.powershell.running import steps
 from simulator.machine.powershell.running.flow import StopUpstream
-from simulator.machine.powershell.running.functions import Call
+from simulator.machine.powershell.running.functions import FunctionCall
 from simulator.machine.powershell.running.programs import ProgramStage, ScriptFile
 from simulator.machine.powershell.running.stages import CmdletStage, streaming
-from simulator.machine.powershell.running.steps import Step
+from simulator.machine.powershell.running.steps import PipelineStep
 from simulator.machine.powershell.running.streams import Emit, Sinks, drop, redirected
 from simulator.machine.powershell.types.kinds import EMPTY
 from simulator.machine.powershell.types.plain_text import to_text
@@ -27,13 +35,13 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Progress:
+class PipelineProgress:
     """The state of a running pipeline: whether any of its commands has written an error."""
 
     failed: bool = False
 
 
-class Stage(Protocol):
+class PipelineStage(Protocol):
     """A command in a pipeline."""
 
     def begin(self) -> None:
@@ -49,7 +57,7 @@ class Stage(Protocol):
 class Redirected:
     """A command with redirected streams. Everything that the command runs also gets these streams."""
 
-    def __init__(self, run: Interpreter, stage: Stage, sinks: Sinks, close: Callable[[], None]) -> None:
+    def __init__(self, run: Interpreter, stage: PipelineStage, sinks: Sinks, close: Callable[[], None]) -> None:
         self._run = run
         self._stage = stage
         self._sinks = sinks
@@ -87,17 +95,17 @@ class Redirected:
             raise
 
     @property
-    def inner(self) -> Stage:
+    def inner(self) -> PipelineStage:
         """The command itself."""
         return self._stage
 
 
-class Pipelines:
+class PipelineRunner:
     """Runs pipelines for an interpreter."""
 
     def __init__(self, interpreter: Interpreter) -> None:
         self._run = interpreter
-        self._progress: list[Progress] = []
+        self._progress: list[PipelineProgress] = []
 
     def non_terminating(self, error: CmdletError, action: str = "") -> None:
         """Write a non-terminating error. Raises it if the error action is Stop."""
@@ -126,8 +134,8 @@ class Pipelines:
         """
         run = self._run
         first = node.elements[0]
-        progress = Progress()
-        if isinstance(first, Command) or len(node.elements) > 1 or node.redirections:
+        progress = PipelineProgress()
+        if isinstance(first, CommandInvocation) or len(node.elements) > 1 or node.redirections:
             self._commands(node, emit, progress)
             run.variables.success = not progress.failed
             return
@@ -137,17 +145,17 @@ class Pipelines:
             run.evaluator.emit(first, emit)
         run.variables.success = True
 
-    def _commands(self, node: Pipeline, emit: Emit, progress: Progress) -> None:
+    def _commands(self, node: Pipeline, emit: Emit, progress: PipelineProgress) -> None:
         elements = list(node.elements)
-        source: Node | None = None
-        if not isinstance(elements[0], Command):
+        source: SyntaxNode | None = None
+        if not isinstance(elements[0], CommandInvocation):
             source = elements.pop(0)
-        made = [steps.prepare(self._run, element) for element in elements if isinstance(element, Command)]
+        made = [steps.prepare(self._run, element) for element in elements if isinstance(element, CommandInvocation)]
         sink = emit
         close: Callable[[], None] = lambda: None  # noqa: E731
         for redirection in node.redirections:
             sink, close = self._into_file(redirection, sink, close)
-        stages: list[Stage] = []
+        stages: list[PipelineStage] = []
         for position, step in reversed(list(enumerate(made))):
             piped = position > 0 or source is not None
             stages.insert(0, self._stage(step, sink, piped=piped))
@@ -155,7 +163,7 @@ class Pipelines:
         self._feed(source, stages, progress, sink)
         close()
 
-    def _handing(self, stage: Stage, progress: Progress) -> Emit:
+    def _handing(self, stage: PipelineStage, progress: PipelineProgress) -> Emit:
         """Return a function that passes an object to a stage."""
 
         def hand(item: object) -> None:
@@ -165,7 +173,9 @@ class Pipelines:
 
         return hand
 
-    def _feed(self, source: Node | None, stages: list[Stage], progress: Progress, hand: Emit) -> None:
+    def _feed(
+        self, source: SyntaxNode | None, stages: list[PipelineStage], progress: PipelineProgress, hand: Emit
+    ) -> None:
         at = 0
         with self._marking(progress):
             for stage in stages:
@@ -187,7 +197,7 @@ class Pipelines:
             at += 1
 
     @staticmethod
-    def _place(stages: list[Stage], stop: StopUpstream) -> int:
+    def _place(stages: list[PipelineStage], stop: StopUpstream) -> int:
         """Return the position of the stage that stopped the pipeline.
 
         Raises:
@@ -198,15 +208,15 @@ class Pipelines:
                 return at
         raise stop
 
-    def _marking(self, progress: Progress) -> _Marking:
+    def _marking(self, progress: PipelineProgress) -> _Marking:
         return _Marking(self._progress, progress)
 
-    def _stage(self, step: Step, emit: Emit, *, piped: bool) -> Stage:
+    def _stage(self, step: PipelineStep, emit: Emit, *, piped: bool) -> PipelineStage:
         sinks, target, close = self._redirections(step, emit)
         stage = self._find(step, target, piped=piped)
         return Redirected(self._run, stage, sinks, close)
 
-    def _redirections(self, step: Step, emit: Emit) -> tuple[Sinks, Emit, Callable[[], None]]:
+    def _redirections(self, step: PipelineStep, emit: Emit) -> tuple[Sinks, Emit, Callable[[], None]]:
         sinks = self._run.sinks
         close: Callable[[], None] = lambda: None  # noqa: E731
         target = emit
@@ -240,13 +250,13 @@ class Pipelines:
 
         return moved.append, write
 
-    def _find(self, step: Step, emit: Emit, *, piped: bool) -> Stage:
+    def _find(self, step: PipelineStep, emit: Emit, *, piped: bool) -> PipelineStage:
         run = self._run
         name = step.name
         if isinstance(name, ScriptBlock):
             scope = run.calls.scope_of(name, new_scope=not step.dotted)
             tree = steps.tree(name)
-            return Call(run, tree, "", step.arguments(), emit, piped=piped, scope=scope)
+            return FunctionCall(run, tree, "", step.arguments(), emit, piped=piped, scope=scope)
         text = to_text(name)
         lower = text.casefold()
         alias = run.runspace.aliases.get(lower) or commands.ALIASES.get(lower)
@@ -256,7 +266,7 @@ class Pipelines:
             bare = text.rpartition(":")[2]
             own = run.variables.scope if step.dotted else None
             arguments = step.arguments()
-            return Call(
+            return FunctionCall(
                 run, function.block, function.name or bare, arguments, emit, piped=piped, scope=own,
                 is_filter=function.is_filter,
             )  # fmt: skip
@@ -275,7 +285,7 @@ class Pipelines:
 class _Marking:
     """Records errors in a pipeline while one of its commands runs."""
 
-    def __init__(self, stack: list[Progress], progress: Progress) -> None:
+    def __init__(self, stack: list[PipelineProgress], progress: PipelineProgress) -> None:
         self._stack = stack
         self._progress = progress
 

@@ -17,12 +17,12 @@ from simulator.machine.powershell.parsing.syntax import (
     Assignment,
     Block,
     Cast,
-    Command,
+    CommandInvocation,
     Flow,
     Function,
     Literal,
-    Node,
     Pipeline,
+    SyntaxNode,
 )
 from simulator.machine.powershell.types import names
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _STREAMED = ("foreach-object", "where-object", "write-output", "out-null", "out-host", "out-default")
 
 
-def check(machine: Machine, statements: Sequence[Node], known: set[str]) -> None:
+def check(machine: Machine, statements: Sequence[SyntaxNode], known: set[str]) -> None:
     """Reject a script that uses something that is not modelled.
 
     Args:
@@ -54,7 +54,7 @@ def check(machine: Machine, statements: Sequence[Node], known: set[str]) -> None
                 _check(machine, node, defined)
 
 
-def _parts(node: Node) -> Iterator[Node]:
+def _parts(node: SyntaxNode) -> Iterator[SyntaxNode]:
     """Yield a node and all nodes in it, except those in script blocks."""
     yield node
     if not isinstance(node, Block):
@@ -62,8 +62,8 @@ def _parts(node: Node) -> Iterator[Node]:
             yield from _inner(value)
 
 
-def _inner(value: object) -> Iterator[Node]:
-    if isinstance(value, Node):
+def _inner(value: object) -> Iterator[SyntaxNode]:
+    if isinstance(value, SyntaxNode):
         if not _is_conditional(value):
             yield from _parts(value)
     elif isinstance(value, tuple):
@@ -71,11 +71,11 @@ def _inner(value: object) -> Iterator[Node]:
             yield from _inner(item)
 
 
-def _is_conditional(node: Node) -> bool:
+def _is_conditional(node: SyntaxNode) -> bool:
     return type(node).__name__ in ("If", "ForEach", "Loop", "Switch", "Try", "Function", "Trap", "Binary")
 
 
-def _check(machine: Machine, node: Node, defined: set[str]) -> None:
+def _check(machine: Machine, node: SyntaxNode, defined: set[str]) -> None:
     if isinstance(node, Cast):
         try:
             names.resolve(node.name)
@@ -83,7 +83,7 @@ def _check(machine: Machine, node: Node, defined: set[str]) -> None:
             raise
         except CmdletError:
             return
-    if isinstance(node, Command) and isinstance(node.name, Literal):
+    if isinstance(node, CommandInvocation) and isinstance(node.name, Literal):
         name = str(node.name.value)
         if name.casefold() in defined:
             return

@@ -10,9 +10,9 @@ from simulator.machine import commands
 from simulator.machine.objects import CmdletError, NotModelled
 from simulator.machine.powershell.parsing.parser import Parser
 from simulator.machine.powershell.running.flow import ExitFlow
-from simulator.machine.powershell.running.functions import Call
-from simulator.machine.powershell.running.scope import Scope
-from simulator.machine.powershell.running.steps import Step
+from simulator.machine.powershell.running.functions import FunctionCall
+from simulator.machine.powershell.running.scope import VariableScope
+from simulator.machine.powershell.running.steps import PipelineStep
 from simulator.machine.powershell.running.streams import Emit
 from simulator.machine.programs import NotExecutableError, ProgramNotFoundError
 from simulator.machine.unmodelled_programs import is_unmodelled
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class ProgramStage:
     """A program. Pipeline input becomes its standard input, and each line of its output an object."""
 
-    def __init__(self, run: Interpreter, name: str, step: Step, emit: Emit, *, piped: bool) -> None:
+    def __init__(self, run: Interpreter, name: str, step: PipelineStep, emit: Emit, *, piped: bool) -> None:
         self._run = run
         self._name = name
         self._step = step
@@ -49,7 +49,7 @@ class ProgramStage:
 
         run = self._run
         stdin = "".join(f"{line}\r\n" for line in lines(self._given)).encode() if self._given else b""
-        words = [word for word in self._step.words if word != "--%"]
+        words = [word for word in self._step.program_arguments if word != "--%"]
         try:
             result = run.session.run_program(self._name, words, stdin)
         except ProgramNotFoundError:
@@ -71,19 +71,21 @@ class ProgramStage:
 class ScriptFile:
     """A script file. `exit` in it ends only this script."""
 
-    def __init__(self, run: Interpreter, name: str, step: Step, emit: Emit, *, piped: bool) -> None:
+    def __init__(self, run: Interpreter, name: str, step: PipelineStep, emit: Emit, *, piped: bool) -> None:
         path = run.session.absolute(name)
         if not run.session.machine.files.is_file(path):
             raise commands.not_found(name)
         block = Parser().script(run.session.machine.files.read_text(path))
         scope = run.variables.scope
         if not step.dotted:
-            scope = Scope(run.variables.scope)
+            scope = VariableScope(run.variables.scope)
             scope.top = scope
         folder = path.rpartition("\\")[0]
         scope.variables |= {"psscriptroot": folder, "pscommandpath": path}
         self._run = run
-        self._call = Call(run, block, path.rpartition("\\")[2], step.arguments(), emit, piped=piped, scope=scope)
+        self._call = FunctionCall(
+            run, block, path.rpartition("\\")[2], step.arguments(), emit, piped=piped, scope=scope
+        )
 
     def begin(self) -> None:
         """Start the script."""

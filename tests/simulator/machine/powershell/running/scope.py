@@ -52,18 +52,18 @@ class FunctionInfo:
 
 
 @dataclass
-class Scope:
+class VariableScope:
     """The variables of a function, a script or the runspace. `script` is the scope of `$script:`."""
 
-    parent: Scope | None = None
+    parent: VariableScope | None = None
     variables: dict[str, object] = field(default_factory=dict)
     types: dict[str, str] = field(default_factory=dict)
     functions: dict[str, FunctionInfo] = field(default_factory=dict)
     strict: float | None = None
-    top: Scope | None = None
+    top: VariableScope | None = None
 
     @property
-    def script(self) -> Scope:
+    def script(self) -> VariableScope:
         """The scope of the running script."""
         scope = self
         while scope.parent is not None and scope.top is None:
@@ -73,9 +73,9 @@ class Scope:
 
 @dataclass
 class Runspace:
-    """What lives as long as a runspace (of a pool or a process): global variables, functions, aliases, errors."""
+    """The state of a runspace (of a pool or a process): global variables, functions, aliases, errors."""
 
-    scope: Scope = field(default_factory=Scope)
+    scope: VariableScope = field(default_factory=VariableScope)
     aliases: dict[str, str] = field(default_factory=dict)
     errors: ArrayList = field(default_factory=ArrayList)
     last_exit_code: int | None = None
@@ -103,7 +103,7 @@ class Runspace:
         return self.scope.variables
 
 
-class Variables:
+class VisibleVariables:
     """The variables that are visible to a running script. `scope` is the current scope."""
 
     def __init__(self, session: Session, runspace: Runspace) -> None:
@@ -119,15 +119,15 @@ class Variables:
             return "", name.casefold()
         return drive.casefold(), rest.casefold()
 
-    def _chain(self, space: str) -> list[Scope]:
+    def _chain(self, space: str) -> list[VariableScope]:
         if space == "global":
             return [self.runspace.scope]
         if space == "script":
             return [self.scope.script]
         if space in ("local", "private"):
             return [self.scope]
-        scopes: list[Scope] = []
-        scope: Scope | None = self.scope
+        scopes: list[VariableScope] = []
+        scope: VariableScope | None = self.scope
         while scope is not None:
             scopes.append(scope)
             scope = scope.parent
@@ -183,10 +183,10 @@ class Variables:
             message = f"Cannot overwrite variable {lower} because it is read-only or constant."
             raise failure(message, "VariableNotWritable", "WriteError")
         scope = self._chain(space)[0]
-        wanted = kind if kind is not None else scope.types.get(lower)
+        requested = kind if kind is not None else scope.types.get(lower)
         if kind is not None:
             scope.types[lower] = kind
-        scope.variables[lower] = self._typed(wanted, value) if wanted else value
+        scope.variables[lower] = self._typed(requested, value) if requested else value
 
     @staticmethod
     def _typed(kind: str, value: object) -> object:
@@ -230,7 +230,7 @@ class Variables:
     @property
     def strict(self) -> float:
         """The version of strict mode; 0 if it is off."""
-        scope: Scope | None = self.scope
+        scope: VariableScope | None = self.scope
         while scope is not None:
             if scope.strict is not None:
                 return scope.strict

@@ -13,7 +13,7 @@ from simulator.machine.objects import Bound, CmdletError, NotModelled, ScriptBlo
 from simulator.machine.powershell.cmdlets import drives, what_if
 from simulator.machine.powershell.cmdlets.supported import check
 from simulator.machine.powershell.running.flow import StopUpstream
-from simulator.machine.powershell.running.steps import Step
+from simulator.machine.powershell.running.steps import PipelineStep
 from simulator.machine.powershell.running.streams import Emit, drop
 from simulator.machine.powershell.types.convert import items, single, truth
 from simulator.machine.powershell.types.kinds import EMPTY
@@ -53,7 +53,7 @@ class ScriptBound(Bound):
 class CmdletStage:
     """A cmdlet that reads all of its input before it runs."""
 
-    def __init__(self, run: Interpreter, name: str, step: Step, emit: Emit, *, piped: bool) -> None:
+    def __init__(self, run: Interpreter, name: str, step: PipelineStep, emit: Emit, *, piped: bool) -> None:
         self.run = run
         self._name = name
         self._step = step
@@ -139,7 +139,7 @@ class CmdletStage:
         )
         bound.stage = self
         try:
-            if what_if.wanted(self.run, bound, self.description):
+            if what_if.only_prints(self.run, bound, self.description):
                 what_if.show(self.run, bound)
             else:
                 self._work(bound)
@@ -344,7 +344,7 @@ _STREAMING: dict[str, type[CmdletStage]] = {
 }
 
 
-def streaming(run: Interpreter, name: str, step: Step, emit: Emit, *, piped: bool) -> CmdletStage | None:
+def streaming(run: Interpreter, name: str, step: PipelineStep, emit: Emit, *, piped: bool) -> CmdletStage | None:
     """Return the stage of a cmdlet that processes its input object by object, or None for other cmdlets."""
     kind = _STREAMING.get(name.casefold())
     return kind(run, name, step, emit, piped=piped) if kind else None

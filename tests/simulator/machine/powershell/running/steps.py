@@ -12,13 +12,13 @@ from simulator.machine.objects import CmdletError, NotModelled, ScriptBlock
 from simulator.machine.powershell.parsing.syntax import (
     ArrayLiteral,
     Block,
-    Command,
+    CommandInvocation,
     Literal,
-    Node,
     Redirection,
-    Variable,
+    SyntaxNode,
+    VariableExpression,
 )
-from simulator.machine.powershell.running.binding import PRESENT, Arguments, missing_argument
+from simulator.machine.powershell.running.binding import PRESENT, CommandArguments, missing_argument
 from simulator.machine.powershell.types.convert import items
 from simulator.machine.powershell.types.kinds import SwitchValue
 from simulator.machine.powershell.types.plain_text import to_text
@@ -34,29 +34,29 @@ _NOT_MODELLED = ("help", "more", "clear-host", "cls", "pause", "oss", "tabexpans
 
 
 @dataclass
-class Step:
+class PipelineStep:
     """One command of a pipeline: its name and arguments.
 
     Args:
         named: values by the names that the caller used; PRESENT for a name without a value.
         loose: names before a value that may belong to them, each with the position of the value in `positional`.
-        words: the arguments in the form that a program gets.
+        program_arguments: the arguments in the form that a program gets.
     """
 
     name: object
     named: list[tuple[str, object]] = field(default_factory=list)
     positional: list[object] = field(default_factory=list)
     loose: list[tuple[str, int]] = field(default_factory=list)
-    words: list[str] = field(default_factory=list)
+    program_arguments: list[str] = field(default_factory=list)
     redirections: tuple[Redirection, ...] = ()
     dotted: bool = False
 
-    def arguments(self) -> Arguments:
+    def arguments(self) -> CommandArguments:
         """Return the arguments in the form that functions take."""
-        return Arguments(list(self.named), list(self.positional), list(self.loose))
+        return CommandArguments(list(self.named), list(self.positional), list(self.loose))
 
     def for_cmdlet(self, run: Interpreter, name: str) -> tuple[dict[str, object], list[object]]:
-        """Return the named and the unnamed arguments for a cmdlet. Its contract says which parameters are switches."""
+        """Return the named and the unnamed arguments for a cmdlet, whose contract defines the switches."""
         named: dict[str, object] = {}
         for key, value in self.named:
             if value is PRESENT and not is_switch(run, name, key):
@@ -99,42 +99,42 @@ def tree(block: ScriptBlock) -> Block:
 
 def is_switch(run: Interpreter, name: str, parameter: str) -> bool:
     """Return whether a parameter of a cmdlet is a switch, according to its contract."""
-    wanted = parameter.casefold()
+    requested = parameter.casefold()
     description = commands.describe(run.session.machine, commands.ALIASES.get(name.casefold(), name))
     if description is None:
         return False
-    exact = description.parameters.get(wanted)
+    exact = description.parameters.get(requested)
     found = (
         [exact]
         if exact
         else [
             item
             for item in description.parameters.values()
-            if any(spelling.casefold() == wanted for spelling in item.aliases)
+            if any(spelling.casefold() == requested for spelling in item.aliases)
         ]
     ) or [
         item
         for item in description.parameters.values()
-        if any(spelling.casefold().startswith(wanted) for spelling in (item.name, *item.aliases))
+        if any(spelling.casefold().startswith(requested) for spelling in (item.name, *item.aliases))
     ]
     own = [item for item in found if not item.common] or found
     return bool(own) and all(item.type == "SwitchParameter" for item in own)
 
 
-def prepare(run: Interpreter, node: Command) -> Step:
+def prepare(run: Interpreter, node: CommandInvocation) -> PipelineStep:
     """Evaluate a command's name and arguments."""
-    step = Step(run.evaluator.value(node.name), redirections=node.redirections, dotted=node.operator == ".")
+    step = PipelineStep(run.evaluator.value(node.name), redirections=node.redirections, dotted=node.operator == ".")
     pending = ""
     for argument in node.arguments:
         if argument.name is not None:
             if pending:
                 step.named.append((pending, PRESENT))
             pending = ""
-            step.words.append(argument.name if argument.name == "--" else f"-{argument.name}")
+            step.program_arguments.append(argument.name if argument.name == "--" else f"-{argument.name}")
             if argument.value is not None:
                 value = run.evaluator.value(argument.value)
                 step.named.append((argument.name, value))
-                step.words[-1] += f":{to_text(value)}"
+                step.program_arguments[-1] += f":{to_text(value)}"
             elif argument.name != "--":
                 pending = argument.name
             continue
@@ -146,26 +146,26 @@ def prepare(run: Interpreter, node: Command) -> Step:
     return step
 
 
-def _take(run: Interpreter, step: Step, node: Node, pending: str) -> None:
+def _take(run: Interpreter, step: PipelineStep, node: SyntaxNode, pending: str) -> None:
     """Add a value to a step. The value may belong to the name before it."""
-    if isinstance(node, Variable) and node.splat:
+    if isinstance(node, VariableExpression) and node.splat:
         if pending:
             step.named.append((pending, PRESENT))
-        splatted = run.evaluator.value(Variable(node.name))
+        splatted = run.evaluator.value(VariableExpression(node.name))
         if isinstance(splatted, dict):
             step.named += [(to_text(key), item) for key, item in splatted.items()]
         else:
             step.positional += items(splatted)
-            step.words += [to_text(item) for item in items(splatted)]
+            step.program_arguments += [to_text(item) for item in items(splatted)]
         return
     value = run.evaluator.value(node)
-    step.words += _words(node, value)
+    step.program_arguments += _program_arguments(node, value)
     if pending:
         step.loose.append((pending, len(step.positional)))
     step.positional.append(value)
 
 
-def _words(node: Node, value: object) -> list[str]:
+def _program_arguments(node: SyntaxNode, value: object) -> list[str]:
     """Return a value as arguments of a program: a number with its original text, a list as several arguments."""
     if isinstance(node, Literal) and node.text is not None:
         return [node.text]
@@ -185,7 +185,7 @@ def is_function(name: str) -> bool:
     return name.casefold() in _FUNCTIONS
 
 
-def rewritten(step: Step, name: str) -> tuple[Step, str]:
+def rewritten(step: PipelineStep, name: str) -> tuple[PipelineStep, str]:
     """Return the cmdlet that replaces a built-in function."""
     cmdlet, parameters = _FUNCTIONS[name.casefold()]
     return replace(step, named=[*step.named, *parameters.items()]), cmdlet

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from simulator.machine.objects import CmdletError, NotModelled, ScriptBlock
-from simulator.machine.powershell.parsing.syntax import Attribute, Block, Parameter
+from simulator.machine.powershell.parsing.syntax import Attribute, Block, FunctionParameter
 from simulator.machine.powershell.running.errors import AUTOMATION
 from simulator.machine.powershell.types import patterns
 from simulator.machine.powershell.types.compare import compare
@@ -28,7 +28,7 @@ def _invalid(name: str, kind: str, message: str) -> CmdletError:
     return error
 
 
-def validate(run: Interpreter, name: str, parameter: Parameter, value: object) -> None:
+def validate(run: Interpreter, name: str, parameter: FunctionParameter, value: object) -> None:
     """Check a converted argument.
 
     Raises:
@@ -46,7 +46,7 @@ def validate(run: Interpreter, name: str, parameter: Parameter, value: object) -
                 raise _invalid(name, "", text)
 
 
-def _mandatory(name: str, parameter: Parameter, attributes: dict[str, Attribute], value: object) -> None:
+def _mandatory(name: str, parameter: FunctionParameter, attributes: dict[str, Attribute], value: object) -> None:
     kind = what = ""
     if value is None and "allownull" not in attributes:
         kind, what = "NullNotAllowed", "it is null"

@@ -213,14 +213,14 @@ class MissingFile(PSObject):
 def file_info(session: Session, path: str) -> PSObject:
     """Return a new FileInfo, for an existing or a missing file."""
     from simulator.machine.core.item_objects import item
-    from simulator.machine.core.paths import Place
+    from simulator.machine.core.paths import ProviderItem
 
     full = ntpath.normpath(session.absolute(path))
     files = session.machine.files
     if files.is_directory(full):
         raise NotModelled("a FileInfo of a folder")
     if files.is_file(full):
-        found = item(session.machine, Place("FileSystem", full))
+        found = item(session.machine, ProviderItem("FileSystem", full))
         found.properties["OpenRead"] = lambda: FileStream(session, full, files.read_bytes(full), writable=False)
         found.text = path
         return found

@@ -143,11 +143,11 @@ def _delete(session: Session, given: list[object]) -> object:
 
 def _make_folder(session: Session, given: list[object]) -> object:
     from simulator.machine.core.item_objects import item
-    from simulator.machine.core.paths import Place
+    from simulator.machine.core.paths import ProviderItem
 
     path = session.absolute(to_text(given[0]))
     session.machine.files.make_directory(path)
-    return item(session.machine, Place("FileSystem", path))
+    return item(session.machine, ProviderItem("FileSystem", path))
 
 
 def _hasher(name: str) -> Method:

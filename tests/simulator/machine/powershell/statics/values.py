@@ -86,10 +86,10 @@ def _flags(options: tuple[object, ...]) -> bool:
     Raises:
         NotModelled: any other option is set.
     """
-    wanted = {name.strip().casefold() for option in options for name in to_text(option).split(",")}
-    if wanted - {"ignorecase", "none"}:
-        raise NotModelled(f"the options {', '.join(sorted(wanted))} of a regular expression")
-    return "ignorecase" in wanted
+    requested = {name.strip().casefold() for option in options for name in to_text(option).split(",")}
+    if requested - {"ignorecase", "none"}:
+        raise NotModelled(f"the options {', '.join(sorted(requested))} of a regular expression")
+    return "ignorecase" in requested
 
 
 def _regex(name: str) -> Callable[..., object]:

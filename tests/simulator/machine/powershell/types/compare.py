@@ -170,17 +170,17 @@ def same(left: object, right: object, *, sensitive: bool = False) -> bool:
         return False
 
 
-def find_key(table: dict[object, object], wanted: object) -> object:
+def find_key(table: dict[object, object], requested: object) -> object:
     """Return the key of a table that equals a key, or None. Text is case-insensitive except in a Dictionary."""
     from simulator.machine.powershell.types.kinds import GenericDictionary
 
     if isinstance(table, GenericDictionary):
-        key = cast(table.key, wanted)
+        key = cast(table.key, requested)
         return next((known for known in table if known == key and net_type(known) == net_type(key)), None)
     for known in table:
-        if isinstance(known, str) and isinstance(wanted, str):
-            if net_type(known) == net_type(wanted) and known.casefold() == wanted.casefold():
+        if isinstance(known, str) and isinstance(requested, str):
+            if net_type(known) == net_type(requested) and known.casefold() == requested.casefold():
                 return known
-        elif known == wanted and net_type(known) == net_type(wanted):
+        elif known == requested and net_type(known) == net_type(requested):
             return known
     return None

@@ -152,7 +152,7 @@ class GenericDictionary(dict[object, object]):
 
 
 class Empty:
-    """The value of a command that returned nothing (AutomationNull): a null that passes nothing on."""
+    """The value of a command that returned nothing (AutomationNull): a null that a pipeline does not pass on."""
 
 
 EMPTY = Empty()

@@ -313,32 +313,32 @@ _FILES = ("System.IO.FileInfo", "System.IO.DirectoryInfo")
 
 def is_type(value: object, name: str) -> bool:
     """Return whether `value -is [name]`."""
-    wanted = resolve(name)
+    requested = resolve(name)
     if value is None:
         return False
     actual = net_type(value)
-    if wanted == "System.Object" or actual == wanted:
+    if requested == "System.Object" or actual == requested:
         return True
     if isinstance(value, (list, tuple)):
         array = isinstance(value, tuple) or not isinstance(value, Growing)
-        listed = actual.startswith("System.Collections.Generic.List") and generic(wanted)[0] == "list"
+        listed = actual.startswith("System.Collections.Generic.List") and generic(requested)[0] == "list"
         if listed:
-            return generic(wanted)[1] == [getattr(value, "element", "")]
-        return wanted in _LISTS or (array and wanted == "System.Array")
+            return generic(requested)[1] == [getattr(value, "element", "")]
+        return requested in _LISTS or (array and requested == "System.Array")
     if isinstance(value, dict):
-        enumerable = wanted in ("System.Collections.IDictionary", *_LISTS[1:])
-        return enumerable or (actual.endswith("OrderedDictionary") and wanted.endswith("IList"))
-    if wanted == CUSTOM_OBJECT or wanted == f"{AUTOMATION}PSObject":
+        enumerable = requested in ("System.Collections.IDictionary", *_LISTS[1:])
+        return enumerable or (actual.endswith("OrderedDictionary") and requested.endswith("IList"))
+    if requested == CUSTOM_OBJECT or requested == f"{AUTOMATION}PSObject":
         return isinstance(value, PSObject) and (value.type_name == CUSTOM_OBJECT or "PSCustomObject" in value.type_name)
     if isinstance(value, PSObject):
-        if wanted == "System.IO.FileSystemInfo":
+        if requested == "System.IO.FileSystemInfo":
             return actual in _FILES
-        return is_exception(wanted) and inherits(actual, wanted)
-    if wanted == "System.ValueType":
+        return is_exception(requested) and inherits(actual, requested)
+    if requested == "System.ValueType":
         return not isinstance(value, str) or actual == "System.Char"
-    if wanted == "System.Enum":
+    if requested == "System.Enum":
         return isinstance(value, Enumeration)
-    return wanted == "System.Collections.IEnumerable" and isinstance(value, str)
+    return requested == "System.Collections.IEnumerable" and isinstance(value, str)
 
 
 def element_type(value: object) -> str:

@@ -67,8 +67,8 @@ def _split(left: object, right: object, sensitive: bool) -> object:
     count = arithmetic.integer(limit)
     if count < 0:
         raise NotModelled("-split with a negative number")
-    wanted = re.escape(to_text(pattern)) if simple else pattern
-    regex = patterns.compiled(wanted, sensitive=sensitive)
+    requested = re.escape(to_text(pattern)) if simple else pattern
+    regex = patterns.compiled(requested, sensitive=sensitive)
     parts: list[object] = []
     for text in items(left) if isinstance(left, list) else [left]:
         if count == 1:

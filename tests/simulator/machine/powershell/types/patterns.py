@@ -59,7 +59,7 @@ def groups(found: re.Match[str]) -> dict[object, object]:
 
 def replacement(text: object) -> Callable[[re.Match[str]], str]:
     """Return a function for the replacement text of `-replace`, with `$1`, `${name}`, `$&` and `$$`."""
-    wanted = to_text(text)
+    requested = to_text(text)
 
     def fill(match: re.Match[str]) -> str:
         def group(reference: re.Match[str]) -> str:
@@ -69,14 +69,14 @@ def replacement(text: object) -> Callable[[re.Match[str]], str]:
             if name == "&":
                 return match[0]
             if not name.isalnum() and name not in match.re.groupindex:
-                raise NotModelled(f"the replacement {wanted}")
+                raise NotModelled(f"the replacement {requested}")
             key: int | str = int(name) if name.isdigit() else name
             try:
                 return match[key] or ""
             except (IndexError, re.error):
                 return reference[0]
 
-        return re.sub(r"\$(?:\{(\w+)\}|(\d+|[&$`'+_]))", group, wanted)
+        return re.sub(r"\$(?:\{(\w+)\}|(\d+|[&$`'+_]))", group, requested)
 
     return fill
 

@@ -80,16 +80,16 @@ def test_secrets_are_blanked(case: str) -> None:
 
 
 @pytest.mark.parametrize("text", HARMLESS)
-def test_what_is_no_secret_stays(text: str) -> None:
+def test_ordinary_text_is_not_redacted(text: str) -> None:
     assert Redaction().text(text) == text
 
 
-words = st.text(st.characters(codec="utf-8", exclude_characters="\r\n\0"), max_size=40)
+texts = st.text(st.characters(codec="utf-8", exclude_characters="\r\n\0"), max_size=40)
 
 
-@given(st.sampled_from(sorted(SECRETS)), words, words)
+@given(st.sampled_from(sorted(SECRETS)), texts, texts)
 @example("proxy", "ẞİ", "")
-def test_they_are_blanked_among_other_lines(case: str, before: str, after: str) -> None:
+def test_secrets_are_redacted_between_other_lines(case: str, before: str, after: str) -> None:
     text, secret = SECRETS[case]
     assert secret not in Redaction().text(f"{before}\n{text}\n{after}").replace(before, "").replace(after, "")
 
@@ -204,12 +204,12 @@ def test_texts_of_any_encoding(encoding: str) -> None:
     assert clean == f"first line\r\npassword: {BLANK}\r\nlast line of the log\r\n".encode()
 
 
-def test_bytes_that_are_no_utf_8_stay() -> None:
+def test_bytes_other_than_utf_8_are_kept() -> None:
     data = b"caf\xe9 \xff\xfe token=abc\nnext\n"
     assert streamed(data) == b"caf\xe9 \xff\xfe token=***\nnext\n"
 
 
-def test_what_is_no_text_is_left_out() -> None:
+def test_binary_files_are_left_out() -> None:
     assert streamed(b"MZ\x90\0\x03\0\0\0\x04 password=x") is None
     assert streamed(b"") == b""
 
@@ -233,7 +233,7 @@ def test_a_line_without_end_is_left_out(encoding: str) -> None:
     assert clean.splitlines() == ["before", "[a line of more than 1048576 bytes was left out]", "after"]
 
 
-def test_a_key_that_never_ends_costs_only_what_looks_like_it() -> None:
+def test_only_the_text_of_an_unterminated_key_is_redacted() -> None:
     text = "-----BEGIN PRIVATE KEY-----\nMIIE\n[kubelet] started\n" * 2000
     clean = Redaction().text(text)
     assert "MIIE" not in clean

@@ -22,14 +22,14 @@ PASSWORD = st.text(st.characters(codec="ascii", min_codepoint=33, max_codepoint=
 
 
 @given(PASSWORD)
-def test_whatever_is_in_a_password_no_part_of_it_is_shown(password: str) -> None:
+def test_no_part_of_any_password_is_shown(password: str) -> None:
     url = f"http://me:{password}@proxy.example:3128/x"
     assert redact_users(url) == "http://***@proxy.example:3128/x"
     assert redact_url(url) == "http://proxy.example:3128/x"
     assert carries_secret(url)
     for value in (url, [url], {"a": url}, {url: 1}):
-        told = str(Problem("v", value, "expected another"))
-        assert "hunter" not in told
+        reported = str(Problem("v", value, "expected another"))
+        assert "hunter" not in reported
     assert "proxy.example:3128" in str(Problem("v", url, "expected another"))
 
 
@@ -42,7 +42,7 @@ def test_whatever_is_in_a_password_no_part_of_it_is_shown(password: str) -> None
         ("from http://u:p@a to http://v:q/q@b", "from http://***@a to http://***@b"),
     ],
 )
-def test_a_user_goes_up_to_the_last_sign(text: str, shown: str) -> None:
+def test_user_information_ends_at_the_last_at_sign(text: str, shown: str) -> None:
     assert redact_users(text) == shown
 
 
@@ -60,6 +60,6 @@ def test_a_user_goes_up_to_the_last_sign(text: str, shown: str) -> None:
         "me@example.com",
     ],
 )
-def test_what_is_no_user_stays(text: str) -> None:
+def test_an_at_sign_outside_of_user_information_is_kept(text: str) -> None:
     assert not has_user(text)
     assert redact_users(text) == text

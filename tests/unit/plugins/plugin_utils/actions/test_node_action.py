@@ -92,7 +92,7 @@ def test_another_error_is_ansible_s() -> None:
 
 
 @pytest.mark.parametrize("allowed", [None, False, "no", True, "yes"])
-def test_a_connection_that_others_can_read_is_used_only_where_it_is_allowed(allowed: object) -> None:
+def test_an_unencrypted_connection_is_used_only_if_it_is_allowed(allowed: object) -> None:
     connection = Connection({**PSRP, "cert_validation": "ignore"})
     variables = {} if allowed is None else {"allow_insecure_connection": allowed}
     found = run_on(Answering(), action(lambda *_arguments: {"done": True}), {}, variables, connection=connection)
@@ -128,7 +128,7 @@ def changed(name: str, why: str) -> dict[str, t.Any]:
 USUAL = {"deferred": [], "reboot_required": False, "rebooted": False}
 
 
-def test_a_node_is_converged_as_the_task_says() -> None:
+def test_the_options_of_the_task_apply_to_the_convergence() -> None:
     world = World({"a": "off"})
     dry = Work(world, check_mode=True, diff=True).work(Setting(name="a"))
     difference = {
@@ -161,7 +161,7 @@ def test_a_failure_keeps_what_was_done_before_it() -> None:
     assert [one["name"] for one in found["changes"]] == ["a"]
 
 
-def test_a_link_that_breaks_for_good_is_no_failure_of_the_node(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_permanently_broken_link_means_unreachable_not_failed(monkeypatch: pytest.MonkeyPatch) -> None:
     def unreachable(self: Node, batch: Batch, **_more: t.Any) -> t.NoReturn:
         raise AnsibleConnectionFailure("no route to host")
 
@@ -179,6 +179,6 @@ def test_a_link_that_breaks_for_good_is_no_failure_of_the_node(monkeypatch: pyte
     assert "win-1: it is gone" in found["msg"]
 
 
-def test_an_action_without_work_is_no_action() -> None:
+def test_an_action_must_define_its_work() -> None:
     with pytest.raises(NotImplementedError):
         run(types.SimpleNamespace(ActionModule=NodeAction), {}, {"inventory_hostname": "n"})

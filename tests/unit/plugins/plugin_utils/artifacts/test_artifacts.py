@@ -25,7 +25,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.values.versions impor
 from simulator.artifacts import catalog
 
 CACHE = "C:\\cache"
-WANTED = (
+KINDS = (
     *("kubernetes", "containerd", "moby", "docker", "cri-dockerd", "crictl", "nerdctl", "sdn-plugins", "azure-vnet"),
     *("cni-plugins", "flannel", "flannel-cni-plugin", "calico", "csi-proxy", "cloudbase-init", "nssm"),
     "hns-debug-scripts",
@@ -34,20 +34,20 @@ VERSIONS = {"flannel-cni-plugin": "1.9.1-flannel1", "hns-debug-scripts": "0" * 4
 SECRET = "s3cret"
 
 
-def wanted(lists: t.Any, **options: t.Any) -> list[dict[str, t.Any]]:
+def listed(lists: t.Any, **options: t.Any) -> list[dict[str, t.Any]]:
     return cache.resources_for_versions(lists, cache_dir=CACHE, **options)
 
 
-def test_every_kind_says_where_its_facts_are_from_and_asks_no_retired_host() -> None:
+def test_every_kind_cites_its_source_and_uses_no_retired_host() -> None:
     kinds = catalogue.catalogue()
-    assert set(WANTED) <= set(kinds)
+    assert set(KINDS) <= set(kinds)
     for kind in kinds.values():
         assert kind.source
         assert "azureedge" not in kind.url
         assert kind.url.startswith("https://") or kind.name == "docker"
 
 
-@pytest.mark.parametrize("kind", [kind for kind in WANTED if kind != "docker"])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "docker"])
 def test_every_kind_names_what_upstream_serves(kind: str) -> None:
     """Its archive, its checksum file and its members match the simulated upstream (which has its own sources)."""
     found = locations.locate(kind, VERSIONS.get(kind, "1.6.2"), cache_dir=CACHE)
@@ -66,14 +66,14 @@ def test_every_kind_names_what_upstream_serves(kind: str) -> None:
 def test_versions_without_a_published_checksum_are_pinned_where_their_digest_is_known(
     version: str, kind: str, sha256: bool
 ) -> None:
-    (resource,) = wanted({kind: [version]})
+    (resource,) = listed({kind: [version]})
     assert ("sha256" in resource) == sha256
     assert resource.get("allow_unverified", False) != sha256
     assert [text.split(" is ")[0] for text in cache.unverified([resource])] == ([] if sha256 else [f"{kind} {version}"])
 
 
 def test_one_sums_file_serves_all_files_of_a_release() -> None:
-    (resource,) = wanted({"nerdctl": ["2.1.0"]}, mirror="http://m")
+    (resource,) = listed({"nerdctl": ["2.1.0"]}, mirror="http://m")
     sums = "github.com/containerd/nerdctl/releases/download/v2.1.0/SHA256SUMS"
     assert resource["checksum_url"] == f"https://{sums}"
     assert resource["sites"] == [
@@ -90,22 +90,22 @@ def test_the_publisher_is_asked_last_or_not_at_all() -> None:
     assert none.upstream == both.sources[-1].url
 
 
-def test_a_users_own_url_is_asked_at_sites_that_hold_such_only() -> None:
+def test_a_users_own_url_is_requested_only_from_sites_with_overrides() -> None:
     sites = [{"url": "http://mirror"}, {"url": "file:///C:/bundle", "overrides": True}]
-    (resource,) = wanted({"moby": [{"version": "29.2.1", "url": f"https://ci/x.zip?sig={SECRET}"}]}, sites=sites)
+    (resource,) = listed({"moby": [{"version": "29.2.1", "url": f"https://ci/x.zip?sig={SECRET}"}]}, sites=sites)
     assert [site["url"] for site in resource["sites"]] == ["file:///C:/bundle/ci/x.zip"]
     assert resource["path"] == f"{CACHE}\\moby\\custom\\{locations.custom_key('https://ci/x.zip')}\\x.zip"
     assert resource["custom"] is True
 
 
-def test_the_publisher_is_asked_where_nobody_else_is_named() -> None:
+def test_the_publisher_is_used_if_no_other_source_is_set() -> None:
     found = locations.locate("crictl", "1.37.0", cache_dir=CACHE, upstream=False)
     assert [source.url for source in found.sources] == [found.upstream]
 
 
 def test_a_users_password_goes_to_no_site() -> None:
     url = f"https://user:{SECRET}@files.example/x.zip"
-    (resource,) = wanted({"moby": [{"version": "29.2.1", "url": url}]}, sites=[{"url": "http://m", "overrides": True}])
+    (resource,) = listed({"moby": [{"version": "29.2.1", "url": url}]}, sites=[{"url": "http://m", "overrides": True}])
     assert [site["url"] for site in resource["sites"]] == ["http://m/files.example/x.zip"]
 
 
@@ -126,7 +126,7 @@ CACHED_ONLY = ("nerdctl", "sdn-plugins", "azure-vnet", "calico", "csi-proxy", "c
 def test_a_url_replaces_the_publishers_for_all_listed_versions_of_a_kind(kind: str) -> None:
     urls = {kind: f"https://ci.example/{{version}}/{kind}_{{underscores}}.zip?sig={SECRET}"}
     lists = {kind: ["v1.2.3", "1.3.0", {"version": "1.4.0", "url": "https://other.example/x.zip"}], "nssm": ["2.24"]}
-    found = wanted(lists, urls=urls)
+    found = listed(lists, urls=urls)
     assert [(resource["urls"], resource.get("custom", False)) for resource in found] == [
         ([f"https://ci.example/1.2.3/{kind}_1_2_3.zip?sig={SECRET}"], True),
         ([f"https://ci.example/1.3.0/{kind}_1_3_0.zip?sig={SECRET}"], True),
@@ -141,18 +141,18 @@ def test_a_url_for_every_kind_that_no_role_installs() -> None:
     assert set(catalogue.catalogue()) - installed - {"hns-debug-scripts"} == set(CACHED_ONLY)
 
 
-def test_every_kind_says_which_windows_it_fits() -> None:
+def test_every_kind_states_its_windows_versions() -> None:
     data = json.loads((DATA / "artifacts.json").read_text(encoding="utf-8"))
     assert [name for name, kind in data["kinds"].items() if not kind.get("windows")] == []
-    assert wanted({"calico": ["3.29.1"]})[0]["windows"] == ["2019", "2022"]
+    assert listed({"calico": ["3.29.1"]})[0]["windows"] == ["2019", "2022"]
 
 
 OWN = {"url": "https://files.example/{version}/agent.zip"}
 
 
-def test_a_kind_of_ones_own_is_a_few_lines() -> None:
+def test_a_user_defines_a_kind_in_a_few_lines() -> None:
     kinds = {"agent": {**OWN, "checksum_suffix": ".sha512", "windows": ["2022", 2025], "members": "agent.exe"}}
-    (resource,) = wanted({"agent": ["v3.1"]}, kinds=kinds)
+    (resource,) = listed({"agent": ["v3.1"]}, kinds=kinds)
     assert resource["urls"] == ["https://files.example/3.1/agent.zip"]
     assert resource["checksum_algorithm"] == "SHA512"
     assert resource["windows"] == ["2022", "2025"]
@@ -226,12 +226,12 @@ BAD: list[tuple[str, dict[str, t.Any], str, str]] = [
 
 
 @pytest.mark.parametrize(("options", "variable", "accepted"), [row[1:] for row in BAD], ids=[row[0] for row in BAD])
-def test_what_cannot_be_is_told_with_variable_value_and_what_would_be(
+def test_an_invalid_value_is_reported_with_its_variable_and_the_accepted_values(
     options: dict[str, t.Any], variable: str, accepted: str
 ) -> None:
     given = {"lists": {"crictl": ["1.37.0"]}, **options}
     with pytest.raises(ArtifactError) as caught:
-        wanted(given.pop("lists"), **given)
+        listed(given.pop("lists"), **given)
     text = str(caught.value)
     assert text.startswith((f"{variable}: ", f"{variable} ("))
     assert accepted in text
@@ -240,7 +240,7 @@ def test_what_cannot_be_is_told_with_variable_value_and_what_would_be(
 
 
 @given(st.text(max_size=40))
-def test_no_version_leads_out_of_the_cache(version: str) -> None:
+def test_no_version_leads_to_a_path_outside_the_cache(version: str) -> None:
     try:
         found = locations.locate("crictl", version, cache_dir=CACHE)
     except ArtifactError:
@@ -263,9 +263,9 @@ def test_wild_values_are_refused_or_taken_and_nothing_else(value: t.Any) -> None
     for read in (
         lambda: artifacts_sites.parse(value),
         lambda: catalogue.kinds(value),
-        lambda: wanted(value),
-        lambda: wanted({"crictl": value}),
-        lambda: wanted({"tool": ["1"]}, kinds={"tool": value}),
+        lambda: listed(value),
+        lambda: listed({"crictl": value}),
+        lambda: listed({"tool": ["1"]}, kinds={"tool": value}),
     ):
         with contextlib.suppress(ArtifactError):
             read()
@@ -308,7 +308,7 @@ def test_preflight_checks_what_roles_install_and_where(name: str, value: t.Any, 
         cache.resources_for_versions({}, cache_dir="cache", prune=True)
 
 
-def test_preflight_warns_of_what_nothing_verifies_where_it_is_cached() -> None:
+def test_preflight_warns_of_unverified_artifacts_that_are_cached() -> None:
     values = {"image_cache_azure_vnet_versions": ["1.6.21"], "image_cache_containerd_versions": ["2.3.7"]}
     assert [text.split(" is ")[0] for text in preflight.warnings(values, ["image_cache"])] == ["azure-vnet 1.6.21"]
     assert preflight.warnings(values, ["sysprep"]) == []
@@ -335,11 +335,11 @@ CONTAINERD = "github.com/containerd/containerd/releases/download/v2.3.7/containe
         ("file:///C:/Windows/winkube/bundle", ""),
     ],
 )
-def test_a_checksum_from_the_plain_http_place_that_it_checks_counts_as_none(site: t.Any, named: str) -> None:
+def test_a_checksum_from_the_same_plain_http_server_is_not_trusted(site: t.Any, named: str) -> None:
     """A mirror over plain HTTP served a trojan with its own .sha256, without any message."""
     values = sourced(site)
-    told = preflight.warnings(values, ["container_runtime"])
-    assert [named in text and "http://mirror:8080" in text for text in told] == ([True] if named else [])
+    reported = preflight.warnings(values, ["container_runtime"])
+    assert [named in text and "http://mirror:8080" in text for text in reported] == ([True] if named else [])
     refused = preflight.refused(sourced(site, "strict"), ["container_runtime"])
     assert [problem.variable for problem in refused] == (["artifact_sites"] if named else [])
     assert all(named in str(problem) and "artifact_verify" in str(problem) for problem in refused)
@@ -349,21 +349,21 @@ def test_a_checksum_from_the_plain_http_place_that_it_checks_counts_as_none(site
 def test_strict_refuses_each_artifact_that_nothing_verifies() -> None:
     for options in ({"mirror": "http://m"}, {"sites": ["https://a", "http://b"]}):
         with pytest.raises(ArtifactError, match=r"crictl 1\.37\.0.*artifact_verify is strict.* plain HTTP "):
-            wanted({"crictl": ["1.37.0"]}, verify="strict", **options)
+            listed({"crictl": ["1.37.0"]}, verify="strict", **options)
         pinned = {"version": "1.37.0", "sha256": "0" * 64}
-        assert len(wanted({"crictl": [pinned]}, verify="strict", **options)) == 1
+        assert len(listed({"crictl": [pinned]}, verify="strict", **options)) == 1
     with pytest.raises(ArtifactError, match="a checksum"):
-        wanted({"azure-vnet": ["1.6.21"]}, verify="strict")
+        listed({"azure-vnet": ["1.6.21"]}, verify="strict")
     with pytest.raises(ArtifactError, match="a custom URL"):
-        wanted({"crictl": [{"version": "1.37.0", "url": "https://h/x.zip"}]}, verify="strict")
-    assert len(wanted({"crictl": ["1.37.0"]}, verify="strict", sites=["https://a"])) == 1
+        listed({"crictl": [{"version": "1.37.0", "url": "https://h/x.zip"}]}, verify="strict")
+    assert len(listed({"crictl": ["1.37.0"]}, verify="strict", sites=["https://a"])) == 1
     (problem,) = preflight.problems({"cni_artifact_sources": {"verify": "sometimes"}})
     assert str(problem) == "artifact_verify: expected warn or strict, got 'sometimes'"
 
 
 def test_lists_of_versions_are_warned_of_by_site() -> None:
     lists = {"crictl": ["1.36.0", "1.37.0"], "containerd": ["2.2.1", "2.3.7"]}
-    (sentence,) = cache.unverified(wanted(lists, mirror="http://user:secret@mirror:8080"))
+    (sentence,) = cache.unverified(listed(lists, mirror="http://user:secret@mirror:8080"))
     assert sentence.startswith("http://mirror:8080 uses plain HTTP")
     assert "and 1 more" in sentence
     values = {"image_cache_containerd_versions": ["2.3.7"], "image_cache_artifact_mirror": "http://mirror:8080"}

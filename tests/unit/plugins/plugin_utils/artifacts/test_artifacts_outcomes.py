@@ -153,17 +153,17 @@ GOOD: dict[str, dict[str, t.Any]] = {
 }  # fmt: skip
 
 
-def wanted(options: dict[str, t.Any]) -> object:
+def refusal(options: dict[str, t.Any]) -> object:
     given: dict[str, t.Any] = {"lists": {"crictl": ["1.37.0"]}, "cache_dir": CACHE, **options}
     return refused(lambda: cache.resources_for_versions(given.pop("lists"), **given))
 
 
 def test_lists_of_versions() -> None:
     bad = {name: options for name, options, _variable, _accepted in BAD} | MORE_BAD
-    found = {name: wanted(options) for name, options in bad.items()}
+    found = {name: refusal(options) for name, options in bad.items()}
     assert [name for name, outcome in found.items() if not isinstance(outcome, ArtifactError)] == []
     outcomes.check("artifacts/refused", found)
-    made = {name: wanted(options) for name, options in GOOD.items()}
+    made = {name: refusal(options) for name, options in GOOD.items()}
     assert [name for name, outcome in made.items() if isinstance(outcome, ArtifactError)] == []
     outcomes.check("artifacts/resources", made)
 

@@ -120,7 +120,7 @@ def test_another_patch_stays_as_it_is(patch: object) -> None:
     assert use.bundled_patches([patch], use.patches([PATCH], "http://h")) == [patch]
 
 
-def test_a_pushed_file_lies_below_its_host() -> None:
+def test_a_pushed_file_is_stored_below_the_name_of_its_server() -> None:
     assert use.windows_path("C:\\b", entry("dl.k8s.io/v1/x.exe")) == "C:\\b\\dl.k8s.io\\v1\\x.exe"
     with pytest.raises(BundleError, match=r"h:80/x\.exe: expected a URL without a port"):
         use.windows_path("C:\\b", entry("h:80/x.exe"))

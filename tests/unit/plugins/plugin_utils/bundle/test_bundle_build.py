@@ -67,8 +67,8 @@ def artifact(**more: t.Any) -> content.BundleContent:
     return content.of_resources(load([document]), ["2022"], {})
 
 
-def build(folder: pathlib.Path, servers: Servers, wanted: content.BundleContent, **options: t.Any) -> BuildResult:
-    return Builder(folder, KEY, t.cast("t.Any", servers), BuildOptions(**options)).run(wanted)
+def build(folder: pathlib.Path, servers: Servers, requested: content.BundleContent, **options: t.Any) -> BuildResult:
+    return Builder(folder, KEY, t.cast("t.Any", servers), BuildOptions(**options)).run(requested)
 
 
 @pytest.fixture
@@ -81,20 +81,20 @@ def there(folder: pathlib.Path) -> dict[str, bytes]:
 
 
 def test_a_file_is_fetched_once_and_signed(folder: pathlib.Path) -> None:
-    servers, wanted = Servers({OWN: b"new"}), artifact(sha256=digest(b"new"))
-    made = build(folder, servers, wanted)
+    servers, requested = Servers({OWN: b"new"}), artifact(sha256=digest(b"new"))
+    made = build(folder, servers, requested)
     assert (made.fetched, made.failures, made.warnings, made.signed) == (["dl.example/v1/kubelet.exe"], [], [], True)
     assert there(folder) == {"dl.example/v1/kubelet.exe": b"new"}
     entry = made.entries["dl.example/v1/kubelet.exe"]
     assert (entry.name, entry.version, entry.source, entry.sha256) == ("kubelet 1.37.1", "1.37.1", OWN, digest(b"new"))
     assert not (folder / WORK).exists()
-    again = build(folder, servers, wanted)
+    again = build(folder, servers, requested)
     assert (again.fetched, again.signed, again.entries) == ([], False, made.entries)
     assert servers.asked == [OWN]
-    assert build(folder, servers, wanted, refresh=True).fetched == ["dl.example/v1/kubelet.exe"]
+    assert build(folder, servers, requested, refresh=True).fetched == ["dl.example/v1/kubelet.exe"]
 
 
-def test_a_dry_run_says_what_it_would_fetch(folder: pathlib.Path) -> None:
+def test_a_dry_run_lists_what_it_would_download(folder: pathlib.Path) -> None:
     servers = Servers({OWN: b"new"})
     assert build(folder, servers, artifact(), check_mode=True).fetched == ["dl.example/v1/kubelet.exe"]
     assert not folder.exists()
@@ -103,11 +103,11 @@ def test_a_dry_run_says_what_it_would_fetch(folder: pathlib.Path) -> None:
 
 @pytest.mark.parametrize("damage", [b"bad", None])
 def test_a_file_that_is_not_what_was_signed_is_fetched_again(folder: pathlib.Path, damage: bytes | None) -> None:
-    servers, wanted = Servers({OWN: b"new"}), artifact(sha256=digest(b"new"))
-    build(folder, servers, wanted)
+    servers, requested = Servers({OWN: b"new"}), artifact(sha256=digest(b"new"))
+    build(folder, servers, requested)
     path = folder / "dl.example" / "v1" / "kubelet.exe"
     path.unlink() if damage is None else path.write_bytes(damage)
-    made = build(folder, servers, wanted)
+    made = build(folder, servers, requested)
     assert made.fetched == ["dl.example/v1/kubelet.exe"]
     assert len(made.warnings) == 1
     assert made.warnings[0].endswith("; the file is downloaded again")
@@ -115,7 +115,7 @@ def test_a_file_that_is_not_what_was_signed_is_fetched_again(folder: pathlib.Pat
 
 
 @pytest.mark.parametrize("algorithm", ["sha256", "sha512"])
-def test_another_checksum_makes_it_another_file(folder: pathlib.Path, algorithm: str) -> None:
+def test_a_file_with_another_checksum_is_another_file(folder: pathlib.Path, algorithm: str) -> None:
     servers = Servers({OWN: b"old"})
     pinned = {data: hashlib.new(algorithm, data).hexdigest() for data in (b"old", b"new")}
     build(folder, servers, artifact(**{algorithm: pinned[b"old"]}))
@@ -127,7 +127,7 @@ def test_another_checksum_makes_it_another_file(folder: pathlib.Path, algorithm:
     assert made.entries["dl.example/v1/kubelet.exe"].sha256 == digest(b"new")
 
 
-def test_what_does_not_come_leaves_the_rest(folder: pathlib.Path) -> None:
+def test_a_failed_download_does_not_affect_the_others(folder: pathlib.Path) -> None:
     other = artifact(name="other 1", urls=["http://o.example/o.exe"], sha256=digest(b"o"))
     servers = Servers({OWN: b"wrong", "http://o.example/o.exe": b"o"})
     made = build(folder, servers, artifact(sha256=digest(b"new")).joined(other))
@@ -136,13 +136,15 @@ def test_what_does_not_come_leaves_the_rest(folder: pathlib.Path) -> None:
     assert list(made.entries) == ["o.example/o.exe"]
 
 
-def test_nothing_is_trusted_without_a_word(folder: pathlib.Path) -> None:
+def test_nothing_is_trusted_without_a_setting(folder: pathlib.Path) -> None:
     made = build(folder, Servers({OWN: b"new"}), artifact())
     assert made.warnings == [f"kubelet 1.37.1: nothing verifies this file; its SHA-256 is {digest(b'new')}"]
 
 
 @pytest.mark.parametrize(("listed", "comes"), [(b"new", True), (b"another", False)])
-def test_a_publishers_checksum_file_is_kept_beside_its_file(folder: pathlib.Path, listed: bytes, comes: bool) -> None:
+def test_a_publishers_checksum_file_is_stored_next_to_its_file(
+    folder: pathlib.Path, listed: bytes, comes: bool
+) -> None:
     sums = f"{digest(listed)}  kubelet.exe\n".encode()
     servers = Servers({OWN: b"new", f"{OWN}.sha256": sums})
     made = build(folder, servers, artifact(checksum_url=f"{OWN}.sha256"))
@@ -152,7 +154,7 @@ def test_a_publishers_checksum_file_is_kept_beside_its_file(folder: pathlib.Path
     assert [entry.kind for entry in made.entries.values()] == (["kubelet", "checksum"] if comes else [])
 
 
-def test_what_nobody_wants_stays_until_it_is_pruned(folder: pathlib.Path) -> None:
+def test_unneeded_files_are_kept_until_they_are_pruned(folder: pathlib.Path) -> None:
     servers = Servers({OWN: b"new"})
     build(folder, servers, artifact(sha256=digest(b"new")))
     assert build(folder, servers, content.NOTHING).removed == []
@@ -160,7 +162,7 @@ def test_what_nobody_wants_stays_until_it_is_pruned(folder: pathlib.Path) -> Non
     assert (there(folder), (folder / "dl.example").exists()) == ({}, False)
 
 
-def test_a_stranger_in_the_folder_is_a_failure_until_it_is_pruned(folder: pathlib.Path) -> None:
+def test_an_unexpected_file_in_the_folder_is_a_failure_until_it_is_pruned(folder: pathlib.Path) -> None:
     folder.mkdir()
     (folder / "notes.txt").write_text("mine", encoding="utf-8")
     made = build(folder, Servers(), content.NOTHING)
@@ -205,18 +207,18 @@ def test_hosts_that_contradict_each_other_are_refused() -> None:
         assert joined.files["dl.example/v1/kubelet.exe"].checksum == Checksum(algorithm="SHA256", digest="a" * 64)
 
 
-def test_a_site_is_asked_as_the_node_would_ask_it() -> None:
+def test_sites_are_requested_as_the_node_would() -> None:
     site = {"url": SITE, "checksum_url": None, "proxy": "", "headers": {"X-Token": "s3cret"}}
-    wanted = artifact(sha256="a" * 64, sites=[site], proxy="http://proxy:3128", no_proxy=["a,b"])
-    (file,) = wanted.files.values()
+    expected = artifact(sha256="a" * 64, sites=[site], proxy="http://proxy:3128", no_proxy=["a,b"])
+    (file,) = expected.files.values()
     assert file.sources == (
         FetchSource(url=SITE, headers={"X-Token": "s3cret"}, proxy="", no_proxy=("a", "b")),
         FetchSource(url=OWN, headers={}, proxy="http://proxy:3128", no_proxy=("a", "b")),
     )
-    assert content.from_data(content.to_data(wanted)) == wanted
+    assert content.from_data(content.to_data(expected)) == expected
 
 
-def test_what_is_for_other_versions_of_windows_is_left_out() -> None:
+def test_files_for_other_versions_of_windows_are_skipped() -> None:
     assert artifact(windows=["2019"]) == content.NOTHING
     assert len(artifact(windows=["2019", "2022"]).files) == 1
     patch = Patch(name="fix", kb="KB1", file=PatchFile(name="a.msu", sha256="a" * 64, url=OWN), windows=("2025",))

@@ -62,7 +62,7 @@ def of(*resources: dict[str, t.Any], windows: t.Sequence[str] = ("2022", "2025")
     return content.of_resources(load(list(resources)), windows, {"r.example": {}})
 
 
-def test_what_resources_need() -> None:
+def test_requirements_follow_from_resources() -> None:
     found: dict[str, object] = {}
     for name, more in ARTIFACTS.items():
         try:
@@ -78,13 +78,13 @@ def test_what_resources_need() -> None:
         Patch(name="c", kb="KB3", file=PatchFile(name="c.msu", sha256=SHA, local="/c.msu"), windows=("2019",)),
         Patch(name="d", kb="KB4"),
     ]
-    wanted = content.of_patches(patches, ["2022", "2025"], "http://p:1", ("a",))
-    found["patches"] = content.to_data(wanted)["files"]
-    assert content.from_data(content.to_data(wanted)) == wanted
+    expected = content.of_patches(patches, ["2022", "2025"], "http://p:1", ("a",))
+    found["patches"] = content.to_data(expected)["files"]
+    assert content.from_data(content.to_data(expected)) == expected
     outcomes.check("bundle/content", found)
 
 
-def test_what_hosts_need_together() -> None:
+def test_requirements_of_several_hosts_are_merged() -> None:
     file = {**USUAL, "urls": [URL]}
     image = {"type": "ContainerImage", "name": "r.example/pause:3"}
     unverified = of({**file, "allow_unverified": True}, {**image, "windows": ["2025"]})
@@ -104,7 +104,7 @@ def test_what_hosts_need_together() -> None:
     assert unverified.joined(of({**file, "sha256": SHA})).files == verified.files
 
 
-def test_hosts_that_contradict_each_other_are_told() -> None:
+def test_contradicting_hosts_are_reported() -> None:
     file = {**USUAL, "urls": [f"{URL}?sig=1"]}
     with pytest.raises(BundleError) as caught:
         of({**file, "sha256": SHA}).joined(of({**file, "sha256": OTHER}))

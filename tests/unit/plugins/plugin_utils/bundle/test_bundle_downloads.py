@@ -44,8 +44,8 @@ class Site:
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                wanted = ("Range", "If-Range", "Authorization", "Accept-Encoding", "User-Agent", "X-Own")
-                found = {name: self.headers[name] for name in wanted if name in self.headers}
+                expected = ("Range", "If-Range", "Authorization", "Accept-Encoding", "User-Agent", "X-Own")
+                found = {name: self.headers[name] for name in expected if name in self.headers}
                 site.asked.append((self.path, found))
                 replies = site.replies[self.path.partition("?")[0].rpartition("/")[2]]
                 reply = replies.pop(0) if len(replies) > 1 else replies[0]
@@ -114,7 +114,7 @@ CASES: dict[str, tuple[list[Reply], Checksum | None]] = {
 }
 
 
-def test_what_comes_of_each_answer(site: Site, tmp_path: Path) -> None:
+def test_each_http_response_has_its_outcome(site: Site, tmp_path: Path) -> None:
     found: dict[str, object] = {}
     for number, (name, (replies, checksum)) in enumerate(CASES.items()):
         site.replies = {"file": [dataclasses.replace(one) for one in replies], "end": [Reply()]}
@@ -131,7 +131,7 @@ def test_what_comes_of_each_answer(site: Site, tmp_path: Path) -> None:
     outcomes.check("bundle/downloads", found)
 
 
-def test_what_is_sent_with_a_request(site: Site, tmp_path: Path) -> None:
+def test_each_request_has_the_expected_headers(site: Site, tmp_path: Path) -> None:
     site.replies = {"file": [Reply()]}
     fetcher = Fetcher(attempts=1)
     headers = {"Authorization": "Bearer x", "X-Own": "1"}
@@ -169,7 +169,7 @@ def test_documents_have_a_limit(site: Site) -> None:
         fetcher.document(source, limit=999)
 
 
-def test_a_long_download_tells_how_far_it_is(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_download_reports_progress(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fetch, "_BLOCK", 500_000)
     site.replies = {"file": [Reply(body=b"x" * 2_000_000)]}
     times, lines = iter(range(0, 1000, 6)), []

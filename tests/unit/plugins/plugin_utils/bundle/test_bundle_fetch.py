@@ -98,7 +98,7 @@ def test_credentials_do_not_follow_to_another_host(servers: tuple[Server, Server
     assert [asked.get("Authorization") for asked in second.asked] == [None, None]
 
 
-def test_what_nothing_verifies_is_fetched_from_its_beginning(servers: tuple[Server, Server], tmp_path: Path) -> None:
+def test_an_unverified_file_is_downloaded_from_its_beginning(servers: tuple[Server, Server], tmp_path: Path) -> None:
     target = tmp_path / "file"
     target.write_bytes(OLD)
     fetcher().file(source(servers[0].url), target)
@@ -107,7 +107,7 @@ def test_what_nothing_verifies_is_fetched_from_its_beginning(servers: tuple[Serv
 
 
 @pytest.mark.parametrize("verified", [True, False])
-def test_a_file_that_changes_meanwhile_is_fetched_anew(
+def test_a_file_that_changes_during_its_download_is_downloaded_again(
     servers: tuple[Server, Server], tmp_path: Path, verified: bool
 ) -> None:
     server, target = servers[0], tmp_path / "file"

@@ -65,7 +65,7 @@ def test_a_bundle_that_was_put_back_is_refused(folder: Path, tmp_path: Path) -> 
     assert state.stat().st_mode & 0o777 == 0o600
 
 
-def test_an_index_of_before_there_were_serials_is_older_than_any(folder: Path, tmp_path: Path) -> None:
+def test_an_index_without_a_serial_is_older_than_any_other(folder: Path, tmp_path: Path) -> None:
     state = tmp_path / "bundles.json"
     check(folder, state)
     data = index.dump(verify.verify(str(folder), PUBLIC).entries.values())
@@ -78,7 +78,7 @@ def test_an_index_of_before_there_were_serials_is_older_than_any(folder: Path, t
     assert check(folder, state) == ""
 
 
-def test_a_bundle_expires_where_a_site_wants_it(folder: Path, tmp_path: Path) -> None:
+def test_a_bundle_expires_if_configured(folder: Path, tmp_path: Path) -> None:
     state = tmp_path / "bundles.json"
     assert check(folder, state, max_age=30, days=29) == ""
     with pytest.raises(BundleError, match=r"signed within 30 days .bundle_max_age..*bundle_refresh: true"):
@@ -86,7 +86,7 @@ def test_a_bundle_expires_where_a_site_wants_it(folder: Path, tmp_path: Path) ->
     assert check(folder, state, days=3000) == ""
 
 
-def test_what_cannot_be_remembered_is_a_warning(folder: Path, tmp_path: Path) -> None:
+def test_a_failure_to_record_the_bundle_is_a_warning(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     assert "could not check whether" in check(folder, tmp_path / "file" / "bundles.json")
     state = tmp_path / "bundles.json"
@@ -109,7 +109,7 @@ def test_the_same_files_are_signed_once_and_serials_only_grow(folder: Path) -> N
 @pytest.mark.parametrize(
     "wrong", [{"serial": -1}, {"serial": "1"}, {"made": 5}, {"made": "yesterday"}, {"serial": True}]
 )
-def test_stamps_that_are_none(wrong: dict[str, object]) -> None:
+def test_invalid_timestamps_are_refused(wrong: dict[str, object]) -> None:
     document = {**json.loads(index.dump([])), **wrong}
     with pytest.raises(BundleError, match=r"expected a (number|time)"):
         index.load_stamp(json.dumps(document).encode())

@@ -79,11 +79,11 @@ def build(
     folder: Path, registry: Registry, windows: t.Sequence[str], digest: str = "", **options: t.Any
 ) -> tuple[BuildResult, list[str]]:
     """Build the bundle, and return the result and the lines that were printed."""
-    said: list[str] = []
+    messages: list[str] = []
     image = content.BundleImage(name=NAME, windows=tuple(windows), digest=digest)
-    wanted = content.BundleContent(files={}, images={NAME: image})
-    done = Builder(folder, KEY, t.cast("t.Any", registry), BuildOptions(**options), said.append).run(wanted)
-    return done, said
+    requested = content.BundleContent(files={}, images={NAME: image})
+    done = Builder(folder, KEY, t.cast("t.Any", registry), BuildOptions(**options), messages.append).run(requested)
+    return done, messages
 
 
 def archives(folder: Path) -> list[str]:
@@ -92,7 +92,7 @@ def archives(folder: Path) -> list[str]:
 
 def test_versions_of_windows_with_the_same_image_share_an_archive(tmp_path: Path, registry: Registry) -> None:
     top = registry.push("10.0.20348.1", "10.0.17763.1")
-    done, said = build(tmp_path, registry, ["2019", "2022", "2025"])
+    done, message = build(tmp_path, registry, ["2019", "2022", "2025"])
     assert done.failures == []
     by_windows = {entry.windows: entry for entry in done.entries.values()}
     assert set(by_windows) == {("2019",), ("2022", "2025")}
@@ -102,7 +102,7 @@ def test_versions_of_windows_with_the_same_image_share_an_archive(tmp_path: Path
     assert (entry.digest, entry.size) == (top, path.stat().st_size)
     assert entry.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
     assert sorted(done.fetched) == sorted(archives(tmp_path)) == sorted(done.entries)
-    assert said == [f"bundle: {NAME} for Windows Server {text}" for text in ("2019", "2022, 2025")]
+    assert message == [f"bundle: {NAME} for Windows Server {text}" for text in ("2019", "2022, 2025")]
     with tarfile.open(path) as archive:
         assert "index.json" in archive.getnames()
     assert not (tmp_path / ".work").exists()
@@ -135,7 +135,7 @@ def test_another_digest_is_another_image(tmp_path: Path, registry: Registry) -> 
     assert {entry.digest for entry in done.entries.values()} == {old}
 
 
-def test_an_image_that_windows_does_not_have_is_told(tmp_path: Path, registry: Registry) -> None:
+def test_an_image_without_a_variant_for_this_windows_is_reported(tmp_path: Path, registry: Registry) -> None:
     registry.push("10.0.20348.1")
     done, _said = build(tmp_path, registry, ["2019", "2022"])
     assert done.warnings == [f"{NAME}: the registry has no image for Windows Server 2019"]
@@ -164,7 +164,7 @@ EXPECTED = "expected an Ed25519 key in PEM, as created by `openssl genpkey -algo
     # The keys differ between runs, but names of tests must not.
     ids=["plain", "encrypted", "wrong passphrase", "no key", "another kind"],
 )
-def test_a_key_that_cannot_be_used_says_why(tmp_path: Path, data: bytes, passphrase: str, why: str) -> None:
+def test_an_unusable_key_is_reported_with_the_reason(tmp_path: Path, data: bytes, passphrase: str, why: str) -> None:
     path = tmp_path / "key"
     path.write_bytes(data)
     path.chmod(0o600)
@@ -182,7 +182,7 @@ def test_a_key_that_others_may_read_is_refused(tmp_path: Path, mode: int) -> Non
         keys.private_key(str(path))
 
 
-def test_a_key_is_made_for_its_owner_alone(tmp_path: Path) -> None:
+def test_a_new_key_is_readable_by_its_owner_only(tmp_path: Path) -> None:
     path = tmp_path / "new" / "key"
     key, made = keys.private_key(str(path), "s3cret")
     assert made
@@ -207,7 +207,7 @@ def test_a_key_is_made_for_its_owner_alone(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_server_that_does_not_start_leaves_nothing(
+def test_a_failed_start_of_the_server_leaves_no_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, t.Any], message: str
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))

@@ -61,7 +61,7 @@ def entry(version: str | None, number: int = 1, system: str = "windows", machine
 
 
 @given(st.binary(max_size=60) | WILD.map(lambda found: json.dumps(found).encode()))
-def test_whatever_a_registry_answers_is_an_image_or_one_message(data: bytes) -> None:
+def test_any_answer_of_a_registry_is_an_image_or_one_message(data: bytes) -> None:
     fetcher = t.cast("Fetcher", Answers(data))
     registry = bundle_registry.RegistryClient(fetcher, [bundle_registry.RegistryEndpoint(url="http://h")])
     try:
@@ -100,7 +100,7 @@ def test_wild_challenges_are_read(header: str) -> None:
     assert all(isinstance(value, str) for value in parameters.values())
 
 
-def test_a_challenge_as_registries_write_it() -> None:
+def test_challenges_of_registries_are_parsed() -> None:
     header = 'Bearer realm="https://auth.h/token?x=1",service="registry.h", scope="repository:a/b:pull,push",error=bad'
     assert bundle_registry.read_challenge(header) == (
         "bearer",
@@ -148,7 +148,7 @@ def test_the_newer_revision_comes_first() -> None:
         "h/../a:1",
     ],
 )
-def test_references_that_are_none(text: str) -> None:
+def test_invalid_references_are_refused(text: str) -> None:
     with pytest.raises(BundleError, match="expected a whole reference: registry/repository:tag"):
         images.reference(text)
 
@@ -209,7 +209,7 @@ def test_mirrors_come_before_the_registry(registries: dict[str, t.Any], expected
     assert [endpoint.mirror for endpoint in found] == [url != "https://h" for url in expected]
 
 
-def test_a_mirror_that_is_no_url() -> None:
+def test_a_mirror_must_be_a_url() -> None:
     with pytest.raises(BundleError, match="expected an http or https URL, got 'ftp://m'"):
         bundle_registry.endpoints("h", {"h": {"mirrors": ["ftp://m"]}})
 
@@ -225,7 +225,7 @@ def test_a_mirror_that_is_no_url() -> None:
         ("Fri, 01 Jan 2100 00:00:00 GMT", 120.0),
     ],
 )
-def test_how_long_a_server_asks_to_wait(value: str, seconds: float | None) -> None:
+def test_retry_after_is_parsed(value: str, seconds: float | None) -> None:
     assert retry_after(value) == seconds
 
 
@@ -245,7 +245,9 @@ def test_a_wild_retry_after_is_within_reason(value: str) -> None:
         ("http://10.0.0.5/a", ("10.0.0.0/8",), True),
     ],
 )
-def test_who_is_reached_without_the_proxy(url: str, exceptions: tuple[str, ...], expected: bool) -> None:
+def test_no_proxy_decides_which_hosts_are_reached_directly(
+    url: str, exceptions: tuple[str, ...], expected: bool
+) -> None:
     assert bypasses(url, exceptions) is expected
 
 

@@ -38,7 +38,7 @@ def entry(path: str, content: bytes = b"x", **more: t.Any) -> IndexEntry:
 
 
 @given(st.lists(PATHS, unique_by=str.casefold, max_size=6))
-def test_an_index_is_read_as_it_was_written(paths: list[str]) -> None:
+def test_a_written_index_reads_back_unchanged(paths: list[str]) -> None:
     entries = {path: entry(path, windows=("2022",), digest="d") for path in paths}
     assert bundle_index.load(bundle_index.dump(entries.values())) == entries
     assert bundle_index.dump(reversed(entries.values())) == bundle_index.dump(entries.values())
@@ -81,17 +81,17 @@ def test_no_path_leaves_its_folder(path: str) -> None:
         "h/x:$DATA",
     ],
 )
-def test_paths_that_are_none(path: str) -> None:
+def test_invalid_paths_are_refused(path: str) -> None:
     assert bundle_index.path_problem(path)
 
 
 @pytest.mark.parametrize("path", ["mirror.example:8080/a", "[2001:db8::1]:8080/a", "[2001:db8::1]/a", "h/console.zip"])
-def test_paths_that_look_like_others_and_are_fine(path: str) -> None:
+def test_valid_paths_that_resemble_invalid_ones_are_accepted(path: str) -> None:
     assert not bundle_index.path_problem(path)
 
 
 @given(st.binary(max_size=200))
-def test_wild_bytes_are_no_index(data: bytes) -> None:
+def test_random_bytes_are_refused_as_an_index(data: bytes) -> None:
     with pytest.raises(BundleError):
         bundle_index.load(data)
 
@@ -117,7 +117,7 @@ def test_a_wild_value_is_refused_or_a_value(name: str, value: t.Any) -> None:
     assert all(isinstance(version, str) for version in only.windows)
 
 
-def test_what_windows_does_not_tell_apart_is_refused() -> None:
+def test_names_that_differ_only_for_linux_are_refused() -> None:
     data = bundle_index.dump([entry("h/A"), entry("h/a")])
     with pytest.raises(BundleError, match="twice"):
         bundle_index.load(data)
@@ -254,7 +254,9 @@ def wild_signature(made: Made) -> None:
         (wild_signature, "index was changed, or a different key signed it"),
     ],
 )
-def test_whatever_is_changed_is_one_clear_message(made: Made, change: t.Callable[[Made], None], message: str) -> None:
+def test_any_change_of_the_index_is_one_clear_message(
+    made: Made, change: t.Callable[[Made], None], message: str
+) -> None:
     change(made)
     with pytest.raises(BundleError, match=message) as raised:
         verify.verify(str(made.folder), made.public)
@@ -262,7 +264,7 @@ def test_whatever_is_changed_is_one_clear_message(made: Made, change: t.Callable
     assert "\n" not in str(raised.value)
 
 
-def test_keys_that_are_none(made: Made, tmp_path: pathlib.Path) -> None:
+def test_invalid_keys_are_refused(made: Made, tmp_path: pathlib.Path) -> None:
     wrong = tmp_path / "wrong"
     wrong.write_text("no key")
     wrong.chmod(0o600)

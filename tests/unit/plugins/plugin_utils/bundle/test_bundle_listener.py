@@ -115,7 +115,7 @@ def test_strangers_get_nothing(served: Served, request_head: bytes) -> None:
         assert is_closed(connection)
 
 
-def test_who_asks_too_often_has_to_wait(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_with_too_many_requests_has_to_wait(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listener, "_RATE", 0.2)
     with served.connect() as connection:
         connection.sendall(head())
@@ -137,20 +137,20 @@ def test_who_asks_too_often_has_to_wait(served: Served, monkeypatch: pytest.Monk
     assert statuses == [b"HTTP/1.1 404 Not Found", b"HTTP/1.1 429 Too Many Requests"]
 
 
-def test_a_node_downloads_only_so_much_at_once(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parallel_downloads_of_a_node_are_limited(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listener, "_AT_ONCE", 1)
-    held, go = threading.Event(), threading.Event()
+    blocked, go = threading.Event(), threading.Event()
     handler = listener.Handler
 
     def slow(connection: socket.socket, request: bytes, files: Files) -> t.Any:
-        held.set()
+        blocked.set()
         go.wait(20)
         return handler(connection, request, files)
 
     monkeypatch.setattr(listener, "Handler", slow)
     with served.connect() as first, served.connect() as second, served.connect() as other:
         first.sendall(head())
-        assert held.wait(20)
+        assert blocked.wait(20)
         second.sendall(head())
         status, headers, _body = reply(second)
         assert (status, headers[b"Retry-After"]) == (b"HTTP/1.1 503 Service Unavailable", b"1")
@@ -162,7 +162,7 @@ def test_a_node_downloads_only_so_much_at_once(served: Served, monkeypatch: pyte
         assert reply(first)[2] == CONTENT
 
 
-def test_a_request_that_takes_too_long_or_too_much_is_given_up(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_or_large_requests_are_aborted(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     with served.connect() as long:
         with contextlib.suppress(OSError):
             long.sendall(b"GET / HTTP/1.1\r\nX: " + b"x" * 40_000)
@@ -183,7 +183,7 @@ def test_a_request_that_takes_too_long_or_too_much_is_given_up(served: Served, m
     until(lambda: not served.listener._waiting)
 
 
-def test_one_address_cannot_keep_all_connections(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_address_cannot_occupy_all_connections(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listener, "_WAITING", 2)
     with contextlib.ExitStack() as stack:
         connections = [stack.enter_context(served.connect()) for _number in range(3)]
@@ -198,7 +198,7 @@ def test_descriptors_are_shared_out(folder: Path, limit: int, most: int, threads
     assert (found._most, found._pool._max_workers) == (most, threads)
 
 
-def test_when_no_descriptor_is_left_whoever_waits_longest_has_to_go(folder: Path) -> None:
+def test_without_free_descriptors_the_oldest_idle_connection_is_closed(folder: Path) -> None:
     served = Served(folder)
     served.listener._most = 1
     with served.connect() as first, served.connect() as second:
@@ -275,7 +275,7 @@ class Kept(io.StringIO):
         super().close()
 
 
-def test_the_program_serves_until_it_is_told_to_end(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+def test_the_program_serves_until_it_is_stopped(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     run = Program(monkeypatch, folder)
     thread = run.start()
     assert run.output.text.endswith("}\n")
@@ -307,7 +307,7 @@ def test_the_program_ends_with_the_play(monkeypatch: pytest.MonkeyPatch, folder:
         ({"parent": "x"}, "invalid literal for int() with base 10: 'x'"),
     ],
 )
-def test_why_the_program_does_not_start_is_told(
+def test_a_failed_start_of_the_program_is_reported_with_the_reason(
     monkeypatch: pytest.MonkeyPatch, folder: Path, settings: dict[str, t.Any], error: str
 ) -> None:
     run = Program(monkeypatch, folder, **settings)
@@ -335,7 +335,7 @@ def test_a_list_of_revoked_tokens_that_cannot_be_read_is_empty(tmp_path: Path) -
         (-1, -1, None, 65_536),
     ],
 )
-def test_the_limit_of_descriptors_is_raised_as_far_as_it_goes(
+def test_the_limit_of_descriptors_is_raised_to_the_maximum(
     monkeypatch: pytest.MonkeyPatch, soft: int, hard: int, raised: int | None, limit: int
 ) -> None:
     asked: list[tuple[int, int]] = []
@@ -345,7 +345,7 @@ def test_the_limit_of_descriptors_is_raised_as_far_as_it_goes(
     assert asked == ([] if raised is None else [(raised, hard)])
 
 
-def test_a_limit_that_cannot_be_raised_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_limit_that_cannot_be_raised_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_limits: object) -> None:
         raise ValueError("not allowed")
 

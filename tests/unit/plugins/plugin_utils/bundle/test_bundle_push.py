@@ -20,7 +20,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import 
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import NodeSession
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 from simulator.machine.machine import Machine
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 
 CONTENT = bytes(range(256)) * 40
 PLACE = f"{use.PUSHED}\\dl.example\\a.exe"
@@ -41,7 +41,9 @@ class TakingNode(DirectNode):
 
 @pytest.fixture
 def node(tmp_path: pathlib.Path) -> Iterator[TakingNode]:
-    machine = Machine(Settings.read({"name": "win1", "address": "127.0.0.1", "windows": "2022"}), tmp_path / "machine")
+    machine = Machine(
+        MachineSettings.read({"name": "win1", "address": "127.0.0.1", "windows": "2022"}), tmp_path / "machine"
+    )
     machine.power_on()
     yield TakingNode(machine)
     machine.power.power_off()
@@ -95,7 +97,7 @@ def test_a_file_that_was_damaged_on_the_way_is_refused(node: TakingNode, bundle:
     assert not node.machine.files.exists(PLACE)
 
 
-def test_what_does_not_fit_is_not_begun(node: TakingNode, bundle: Bundle) -> None:
+def test_a_bundle_that_does_not_fit_is_not_uploaded(node: TakingNode, bundle: Bundle) -> None:
     free = 3 * len(CONTENT) + 512 * 2**20
     node.machine.files.free_space = lambda *_: free - 1  # type: ignore[assignment]
     with pytest.raises(NodeError, match="expected 537 MB of free disk space for 1 files of the bundle, got 536 MB"):

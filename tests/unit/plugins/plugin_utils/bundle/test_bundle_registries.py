@@ -111,20 +111,20 @@ CHALLENGES: dict[str, tuple[str, dict[str, t.Any], object]] = {
 }
 
 
-def test_how_a_registry_is_told_who_asks() -> None:
+def test_credentials_are_sent_as_the_registry_asks() -> None:
     found: dict[str, object] = {}
     for name, (text, about, token) in CHALLENGES.items():
         answers = Answers(**{"1": [challenge(text), {"config": {}, "layers": []}], "token": token})
         try:
             client(answers, **about).image("r.example/team/a:1", ["2022"])
-            said = ""
+            message = ""
         except BundleError as error:
-            said = str(error)
+            message = str(error)
         asked = [
             {"url": one.url, "headers": {key: value for key, value in one.headers.items() if key != "Accept"}}
             for one in answers.asked
         ]
-        found[name] = {"said": said, "asked": asked}
+        found[name] = {"said": message, "asked": asked}
     outcomes.check("bundle/challenges", found)
 
 

@@ -51,7 +51,7 @@ def ask(files: Files, path: str = "h/a%20b.exe", method: str = "GET", **headers:
     return Answer(int(first.split()[1]), {line.partition(": ")[0]: line.partition(": ")[2] for line in rest}, body)
 
 
-def test_a_file_comes_whole(files: Files) -> None:
+def test_a_file_is_sent_completely(files: Files) -> None:
     answer = ask(files)
     assert (answer.status, answer.body) == (200, CONTENT)
     assert {name: answer.headers[name] for name in ("ETag", "Content-Length", "Accept-Ranges")} == {
@@ -64,15 +64,13 @@ def test_a_file_comes_whole(files: Files) -> None:
 
 
 @pytest.mark.parametrize("path", ["", "h", "h/secret", "../h/secret", "h/../h/secret", "h/gone", "h/a%20b.exe/"])
-def test_nothing_but_files_of_the_index_is_given(files: Files, path: str) -> None:
+def test_only_files_of_the_index_are_served(files: Files, path: str) -> None:
     answer = ask(files, path)
     assert (answer.status, answer.body, answer.headers["Content-Length"]) == (404, b"", "0")
 
 
 @pytest.mark.parametrize("change", ["content", "size", "gone"])
-def test_a_file_that_was_changed_since_it_was_verified_is_not_given(
-    files: Files, tmp_path: pathlib.Path, change: str
-) -> None:
+def test_a_file_changed_after_verification_is_not_served(files: Files, tmp_path: pathlib.Path, change: str) -> None:
     path = tmp_path / "h" / "a b.exe"
     if change == "gone":
         path.unlink()
@@ -83,7 +81,7 @@ def test_a_file_that_was_changed_since_it_was_verified_is_not_given(
 
 
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE])
-def test_a_server_without_descriptors_asks_to_come_again(
+def test_a_server_without_descriptors_sends_retry_after(
     files: Files, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     def refuse(*_: object) -> t.NoReturn:
@@ -96,7 +94,7 @@ def test_a_server_without_descriptors_asks_to_come_again(
         files.open("h/a b.exe")
 
 
-def test_a_part_of_a_file_comes_with_its_place(files: Files) -> None:
+def test_a_part_of_a_file_is_sent_with_its_range(files: Files) -> None:
     answer = ask(files, Range="bytes=4-6")
     assert (answer.status, answer.body) == (206, b"456")
     assert (answer.headers["Content-Range"], answer.headers["Content-Length"]) == ("bytes 4-6/10", "3")
@@ -107,12 +105,12 @@ def test_a_part_of_a_file_comes_with_its_place(files: Files) -> None:
 @pytest.mark.parametrize(
     ("tag", "status", "body"), [(TAG, 206, CONTENT[4:]), ('"another"', 200, CONTENT), (f"W/{TAG}", 200, CONTENT)]
 )
-def test_a_download_goes_on_only_with_the_same_file(files: Files, tag: str, status: int, body: bytes) -> None:
+def test_a_download_resumes_only_with_the_same_file(files: Files, tag: str, status: int, body: bytes) -> None:
     answer = ask(files, Range="bytes=4-", If_Range=tag)
     assert (answer.status, answer.body) == (status, body)
 
 
-def test_what_somebody_has_does_not_come_again(files: Files) -> None:
+def test_an_unchanged_file_is_not_sent_again(files: Files) -> None:
     answer = ask(files, If_None_Match=TAG)
     assert (answer.status, answer.body) == (304, b"")
     assert ask(files, If_None_Match='"another"').status == 200
@@ -160,7 +158,7 @@ def test_each_node_has_a_token_of_its_own_until_it_is_revoked() -> None:
     assert (known.of("/~1/h/x"), known.of("/~2/h/x")) == (None, "b")
 
 
-def test_five_seconds_worth_of_requests_may_come_at_once() -> None:
+def test_a_burst_of_five_seconds_worth_of_requests_is_allowed() -> None:
     known = nodes.Nodes({})
     assert [known.may_ask("c", 2.0, 100.0) for _ in range(12)] == [True] * 10 + [False] * 2
     # After that as many as the time allows, for each client separately.
@@ -170,7 +168,7 @@ def test_five_seconds_worth_of_requests_may_come_at_once() -> None:
     assert [known.may_ask("c", 2.0, 9000.0) for _ in range(11)] == [True] * 10 + [False]
 
 
-def test_a_process_lives_while_it_is_the_same() -> None:
+def test_a_reused_process_id_is_not_the_same_process() -> None:
     me = os.getpid()
     assert watched.lives(me, watched.birth(me))
     assert watched.lives(me, "")

@@ -106,7 +106,7 @@ def test_a_kill_at_any_step_loses_nothing(bundle: Path, step: int) -> None:
 
 
 @pytest.mark.parametrize("step", range(6), ids=STEPS)
-def test_a_second_kill_in_the_run_that_goes_on(bundle: Path, step: int) -> None:
+def test_a_second_kill_during_the_repeated_run(bundle: Path, step: int) -> None:
     newest = entries("h/one", "h/two", "h/three")
     with cut(step):
         signing.write(bundle, KEY, NEW.values())
@@ -121,7 +121,7 @@ def test_a_second_kill_in_the_run_that_goes_on(bundle: Path, step: int) -> None:
         assert signing.read(bundle, KEY, settle=True) == (found if later < 3 else newest)
 
 
-def test_a_first_run_that_is_killed(tmp_path: Path) -> None:
+def test_a_first_run_that_was_killed_is_repaired(tmp_path: Path) -> None:
     (tmp_path / WORK).mkdir()
     for step in range(6):
         with cut(step):
@@ -130,7 +130,7 @@ def test_a_first_run_that_is_killed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("changed", [INDEX, SIGNATURE])
-def test_what_another_key_signed_counts_nowhere(bundle: Path, changed: str) -> None:
+def test_files_signed_by_another_key_are_not_trusted(bundle: Path, changed: str) -> None:
     other, stranger = bundle / "other", Ed25519PrivateKey.generate()
     (other / WORK).mkdir(parents=True)
     signing.write(other, stranger, NEW.values())
@@ -143,7 +143,7 @@ def test_what_another_key_signed_counts_nowhere(bundle: Path, changed: str) -> N
 
 
 @pytest.mark.parametrize("part", [INDEX, SIGNATURE])
-def test_either_file_may_be_the_one_that_was_left_behind(bundle: Path, part: str) -> None:
+def test_index_or_signature_may_be_left_behind(bundle: Path, part: str) -> None:
     old = {name: (bundle / name).read_bytes() for name in (INDEX, SIGNATURE)}
     signing.write(bundle, KEY, NEW.values())
     (bundle / part).replace(bundle / WORK / f"{part}.part")

@@ -40,7 +40,7 @@ def stored(mark: str, days: int, friendly_name: str = certificates.FRIENDLY_NAME
     return certificates.Certificate(thumbprint=mark, x509=make(days=days), friendly_name=friendly_name)
 
 
-def test_a_renewed_certificate_keeps_its_names_and_gets_the_one_it_is_reached_by() -> None:
+def test_a_renewed_certificate_keeps_its_names_and_adds_the_address_in_use() -> None:
     old = make(x509.DNSName("windows01.example"), x509.IPAddress(ipaddress.ip_address("192.0.2.21")))
     assert certificates.renewed_names(old, ["192.0.2.21", "198.51.100.7"]) == [
         "windows01.example",
@@ -55,7 +55,7 @@ OLD = make()
 
 
 @given(st.lists(st.text(max_size=20), max_size=5))
-def test_no_name_that_a_node_tells_becomes_part_of_the_extension_s_syntax(names: list[str]) -> None:
+def test_a_name_from_a_node_cannot_inject_extension_syntax(names: list[str]) -> None:
     found = certificates.renewed_names(OLD, names)
     call = certificates.creation(found, NOW, "1")
     (_, alternatives) = t.cast("list[str]", call.parameters["TextExtension"])
@@ -96,7 +96,7 @@ def test_hosts_that_share_a_file_lose_no_pin(tmp_path: Path) -> None:
     assert {pin.subject for pin in pins.read_pins(path)} == {certificate.subject for certificate in each}
 
 
-def test_a_file_that_is_no_pem_is_left_alone(tmp_path: Path) -> None:
+def test_a_file_that_is_not_pem_is_left_unchanged(tmp_path: Path) -> None:
     path = tmp_path / "pins.pem"
     path.write_text("these are notes")
     with pytest.raises(ValueError, match="PEM"):

@@ -56,7 +56,7 @@ def test_a_protected_connection_is_used(settings: ConnectionSettings) -> None:
 
 
 @pytest.mark.parametrize("settings", UNSAFE.values(), ids=UNSAFE)
-def test_a_connection_that_others_can_read_is_refused_unless_the_site_accepts_it(settings: ConnectionSettings) -> None:
+def test_an_unencrypted_connection_is_refused_unless_it_is_allowed(settings: ConnectionSettings) -> None:
     reason = problem(settings, allow_insecure=False, installed=lambda _: True)
     assert reason is not None
     assert "expected" in reason
@@ -66,7 +66,7 @@ def test_a_connection_that_others_can_read_is_refused_unless_the_site_accepts_it
 
 
 @pytest.mark.parametrize("plugin", ["ssh", "smart", "paramiko_ssh", "local", "ansible.builtin.ssh"])
-def test_a_host_without_a_connection_for_windows_is_told_what_to_set(plugin: str) -> None:
+def test_a_host_without_a_windows_connection_gets_a_hint_what_to_set(plugin: str) -> None:
     reason = unusable(read_settings(plugin, {}, {}))
     assert reason is not None
     assert "ansible_connection: expected psrp or winrm" in reason
@@ -74,7 +74,7 @@ def test_a_host_without_a_connection_for_windows_is_told_what_to_set(plugin: str
     assert problem(read_settings(plugin, {}, {}), allow_insecure=True) == reason
 
 
-def test_ssh_to_powershell_and_foreign_plugins_are_left_alone() -> None:
+def test_ssh_to_powershell_and_foreign_plugins_are_not_checked() -> None:
     assert unusable(read_settings("ssh", {}, {}, "powershell")) is None
     assert unusable(read_settings("amazon.aws.aws_ssm", {}, {})) is None
 

@@ -69,14 +69,14 @@ def test_each_connection_is_judged() -> None:
             settings = ConnectionSettings(
                 plugin=plugin, auth=auth, https=bool(https), validates=validates, encryption=encryption
             )
-            told = f"{plugin} {'+'.join(auth)} {'https' if https else 'http'}"
-            told += f" {'validates' if validates else 'ignores'} {encryption}"
-            found[told] = checks.problem(settings, allow_insecure=False, installed=lambda _module: True)
+            reported = f"{plugin} {'+'.join(auth)} {'https' if https else 'http'}"
+            reported += f" {'validates' if validates else 'ignores'} {encryption}"
+            found[reported] = checks.problem(settings, allow_insecure=False, installed=lambda _module: True)
             assert checks.problem(settings, allow_insecure=True, installed=lambda _module: True) is None
     outcomes.check("connection/judged", found)
 
 
-def test_a_connection_that_cannot_work_says_what_to_do() -> None:
+def test_an_unusable_connection_is_reported_with_the_fix() -> None:
     found: dict[str, object] = {}
     for plugin in ("ssh", "smart", "paramiko", "paramiko_ssh", "local", "other"):
         for shell in ("", "sh", "cmd", "powershell"):
@@ -96,7 +96,7 @@ def made(*names: x509.GeneralName) -> tuple[x509.Certificate, t.Any]:
     return certificate_store.self_signed(x509.Name.from_rfc4514_string("CN=common.example"), list(names), UNTIL)
 
 
-def test_what_a_renewal_asks_of_the_node() -> None:
+def test_the_calls_of_a_renewal() -> None:
     own, _key = made()
     listener = certificates.HttpsListener(
         address="IP:192.0.2.21", certificate=certificates.Certificate(thumbprint="A", x509=own)

@@ -35,7 +35,7 @@ def test_the_variables_that_winrm_passes_on_count() -> None:
     )
 
 
-def test_values_are_templated_and_passwords_are_not_looked_at() -> None:
+def test_values_are_templated_and_passwords_are_not_read() -> None:
     seen: list[object] = []
 
     def template(value: object) -> object:
@@ -47,9 +47,9 @@ def test_values_are_templated_and_passwords_are_not_looked_at() -> None:
     assert "{{ secret }}" not in seen
 
 
-def test_a_host_that_names_no_plugin_has_the_task_s() -> None:
+def test_a_host_without_a_plugin_uses_that_of_the_task() -> None:
     assert settings_of_host("ssh", {"ansible_host": "192.0.2.21"}, lambda value: value).plugin == "ssh"
 
 
-def test_an_unknown_plugin_is_left_to_ansible() -> None:
+def test_an_unknown_plugin_is_reported_by_ansible() -> None:
     assert settings_of_host("example.none.such", {}, lambda value: value).plugin == "example.none.such"

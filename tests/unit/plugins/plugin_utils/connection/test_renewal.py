@@ -18,7 +18,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.connection.pins impor
 from ansible_collections.winkube.node.plugins.plugin_utils.connection.settings import ConnectionSettings
 from simulator.machine import certificate_store, winrm_settings
 from simulator.machine.machine import Machine
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 
 POLICY = renewal.RenewalPolicy(days=30, valid_days=365)
 NOW = datetime.datetime.now(datetime.UTC)
@@ -26,7 +26,9 @@ NOW = datetime.datetime.now(datetime.UTC)
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Iterator[Machine]:
-    found = Machine(Settings.read({"name": "win1", "address": "127.0.0.1", "windows": "2022"}), tmp_path / "machine")
+    found = Machine(
+        MachineSettings.read({"name": "win1", "address": "127.0.0.1", "windows": "2022"}), tmp_path / "machine"
+    )
     found.power_on()
     until = NOW + datetime.timedelta(days=20)
     names = [x509.DNSName("win.example")]
@@ -93,7 +95,7 @@ def test_a_certificate_that_ends_soon_is_replaced(site: Site) -> None:
     assert not site.renewer.is_due(site.renewer.read_listener(), POLICY)
 
 
-def test_what_an_interrupted_run_made_is_used_and_kept(site: Site) -> None:
+def test_files_of_an_interrupted_renewal_are_used_and_kept(site: Site) -> None:
     spent, made = site.leave_behind(10), site.leave_behind(365)
     before = site.renewer.read_listener()
     done = site.renewer.renew(before, POLICY)
@@ -111,7 +113,7 @@ def test_a_certificate_that_is_good_is_pinned_and_what_is_left_over_deleted(site
     assert (again.pinned, again.removed) == (False, ())
 
 
-def test_a_certificate_that_the_controller_would_not_trust_is_taken_back(site: Site) -> None:
+def test_an_untrusted_new_certificate_is_reverted(site: Site) -> None:
     before = site.renewer.read_listener()
     site.answers = ["self-signed certificate"]
     with pytest.raises(
@@ -122,7 +124,7 @@ def test_a_certificate_that_the_controller_would_not_trust_is_taken_back(site: S
     assert site.stored() == site.pinned() == {before.certificate.thumbprint}
 
 
-def test_a_controller_that_cannot_look_warns_and_goes_on(site: Site) -> None:
+def test_a_failed_certificate_check_is_a_warning(site: Site) -> None:
     site.answers = [OSError("no route to host")]
     done = site.renewer.renew(site.renewer.read_listener(), POLICY)
     assert done.warnings == ("192.0.2.1:5986 could not be checked from the controller: no route to host",)

@@ -28,7 +28,7 @@ def test_references_and_mappings_become_resources() -> None:
     assert len(load(found)) == 2
 
 
-def test_what_is_listed_twice_is_one_and_pinned_if_either_says_so() -> None:
+def test_duplicate_images_are_merged_and_pinned_if_either_is() -> None:
     (found,) = container_images.resources([{"name": PAUSE, "pinned": True}, PAUSE], {})
     assert found["pinned"]
 
@@ -39,7 +39,7 @@ def test_docker_pins_nothing() -> None:
 
 
 @pytest.mark.parametrize("images", [PAUSE, [1], [{"reference": PAUSE}], [{"name": PAUSE, "tag": "x"}], [None]])
-def test_what_is_no_list_of_images_is_refused(images: t.Any) -> None:
+def test_an_invalid_list_of_images_is_refused(images: t.Any) -> None:
     with pytest.raises(ValueError, match=r"images.*expected .*got"):
         container_images.resources(images, {})
 
@@ -116,7 +116,7 @@ def test_docker_builds_and_finds_what_it_built_by_its_label() -> None:
         {"buildctl": "buildctl"},
     ],
 )
-def test_what_cannot_be_built_is_refused(properties: dict[str, t.Any]) -> None:
+def test_images_that_cannot_be_built_are_refused(properties: dict[str, t.Any]) -> None:
     with pytest.raises(ResourceError):
         built(**properties)
 
@@ -129,7 +129,7 @@ def test_another_source_is_another_image(more: dict[str, t.Any]) -> None:
     assert built(dockerfile=DOCKERFILE.replace("\n", "\r\n")).source == built().source
 
 
-def test_about_the_size_of_what_every_node_has_nobody_need_be_asked() -> None:
+def test_sizes_of_images_that_every_node_has_are_not_queried() -> None:
     """Otherwise, the first run of each node would measure twice."""
     pause, app = container_images.resources(["registry.k8s.io/pause:3.10.2", "r.example/app:1"], {})
     assert pause["likely_size"] > 10**8

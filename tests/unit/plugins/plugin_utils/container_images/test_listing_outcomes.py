@@ -101,42 +101,42 @@ def outcome(image: t.Any, kind: str = "") -> t.Any:
     )
 
 
-def held(*digests: str, complete: bool = True) -> StoredImage:
+def stored(*digests: str, complete: bool = True) -> StoredImage:
     return StoredImage(identity=A, digests=frozenset(digests), size=5, complete=complete)
 
 
 def test_results() -> None:
     tar = [{"url": "http://c/x.tar", "sha256": 64 * "a"}]
     cases: dict[str, tuple[t.Any, str, StoredImage | None, StoredImage | None]] = {
-        "present": (image(), "", held(B, A), held(B, A)),
-        "present, with a digest": (image(digest=B), "", held(B, A), held(B, A)),
-        "present, with another digest": (image(digest=B), "", held(A), held(A)),
-        "present, without a digest": (image(), "", held(), held()),
+        "present": (image(), "", stored(B, A), stored(B, A)),
+        "present, with a digest": (image(digest=B), "", stored(B, A), stored(B, A)),
+        "present, with another digest": (image(digest=B), "", stored(A), stored(A)),
+        "present, without a digest": (image(), "", stored(), stored()),
         "absent": (image(state="absent"), "", None, None),
-        "pulled": (image(), "done", None, held(A)),
-        "pulled anew": (image(digest=A), "done", held(B), held(A)),
-        "pulled as it was cut": (image(), "done", held(A, complete=False), held(A)),
-        "updated": (image(), "done", held(A), held(A)),
-        "updated, with a digest": (image(digest=A), "done", held(A), held(A)),
-        "imported": (image(archive="C:\\x.tar"), "done", None, held()),
-        "imported from a bundle": (image(archives=tar), "done", None, held()),
-        "removed": (image(state="absent"), "done", held(A), None),
+        "pulled": (image(), "done", None, stored(A)),
+        "pulled anew": (image(digest=A), "done", stored(B), stored(A)),
+        "pulled as it was cut": (image(), "done", stored(A, complete=False), stored(A)),
+        "updated": (image(), "done", stored(A), stored(A)),
+        "updated, with a digest": (image(digest=A), "done", stored(A), stored(A)),
+        "imported": (image(archive="C:\\x.tar"), "done", None, stored()),
+        "imported from a bundle": (image(archives=tar), "done", None, stored()),
+        "removed": (image(state="absent"), "done", stored(A), None),
         "pending": (image(), "pending", None, None),
         "failed": (image(), "failed", None, None),
         "for another Windows": (image(windows=["2019"]), "", None, None),
-        "for this Windows": (image(windows=["2022"]), "", None, held(A)),
+        "for this Windows": (image(windows=["2022"]), "", None, stored(A)),
     }
     outcomes.check(
         "container_images/results",
         {
             name: listing.results(
-                [wanted],
+                [requested],
                 {PAUSE: before} if before else {},
                 {PAUSE: after} if after else {},
-                outcome(wanted, kind),
+                outcome(requested, kind),
                 "2022",
             )
-            for name, (wanted, kind, before, after) in cases.items()
+            for name, (requested, kind, before, after) in cases.items()
         },
     )
     assert len(listing.results([image(windows=["2019"])], {}, {}, outcome(image()), None)) == 1

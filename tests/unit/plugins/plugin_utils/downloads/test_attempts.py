@@ -19,7 +19,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import
 from simulator.artifacts import ArtifactServer
 from simulator.artifacts.archives import zip_archive
 from simulator.machine.machine import Machine
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 
 PATH = "C:\\cache\\tool.zip"
 GOOD = zip_archive({"tool.exe": b"MZ"})
@@ -29,7 +29,7 @@ EVIL = zip_archive({"tool.exe": b"MZ", "../../evil.exe": b"MZ"})
 @pytest.fixture
 def node(tmp_path: Path) -> Iterator[DirectNode]:
     entry = {"name": "node-1", "address": "127.0.0.11", "windows": "2022", "time_scale": 0.01}
-    machine = Machine(Settings.read(entry), tmp_path / "machine")
+    machine = Machine(MachineSettings.read(entry), tmp_path / "machine")
     machine.power_on()
     yield DirectNode(machine)
     machine.power.power_off()
@@ -59,7 +59,7 @@ def asked(server: ArtifactServer) -> int:
 
 
 @pytest.mark.parametrize(("part", "times"), [(False, 1), (True, 2)])
-def test_a_mirror_that_does_not_have_it_is_asked_once(
+def test_a_mirror_without_the_file_is_asked_once(
     node: DirectNode, mirrors: tuple[ArtifactServer, ArtifactServer], part: bool, times: int
 ) -> None:
     first, second = mirrors
@@ -73,9 +73,7 @@ def test_a_mirror_that_does_not_have_it_is_asked_once(
     assert (asked(first), asked(second)) == (1 + times, 1 + 1)
 
 
-def test_an_archive_that_is_refused_leaves_nothing(
-    node: DirectNode, mirrors: tuple[ArtifactServer, ArtifactServer]
-) -> None:
+def test_a_refused_archive_leaves_no_files(node: DirectNode, mirrors: tuple[ArtifactServer, ArtifactServer]) -> None:
     for server in mirrors:
         server.put("files.example/tool.zip", EVIL)
     outcome = run(node, artifact(EVIL, *mirrors))
@@ -84,7 +82,7 @@ def test_an_archive_that_is_refused_leaves_nothing(
     assert [asked(server) for server in mirrors] == [1 + 1, 1], "its size is asked of the first only"
 
 
-def test_what_breaks_off_stays_for_the_next_run(
+def test_a_broken_download_is_kept_for_the_next_run(
     node: DirectNode, mirrors: tuple[ArtifactServer, ArtifactServer]
 ) -> None:
     first, _ = mirrors
@@ -94,7 +92,7 @@ def test_what_breaks_off_stays_for_the_next_run(
     assert node.machine.files.exists(f"{PATH}.part")
 
 
-def test_one_cause_is_told_once(node: DirectNode, mirrors: tuple[ArtifactServer, ArtifactServer]) -> None:
+def test_one_cause_is_reported_once(node: DirectNode, mirrors: tuple[ArtifactServer, ArtifactServer]) -> None:
     outcome = run(node, artifact(GOOD, *mirrors), ARCHIVE)
     assert len(outcome.failures) == 1
     assert "Artifact tool 1: " in outcome.failures[0]
@@ -104,12 +102,12 @@ def test_one_cause_is_told_once(node: DirectNode, mirrors: tuple[ArtifactServer,
     assert run(node, artifact(GOOD, *mirrors), ARCHIVE).failures == []
 
 
-def test_an_archive_that_nobody_brings_fails_for_itself(node: DirectNode) -> None:
+def test_a_missing_archive_fails_only_its_own_resource(node: DirectNode) -> None:
     (failure,) = run(node, ARCHIVE).failures
     assert "Archive C:\\tool: unpack: " in failure
 
 
-def test_an_archive_fails_for_itself_where_the_file_is_there(
+def test_a_damaged_archive_fails_only_its_own_resource(
     node: DirectNode, mirrors: tuple[ArtifactServer, ArtifactServer]
 ) -> None:
     first, _ = mirrors

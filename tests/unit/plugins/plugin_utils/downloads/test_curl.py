@@ -59,7 +59,7 @@ _CURL_7_55 = {
 
 @pytest.mark.parametrize("limit_rate", [None, "2M"])
 @pytest.mark.parametrize("version", [(), (7, 55, 1)])
-def test_only_options_that_the_oldest_curl_knows(version: tuple[int, ...], limit_rate: str | None) -> None:
+def test_only_options_of_the_oldest_supported_curl_are_used(version: tuple[int, ...], limit_rate: str | None) -> None:
     route = curl.DownloadRoute(
         proxy="http://p", no_proxy=("a", "b"), headers={"A": "b"}, ignore_revocation=True, limit_rate=limit_rate
     )
@@ -81,7 +81,7 @@ def test_a_curl_that_can_do_better_is_asked_to() -> None:
     ("text", "version"),
     [("curl 7.55.1 (Windows) libcurl/7.55.1 WinSSL", (7, 55, 1)), ("curl 8.9 x", (8, 9, 0)), ("", ()), ("bash", ())],
 )
-def test_curl_tells_its_version(text: str, version: tuple[int, ...]) -> None:
+def test_curl_reports_its_version(text: str, version: tuple[int, ...]) -> None:
     assert curl.read_version(answer(stdout=text)) == version
 
 
@@ -108,7 +108,7 @@ def test_a_real_curl_follows_no_redirect_that_leaves_https(tmp_path: Path, encry
     assert (ran.returncode, asked) == ((0, 1) if encrypted else (1, 0)), ran.stderr
 
 
-def told(stdin: str | None) -> list[str]:
+def config_lines(stdin: str | None) -> list[str]:
     return (stdin or "").splitlines()
 
 
@@ -131,20 +131,20 @@ def test_a_download_has_exactly_these_options() -> None:
         'write-out = "%{http_code} %{content_type}"',
         *(curl.line(*option) for option in curl.DownloadRoute().options("https://h/x", (8, 9, 1))),
     ]
-    assert told(plain.stdin) == options
+    assert config_lines(plain.stdin) == options
     limited = curl.download(
         "x", "https://h/x", "C:\\x", curl.DownloadRoute(limit_rate="2M"), timeout=1, version=(8, 9, 1)
     )
-    assert not any("speed" in line for line in told(limited.stdin))
+    assert not any("speed" in line for line in config_lines(limited.stdin))
     anew = curl.download("x", "https://h/x", "C:\\x", curl.DownloadRoute(), timeout=1, resume=False, version=(8, 9, 1))
-    assert told(anew.stdin) == [line for line in options if not line.startswith("continue-at")]
+    assert config_lines(anew.stdin) == [line for line in options if not line.startswith("continue-at")]
     signed = curl.download("x", "https://h/x?sig=1", "C:\\x", curl.DownloadRoute(), timeout=1, version=(8, 9, 1))
-    assert "show-error" not in told(signed.stdin)
+    assert "show-error" not in config_lines(signed.stdin)
 
 
 def test_a_question_about_a_size_has_exactly_these_options() -> None:
     question = curl.ask("x", "https://h/x", curl.DownloadRoute(), version=(8, 9, 1))
-    assert told(question.stdin) == [
+    assert config_lines(question.stdin) == [
         'url = "https://h/x"',
         "globoff",
         "include",
@@ -161,7 +161,7 @@ def test_a_question_about_a_size_has_exactly_these_options() -> None:
 @pytest.mark.parametrize(
     ("version", "final"), [((), (22,)), ((7, 66, 0), ()), ((7, 67), (22,)), ((7, 67, 0), (22,)), ((8, 9, 1), (22,))]
 )
-def test_a_refusal_is_final_where_curl_repeats_what_passes_by_itself(
+def test_a_refused_connection_is_not_retried_but_transient_errors_are(
     version: tuple[int, ...], final: tuple[int, ...]
 ) -> None:
     """curl itself retries after 429 since 7.67."""

@@ -43,7 +43,7 @@ def download(*places: DownloadSource, name: str = "tool.zip", **more: t.Any) -> 
 def test_the_calls_of_a_download() -> None:
     both = {"first": download(FIRST), "two sources": download(FIRST, SECOND)}
     unverified: dict[str, t.Any] = {"commit": {}, "verified": False}
-    wanted = {
+    expected = {
         **both,
         "unverified": download(SECOND, **unverified),
         "unverified tar.gz": download(FIRST, name="tool.TAR.GZ", **unverified),
@@ -63,9 +63,9 @@ def test_the_calls_of_a_download() -> None:
             version=(7, 66),
         ),
     }
-    found = {name: outcomes.calls(attempts.calls(one, broken=False)) for name, one in wanted.items()}
+    found = {name: outcomes.calls(attempts.calls(one, broken=False)) for name, one in expected.items()}
     found |= {f"{name}, broken": outcomes.calls(attempts.calls(one, broken=True)) for name, one in both.items()}
-    again = attempts.calls(wanted["unverified"], broken=True)
+    again = attempts.calls(expected["unverified"], broken=True)
     outcomes.check("downloads/calls", {**found, "unverified, broken": outcomes.calls(again)})
 
 
@@ -122,15 +122,15 @@ RESULTS: dict[str, dict[str, CallResult]] = {
 }  # fmt: skip
 
 
-def test_what_came_of_a_download() -> None:
+def test_the_outcomes_of_a_download() -> None:
     headers = DownloadSource(url="https://one.example/x", route=DownloadRoute(headers={"X-Key": "key"}))
     login = DownloadSource(url="https://two.example/x", route=DownloadRoute(headers={"Cookie": "x"}))
-    wanted = download(FIRST, SECOND)
+    requested = download(FIRST, SECOND)
     redirected = {"download-0": ended(47), "download-1": ended(47), "download-again": ended(7)}
     found = {
         name: {
-            "explain": attempts.explain(wanted, results),
-            "brought": attempts.downloaded(wanted, results) or "nothing",
+            "explain": attempts.explain(requested, results),
+            "brought": attempts.downloaded(requested, results) or "nothing",
         }
         for name, results in RESULTS.items()
     }
@@ -169,7 +169,7 @@ def test_the_calls_of_curl() -> None:
     outcomes.check("downloads/curl", {**found, "all options": outcomes.calls([every, curl.VERSION_CALL])})
 
 
-def test_what_routes_are() -> None:
+def test_valid_and_invalid_routes() -> None:
     routes = {
         "plain": DownloadRoute(),
         "proxy": DownloadRoute(proxy="http://proxy.example"),
@@ -218,7 +218,7 @@ URLS = (
 )
 
 
-def test_what_urls_are() -> None:
+def test_valid_and_invalid_urls() -> None:
     outcomes.check(
         "downloads/urls",
         {
@@ -249,11 +249,11 @@ def test_what_urls_are() -> None:
         ("", None),
     ],
 )  # fmt: skip
-def test_what_a_server_offers(stdout: str, expected: curl.RemoteFile | None) -> None:
+def test_the_headers_of_a_server_are_read(stdout: str, expected: curl.RemoteFile | None) -> None:
     assert curl.offered(answer(stdout=stdout)) == expected
 
 
-def test_no_answer_offers_nothing() -> None:
+def test_without_an_answer_resuming_is_not_possible() -> None:
     assert curl.offered(None) is None
     assert curl.offered(CallResult(ok=False, stdout="HTTP/1.1 200 OK\nContent-Length: 1\n\n")) is None
     assert curl.read_version(None) == ()
@@ -266,7 +266,7 @@ def test_no_answer_offers_nothing() -> None:
         *(("0", False), ("01", False), ("2T", False), ("1 K", False), ("", False), ("9" * 14, False)),
     ],
 )
-def test_what_a_rate_is(text: str, expected: bool) -> None:
+def test_valid_and_invalid_rates(text: str, expected: bool) -> None:
     assert curl.is_rate(text) is expected
 
 
@@ -276,7 +276,7 @@ def test_a_line_of_curls_configuration() -> None:
     assert curl.line("x", 'a\\b"c\td\ne\rf') == 'x = "a\\\\b\\"c\\td\\ne\\rf"'
 
 
-def test_what_exit_codes_of_curl_mean() -> None:
+def test_the_meanings_of_curls_exit_codes() -> None:
     outcomes.check("downloads/curl_errors", {str(code): describe_curl_error(code) for code in (*range(79), 96)})
 
 
@@ -303,7 +303,7 @@ def test_the_checks_of_an_archive() -> None:
         ("sha256", 64 * "g", None),
     ],
 )
-def test_what_a_digest_is(algorithm: str, given: str, expected: str | None) -> None:
+def test_valid_and_invalid_digests(algorithm: str, given: str, expected: str | None) -> None:
     if expected is not None:
         assert checksums.digest(algorithm, given) == expected
         return

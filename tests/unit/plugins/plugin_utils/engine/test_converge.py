@@ -79,7 +79,7 @@ def test_unsupported_windows_is_refused_and_nothing_done(build: int, more: dict[
 
 
 @pytest.mark.parametrize(("build", "version"), [(14393, "2019"), (22000, "2022"), (25398, "23H2"), (29000, "2025")])
-def test_unsupported_windows_is_treated_as_the_next_older_where_allowed(build: int, version: str) -> None:
+def test_an_allowed_unsupported_windows_counts_as_the_next_older_version(build: int, version: str) -> None:
     resources = [Setting(name=name, windows=(name,)) for name in ("2019", "2022", "23H2", "2025")]
     outcome, _ = converge(World(windows={"CurrentBuild": str(build)}), *resources, allow_unsupported_windows=True)
     assert titles(outcome) == [f"Setting {version}"]
@@ -92,7 +92,7 @@ def test_2019_is_accepted_with_a_warning() -> None:
     assert "2019" in outcome.to_result(diff=False)["warnings"][0]
 
 
-def test_a_pending_reboot_is_told() -> None:
+def test_a_pending_reboot_is_reported() -> None:
     world, registry = World(), "HKLM:\\SOFTWARE\\Microsoft\\Windows\\CurrentVersion\\Component Based Servicing"
     world.node.registry.create_key(f"{registry}\\RebootPending")
     control = "HKLM:\\SYSTEM\\CurrentControlSet\\Control"
@@ -102,7 +102,7 @@ def test_a_pending_reboot_is_told() -> None:
     assert outcome.to_result(diff=False)["windows"]["pending_reboot"] == ["servicing", "file_rename", "computer_name"]
 
 
-def test_the_first_error_stops_and_tells_what_was_done() -> None:
+def test_the_first_error_stops_the_run_and_reports_the_finished_changes() -> None:
     world = World()
     world.broken = {"b"}
     outcome, _ = converge(world, Setting(name="a"), Setting(name="b"), Setting(name="c"))
@@ -131,7 +131,7 @@ def test_an_independent_resource_stops_at_its_own_first_error() -> None:
     assert outcome.failures == ["win-1: Download a: check: no"]
 
 
-def test_a_failed_plan_names_node_resource_and_what_would_be_accepted() -> None:
+def test_a_failed_plan_names_node_resource_and_accepted_values() -> None:
     with pytest.raises(NodeError, match=r"win-1: plan: Setting a\.value: expected on or off, got 'impossible'"):
         converge(World(), Setting(name="a", value="impossible"))
 
@@ -145,7 +145,7 @@ def test_lost_work_is_observed_again_and_finished() -> None:
     assert "the node lost the batch" in outcome.warnings[0]
 
 
-def test_services_of_lost_work_restart_even_if_it_was_all_done() -> None:
+def test_services_restart_after_a_lost_batch_even_if_it_had_finished() -> None:
     world = World()
     world.has_services(kubelet="Running")
     resources = (Setting(name="a", restarts=("kubelet",)),)
@@ -197,7 +197,7 @@ class Explained(Download):
         return f"{len(results)} calls, {results['set'].error}" if self.name == "b" else None
 
 
-def test_a_resource_says_what_its_failure_means() -> None:
+def test_a_resource_explains_its_failure() -> None:
     world = World()
     world.broken = {"a", "b", "c"}
     secret = Explained(name="c", no_log=True, value="password")
@@ -209,12 +209,12 @@ def test_a_resource_says_what_its_failure_means() -> None:
     ]
 
 
-def test_progress_of_long_work_is_said_once_per_change() -> None:
+def test_progress_of_a_long_change_is_reported_once() -> None:
     world = World()
     world.running_answers = 3
-    said: list[str] = []
-    converge(world, Setting(name="a", long=True), Setting(name="b"), notify=said.append)
-    assert said == ["win-1: 1/2 Setting a"]
+    messages: list[str] = []
+    converge(world, Setting(name="a", long=True), Setting(name="b"), notify=messages.append)
+    assert messages == ["win-1: 1/2 Setting a"]
 
 
 def test_warnings_of_calls_name_node_and_resource() -> None:
@@ -224,7 +224,7 @@ def test_warnings_of_calls_name_node_and_resource() -> None:
     assert outcome.warnings == ["win-1: Setting a: slow disk"]
 
 
-def test_nobody_is_warned_of_a_reboot_that_is_made() -> None:
+def test_a_reboot_that_is_made_causes_no_warning() -> None:
     world = World()
     world.needs_reboot = {"a"}
     world.handlers["Test-Setting"] = lambda _: Warned([], "you must restart this server")

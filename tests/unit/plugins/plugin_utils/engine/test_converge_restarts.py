@@ -27,7 +27,7 @@ def commands_of_orders(machine: ScriptedMachine) -> list[dict[str, t.Any]]:
     return [batch for batch in machine.batches if "order" in {call["id"] for call in batch["calls"]}]
 
 
-def test_a_reported_reboot_happens_once_and_the_rest_goes_on() -> None:
+def test_a_reported_reboot_happens_once_and_the_run_continues() -> None:
     world = World()
     world.needs_reboot = {"a", "b"}
     outcome, action = converge(
@@ -86,7 +86,7 @@ def test_an_error_before_the_end_of_a_batch_orders_no_reboot() -> None:
     assert action.machine.reboots == action.machine.ran("shutdown.exe") == 0
 
 
-def test_no_reboot_is_made_that_nobody_reports() -> None:
+def test_every_reboot_is_reported() -> None:
     world = World()
     outcome, action = converge(world, Setting(name="a", reboot="if_reported"), Setting(name="b"))
     assert world.reboots == 0
@@ -123,7 +123,7 @@ def test_a_change_without_calls_only_reboots() -> None:
     assert titles(outcome) == ["Setting a", "Setting b"]
 
 
-def test_without_leave_to_reboot_what_follows_fails() -> None:
+def test_if_reboots_are_not_allowed_the_following_changes_fail() -> None:
     world = World()
     world.needs_reboot = {"a"}
     resources = (Setting(name="a", reboot="if_reported"), Setting(name="b"))
@@ -135,7 +135,7 @@ def test_without_leave_to_reboot_what_follows_fails() -> None:
     assert world.reboots == 0
 
 
-def test_without_leave_to_reboot_the_last_change_only_asks_for_it() -> None:
+def test_if_reboots_are_not_allowed_the_last_change_only_requests_one() -> None:
     outcome, _ = converge(World(), Setting(name="a", reboot="always"), may_reboot=False)
     assert outcome.reboot_required
     assert outcome.failures == []
@@ -156,7 +156,9 @@ def test_services_restart_once_if_they_run() -> None:
 
 @pytest.mark.parametrize("state", ["Stopped", "Running"])
 @pytest.mark.parametrize(("first", "restarts"), [("service", 1), ("file", 0)])
-def test_a_service_runs_with_what_the_batch_wrote_after_it_was_started(state: str, first: str, restarts: int) -> None:
+def test_a_service_restarts_if_its_configuration_is_written_after_its_start(
+    state: str, first: str, restarts: int
+) -> None:
     world = World()
     world.has_services(kubelet=state)
     (service,) = load([{"type": "Service", "name": "kubelet", "state": "running"}])
@@ -182,7 +184,7 @@ def test_nothing_restarts_that_a_reboot_restarts() -> None:
     assert world.ran("Restart-Service") == 0
 
 
-def test_what_changed_before_a_failure_still_restarts_its_services() -> None:
+def test_changes_before_a_failure_still_restart_their_services() -> None:
     world = World()
     world.has_services(kubelet="Running", containerd="Running")
     world.broken = {"b"}
@@ -206,7 +208,7 @@ def test_a_service_that_restarts_after_a_change_anyway_restarts_once() -> None:
 
 
 @pytest.mark.parametrize("ordered", [True, False])
-def test_a_batch_that_is_lost_while_it_orders_the_reboot(monkeypatch: pytest.MonkeyPatch, ordered: bool) -> None:
+def test_a_batch_lost_while_ordering_the_reboot(monkeypatch: pytest.MonkeyPatch, ordered: bool) -> None:
     # Its process ended before it wrote its result. Whether it had ordered the reboot is unknown.
     run, lost = Node.run, []
 

@@ -46,7 +46,7 @@ def plan(entries: t.Iterable[tuple[t.Any, t.Any]]) -> list[Planned]:
 
 
 @given(st.lists(RESOURCES, max_size=12))
-def test_what_is_made_at_once_disturbs_nobody_and_builds_on_nothing_that_waits(entries: list[t.Any]) -> None:
+def test_immediate_changes_disturb_no_pods_and_depend_on_no_deferred_change(entries: list[t.Any]) -> None:
     changes = plan(entries)
     now, later = split(changes)
     assert sorted([*now, *later], key=lambda item: item.position) == changes
@@ -62,7 +62,7 @@ def test_what_is_made_at_once_disturbs_nobody_and_builds_on_nothing_that_waits(e
 
 
 @given(st.lists(RESOURCES, max_size=12))
-def test_downloads_are_made_together_where_they_build_on_nothing_between_them(entries: list[t.Any]) -> None:
+def test_independent_downloads_run_in_one_group(entries: list[t.Any]) -> None:
     changes = plan(entries)
     grouped = group_parallel(changes)
     assert sorted(grouped, key=lambda item: item.position) == changes
@@ -77,7 +77,7 @@ def test_downloads_are_made_together_where_they_build_on_nothing_between_them(en
         assert not apart or isinstance(second.resource, (Fetch, Folder))
 
 
-def test_a_run_makes_the_first_part_and_tells_the_rest() -> None:
+def test_a_run_applies_the_first_part_and_reports_the_deferred_rest() -> None:
     world = World()
     resources = [Setting(name="a"), Setting(name="b", disturbs=True), Setting(name="c"), Fetch(name="d")]
     outcome, action = converge(world, *resources, disturbing="defer")
@@ -95,7 +95,7 @@ def test_a_run_makes_the_first_part_and_tells_the_rest() -> None:
     assert outcome.deferred == []
 
 
-def test_nothing_but_a_reboot_is_left_undone() -> None:
+def test_only_the_reboot_is_deferred() -> None:
     world = World({"a": "pending"})
     outcome, action = converge(world, Setting(name="a"), disturbing="defer")
     assert [planned.resource.name for planned in outcome.deferred] == ["a"]
@@ -103,7 +103,7 @@ def test_nothing_but_a_reboot_is_left_undone() -> None:
     assert outcome.to_result(diff=False)["changed"] is False
 
 
-def test_a_dry_run_tells_all_and_what_would_wait() -> None:
+def test_a_dry_run_reports_all_changes_and_those_that_would_be_deferred() -> None:
     outcome, _ = converge(
         World(), Setting(name="a"), Setting(name="b", reboot="always"), disturbing="defer", check_mode=True
     )
@@ -111,7 +111,7 @@ def test_a_dry_run_tells_all_and_what_would_wait() -> None:
     assert [planned.resource.name for planned in outcome.deferred] == ["b"]
 
 
-def test_a_batch_that_is_lost_is_parted_anew() -> None:
+def test_a_lost_batch_is_planned_again() -> None:
     world = World()
     resources = [Setting(name="a", long=True), Setting(name="b", disturbs=True)]
     outcome, _ = converge(world, *resources, disturbing="defer", faults={2: "killed"})

@@ -27,7 +27,7 @@ def printed(before: dict[str, Any], after: dict[str, Any], **more: Any) -> list[
     return [line for line in text.splitlines() if line and not line.startswith(("---", "+++", "@@"))]
 
 
-def test_one_changed_line_is_one_line_less_and_one_more() -> None:
+def test_a_changed_line_is_shown_as_a_removed_and_an_added_line() -> None:
     lines = printed({"content": CONFIG.replace("windows", "overlay")}, {"content": CONFIG})
     assert [line for line in lines if line[0] in "+-"] == ["-snapshotter = 'overlay'", "+snapshotter = 'windows'"]
     assert " version = 4" in lines
@@ -38,7 +38,7 @@ def test_a_new_file_has_its_text_and_its_access_list() -> None:
     assert lines == ["-state: absent", "+state: present", "+acl: D:P(A;;FA;;;SY)", "+a", "+b"]
 
 
-def test_what_has_no_text_stays_readable() -> None:
+def test_values_without_a_text_form_stay_readable() -> None:
     assert before_and_after({"value": 0}, {"value": 1}) == ({"value": 0}, {"value": 1})
     lines = printed({"acl": "D:(A;;FA;;;WD)"}, {"acl": "D:P(A;;FA;;;SY)"})
     assert [line.split() for line in lines if line[0] in "+-"] == [
@@ -57,11 +57,11 @@ def test_what_has_no_text_stays_readable() -> None:
         ("a", "a\n", ["-a", "\\ No newline at end of file", "+a"]),
     ],
 )
-def test_line_ends_and_marks_are_shown_where_nothing_else_differs(before: str, after: str, lines: list[str]) -> None:
+def test_differing_line_ends_and_marks_are_shown(before: str, after: str, lines: list[str]) -> None:
     assert printed({"content": before}, {"content": after}) == lines
 
 
-def test_what_is_hidden_stays_hidden() -> None:
+def test_hidden_values_stay_hidden() -> None:
     lines = printed({"content": "old s3cret\n"}, {"content": "new s3cret\n"}, no_log=True)
     assert lines
     assert "s3cret" not in "\n".join(lines)

@@ -74,7 +74,7 @@ class Disks(World):
         self.node.files.free_space = lambda drive="C": free[drive]  # type: ignore[method-assign]
 
 
-def test_what_fits_costs_one_command_more() -> None:
+def test_measuring_a_plan_that_fits_costs_one_command() -> None:
     world = Disks({"C": 10 * GB})
     outcome, action = converge(world, Big(name="a", size=4 * GB), Big(name="b", size=5 * GB))
     assert titles(outcome) == ["Big a", "Big b"]
@@ -82,7 +82,7 @@ def test_what_fits_costs_one_command_more() -> None:
     assert action._connection.no_log_seen == [False, True, False], "sizes are asked with what may be secret"
 
 
-def test_what_does_not_fit_is_refused_whole_with_what_each_takes() -> None:
+def test_a_plan_that_does_not_fit_is_refused_with_the_size_of_each_change() -> None:
     world = Disks({"C": 10 * GB, "D": 100 * GB}, {"b": "5500000000", "c": "<html>"})
     resources = [
         Setting(name="first"),
@@ -106,7 +106,7 @@ def test_what_does_not_fit_is_refused_whole_with_what_each_takes() -> None:
     ]
 
 
-def test_what_can_tell_its_size_later_is_measured_again_before_its_first_byte() -> None:
+def test_sizes_known_only_later_are_measured_before_the_download() -> None:
     """An example is a container image, if the same plan installs the runtime that queries the registry."""
     plan = [Setting(name="runtime"), Big(name="image", asked=True, later=True), Big(name="other", size=GB)]
     for size, fits in ((5 * GB, True), (9 * GB, False)):
@@ -128,7 +128,7 @@ def test_what_can_tell_its_size_later_is_measured_again_before_its_first_byte() 
         assert world.sets() == ["runtime"]
 
 
-def test_what_nobody_can_ever_tell_costs_one_more_look_only() -> None:
+def test_unknown_sizes_cost_one_measurement_only() -> None:
     world = Disks({"C": 10 * GB})
     world.handlers["size.exe"] = lambda dummy: failure("nobody knows")
     outcome, action = converge(world, Setting(name="runtime"), Big(name="image", asked=True, later=True))
@@ -158,7 +158,7 @@ def test_a_disk_is_no_larger_than_that_of_the_machines_that_start_from_the_image
     assert [" ".join(line.split()) for line in lines[-2:]] == ["free -7.0 GB", "missing 9.0 GB"]
 
 
-def test_nothing_to_bring_and_check_mode_ask_for_nothing() -> None:
+def test_without_downloads_or_in_check_mode_nothing_is_measured() -> None:
     world = Disks({"C": 0})
     _, action = converge(world, Setting(name="a"))
     assert action._connection.commands == 2
@@ -167,7 +167,7 @@ def test_nothing_to_bring_and_check_mode_ask_for_nothing() -> None:
     assert world.ran("@free-space") == 0
 
 
-def test_a_volume_that_does_not_tell_is_no_reason_to_stop() -> None:
+def test_a_volume_without_known_free_space_does_not_stop_the_run() -> None:
     outcome, _ = converge(Disks({}), Big(name="a", size=GB, drive="E"))
     assert titles(outcome) == ["Big a"]
     assert outcome.warnings == ["win-1: the free space of E: could not be read"]
@@ -178,7 +178,7 @@ NEEDS = st.lists(st.builds(disk_space.SpaceNeed, title=st.just("x"), volume=st.s
 
 
 @given(NEEDS, st.dictionaries(st.sampled_from(["C:", "D:"]), st.integers(0, 200)), st.integers(0, 100))
-def test_it_fits_exactly_where_sum_and_reserve_are_free(
+def test_a_plan_fits_if_sum_and_reserve_are_free(
     needs: list[disk_space.SpaceNeed], left: dict[str, int], reserve: int
 ) -> None:
     short = [
@@ -187,9 +187,9 @@ def test_it_fits_exactly_where_sum_and_reserve_are_free(
         if any(need.volume == name for need in needs)
         and sum(need.size or 0 for need in needs if need.volume == name) + reserve > free
     ]
-    said = disk_space.refusal(disk_space.Measurement(needs=tuple(needs), free=left), reserve=reserve)
-    assert (said is None) == (not short)
-    assert all(f"not enough disk space on {name}" in (said or "") for name in short)
+    message = disk_space.refusal(disk_space.Measurement(needs=tuple(needs), free=left), reserve=reserve)
+    assert (message is None) == (not short)
+    assert all(f"not enough disk space on {name}" in (message or "") for name in short)
 
 
 @pytest.mark.parametrize(
@@ -200,9 +200,9 @@ def test_amounts(size: int, text: str) -> None:
     assert disk_space.amount(size) == text
 
 
-def test_what_an_archive_unpacks_to_follows_from_what_is_brought() -> None:
-    def planned(position: int, title: str, wanted: SpaceRequirement) -> Planned:
-        change = Change(why="", before={}, after={"x": 1}, calls=(), space=(wanted,))
+def test_the_unpacked_size_of_an_archive_is_estimated_from_its_download() -> None:
+    def planned(position: int, title: str, requested: SpaceRequirement) -> Planned:
+        change = Change(why="", before={}, after={"x": 1}, calls=(), space=(requested,))
         return Planned(position=position, resource=Big(name=title), change=change)
 
     brought = planned(0, "archive", SpaceRequirement(path="C:\\cache\\a.tar.gz", size=100))
@@ -215,10 +215,10 @@ def test_what_an_archive_unpacks_to_follows_from_what_is_brought() -> None:
     ]
 
 
-def test_what_several_changes_bring_is_counted_once_on_each_volume() -> None:
+def test_a_file_of_several_changes_counts_once_per_volume() -> None:
     def planned(position: int, drive: str, parts: dict[str, int]) -> Planned:
-        wanted = SpaceRequirement(path=f"{drive}:\\store", probe=Parts(parts=parts))
-        change = Change(why="", before={}, after={"x": 1}, calls=(), space=(wanted,))
+        requested = SpaceRequirement(path=f"{drive}:\\store", probe=Parts(parts=parts))
+        change = Change(why="", before={}, after={"x": 1}, calls=(), space=(requested,))
         return Planned(position=position, resource=Big(name=str(position)), change=change)
 
     base = {"base": 100}
@@ -232,11 +232,11 @@ def test_what_several_changes_bring_is_counted_once_on_each_volume() -> None:
     assert [need.size for need in disk_space.needs(changes, {})] == [101, 2, 103, 0, 0]
 
 
-def test_a_change_may_take_room_of_several_volumes_and_more_than_once_of_one() -> None:
-    def needs(*wanted: SpaceRequirement) -> list[tuple[str, int | None]]:
-        change = Change(why="", before={}, after={"x": 1}, calls=(), space=wanted)
+def test_a_change_may_need_space_on_several_volumes_and_repeatedly_on_one() -> None:
+    def needs(*expected: SpaceRequirement) -> list[tuple[str, int | None]]:
+        change = Change(why="", before={}, after={"x": 1}, calls=(), space=expected)
         planned = Planned(position=0, resource=Big(name="a"), change=change)
-        assert len(disk_space.measure_calls([planned])) == len({one.path[0].upper() for one in wanted})
+        assert len(disk_space.measure_calls([planned])) == len({one.path[0].upper() for one in expected})
         return [(need.volume, need.size) for need in disk_space.needs([planned], {})]
 
     assert needs(SpaceRequirement(path="C:\\a", size=1), SpaceRequirement(path="D:\\a", size=4)) == [
@@ -249,7 +249,7 @@ def test_a_change_may_take_room_of_several_volumes_and_more_than_once_of_one() -
     assert needs(SpaceRequirement(path="C:\\a", size=None)) == [("C:", None)]
 
 
-def test_a_reboot_before_what_is_measured_later_is_told_where_it_is_not_allowed() -> None:
+def test_a_forbidden_reboot_before_a_later_measurement_is_reported() -> None:
     world = Disks({"C": 10 * GB})
     world.handlers["size.exe"] = lambda dummy: failure("nobody knows")
     plan = [Setting(name="feature", reboot="always"), Big(name="image", asked=True, later=True), Setting(name="last")]
@@ -262,8 +262,8 @@ def test_a_reboot_before_what_is_measured_later_is_told_where_it_is_not_allowed(
 def asked_of(*calls: Call, secret: bool = False) -> tuple[Call, ...]:
     """Return the queries for the size of a download, without that for the free space."""
     download = Call(id="download", command="curl.exe", secret=secret)
-    wanted = SpaceRequirement(path="c:\\cache\\a", probe=Stdout(calls=calls))
-    change = Change(why="it is not there", before={}, after={}, calls=(download,), space=(wanted,))
+    requested = SpaceRequirement(path="c:\\cache\\a", probe=Stdout(calls=calls))
+    change = Change(why="it is not there", before={}, after={}, calls=(download,), space=(requested,))
     free, *found = disk_space.measure_calls([Planned(position=0, resource=Big(name="a"), change=change)])
     assert (free.command, free.parameters, free.on_error) == ("@free-space", {"path": "c:\\cache\\a"}, "continue")
     return tuple(found)
@@ -281,6 +281,6 @@ def test_programs_that_ask_for_sizes_run_eight_at_a_time() -> None:
 
 @pytest.mark.parametrize("private", [True, False])
 @pytest.mark.parametrize("secret", [True, False])
-def test_a_question_is_private_where_it_or_its_download_is(secret: bool, private: bool) -> None:
+def test_a_question_is_private_if_it_or_its_download_is(secret: bool, private: bool) -> None:
     (question,) = asked_of(Call(id="1", command="curl.exe", private=private), secret=secret)
     assert question.private is (secret or private)

@@ -24,7 +24,7 @@ def of(resource: dict[str, t.Any], *calls: Call, **more: t.Any) -> str:
     return disturbance(one(**resource), change(*calls, **more))
 
 
-def test_a_reboot_disturbs_whatever_the_resource_says() -> None:
+def test_a_reboot_always_disturbs_pods() -> None:
     assert of(FILE, reboot="always") == "reboots the node"
     assert of({**FILE, "disturbs": False}, reboot="if_reported") == "may reboot the node"
 
@@ -36,12 +36,12 @@ def test_plain_changes_do_not() -> None:
 
 
 @pytest.mark.parametrize("service", ["kubelet", "KubeLet", "containerd", "docker", "cri-dockerd", "kube-proxy", "hns"])
-def test_a_restart_of_what_pods_need_does(service: str) -> None:
+def test_restarting_a_service_that_pods_need_disturbs_them(service: str) -> None:
     assert of({**FILE, "restarts": ["w32time", service]}) == f"restarts {service.lower()}"
     assert of({**FILE, "restarts": [service], "disturbs": False}) == ""
 
 
-def test_what_a_resource_cannot_tell_it_says() -> None:
+def test_a_resource_states_whether_it_disturbs_pods() -> None:
     assert of({**FILE, "disturbs": True}) == "changes what pods use"
     # The more precise reason, if there is one.
     assert of({**FILE, "disturbs": True, "restarts": ["kubelet"]}) == "restarts kubelet"
@@ -49,10 +49,10 @@ def test_what_a_resource_cannot_tell_it_says() -> None:
 
 def test_services_are_found_in_the_calls() -> None:
     archive = {"type": "Archive", "name": "C:\\k", "path": "C:\\k.zip"}
-    look = Call(id="service-0", command="Get-Service", parameters={"Name": ["kubelet"]})
+    query = Call(id="service-0", command="Get-Service", parameters={"Name": ["kubelet"]})
     stop = Call(id="stop-0", command="Stop-Service", input=Input(calls=("service-0",)))
-    assert of(archive, look, stop) == "restarts kubelet"
-    assert of(archive, look) == ""
+    assert of(archive, query, stop) == "restarts kubelet"
+    assert of(archive, query) == ""
     assert of({**archive, "stops": ["kubelet"]}) == ""
     deleted = Call(id="delete", command="sc.exe", arguments=("delete", "flanneld"))
     stops = ServiceEffect(service="flanneld", effect="stops")

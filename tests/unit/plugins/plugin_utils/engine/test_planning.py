@@ -81,19 +81,19 @@ def test_nothing_follows_a_reboot_that_is_needed(reboots: list[Reboot]) -> None:
         pending = pending[len(work.changes) :]
 
 
-def test_a_barrier_looks_at_the_calls_of_its_group_only() -> None:
+def test_a_barrier_considers_the_calls_of_its_group_only() -> None:
     work = next_work(planned(["if_reported", "never", "if_reported", "if_reported"]))
     barriers = [call for call in work.calls if call.command == "@stop-if"]
     assert [call.input and call.input.calls for call in barriers] == [("r0.set",), ("r2.set", "r3.set")]
     assert list(work.barriers.values()) == [1, 4]
 
 
-def test_what_does_not_fit_goes_into_the_next_batch() -> None:
+def test_calls_beyond_the_limit_go_into_the_next_batch() -> None:
     changes = planned(["never"] * 5, size=400_000)
     assert len(next_work(changes).changes) == 2
 
 
-def test_merged_questions_answer_everybody() -> None:
+def test_merged_questions_answer_all_resources() -> None:
     ask = Call(id="list", command="Get-List", on_error="continue")
     build = Call(id="more", command="Get-More", input=Input(calls=("one",), where={"Name": "a"}))
     one = Call(id="one", command="Get-One")
@@ -122,7 +122,7 @@ def test_questions_beyond_a_batch_are_split_between_resources() -> None:
 
 
 def test_a_service_that_is_redefined_later_may_fail_to_start_before() -> None:
-    look = Call(id="service-0", command="Get-Service", parameters={"Name": ["kubelet"]})
+    query = Call(id="service-0", command="Get-Service", parameters={"Name": ["kubelet"]})
     start = Call(id="start-0", command="Start-Service", input=Input(calls=("service-0",)), retries=1)
     restart = Call(id="restart", command="Restart-Service", parameters={"Name": ["Kubelet"]})
 
@@ -131,7 +131,7 @@ def test_a_service_that_is_redefined_later_may_fail_to_start_before() -> None:
         return Planned(position=position, resource=Thing(name="t"), change=change)
 
     restarts = ServiceEffect(service="Kubelet", effect="restarts")
-    files = at(0, look, start)
+    files = at(0, query, start)
     for changes, expected in (
         ([files], "stop"),
         ([files, at(1, restart, service=restarts)], "continue"),
@@ -148,6 +148,6 @@ def test_why_a_no_log_resource_differs_is_hidden() -> None:
     reasons = {}
     for no_log in (False, True):
         (change,) = planned(["never"], no_log=no_log)
-        told = dataclasses.replace(change, change=dataclasses.replace(change.change, why="is password, not secret"))
-        reasons[no_log] = told.to_result()["why"]
+        reported = dataclasses.replace(change, change=dataclasses.replace(change.change, why="is password, not secret"))
+        reasons[no_log] = reported.to_result()["why"]
     assert reasons == {False: "is password, not secret", True: "differs (hidden: no_log)"}

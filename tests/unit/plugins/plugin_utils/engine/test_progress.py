@@ -33,32 +33,32 @@ def session(say: t.Callable[[str], object] | None) -> NodeSession[t.Any]:
     return NodeSession(t.cast("t.Any", types.SimpleNamespace(name="win-a")), notify=say)
 
 
-def test_files_that_grow_are_told_with_what_they_come_to() -> None:
-    said: list[str] = []
-    reporter = ProgressReporter(session(said.append))
+def test_growing_files_are_reported_with_their_total() -> None:
+    messages: list[str] = []
+    reporter = ProgressReporter(session(messages.append))
     reporter.sizes = {"Setting kubernetes 1.37.1": 120 * MB, "Setting containerd 2.3.7": 2300 * MB}
     reporter.report(running(r0=45 * MB, r1=12 * MB, r2=3 * MB, r3=None), CHANGES)
     reporter.report(running(r0=45 * MB, r1=12 * MB, r2=3 * MB, r3=None), CHANGES)
     reporter.report(running(r0=119 * MB, r2=20 * MB), CHANGES)
-    assert said == [
+    assert messages == [
         "win-a: kubernetes 1.37.1 45 of 120 MB, containerd 2.3.7 12 MB of 2.3 GB, flannel 0.28 3 MB",
         "win-a: kubernetes 1.37.1 119 of 120 MB, flannel 0.28 20 MB, containerd 2.3.7 ended",
     ]
 
 
-def test_a_file_that_outgrows_what_was_expected_is_told_as_it_is() -> None:
-    said: list[str] = []
-    reporter = ProgressReporter(session(said.append))
+def test_a_file_larger_than_expected_is_reported_with_its_size() -> None:
+    messages: list[str] = []
+    reporter = ProgressReporter(session(messages.append))
     reporter.sizes = {"Setting pause": 10}
     reporter.report(running(r3=2 * MB), CHANGES)
-    assert said == ["win-a: pause 2 MB"]
+    assert messages == ["win-a: pause 2 MB"]
 
 
 def test_without_files_the_change_is_named() -> None:
-    said: list[str] = []
-    reporter = ProgressReporter(session(said.append))
+    messages: list[str] = []
+    reporter = ProgressReporter(session(messages.append))
     reporter.report(running(r2=None), CHANGES)
     reporter.report(Progress(id="r3.x", done=3, total=9), CHANGES)
     reporter.report(Progress(id="restart.0.was", done=8, total=9), CHANGES)
-    assert said == ["win-a: 3/4 Setting flannel 0.28", "win-a: 4/4 Setting pause"]
+    assert messages == ["win-a: 3/4 Setting flannel 0.28", "win-a: 4/4 Setting pause"]
     ProgressReporter(session(None)).report(running(r0=1), CHANGES)

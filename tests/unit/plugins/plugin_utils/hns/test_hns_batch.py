@@ -54,7 +54,7 @@ def calls_of(plan: CleanupPlan, **more: t.Any) -> tuple[Call, ...]:
     return batch_calls(plan, KEY, BatchOptions(**more))
 
 
-def test_work_on_the_node_does_not_grow_by_calls() -> None:
+def test_the_number_of_calls_does_not_depend_on_the_number_of_objects() -> None:
     small, large = plan_of(many(3, 2)), plan_of(many(300, 200))
     assert [call.id for call in calls_of(small)] == [call.id for call in calls_of(large)]
     listings = [call.command for call in calls_of(large) if call.command.startswith("Get-Hns")]
@@ -64,14 +64,14 @@ def test_work_on_the_node_does_not_grow_by_calls() -> None:
     assert len(wire) < MAX_BATCH_BYTES / 10
 
 
-def test_a_look_lists_each_kind_once_and_with_a_grace_twice() -> None:
+def test_an_observation_lists_each_kind_once_or_twice_with_a_grace_period() -> None:
     once = [call.command for call in facts_calls(FactsOptions()) if call.command.startswith("Get-Hns")]
     twice = [call.command for call in facts_calls(FactsOptions(grace=15)) if call.command.startswith("Get-Hns")]
     assert sorted(once) == ["Get-HnsEndpoint", "Get-HnsNamespace", "Get-HnsNetwork", "Get-HnsPolicyList"]
     assert sorted(twice) == sorted(once * 2)
 
 
-def test_all_goes_in_the_order_of_the_document() -> None:
+def test_objects_are_removed_in_the_documented_order() -> None:
     plan = dataclasses.replace(
         plan_of(many(2, 2), "all"),
         uplinks=(CARD,),
@@ -100,7 +100,7 @@ def test_all_goes_in_the_order_of_the_document() -> None:
 
 @settings(deadline=None)
 @given(models())
-def test_what_must_not_be_left_out_always_runs(model: Model) -> None:
+def test_mandatory_calls_always_run(model: Model) -> None:
     plan = dataclasses.replace(plan_of(model, "all"), uplinks=(CARD,))
     calls = {call.id: call for call in calls_of(plan)}
     for name, call in calls.items():
@@ -117,7 +117,7 @@ def test_what_must_not_be_left_out_always_runs(model: Model) -> None:
         assert set(calls["journal-done"].needs) == {*(f"start.{name}" for name in plan.start), "uplink.0.check"}
 
 
-def test_stale_is_no_detached_work_and_asks_once_more_whose_an_endpoint_is() -> None:
+def test_scope_stale_runs_attached_and_rechecks_owners() -> None:
     plan = plan_of(many(3, 2))
     calls = {call.id: call for call in calls_of(plan)}
     assert not any(call.long or call.command.endswith("-Service") for call in calls.values())
@@ -137,11 +137,11 @@ def answers(plan: CleanupPlan, left: t.Iterable[str] = (), **more: CallResult) -
     return Observation(calls={**calls, **more})
 
 
-def test_what_could_not_be_removed_is_named_and_the_rest_is_gone() -> None:
+def test_objects_that_could_not_be_removed_are_named_and_the_rest_is_gone() -> None:
     plan = plan_of(many(3, 3))
     stuck = plan.endpoints[1]
-    said = CallResult(ok=True, warnings=("HcnDeleteEndpoint -- HRESULT: 2147500037",))
-    done = read_done(plan, answers(plan, [stuck.id], **{"remove-endpoints": said}))
+    message = CallResult(ok=True, warnings=("HcnDeleteEndpoint -- HRESULT: 2147500037",))
+    done = read_done(plan, answers(plan, [stuck.id], **{"remove-endpoints": message}))
     assert [item.id for item in done.left] == [stuck.id]
     assert len(done.items) == len(plan.items) - 1
     (failure,) = done.failures
@@ -160,7 +160,7 @@ def test_a_cmdlet_that_gives_up_is_followed_by_one_for_each_object() -> None:
     assert {call.on_error for call in single} == {"continue"}
 
 
-def test_what_was_not_reached_is_counted_not_listed() -> None:
+def test_skipped_calls_are_counted_not_listed() -> None:
     plan = plan_of(many(30, 30), "all")
     late = CallResult(ok=False, error=CallError(id="CommandTimeout", message="Stop-Service did not end within 120 s"))
     seen = Observation(
@@ -176,7 +176,7 @@ def test_what_was_not_reached_is_counted_not_listed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("remove-endpoints", "Remove-HnsEndpoint"),
         ("endpoints-after", "Get-HnsEndpoint"),
@@ -184,10 +184,10 @@ def test_what_was_not_reached_is_counted_not_listed() -> None:
         ("remove-networks-again", "Remove-HnsNetwork"),
     ],
 )
-def test_a_call_that_hns_does_not_answer_is_a_hang(name: str, said: str) -> None:
+def test_a_call_without_an_answer_of_hns_is_a_hang(name: str, message: str) -> None:
     plan = plan_of(many(3, 3))
     late = CallResult(ok=False, error=CallError(id="CommandTimeout"))
-    assert read_done(plan, answers(plan, **{name: late})).hang == said
+    assert read_done(plan, answers(plan, **{name: late})).hang == message
 
 
 def test_the_diff_has_the_full_list() -> None:

@@ -42,16 +42,16 @@ class FakeNode:
     earlier: str = "finished"
     name: str = "win"
     on_progress: t.Callable[[Progress], None] | None = None
-    said: list[str] = dataclasses.field(default_factory=list)
+    events: list[str] = dataclasses.field(default_factory=list)
 
     def observe(self, calls: t.Sequence[Call], *, step: str = "", private: bool = False) -> Observation:
-        self.said.append("look")
+        self.events.append("observe")
         pod = Pod(number=0, kind="gone", network=CNI, isolated=False, named=True, born=True)
         more = {"files": result([JOURNAL])} if self.journal else {}
         return Model(pods=[pod], policies=[]).observation(**more)
 
     def run(self, batch: Batch, *, step: str = "", private: bool = False) -> Observation:
-        self.said.append("run")
+        self.events.append("run")
         event = self.script.pop(0) if self.script else None
         if isinstance(event, Exception):
             if self.on_progress:
@@ -65,11 +65,11 @@ class FakeNode:
         return Observation(calls={**calls, **(event or {})})
 
     def wait(self, key: str, *, step: str) -> Observation:
-        self.said.append(f"wait {key}")
+        self.events.append(f"wait {key}")
         return Observation(state=t.cast("t.Any", self.earlier))
 
     def reboot(self, *, step: str = "") -> None:
-        self.said.append("reboot")
+        self.events.append("reboot")
 
 
 def cleanup(node: FakeNode, scope: t.Any = "stale", **more: t.Any) -> Cleanup:
@@ -78,7 +78,7 @@ def cleanup(node: FakeNode, scope: t.Any = "stale", **more: t.Any) -> Cleanup:
     return Cleanup(session, CleanupRequest(scope=scope), options, **more)
 
 
-def test_people_see_each_step_when_it_happens() -> None:
+def test_users_see_each_step_when_it_happens() -> None:
     lines: list[str] = []
     node = FakeNode([BatchLost("lost", Progress(id="remove-endpoints", done=3, total=9))])
     cleanup(node, notify=lines.append).run()
@@ -91,10 +91,10 @@ def test_people_see_each_step_when_it_happens() -> None:
     assert not quiet
 
 
-def test_a_lost_batch_is_looked_at_anew() -> None:
+def test_a_lost_batch_causes_a_new_observation() -> None:
     node = FakeNode([BatchLost("lost", Progress(id="remove-endpoints", done=3, total=9))])
     outcome = cleanup(node).run()
-    assert node.said == ["look", "run", "look", "run"]
+    assert node.events == ["observe", "run", "observe", "run"]
     assert "lost the batch at remove-endpoints (3 of 9 calls done)" in outcome.steps[1]["result"]
     assert len(outcome.removed) == 2
 
@@ -105,7 +105,7 @@ def test_batches_that_are_lost_again_and_again_end() -> None:
         cleanup(node).run()
 
 
-def test_a_node_that_never_comes_back_is_told_with_what_had_been_done() -> None:
+def test_a_node_that_never_comes_back_is_reported_with_the_finished_work() -> None:
     work = cleanup(FakeNode([AnsibleConnectionFailure("win: hns_cleanup all: connection refused")]), "all")
     with pytest.raises(AnsibleConnectionFailure) as error:
         work.run()
@@ -115,19 +115,19 @@ def test_a_node_that_never_comes_back_is_told_with_what_had_been_done() -> None:
     assert "The batch's task: stop kubelet, remove 1 endpoint, 1 namespace, 2 networks, start kubelet." in text
 
 
-@pytest.mark.parametrize(("state", "looks"), [("finished", 2), ("lost", 2), ("unknown", 1)])
-def test_an_earlier_cleanup_is_waited_for(state: str, looks: int) -> None:
+@pytest.mark.parametrize(("state", "observations"), [("finished", 2), ("lost", 2), ("unknown", 1)])
+def test_an_earlier_cleanup_is_waited_for(state: str, observations: int) -> None:
     node = FakeNode(journal=True, earlier=state)
     cleanup(node).run()
-    assert node.said[:2] == ["look", "wait earlier"]
-    assert node.said.count("look") == looks
-    assert node.said[-1] == "run"
+    assert node.events[:2] == ["observe", "wait earlier"]
+    assert node.events.count("observe") == observations
+    assert node.events[-1] == "run"
 
 
-def test_check_mode_only_looks() -> None:
+def test_check_mode_only_observes() -> None:
     node = FakeNode(journal=True)
     outcome = cleanup(node, check_mode=True).run()
-    assert node.said == ["look"]
+    assert node.events == ["observe"]
     assert outcome.plan.items
 
 
@@ -136,7 +136,7 @@ def test_objects_behind_one_that_stops_a_cmdlet_are_tried_alone() -> None:
     stuck = {"remove-endpoints": CallResult(ok=False), "endpoints-after": left}
     node = FakeNode([stuck, "singly"])
     outcome = cleanup(node).run()
-    assert node.said == ["look", "run", "run"]
+    assert node.events == ["observe", "run", "run"]
     assert len(outcome.removed) == 2
 
 
@@ -144,7 +144,7 @@ DEFAULTS = {name: spec.get("default") for name, spec in hns_options.CLEANUP_OPTI
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "messages"),
     [
         ({"scope": "stale", "networks": ["cbr0"]}, "networks: expected no networks with scope stale, got"),
         ({"scope": "networks"}, "networks: expected names of networks, because scope is networks"),
@@ -161,13 +161,13 @@ DEFAULTS = {name: spec.get("default") for name, spec in hns_options.CLEANUP_OPTI
         ),
     ],
 )
-def test_options_that_contradict_each_other_are_refused(options: dict[str, t.Any], said: str) -> None:
+def test_options_that_contradict_each_other_are_refused(options: dict[str, t.Any], messages: str) -> None:
     with pytest.raises(ScopeError) as error:
         hns_options.cleanup_request({**DEFAULTS, **options})
-    assert str(error.value).startswith(said)
+    assert str(error.value).startswith(messages)
 
 
-def test_only_stale_needs_leave_to_restart_hns_and_looks_twice() -> None:
+def test_only_scope_stale_needs_may_restart_and_observes_twice() -> None:
     for scope, restart, grace in (("stale", False, 15.0), ("networks", True, 0.0), ("all", True, 0.0)):
         options = hns_options.cleanup_options({**DEFAULTS, "scope": scope})
         assert (options.may_restart, options.facts.grace, options.may_reboot) == (restart, grace, False)

@@ -39,7 +39,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import 
 )
 
 
-def test_every_call_that_asks() -> None:
+def test_the_observing_calls() -> None:
     options = FactsOptions(hns_timeout=5.0, grace=1.5, conf_dirs=("C:\\c",), programs=PROGRAMS, extra_files=("C:\\x",))
     found = {
         "facts": facts_calls(FactsOptions()),
@@ -58,7 +58,7 @@ def test_every_call_that_asks() -> None:
     outcomes.check("hns/asking_calls", {case: outcomes.calls(calls) for case, calls in found.items()})
 
 
-def test_everything_is_said_of_a_node() -> None:
+def test_the_report_of_a_node_is_complete() -> None:
     found: dict[str, Any] = {}
     for case, seen in nodes().items():
         document = to_result(read_facts(seen))
@@ -111,7 +111,7 @@ def plan_of(case: str, facts: HnsFacts) -> CleanupPlan:
     return make_plan(WISHES[case], facts)
 
 
-def test_what_is_planned() -> None:
+def test_the_plans_of_cleanups() -> None:
     facts = {case: read_facts(seen) for case, seen in nodes().items() if case != "nothing"}
     found: dict[str, Any] = {}
     for case in WISHES:
@@ -137,7 +137,7 @@ def warnings_of(case: str, facts: HnsFacts) -> object:
 KEY = "key"
 
 
-def test_what_is_done() -> None:
+def test_the_calls_of_a_cleanup() -> None:
     facts = read_facts(nodes()["containerd"])
     options = BatchOptions(hns_timeout=5.0, port_pool_timeout=6, network_timeout=7, programs=PROGRAMS)
     found = {}
@@ -161,7 +161,7 @@ def _short(calls: tuple[Call, ...]) -> list[Call]:
 LISTS = ("changes", "diff", "kept", "removed")
 
 
-def test_what_was_done_is_read_and_reported() -> None:
+def test_the_results_of_a_cleanup_are_read_and_reported() -> None:
     facts = read_facts(nodes()["containerd"])
     plan = dataclasses.replace(plan_of("all", facts), uplinks=(CARD,))
     calls = {call.id: CallResult(ok=True, seconds=0.5) for call in batch_calls(plan, KEY, BatchOptions())}
@@ -193,8 +193,8 @@ def test_what_was_done_is_read_and_reported() -> None:
     found: dict[str, Any] = {}
     for case, seen in cases.items():
         done = read_done(plan, seen)
-        told: list[str] = []
-        reported = CleanupOutcome(scope="all", notify=told.append)
+        message: list[str] = []
+        reported = CleanupOutcome(scope="all", notify=message.append)
         reported.plan_made(plan, facts)
         reported.batch_done(plan, done)
         document = reported.to_result(name="host", diff=True, check_mode=False, remote_commands=3)
@@ -205,7 +205,7 @@ def test_what_was_done_is_read_and_reported() -> None:
                 name: getattr(done, name) for name in ("failures", "warnings", "restored", "started", "hang", "aborted")
             },
             "seconds": done.seconds,
-            "told": told,
+            "told": message,
             "result": lines({key: value for key, value in document.items() if key not in LISTS}),
             "lists": [len(document.get(key, ())) for key in LISTS],
         }
@@ -238,7 +238,7 @@ def test_services_are_ordered_and_read() -> None:
     )
 
 
-def test_a_guard_says_what_it_did() -> None:
+def test_a_guard_reports_what_it_did() -> None:
     fine = CallResult(ok=True)
     seen = {
         "mine": fine,

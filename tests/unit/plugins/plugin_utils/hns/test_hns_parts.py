@@ -40,7 +40,7 @@ ODD = st.recursive(
 )
 
 
-def said(text: str) -> CallResult:
+def printed(text: str) -> CallResult:
     return CallResult(ok=True, exit_code=0, stdout=text)
 
 
@@ -74,11 +74,13 @@ def read_runtime(installed: str = "containerd", **answers: CallResult) -> Runtim
 
 def pods(*identities: str, state: str = "SANDBOX_READY") -> CallResult:
     items = [{"id": one, "metadata": {"name": "web", "namespace": "default"}, "state": state} for one in identities]
-    return said(json.dumps({"items": items}))
+    return printed(json.dumps({"items": items}))
 
 
 def test_an_owner_is_found_by_the_beginning_of_its_id() -> None:
-    runtime = read_runtime(pods=pods(ID), containers=said(f"{OTHER}\n"), ctr=said(f"{ID}\n"), leases=said(f"{ID}\n"))
+    runtime = read_runtime(
+        pods=pods(ID), containers=printed(f"{OTHER}\n"), ctr=printed(f"{ID}\n"), leases=printed(f"{ID}\n")
+    )
     for claim in (ID, ID.upper(), ID[:12], ID[:8]):
         owner = runtime.find(claim)
         assert owner is not None
@@ -89,8 +91,8 @@ def test_an_owner_is_found_by_the_beginning_of_its_id() -> None:
     assert runtime.has_leases
 
 
-def test_one_client_of_the_runtime_is_enough_but_none_is_a_problem() -> None:
-    alone = read_runtime(pods=MISSING, containers=MISSING, ctr=said(f"{ID}\n"), leases=said(""))
+def test_one_client_of_the_runtime_is_sufficient_and_required() -> None:
+    alone = read_runtime(pods=MISSING, containers=MISSING, ctr=printed(f"{ID}\n"), leases=printed(""))
     assert not alone.problem
     assert alone.find(ID) is not None
     assert "neither crictl nor ctr" in read_runtime(pods=MISSING, containers=MISSING, ctr=MISSING).problem
@@ -99,18 +101,18 @@ def test_one_client_of_the_runtime_is_enough_but_none_is_a_problem() -> None:
 
 @pytest.mark.parametrize("broken", ["pods", "containers", "ctr"])
 def test_a_client_that_fails_is_a_problem(broken: str) -> None:
-    answers = {"pods": pods(ID), "containers": said(""), "ctr": said(f"{ID}\n"), broken: FAILED}
+    answers = {"pods": pods(ID), "containers": printed(""), "ctr": printed(f"{ID}\n"), broken: FAILED}
     assert "connection error" in read_runtime(**answers).problem
 
 
 @pytest.mark.parametrize("text", ["[]", '{"items": 1}', '{"items": [{}]}', "no JSON", '{"items": ["x"]}'])
 def test_an_answer_that_cannot_be_read_is_a_problem(text: str) -> None:
-    assert "crictl pods" in read_runtime(pods=said(text), ctr=said("")).problem
+    assert "crictl pods" in read_runtime(pods=printed(text), ctr=printed("")).problem
 
 
-def test_a_sandbox_that_is_being_made_has_a_lease_only() -> None:
+def test_a_sandbox_under_construction_has_only_a_lease() -> None:
     runtime = read_runtime(
-        pods=pods(OTHER), containers=said(""), ctr=said(OTHER), leases=said(f"{OTHER}\n{ID}\nnot-an-id\n")
+        pods=pods(OTHER), containers=printed(""), ctr=printed(OTHER), leases=printed(f"{OTHER}\n{ID}\nnot-an-id\n")
     )
     assert {owner.kind for owner in runtime.owners.values()} == {"pod", "creating"}
 
@@ -119,17 +121,17 @@ def test_containers_of_other_namespaces_are_asked_for() -> None:
     """nerdctl and BuildKit run containers in addition to the kubelet's, with their own ids."""
     known = {
         "pods": pods(OTHER),
-        "ctr-namespaces": said("buildkit\nk8s.io\n"),
-        "ctr-of:buildkit": said("z9nerd-Build_1\n"),
+        "ctr-namespaces": printed("buildkit\nk8s.io\n"),
+        "ctr-of:buildkit": printed("z9nerd-Build_1\n"),
     }
     runtime = read_runtime(**known)
     assert not runtime.problem
     assert runtime.find("z9nerd-build_1") is not None
     assert runtime.find("z9nerd-build") is not None
-    more = read_runtime(**{**known, "ctr-namespaces": said("buildkit\nk8s.io\nmine\n")})
+    more = read_runtime(**{**known, "ctr-namespaces": printed("buildkit\nk8s.io\nmine\n")})
     assert "namespaces that were not queried: mine (set containerd_namespaces)" in more.problem
     # After measuring container images, the collection's own namespace remains, without containers.
-    own = read_runtime(**{**known, "ctr-namespaces": said(f"buildkit\nk8s.io\n{SIZES}\n")})
+    own = read_runtime(**{**known, "ctr-namespaces": printed(f"buildkit\nk8s.io\n{SIZES}\n")})
     assert not own.problem
     skipped = CallResult(ok=False, skipped="ctr-namespaces failed")
     hangs = read_runtime(**{**known, "ctr-namespaces": FAILED, "ctr-of:buildkit": skipped})
@@ -145,12 +147,12 @@ def test_docker_names_the_kubelets_pods() -> None:
         {"ID": ID, "Names": "k8s_POD_web-1_default_uid_0", "State": "running"},
         {"ID": OTHER, "Names": "db", "State": "exited"},
     ]
-    runtime = read_runtime("docker", docker=said("\n".join(map(json.dumps, lines))))
+    runtime = read_runtime("docker", docker=printed("\n".join(map(json.dumps, lines))))
     first, second = runtime.find(ID), runtime.find(OTHER)
     assert first is not None
     assert second is not None
     assert (first.name, first.running, second.name, second.running) == ("default/web-1", True, "db", False)
-    assert read_runtime("docker", docker=said("oops")).problem.startswith("docker ps")
+    assert read_runtime("docker", docker=printed("oops")).problem.startswith("docker ps")
     assert read_runtime("docker", docker=MISSING).problem
 
 
@@ -193,7 +195,7 @@ def test_networks_of_cnis_are_known_by_configuration_and_by_name() -> None:
     assert len(hns_cni.state_of(cni, [], True)) == 2
 
 
-def test_no_default_route_lies_in_the_pods_subnets() -> None:
+def test_no_default_route_is_in_the_subnets_of_pods() -> None:
     assert hns_cni.inside("10.244.3.0/24", ["10.244.0.0/16"])
     for destination in ("0.0.0.0/0", "::/0", "10.0.0.0/8", "10.245.0.0/24", "nonsense"):
         assert not hns_cni.inside(destination, ["10.244.0.0/16", "nonsense", "fd00::/64"])
@@ -252,7 +254,7 @@ def adapters(**more: t.Any) -> hns_uplink.AdapterFacts:
     return hns_uplink.read({name: result(items) for name, items in {**CARDS, **more}.items()})
 
 
-def test_static_settings_are_those_of_the_outside_cards_wherever_they_are() -> None:
+def test_static_settings_of_external_adapters_are_found() -> None:
     (uplink,) = adapters().uplinks
     assert uplink == hns_uplink.Uplink(
         mac="00-AA",
@@ -275,7 +277,7 @@ def test_static_settings_are_those_of_the_outside_cards_wherever_they_are() -> N
         {"dns": [{"InterfaceIndex": 20, "ServerAddresses": []}]},
     ],
 )
-def test_a_card_that_lost_anything_is_found(change: dict[str, t.Any]) -> None:
+def test_an_adapter_that_lost_a_setting_is_found(change: dict[str, t.Any]) -> None:
     (uplink,) = adapters().uplinks
     assert hns_uplink.lost(uplink, adapters(**change))
 
@@ -299,20 +301,20 @@ ALONE = [
         ({"Name": "vEthernet (nat)", "MacAddress": "00-BB", "HardwareInterface": False}, ["Ethernet", "Storage"]),
     ],
 )
-def test_cards_are_at_risk_until_one_of_them_has_a_switch(change: dict[str, t.Any], at_risk: list[str]) -> None:
+def test_adapters_are_at_risk_until_one_has_a_switch(change: dict[str, t.Any], at_risk: list[str]) -> None:
     links = adapters(adapters=[*ALONE, *([{"ifIndex": 50, "Status": "Up", **change}] if change else [])])
     assert [one.alias for one in links.at_risk] == at_risk
     assert [one.alias for one in links.uplinks] == ["Ethernet", "Storage"]
 
 
-def test_a_card_without_its_cable_is_not_at_risk() -> None:
+def test_an_unplugged_adapter_is_not_at_risk() -> None:
     links = adapters(adapters=[ALONE[0], {**ALONE[1], "Status": "Disconnected"}])
     assert [one.alias for one in links.at_risk] == ["Ethernet"]
 
 
 @settings(deadline=None)
 @given(st.text(max_size=30))
-def test_a_note_of_a_guard_says_what_was_written_and_any_other_file_nothing(content: str) -> None:
+def test_only_a_guards_own_note_is_read(content: str) -> None:
     uplinks = adapters(adapters=ALONE).at_risk
     note = hns_guard.calls(uplinks, content, network_timeout=9, settle=1)[0].parameters["content"]
     assert hns_guard.noted({"note": result([{"exists": True, "content": note}])}) == (content, uplinks)
@@ -321,7 +323,7 @@ def test_a_note_of_a_guard_says_what_was_written_and_any_other_file_nothing(cont
     assert hns_guard.noted({}) == ("", ())
 
 
-def test_all_that_gives_a_card_its_settings_back_runs_whatever_happened() -> None:
+def test_all_calls_that_restore_an_adapter_run_in_any_case() -> None:
     (uplink,) = adapters().uplinks
     calls = hns_uplink.restore_calls(uplink, "u.")
     assert all(call.always and call.on_error == "continue" for call in calls)
@@ -335,7 +337,7 @@ def test_all_that_gives_a_card_its_settings_back_runs_whatever_happened() -> Non
 
 @settings(deadline=None)
 @given(st.text(max_size=20), st.lists(st.text(max_size=9), max_size=3))
-def test_a_journal_says_what_was_written(key: str, services: list[str]) -> None:
+def test_a_journal_contains_what_was_written(key: str, services: list[str]) -> None:
     journal = Journal(key=key, services=tuple(services), uplinks=adapters().uplinks)
     call = journal.write_call()
     assert Journal.read({"exists": True, "content": call.parameters["content"]}) == journal
@@ -343,7 +345,7 @@ def test_a_journal_says_what_was_written(key: str, services: list[str]) -> None:
 
 @settings(deadline=None)
 @given(st.text(max_size=30))
-def test_any_other_file_in_its_place_says_nothing(content: str) -> None:
+def test_any_other_file_in_its_place_is_ignored(content: str) -> None:
     journal = Journal.read({"exists": True, "content": content})
     assert journal == Journal(key="")
     assert Journal.read({"path": JOURNAL, "exists": False}) is None

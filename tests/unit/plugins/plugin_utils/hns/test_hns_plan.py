@@ -39,9 +39,9 @@ def ids(items: t.Iterable[t.Any]) -> set[str]:
 
 @settings(deadline=None)
 @given(models(), st.sampled_from([None, [], ["cbr0"], ["nat", "lab"]]))
-def test_stale_takes_what_nobody_owns_and_nothing_else(model: Model, protected: list[str] | None) -> None:
-    wish = CleanupRequest(scope="stale", protected=None if protected is None else tuple(protected))
-    plan = make_plan(wish, facts_of(model))
+def test_scope_stale_removes_only_objects_without_owners(model: Model, protected: list[str] | None) -> None:
+    request = CleanupRequest(scope="stale", protected=None if protected is None else tuple(protected))
+    plan = make_plan(request, facts_of(model))
 
     def open_network(one: Pod) -> bool:
         name = one.network["name"]
@@ -58,8 +58,8 @@ def test_stale_takes_what_nobody_owns_and_nothing_else(model: Model, protected: 
         assert not (item.endpoints & there) - stale
     removed = ids(plan.policies)
     for number, refers in enumerate(model.policies):
-        wanted = {model.reference(one) for one in refers}
-        if wanted and not (wanted & there) - stale:
+        requested = {model.reference(one) for one in refers}
+        if requested and not (requested & there) - stale:
             assert f"{number:08X}-2222-4000-8000-000000000000" in removed
     # No namespace of a running or starting pod, or of the host.
     kept = {one.namespace_id for one in model.pods if one.of_pod and one.kind not in gone} | {"E" * 8}
@@ -73,10 +73,11 @@ def test_stale_takes_what_nobody_owns_and_nothing_else(model: Model, protected: 
 @settings(deadline=None)
 @given(models(), st.sampled_from(["all", "networks"]), st.booleans())
 def test_the_other_scopes_stay_on_their_networks(model: Model, scope: t.Literal["all", "networks"], keep: bool) -> None:
-    wish = CleanupRequest(scope=scope, networks=("cbr0",) if scope == "networks" else (), keep_running_containers=keep)
+    networks = ("cbr0",) if scope == "networks" else ()
+    request = CleanupRequest(scope=scope, networks=networks, keep_running_containers=keep)
     facts = facts_of(model)
-    check_request(wish, facts)
-    plan = make_plan(wish, facts)
+    check_request(request, facts)
+    plan = make_plan(request, facts)
     targets = CNIS if scope == "all" else ("cbr0",)
     assert {item.network_name for item in plan.endpoints} <= set(targets)
     assert {item.name for item in plan.networks} <= set(targets)
@@ -107,18 +108,18 @@ def test_nothing_is_stale_when_the_runtime_does_not_answer(model: Model) -> None
         assert "connection error" in plan.kept[0].why
 
 
-def test_an_object_that_appears_between_the_looks_is_too_young() -> None:
+def test_an_object_that_appears_between_two_observations_is_kept() -> None:
     young = Model(pods=[pod(0, "live"), pod(1, "gone", born=False)], policies=[])
     assert make_plan(CleanupRequest(scope="stale"), facts_of(young)).empty
 
 
-def test_an_empty_namespace_waits_for_pods_that_are_being_made() -> None:
-    wish = CleanupRequest(scope="stale")
+def test_an_empty_namespace_is_kept_while_pods_are_created() -> None:
+    request = CleanupRequest(scope="stale")
     model = Model(pods=[pod(0, "live")], policies=[], orphans=1)
-    assert ids(make_plan(wish, facts_of(model)).namespaces) == {"F0000000"}
-    assert make_plan(wish, facts_of(dataclasses.replace(model, pods=[pod(0, "live"), pod(1, "creating")]))).empty
+    assert ids(make_plan(request, facts_of(model)).namespaces) == {"F0000000"}
+    assert make_plan(request, facts_of(dataclasses.replace(model, pods=[pod(0, "live"), pod(1, "creating")]))).empty
     # A containerd without such leases does not show it.
-    assert make_plan(wish, facts_of(dataclasses.replace(model, leases=False))).empty
+    assert make_plan(request, facts_of(dataclasses.replace(model, leases=False))).empty
 
 
 def test_a_load_balancer_with_a_live_endpoint_is_kube_proxys_to_change() -> None:
@@ -141,17 +142,17 @@ def docker(*containers: tuple[str, str, str]) -> dict[str, t.Any]:
     lines = "".join(
         f'{{"ID":"{identity}","Names":"{name}","State":"{state}"}}\n' for identity, name, state in containers
     )
-    said = CallResult(ok=True, exit_code=0, stdout=lines)
-    return {"installed": "docker", "1.docker": said, "2.docker": said}
+    output = CallResult(ok=True, exit_code=0, stdout=lines)
+    return {"installed": "docker", "1.docker": output, "2.docker": output}
 
 
-def test_docker_keeps_the_endpoints_of_stopped_containers_unless_told() -> None:
+def test_endpoints_of_stopped_docker_containers_are_kept_by_default() -> None:
     model = Model(pods=[pod(0, "gone", DOCKER), pod(1, "gone", DOCKER), pod(2, "gone", DOCKER)], policies=[])
     running, stopped, vanished = model.pods
-    said = docker((running.sandbox, "web", "running"), (stopped.sandbox, "old", "exited"))
-    wish = CleanupRequest(scope="stale", protected=())
-    assert ids(make_plan(wish, facts_of(model, **said)).endpoints) == {vanished.endpoint_id}
-    more = make_plan(dataclasses.replace(wish, stopped_containers=True), facts_of(model, **said))
+    output = docker((running.sandbox, "web", "running"), (stopped.sandbox, "old", "exited"))
+    request = CleanupRequest(scope="stale", protected=())
+    assert ids(make_plan(request, facts_of(model, **output)).endpoints) == {vanished.endpoint_id}
+    more = make_plan(dataclasses.replace(request, stopped_containers=True), facts_of(model, **output))
     assert ids(more.endpoints) == {stopped.endpoint_id, vanished.endpoint_id}
     assert {item.why for item in more.items if item.type == "HnsEndpoint"} == {
         "old is not running",
@@ -174,18 +175,18 @@ class SharedPod(Pod):
 def test_an_endpoint_is_in_use_while_one_of_its_containers_runs(stopped_first: bool) -> None:
     shared = SharedPod(number=0, kind="gone", network=DOCKER, isolated=False, named=False, born=True)
     states = ("exited", "running") if stopped_first else ("running", "exited")
-    wish = CleanupRequest(scope="stale", protected=(), stopped_containers=True)
+    request = CleanupRequest(scope="stale", protected=(), stopped_containers=True)
 
     def plan(*states: str) -> CleanupPlan:
-        said = docker((shared.sandbox, "one", states[0]), (shared.other, "two", states[1]))
-        return make_plan(wish, facts_of(Model(pods=[shared], policies=[]), **said))
+        output = docker((shared.sandbox, "one", states[0]), (shared.other, "two", states[1]))
+        return make_plan(request, facts_of(Model(pods=[shared], policies=[]), **output))
 
     assert not plan(*states).endpoints
     assert ids(plan("exited", "exited").endpoints) == {shared.endpoint_id}
 
 
 @pytest.mark.parametrize(
-    ("wish", "said"),
+    ("cleanup", "message"),
     [
         (
             CleanupRequest(scope="networks", networks=("cbr1",)),
@@ -208,20 +209,20 @@ def test_an_endpoint_is_in_use_while_one_of_its_containers_runs(stopped_first: b
         ),
     ],
 )
-def test_what_cannot_be_done_is_refused_with_what_could(wish: CleanupRequest, said: str) -> None:
+def test_an_impossible_request_is_refused_with_an_alternative(cleanup: CleanupRequest, message: str) -> None:
     with pytest.raises(ScopeError) as error:
-        check_request(wish, facts_of(Model(pods=[], policies=[])))
-    assert said in str(error.value)
+        check_request(cleanup, facts_of(Model(pods=[], policies=[])))
+    assert message in str(error.value)
 
 
-def test_a_network_may_be_gone_where_that_is_allowed() -> None:
+def test_a_missing_network_is_accepted_with_missing_ok() -> None:
     facts = facts_of(Model(pods=[], policies=[]))
-    wish = CleanupRequest(scope="networks", networks=("vxlan0", CNI["id"].lower()), missing_ok=True)
-    check_request(wish, facts)
-    assert [item.name for item in make_plan(wish, facts).networks] == ["cbr0"]
+    request = CleanupRequest(scope="networks", networks=("vxlan0", CNI["id"].lower()), missing_ok=True)
+    check_request(request, facts)
+    assert [item.name for item in make_plan(request, facts).networks] == ["cbr0"]
 
 
-def test_a_dry_run_says_who_would_lose_what() -> None:
+def test_a_dry_run_lists_the_owners_of_what_would_be_removed() -> None:
     plan = make_plan(CleanupRequest(scope="all"), facts_of(Model(pods=[pod(0, "live"), pod(1, "gone")], policies=[])))
     whys = [item.why for item in plan.items if item.type in ("HnsEndpoint", "HnsNamespace")]
     made = "Kubernetes or its CNI created it"
@@ -235,20 +236,20 @@ def test_a_dry_run_says_who_would_lose_what() -> None:
 
 def test_a_network_is_protected_by_its_id_too() -> None:
     model = Model(pods=[pod(0, "live"), pod(1, "live", AZURE)], policies=[])
-    wish = CleanupRequest(scope="all", protected=("nat", "{" + CNI["id"].lower() + "}"))
-    check_request(wish, facts_of(model))
-    plan = make_plan(wish, facts_of(model))
+    request = CleanupRequest(scope="all", protected=("nat", "{" + CNI["id"].lower() + "}"))
+    check_request(request, facts_of(model))
+    plan = make_plan(request, facts_of(model))
     assert [item.name for item in plan.networks] == ["azure"]
     assert ids(plan.endpoints) == {model.pods[1].endpoint_id}
     check_request(CleanupRequest(scope="all", protected=("gone",), missing_ok=True), facts_of(model))
 
 
-def test_scope_stale_only_warns_of_a_protected_network_that_is_not_there() -> None:
+def test_scope_stale_only_warns_of_a_missing_protected_network() -> None:
     """The scope removes no networks, and the list may apply to a whole fleet."""
     facts = facts_of(Model(pods=[], policies=[]))
-    (said,) = check_request(CleanupRequest(scope="stale", protected=("nat", "lba")), facts)
+    (message,) = check_request(CleanupRequest(scope="stale", protected=("nat", "lba")), facts)
     expected = "protected_networks: expected the name or id of an existing network (azure, cbr0, lab, nat), got 'lba'"
-    assert said.startswith(expected)
+    assert message.startswith(expected)
     assert not check_request(CleanupRequest(scope="stale", protected=("nat", "lab")), facts)
     assert not check_request(CleanupRequest(scope="stale", protected=("lba",), missing_ok=True), facts)
 
@@ -258,14 +259,14 @@ def test_external_networks_that_stay_are_counted() -> None:
     assert make_plan(CleanupRequest(scope="networks", networks=("cbr0",)), facts).external_left == 2
 
 
-def test_all_networks_of_a_name_go_and_each_once() -> None:
+def test_all_networks_of_a_name_are_removed_once() -> None:
     observation = Model(pods=[pod(0, "gone")], policies=[]).observation()
     twin = {"ID": "7" * 8, "Name": "cbr0", "Type": "L2Bridge", "Subnets": []}
     both = result([*observation.calls["1.networks"].output, twin])
     facts = facts_of(Model(pods=[pod(0, "gone")], policies=[]), **{"1.networks": both, "2.networks": both})
-    wish = CleanupRequest(scope="networks", networks=("cbr0", "CBR0", CNI["id"]))
-    check_request(wish, facts)
-    plan = make_plan(wish, facts)
+    request = CleanupRequest(scope="networks", networks=("cbr0", "CBR0", CNI["id"]))
+    check_request(request, facts)
+    plan = make_plan(request, facts)
     assert [item.id for item in plan.networks] == [CNI["id"], "7" * 8]
     assert len(plan.items) == len(set(plan.items))
 
@@ -274,7 +275,7 @@ GONE = {"id": "9" * 8, "name": "vxlan0", "type": "Overlay"}
 """A network that HNS does not list."""
 
 
-def test_endpoints_whose_network_is_gone_go_too() -> None:
+def test_endpoints_of_a_missing_network_are_removed_too() -> None:
     model = Model(
         pods=[
             pod(0, "gone", GONE),
@@ -325,18 +326,18 @@ def test_a_running_container_keeps_its_whole_network() -> None:
 
 
 @pytest.mark.parametrize("name", ["pods", "ctr"])
-def test_nothing_goes_where_running_containers_stay_and_the_runtime_does_not_answer(name: str) -> None:
+def test_nothing_is_removed_if_running_containers_are_kept_but_unknown(name: str) -> None:
     broken = CallResult(ok=False, exit_code=1, stderr="connection error", error=CallError(id="NativeCommandError"))
     model = Model(pods=[pod(0, "live"), pod(1, "gone")], policies=[])
-    for wish in (CleanupRequest(scope="networks", networks=("cbr0",)), CleanupRequest(scope="all")):
-        looks = {f"{look}.{name}": broken for look in (1, 2)}
-        plan = make_plan(dataclasses.replace(wish, keep_running_containers=True), facts_of(model, **looks))
+    for request in (CleanupRequest(scope="networks", networks=("cbr0",)), CleanupRequest(scope="all")):
+        broken_answers = {f"{number}.{name}": broken for number in (1, 2)}
+        plan = make_plan(dataclasses.replace(request, keep_running_containers=True), facts_of(model, **broken_answers))
         assert not plan.endpoints
         assert not plan.containers
         assert "cbr0" not in {item.name for item in plan.networks}
 
 
-def test_a_sandbox_that_is_being_made_is_the_runtimes() -> None:
+def test_a_sandbox_under_construction_belongs_to_the_runtime() -> None:
     # containerd stops creating it when the network is gone. crictl does not list the sandbox yet.
     for others in ([], [pod(0, "live")]):
         model = Model(pods=[*others, pod(1, "creating")], policies=[])
@@ -352,7 +353,7 @@ def journal(services: str = '["kubelet", "kube-proxy"]') -> CallResult:
     return result([{"path": path, "exists": True, "content": content}])
 
 
-def test_what_an_earlier_cleanup_left_is_repaired_in_any_scope() -> None:
+def test_an_incomplete_earlier_cleanup_is_repaired_in_any_scope() -> None:
     services = result(
         [
             {"Name": "containerd", "Status": "Running"},
@@ -390,7 +391,7 @@ def test_an_adapter_gets_back_what_it_had_before_the_first_cleanup() -> None:
     assert [uplink.addresses for uplink in repaired.uplinks] == [(("10.0.0.5", 24),)]
 
 
-def test_a_journal_that_was_cut_off_is_only_removed() -> None:
+def test_a_truncated_journal_is_only_removed() -> None:
     path = "C:\\ProgramData\\winkube\\hns\\cleanup.json"
     broken = result([{"path": path, "exists": True, "content": '{"key": "k", "serv'}])
     plan = make_plan(CleanupRequest(scope="stale"), facts_of(Model(pods=[], policies=[]), files=broken))

@@ -187,15 +187,15 @@ def test_networks_of_cnis_are_known_by_name(name: str, made: bool) -> None:
         assert known.made(objects.HnsNetwork(id="", name=name, type=kind)) is (name == "Configured")
 
 
-def test_state_files_go_with_their_network() -> None:
+def test_state_files_are_removed_with_their_network() -> None:
     host_local, env = f"{cni.HOST_LOCAL}\\cbr0", cni.SUBNET_ENV
     files = cni.Cni(state_files=(host_local, f"{cni.HOST_LOCAL}\\azure", env, "C:\\k\\azure-vnet.json"))
-    wanted = {
+    expected = {
         "cbr0": files.state_files[::2],
         "azure": files.state_files[1::2],
         "vxlan0": (env,),
         "flannel.1": (env,),
         "x": (),
     }
-    assert {name: cni.state_of(files, [name], False) for name in wanted} == wanted
+    assert {name: cni.state_of(files, [name], False) for name in expected} == expected
     assert cni.state_of(files, [], True) == files.state_files

@@ -56,7 +56,7 @@ class Answers:
     """A node with prepared responses, which records the calls.
 
     Args:
-        looks: one response for each observation; the last one repeats.
+        observations: one response for each observation; the last one repeats.
         runs: one response for each batch.
         earlier: the result of an earlier batch.
     """
@@ -64,21 +64,23 @@ class Answers:
     name = "node-1"
     remote_commands = 0
 
-    def __init__(self, *looks: Observation, runs: Sequence[Answer] = (good,), earlier: State = "finished") -> None:
-        self._looks, self._runs, self._earlier = list(looks), list(runs), earlier
+    def __init__(
+        self, *observations: Observation, runs: Sequence[Answer] = (good,), earlier: State = "finished"
+    ) -> None:
+        self._observations, self._runs, self._earlier = list(observations), list(runs), earlier
         self.on_progress: Any = None
         self.noted: list[str] = []
 
     def observe(self, calls: Sequence[Call], *, step: str = "", private: bool = False) -> Observation:
         self.noted.append(step)
-        return self._looks.pop(0) if len(self._looks) > 1 else self._looks[0]
+        return self._observations.pop(0) if len(self._observations) > 1 else self._observations[0]
 
     def run(self, batch: Batch, *, step: str = "", private: bool = False, system: bool = False) -> Observation:
         # Another golden file contains the restoration of an adapter's settings.
         ids = [call.id for call in batch.calls if "uplink" not in call.id]
         self.noted.append(f"{step}: {' '.join(ids)}")
         answer = self._runs.pop(0)
-        if isinstance(answer, AnsibleConnectionFailure) and "told" not in str(answer):
+        if isinstance(answer, AnsibleConnectionFailure) and "progress" not in str(answer):
             raise answer
         self.on_progress(Progress(id=ids[1], done=1, total=len(ids)))
         if isinstance(answer, Exception):
@@ -106,14 +108,14 @@ LATE = failed("late", "CommandTimeout")
 LOST = BatchLost("lost", Progress(id="remove-endpoints", done=3, total=9))
 STUCK = result([{"ID": "00000002-0000-4000-8000-000000000000"}])
 UNREACHABLE = AnsibleConnectionFailure("node-1: no route")
-TOLD = AnsibleConnectionFailure("node-1: no route after it told")
+UNREACHABLE_LATER = AnsibleConnectionFailure("node-1: no route after it reported progress")
 NO_ADVICE: dict[str, Any] = {"may_restart": False}
 
 
 @dataclasses.dataclass
 class Case:
     node: Answers
-    wish: CleanupRequest = dataclasses.field(default_factory=lambda: CleanupRequest(scope="stale"))
+    request: CleanupRequest = dataclasses.field(default_factory=lambda: CleanupRequest(scope="stale"))
     options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     check_mode: bool = False
 
@@ -137,7 +139,7 @@ def cases() -> dict[str, Case]:
         "an earlier cleanup that nobody knows": Case(Answers(journal, earlier="unknown")),
         "an earlier cleanup in check mode": Case(Answers(journal), check_mode=True),
         "unreachable": Case(Answers(whole(), runs=[UNREACHABLE]), everything),
-        "unreachable after news": Case(Answers(whole(), runs=[TOLD]), everything),
+        "unreachable after news": Case(Answers(whole(), runs=[UNREACHABLE_LATER]), everything),
         "unreachable, and no network goes": Case(Answers(whole(), runs=[UNREACHABLE])),
         "unreachable while HNS restarts": Case(Answers(HANGS, runs=[UNREACHABLE])),
         "HNS hangs, and a restart helps": Case(Answers(HANGS, calm(), runs=[good])),
@@ -182,13 +184,13 @@ def cases() -> dict[str, Case]:
 
 
 def transcript(case: Case) -> dict[str, Any]:
-    said: list[str] = []
+    messages: list[str] = []
     usual = CleanupOptions(facts=FactsOptions(hns_timeout=5.0), batch=BatchOptions(), restart_timeout=7.0)
     options = dataclasses.replace(usual, **case.options)
     work = Cleanup(
-        NodeSession(cast("Any", case.node), notify=said.append), case.wish, options, check_mode=case.check_mode
+        NodeSession(cast("Any", case.node), notify=messages.append), case.request, options, check_mode=case.check_mode
     )
-    found: dict[str, Any] = {"asked": case.node.noted, "said": said}
+    found: dict[str, Any] = {"asked": case.node.noted, "said": messages}
     try:
         work.run()
     except (NodeError, AnsibleConnectionFailure) as error:
@@ -198,7 +200,7 @@ def transcript(case: Case) -> dict[str, Any]:
     return {**found, "result": json.dumps(document), **(parts if len(str(parts)) < 4000 else {})}
 
 
-def test_every_cleanup_asks_does_and_reports_the_same() -> None:
+def test_every_cleanup_has_the_recorded_calls_and_report() -> None:
     outcomes.check("hns/runs", {name: transcript(case) for name, case in cases().items()})
 
 

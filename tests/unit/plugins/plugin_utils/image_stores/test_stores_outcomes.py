@@ -91,7 +91,7 @@ def of_containerd(**seen: CallResult) -> dict[str, StoredImage]:
     return CONTAINERD.read(seen)
 
 
-def test_what_the_stores_hold() -> None:
+def test_the_contents_of_the_stores() -> None:
     found = {
         "containerd": of_containerd(images=answer(stdout=CTR), check=answer(stdout=CHECKED)),
         "containerd, check failed": of_containerd(
@@ -111,7 +111,7 @@ def ps(*containers: t.Any) -> CallResult:
     return answer(stdout=json.dumps({"containers": containers}))
 
 
-def test_what_containers_use() -> None:
+def test_images_that_containers_use() -> None:
     images = of_containerd(images=answer(stdout=CTR))
     listed = answer(stdout="CONTAINER IMAGE RUNTIME\nx r.example/cut:1 y\nalone\n")
     none, nobody = answer(stdout="CONTAINER IMAGE RUNTIME\n"), answer(stdout="")
@@ -133,7 +133,7 @@ def test_what_containers_use() -> None:
         "another form": None, "no answer of ctr": None, "no answer of crictl": None, "ctr failed": None,
         "crictl failed": None,
     }  # fmt: skip
-    held = DOCKER.read({"images": answer(stdout=IMAGES)})
+    listed_images = DOCKER.read({"images": answer(stdout=IMAGES)})
     for name, identity in {
         NAME: 1,
         "nginx:1": 2,
@@ -144,10 +144,10 @@ def test_what_containers_use() -> None:
         "x": None,
     }.items():
         seen = {"containers": answer(stdout=json.dumps({"Image": name}))}
-        assert DOCKER.in_use(seen, held) == (set() if identity is None else {f"sha256:{identity}"}), name
+        assert DOCKER.in_use(seen, listed_images) == (set() if identity is None else {f"sha256:{identity}"}), name
     latest = {"docker.io/library/nginx:latest": StoredImage(identity="sha256:9")}
     assert DOCKER.in_use({"containers": answer(stdout='{"Image": "nginx"}')}, latest) == {"sha256:9"}
-    assert DOCKER.in_use({"containers": FAILED}, held) is DOCKER.in_use({}, held) is None
+    assert DOCKER.in_use({"containers": FAILED}, listed_images) is DOCKER.in_use({}, listed_images) is None
 
 
 TREE = f"""{NAME}
@@ -206,10 +206,10 @@ def test_sizes_in_registries() -> None:
 
 
 def test_names_of_images() -> None:
-    held = {"b@x": StoredImage(identity="1"), "a:1": StoredImage(identity="1"), "c@y": StoredImage(identity="2")}
-    assert store.names_of("1", held) == ["a:1", "b@x"]
-    assert CONTAINERD.removable(("b@x", "a:1"), held) == ["b@x", "a:1"]
-    assert DOCKER.removable(("b@x", "a:1", "c@y"), held) == ["a:1", "c@y"]
+    images = {"b@x": StoredImage(identity="1"), "a:1": StoredImage(identity="1"), "c@y": StoredImage(identity="2")}
+    assert store.names_of("1", images) == ["a:1", "b@x"]
+    assert CONTAINERD.removable(("b@x", "a:1"), images) == ["b@x", "a:1"]
+    assert DOCKER.removable(("b@x", "a:1", "c@y"), images) == ["a:1", "c@y"]
 
 
 def test_printed_sizes() -> None:
@@ -221,8 +221,8 @@ def test_printed_sizes() -> None:
     assert store.size_of("x", "B") is store.size_of("1", "PB") is None
 
 
-def test_what_runtimes_say() -> None:
-    said = (
+def test_explanations_of_runtime_errors() -> None:
+    messages = (
         "no match for platform in manifest", "no matching manifest for windows/amd64",
         "image does not match the specified platform", "image does not match the host platform", "status: 429",
         "toomanyrequests: x", "Too many requests", "status 401", "403 Forbidden", "Unauthorized",
@@ -233,7 +233,7 @@ def test_what_runtimes_say() -> None:
         "actively refused it", "i/o timeout", "connection refused", "manifest unknown", "not found: manifest x",
         "x: not found", "name unknown", "repository does not exist", "something else", "4290",
     )  # fmt: skip
-    outcomes.check("image_stores/meanings", {text: store.meaning(text) for text in said})
+    outcomes.check("image_stores/meanings", {text: store.meaning(text) for text in messages})
 
 
 OLD, NEW, ANY = (

@@ -64,7 +64,7 @@ def test_another_endpoint_than_the_clusters_own_needs_a_file() -> None:
     assert written["path"] in calls["remove-configuration"].parameters["LiteralPath"]  # type: ignore[operator]
 
 
-def test_the_token_is_on_no_command_line_and_its_file_goes_whatever_happens() -> None:
+def test_the_token_is_on_no_command_line_and_its_file_is_always_deleted() -> None:
     calls = {call.id: call for call in join_calls(join_configuration("1.37.1", JOIN), "C:\\k\\kubeadm.exe", 900)}
     assert not any(JOIN.token in argument for call in calls.values() for argument in call.arguments)
     carrying = [call for call in calls.values() if JOIN.token in str(call.parameters)]
@@ -80,7 +80,7 @@ def test_a_join_that_is_tried_again_with_its_token_keeps_the_kubelets_key(again:
     assert (key not in str(calls["leftovers"].parameters["paths"]).replace("\\\\", "\\")) is again
 
 
-def test_a_failed_join_is_told_in_kubeadms_words() -> None:
+def test_a_failed_join_is_reported_with_kubeadms_message() -> None:
     seen = Observation.from_wire(
         {
             "state": "finished",
@@ -92,7 +92,7 @@ def test_a_failed_join_is_told_in_kubeadms_words() -> None:
     assert not had_joined(seen)
 
 
-def test_a_machine_that_had_joined_is_no_problem() -> None:
+def test_a_machine_that_had_joined_is_accepted() -> None:
     seen = Observation.from_wire({"state": "finished", "stopped": {"id": "stop-if-joined", "reason": "barrier"}})
     assert had_joined(seen)
     assert join_problem(seen) is None
@@ -150,7 +150,7 @@ ROLES = ("cni", "container_runtime", "kubernetes_node")
         ),
     ],
 )
-def test_what_nothing_verifies_is_told_with_the_variable_that_would(
+def test_an_unverified_artifact_is_reported_with_the_variable_that_verifies_it(
     values: dict[str, str], roles: list[str], named: list[str]
 ) -> None:
     sentences = [str(one) for one in verification.of_roles(values, roles)]
@@ -179,12 +179,12 @@ def test_registry_fixes_are_resources_and_each_is_one_of_its_name() -> None:
     resources = registry_fixes.resources({"2019", "2022", "2025"})
     loaded = load(resources)
     assert len({resource.name for resource in loaded}) == len(loaded)
-    wanted = [fix for fix in registry_fixes.fixes() if fix["os"] in ("*", "2019", "2022", "2025")]
+    expected = [fix for fix in registry_fixes.fixes() if fix["os"] in ("*", "2019", "2022", "2025")]
     listed = {(item["key"], item["value_name"], item["value"]) for item in resources}
-    assert {(fix["path"], fix["name"], fix["value"]) for fix in wanted} == listed
+    assert {(fix["path"], fix["name"], fix["value"]) for fix in expected} == listed
 
 
-def test_a_fix_for_every_windows_is_limited_to_none() -> None:
+def test_a_fix_for_every_windows_has_no_limit() -> None:
     everywhere = [item for item in registry_fixes.resources({"2022"}) if not item["windows"]]
     assert [item["value_name"] for item in everywhere]
     assert all(set(item["windows"]) <= {"2022"} for item in registry_fixes.resources({"2022"}))

@@ -100,7 +100,9 @@ def test_the_refusal_names_places_and_ways_out_but_no_password() -> None:
         (set(), {"windows_settings_http_proxy": SECRET, "sysprep_proxy_credentials": "refuse"}, False),
     ],
 )
-def test_the_variables_tell_before_the_machine_is_prepared(own: set[str], values: t.Any, refused: bool) -> None:
+def test_wrong_variables_are_reported_before_the_machine_is_prepared(
+    own: set[str], values: t.Any, refused: bool
+) -> None:
     problems = image.problems(own | set(values), values, preflight.roles())
     assert bool(problems) is refused
     assert "S3cret" not in "".join(map(str, problems))

@@ -48,7 +48,7 @@ def test_every_call_of_an_image() -> None:
     outcomes.check("lifecycle/calls", {case: outcomes.calls(calls) for case, calls in found.items()})
 
 
-def test_the_end_of_the_first_log_that_says_something_is_the_reason() -> None:
+def test_the_end_of_the_first_nonempty_log_is_the_reason() -> None:
     def reason(*contents: str | None) -> str:
         return sysprep.reason(Observation(calls={"logs": ok(*({"content": text} for text in contents))}))
 
@@ -58,7 +58,7 @@ def test_the_end_of_the_first_log_that_says_something_is_the_reason() -> None:
     assert reason("\n".join(map(str, range(20)))) == "\n".join(map(str, range(8, 20)))
 
 
-def test_what_failed_at_the_end_is_told() -> None:
+def test_a_late_failure_is_reported() -> None:
     calls = {"basic": CallResult(ok=False, error=CallError(message="denied")), "shutdown": ok()}
     assert sysprep.shutdown_problems(Observation(calls=calls)) == ["basic: denied"]
 
@@ -133,7 +133,7 @@ def machine(
 KUBECONFIG = 'clusters:\n- cluster:\n    server: "https://10.0.0.1:6443"\n  name: x\n'
 
 
-def test_what_a_machine_says_of_itself_is_read() -> None:
+def test_the_report_of_a_machine_is_read() -> None:
     plain = machine()
     failed = CallResult(ok=False, error=CallError(message="DNS name does not exist"))
     unresolved = Observation(calls={**plain.calls, "resolve": failed}, time="no time")
@@ -183,7 +183,7 @@ PROBLEMS: dict[str, tuple[JoinState, dict[str, Any]]] = {
 }
 
 
-def test_machines_that_cannot_join_are_told_why() -> None:
+def test_machines_that_cannot_join_get_the_reason() -> None:
     usual = {"cluster_servers": [], "skew_limit": 60.0, "refuse_joined": False, "require_prepared": False}
     found = {
         case: list(join_state.problems(seen, **{**usual, **options})) for case, (seen, options) in PROBLEMS.items()

@@ -37,13 +37,13 @@ def test_a_name_of_its_own_is_taken() -> None:
         ([], {"win-7f3k2": node("windows")}, "a node at an unknown address"),
     ],
 )
-def test_a_name_of_somebody_else_is_refused(others: list[NameClaim], nodes: dict[str, t.Any], why: str) -> None:
+def test_a_name_of_another_machine_is_refused(others: list[NameClaim], nodes: dict[str, t.Any], why: str) -> None:
     found = problems([HONEST, *others], nodes)
     assert why in found["image-1"]
     assert "set kubernetes_node_hostname" in found["image-1"]
 
 
-def test_the_same_machine_may_join_anew() -> None:
+def test_the_same_machine_may_join_again() -> None:
     assert problems([HONEST], {"win-7f3k2": node("windows", "192.0.2.1")}) == {}
     assert problems([HONEST], {"win-7f3k2": node("windows", "10.0.0.1", "image-1")}) == {}
 
@@ -54,7 +54,7 @@ def test_a_node_may_be_reached_at_an_address_that_it_does_not_know() -> None:
     assert problems([joined], {"win-7f3k2": node("windows", "10.0.0.1")}) == {}
 
 
-def test_what_the_inventory_says_needs_no_proof() -> None:
+def test_names_in_the_inventory_need_no_proof() -> None:
     given_ = NameClaim(host="a", given="win-a", name="win-a", address="192.0.2.1")
     assert problems([given_], {"win-a": node("windows", "192.0.2.9")}) == {}
 
@@ -69,7 +69,7 @@ CLAIMS = st.lists(
 
 
 @given(claims=CLAIMS)
-def test_nobody_gets_the_name_of_another_by_its_own_word(claims: list[NameClaim]) -> None:
+def test_a_machine_cannot_claim_the_name_of_another_one(claims: list[NameClaim]) -> None:
     nodes = {"linux": node("linux", "1")}
     refused = problems(claims, nodes)
     taken = [claim for claim in claims if claim.name and not claim.given and claim.host not in refused]

@@ -14,10 +14,10 @@ from ansible_collections.winkube.node.plugins.plugin_utils.node_config import ku
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Observation
 from simulator.machine import certificate_store
 from simulator.machine.machine import Machine
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 
 
-def test_windows_says_when_it_is_sealed_not_sysprep() -> None:
+def test_the_image_state_of_windows_decides_when_sysprep_is_done() -> None:
     calls = {call.id: call for call in sysprep.sysprep_calls(["C:\\Windows\\Temp\\*"], None, 1800)}
     assert calls["sealed"].until == {"value": sysprep.SEALED}
     assert calls["sysprep"].arguments == ("/oobe", "/generalize", "/mode:vm", "/quiet", "/quit")
@@ -55,8 +55,10 @@ def test_the_shutdown_is_ordered_before_winrm_is_closed() -> None:
     assert sysprep.shutdown_calls(listeners, reset_winrm=False, shutdown=False) == ()
 
 
-def test_the_private_key_of_a_listener_stays_in_no_image(tmp_path: Path) -> None:
-    machine = Machine(Settings.read({"name": "win1", "address": "127.0.0.1", "windows": "2022"}), tmp_path / "machine")
+def test_no_image_contains_the_private_key_of_a_listener(tmp_path: Path) -> None:
+    machine = Machine(
+        MachineSettings.read({"name": "win1", "address": "127.0.0.1", "windows": "2022"}), tmp_path / "machine"
+    )
     machine.power_on()
     try:
         name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "win1")])
@@ -85,7 +87,7 @@ LISTENERS = [
         (True, [False, True], None, (sysprep._CLOUDBASE_FILES[1], "")),
     ],
 )
-def test_what_is_seen_of_a_machine(
+def test_the_observation_of_a_machine(
     service: bool, files: list[bool], note: str | None, expected: tuple[str, str]
 ) -> None:
     there = [{"path": path, "exists": exists} for path, exists in zip(sysprep._CLOUDBASE_FILES, files, strict=True)]
@@ -110,7 +112,7 @@ def test_cloudbase_init_starts_as_before_from_right_before_sysprep() -> None:
     assert not [call for call in sysprep.sysprep_calls([], None, 60) if "cloudbase" in call.id]
 
 
-def test_sysprep_s_own_log_says_why_it_failed() -> None:
+def test_the_reason_of_a_failure_comes_from_syspreps_log() -> None:
     logs = [{"content": ""}, {"content": "first\nPackage Contoso was installed for a user"}]
     seen = Observation.from_wire({"state": "finished", "calls": {"logs": {"ok": True, "output": logs}}})
     assert sysprep.reason(seen).endswith("installed for a user")
@@ -140,7 +142,7 @@ def test_files_that_send_credentials_to_registries_are_known(content: str | None
     assert sysprep.sending(seen) == (["C:\\c\\r\\hosts.toml"] if goes else [])
 
 
-def test_what_the_collection_writes_of_credentials_is_found() -> None:
+def test_credentials_written_by_the_collection_are_found() -> None:
     given = {"r.example": {"mirrors": [{"url": "https://m.example", "username": "u", "password": "p"}]}}
     (found,) = registries.read(given)
     assert sysprep._HEADER.search(registries.hosts_toml(found))
@@ -155,7 +157,7 @@ def test_credentials_go_before_the_machine_is_generalized_and_not_in_silence() -
     assert all(call.on_error == "stop" for call in calls if call.id.startswith("secret-"))
 
 
-def test_a_folder_that_cannot_be_listed_is_no_folder_without_credentials() -> None:
+def test_an_unlistable_folder_may_contain_credentials() -> None:
     def seen(hosts: dict[str, object]) -> Observation:
         logins = {"ok": True, "output": [{"path": "C:\\l", "exists": True}, {"path": "C:\\m", "exists": False}]}
         return Observation.from_wire({"state": "finished", "calls": {"hosts": hosts, "logins": logins}})

@@ -55,7 +55,7 @@ def of(data: bytes) -> FileNode:
 
 
 @given(st.binary(max_size=500), st.integers(min_value=1, max_value=200))
-def test_any_file_comes_whole(data: bytes, piece: int) -> None:
+def test_any_file_is_collected_completely(data: bytes, piece: int) -> None:
     target = io.BytesIO()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(download, "PIECE", piece)
@@ -71,7 +71,7 @@ def test_any_file_comes_whole(data: bytes, piece: int) -> None:
         (b"the same bytes and more", "expected 23 bytes, got 14"),
     ],
 )
-def test_what_is_not_the_file_is_refused(announced: bytes, why: str) -> None:
+def test_a_member_other_than_the_requested_file_is_refused(announced: bytes, why: str) -> None:
     digest = hashlib.sha256(announced).hexdigest()
     with pytest.raises(NodeError, match=why):
         download.fetch(of(b"the same bytes"), "C:\\x", len(announced), digest, io.BytesIO())
@@ -143,7 +143,7 @@ def kept(
     source: t.BinaryIO, members: t.Mapping[str, str], limit: int = 100 * MB, **documents: t.Any
 ) -> tuple[logs_archive.ArchiveContent, dict[str, bytes]]:
     target = io.BytesIO()
-    told = logs_archive.write(
+    reported = logs_archive.write(
         source,
         target,
         folder="win-1",
@@ -156,12 +156,12 @@ def kept(
     with tarfile.open(fileobj=target) as archive:
         found = {member.name: (archive.extractfile(member) or io.BytesIO()).read() for member in archive}
         assert {member.mode for member in archive} <= {0o600}
-    return told, found
+    return reported, found
 
 
 def test_members_get_their_names_and_lose_their_secrets() -> None:
     event_log = b"ElfFile\0" + "password=geheim".encode("utf-16-le")
-    told, found = kept(
+    reported, found = kept(
         tar(f00000=b"token: geheim\nok\n", e00000=event_log, f00001="pw: Passw0rd!\n".encode("utf-16"), other=b"x"),
         {"f00000": "files/a.log", "e00000": "event-logs/System.evtx", "f00001": "files/b.log"},
         **{"facts/x.json": {"password": "geheim", "a": [1]}, "commands/x.txt": "said Passw0rd!\n"},
@@ -173,15 +173,15 @@ def test_members_get_their_names_and_lose_their_secrets() -> None:
         "win-1/files/b.log": b"pw: ***\n",
         "win-1/commands/x.txt": b"said ***\n",
     }
-    assert told.members["files/a.log"] == len(b"token: ***\nok\n")
+    assert reported.members["files/a.log"] == len(b"token: ***\nok\n")
 
 
-def test_what_is_no_text_is_left_out_and_told() -> None:
-    told, found = kept(tar(f00000=b"\0\1\2" * 100), {"f00000": "files/a.log"})
-    assert (told.not_texts, found) == (("files/a.log",), {})
+def test_binary_files_are_left_out_and_reported() -> None:
+    reported, found = kept(tar(f00000=b"\0\1\2" * 100), {"f00000": "files/a.log"})
+    assert (reported.not_texts, found) == (("files/a.log",), {})
 
 
-def test_links_and_names_that_nobody_asked_for_are_nothing_to_us() -> None:
+def test_links_and_unrequested_names_are_ignored() -> None:
     file = io.BytesIO()
     with tarfile.open(fileobj=file, mode="w:gz") as archive:
         link = tarfile.TarInfo("f00000")
@@ -223,7 +223,7 @@ def test_a_small_archive_that_becomes_a_large_one_is_refused() -> None:
         kept(source, {"f00000": "files/a.log"}, limit=MB)
 
 
-def test_a_file_with_holes_is_nothing_to_us() -> None:
+def test_sparse_files_are_ignored() -> None:
     """Its holes expand to zeros, which no limit on the input would stop."""
     with tarfile.open(fileobj=(file := io.BytesIO()), mode="w:gz", format=tarfile.PAX_FORMAT) as archive:
         info = tarfile.TarInfo("f00000")
@@ -239,7 +239,7 @@ def test_a_file_with_holes_is_nothing_to_us() -> None:
     assert kept(file, {"f00000": "files/a.log"})[1] == {}
 
 
-def test_what_does_not_fit_into_memory_lies_beside_the_archive(
+def test_large_members_are_written_to_a_file_next_to_the_archive(
     tmp_path: t.Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folders: list[t.Any] = []
@@ -279,7 +279,7 @@ def test_memory_does_not_grow_with_the_archive() -> None:
         patch.setattr(logs_archive, "_IN_MEMORY", 64 * 1024)
         patch.setattr(logs_archive, "_COPY", 64 * 1024)
         tracemalloc.start()
-        told = logs_archive.write(
+        reported = logs_archive.write(
             source,
             t.cast("t.BinaryIO", Nothing()),
             folder="w",
@@ -290,7 +290,7 @@ def test_memory_does_not_grow_with_the_archive() -> None:
         )
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-    assert told.members == {"a.log": len(data)}
+    assert reported.members == {"a.log": len(data)}
     assert peak < 2 * MB < len(data) / 3
 
 
@@ -327,7 +327,7 @@ def gathered(**calls: CallResult) -> gathering.GatherResult:
     return gathering.read(Observation(calls=answers), SELECTION)
 
 
-def test_what_was_gathered_and_what_was_not() -> None:
+def test_the_archive_lists_collected_and_missing_files() -> None:
     found = gathered()
     assert found.members == {"f00000": "files/a", "e00000.evtx": "event-logs/System.evtx"}
     assert found.sizes == {"files/a": (20, 9)}
@@ -336,7 +336,7 @@ def test_what_was_gathered_and_what_was_not() -> None:
     assert found.problems == ("C:\\c.log: Access is denied.", "event log Setup: Access is denied.")
 
 
-def test_what_is_bounded_is_what_was_selected() -> None:
+def test_limits_apply_to_the_selected_files() -> None:
     assert SELECTION.most < 10 * MB
     with pytest.raises(ValueError, match=f"expected at most {SELECTION.most} bytes, enough for the selected logs"):
         gathered(archive=answer({"exists": True, "size": 10**15, "sha256": "AB"}))
@@ -352,7 +352,7 @@ def test_versions_are_of_our_services_only() -> None:
     assert gathered(**{"version.../../evil": evil}).versions == {"kubelet": "Kubernetes v1.34.2"}
 
 
-def test_a_batch_that_stopped_says_where_and_why() -> None:
+def test_a_stopped_batch_is_reported_with_its_call_and_reason() -> None:
     pack = {"ok": False, "exit_code": 1, "stderr": "tar: Write error\n", "error": {"message": "tar.exe ended with 1"}}
     seen = Observation(calls={"pack": CallResult.from_wire(pack)}, stopped=Stopped(id="pack", reason="error"))
     with pytest.raises(ValueError, match=r"pack: tar.exe ended with 1 \(tar: Write error\)"):

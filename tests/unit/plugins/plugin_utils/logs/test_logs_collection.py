@@ -23,7 +23,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.remote.timeouts impor
 from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Call, Observation
 from simulator.machine.machine import Machine
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 
 OPTIONS = {
     "since": "3d",
@@ -60,7 +60,9 @@ class LoggingNode(DirectNode):
 
 @pytest.fixture
 def node(tmp_path: Path) -> Iterator[LoggingNode]:
-    machine = Machine(Settings.read({"name": "win1", "address": "127.0.0.1", "windows": "2022"}), tmp_path / "machine")
+    machine = Machine(
+        MachineSettings.read({"name": "win1", "address": "127.0.0.1", "windows": "2022"}), tmp_path / "machine"
+    )
     machine.power_on()
     machine.files.make_directory("C:\\own")
     machine.files.write_text("C:\\own\\a.log", "it began\npassword of the link: s3cret-word\n")
@@ -69,15 +71,15 @@ def node(tmp_path: Path) -> Iterator[LoggingNode]:
 
 
 @pytest.fixture
-def said() -> list[str]:
+def messages() -> list[str]:
     return []
 
 
 @pytest.fixture
-def collection(node: LoggingNode, tmp_path: Path, said: list[str]) -> Collection:
-    wanted, redaction = catalogue.requested_logs(OPTIONS), Redaction(["s3cret-word"])
+def collection(node: LoggingNode, tmp_path: Path, messages: list[str]) -> Collection:
+    requested, redaction = catalogue.requested_logs(OPTIONS), Redaction(["s3cret-word"])
     return Collection(
-        NodeSession(t.cast("t.Any", node), notify=said.append), wanted, tmp_path / "new" / "logs", redaction
+        NodeSession(t.cast("t.Any", node), notify=messages.append), requested, tmp_path / "new" / "logs", redaction
     )
 
 
@@ -86,8 +88,8 @@ def left_behind(node: LoggingNode, tmp_path: Path) -> list[str]:
     return [path.name for path in (tmp_path / "new" / "logs").iterdir() if not path.name.endswith(".tar.gz")]
 
 
-def test_the_archive_has_the_logs_without_secrets_and_says_what_it_is(
-    node: LoggingNode, collection: Collection, tmp_path: Path, said: list[str]
+def test_the_archive_contains_logs_without_secrets_and_a_description(
+    node: LoggingNode, collection: Collection, tmp_path: Path, messages: list[str]
 ) -> None:
     collection.collect()
     archive = collection.outcome.archive
@@ -109,16 +111,18 @@ def test_the_archive_has_the_logs_without_secrets_and_says_what_it_is(
     assert left_behind(node, tmp_path) == []
     assert node.steps[0] == "find logs"
     assert node.steps[-1] == "clean up"
-    assert any(text.startswith("node-1: downloading ") for text in said)
+    assert any(text.startswith("node-1: downloading ") for text in messages)
 
 
-def test_a_preview_gathers_nothing(node: LoggingNode, collection: Collection, tmp_path: Path, said: list[str]) -> None:
+def test_a_preview_gathers_nothing(
+    node: LoggingNode, collection: Collection, tmp_path: Path, messages: list[str]
+) -> None:
     collection.preview()
     assert node.steps == ["find logs"]
     assert not (tmp_path / "new").exists()
     plan = collection.outcome.plan()
     assert "C:\\own\\a.log" in plan["selected"]
-    assert said[0].startswith(f"node-1: would collect {len(plan['selected'])} files (")
+    assert messages[0].startswith(f"node-1: would collect {len(plan['selected'])} files (")
     assert not collection.outcome.to_result()["changed"]
 
 
@@ -136,7 +140,7 @@ def test_a_link_that_breaks_leaves_no_archive_and_cleans_up(
     assert list((tmp_path / "new" / "logs").iterdir()) == []
 
 
-def test_what_cannot_be_cleaned_up_is_a_problem_and_no_failure(node: LoggingNode, collection: Collection) -> None:
+def test_an_incomplete_cleanup_is_a_problem_but_not_a_failure(node: LoggingNode, collection: Collection) -> None:
     node.breaks["clean up"] = NodeError("node-1: clean up: no answer")
     collection.collect()
     assert collection.outcome.archive is not None
@@ -145,20 +149,20 @@ def test_what_cannot_be_cleaned_up_is_a_problem_and_no_failure(node: LoggingNode
     )
 
 
-def test_a_full_disk_is_said_before_anything_is_gathered(node: LoggingNode, collection: Collection) -> None:
+def test_a_full_disk_is_reported_before_anything_is_collected(node: LoggingNode, collection: Collection) -> None:
     node.machine.files.free_space = lambda *_: 1 << 20  # type: ignore[assignment]
     with pytest.raises(NodeError, match=r"gather logs: expected \d+ MB of free space on C:, got 1 MB; collect less"):
         collection.collect()
     assert node.steps == ["find logs"]
 
 
-def test_a_folder_that_cannot_be_written_to_is_said_before_the_node_is_asked(
-    node: LoggingNode, tmp_path: Path, said: list[str]
+def test_an_unwritable_folder_is_reported_before_the_node_is_contacted(
+    node: LoggingNode, tmp_path: Path, messages: list[str]
 ) -> None:
     (tmp_path / "file").write_text("no folder", encoding="utf-8")
-    wanted = catalogue.requested_logs(OPTIONS)
+    requested = catalogue.requested_logs(OPTIONS)
     collection = Collection(
-        NodeSession(t.cast("t.Any", node), notify=said.append), wanted, tmp_path / "file" / "logs", Redaction()
+        NodeSession(t.cast("t.Any", node), notify=messages.append), requested, tmp_path / "file" / "logs", Redaction()
     )
     with pytest.raises(ResourceError, match="expected a writable folder"):
         collection.collect()
@@ -166,12 +170,12 @@ def test_a_folder_that_cannot_be_written_to_is_said_before_the_node_is_asked(
 
 
 @pytest.mark.parametrize("name", ["win-1.example", "WIN_1"])
-def test_a_host_gives_its_files_their_name(name: str) -> None:
+def test_files_are_named_after_their_host(name: str) -> None:
     assert file_name(name) == name
 
 
 @pytest.mark.parametrize("names", [("a/b", "a_b", "a:b"), ("..", "_", ""), (".a", "a")])
-def test_no_two_hosts_share_a_name_and_none_leaves_the_folder(names: tuple[str, ...]) -> None:
+def test_archive_names_are_unique_and_stay_in_the_folder(names: tuple[str, ...]) -> None:
     found = [file_name(name) for name in names]
     assert len(set(found)) == len(names)
     assert not any("/" in name or name.startswith(".") for name in found)

@@ -59,7 +59,7 @@ def options(**more: Any) -> dict[str, Any]:
     return {**usual, "hns_timeout": 20.0, **more}
 
 
-def wanted(**more: Any) -> catalogue.RequestedLogs:
+def requested(**more: Any) -> catalogue.RequestedLogs:
     return catalogue.requested_logs(options(**more))
 
 
@@ -114,7 +114,7 @@ SURVEYED = seen(
 )  # fmt: skip
 
 
-def look(*files: LogFile, event_logs: tuple[EventLog, ...] = ()) -> Survey:
+def surveyed(*files: LogFile, event_logs: tuple[EventLog, ...] = ()) -> Survey:
     return dataclasses.replace(survey.read(SURVEYED), files=files, event_logs=event_logs)
 
 
@@ -123,22 +123,24 @@ def log(path: str, size: int = 100, hours: float = 1.0, source: str = "kubelet")
 
 
 def test_every_call() -> None:
-    everything = wanted()
-    found = look(log(KUBELET), event_logs=(EventLog(channel="System", size=1, records=1, oldest=1),))
+    everything = requested()
+    found = surveyed(log(KUBELET), event_logs=(EventLog(channel="System", size=1, records=1, oldest=1),))
     place = gathering.WorkFolder.named("key")
     calls = {
         "survey": survey.calls(everything),
-        "survey of one source and paths": survey.calls(wanted(sources=["kubelet"], paths=["C:\\app\\*.log"])),
-        "survey of state only": survey.calls(wanted(sources=["commands"])),
+        "survey of one source and paths": survey.calls(requested(sources=["kubelet"], paths=["C:\\app\\*.log"])),
+        "survey of state only": survey.calls(requested(sources=["commands"])),
         "state": state.calls(everything),
-        "state of nothing": state.calls(wanted(sources=["kubelet"])),
+        "state of nothing": state.calls(requested(sources=["kubelet"])),
         "gathering": gathering.calls(selection.select(found, everything), found, place),
-        "gathering nothing": gathering.calls(selection.select(look(), wanted(sources=["hns"])), look(), place),
+        "gathering nothing": gathering.calls(
+            selection.select(surveyed(), requested(sources=["hns"])), surveyed(), place
+        ),
     }
     outcomes.check("logs/calls", {case: outcomes.calls(asked) for case, asked in calls.items()})
 
 
-def test_what_is_there_is_read() -> None:
+def test_existing_files_are_read() -> None:
     whole = survey.read(SURVEYED)
     outcomes.check(
         "logs/survey",
@@ -155,40 +157,40 @@ def test_what_is_there_is_read() -> None:
         survey.read(Observation())
 
 
-def test_what_is_taken_and_what_is_not() -> None:
+def test_collected_and_skipped_files() -> None:
     many = [log(f"C:\\pods\\{number:03}.log", 1, number / 100, "pods") for number in range(252)]
     cases: dict[str, tuple[Survey, catalogue.RequestedLogs]] = {
-        "nothing": (look(), wanted()),
+        "nothing": (surveyed(), requested()),
         "the newest within the limit": (
-            look(log("C:\\b.log", 6 * MB, 2), log("C:\\a.log", 6 * MB, 1), log("C:\\c.log", 1, 3)),
-            wanted(sources=["hns"]),
+            surveyed(log("C:\\b.log", 6 * MB, 2), log("C:\\a.log", 6 * MB, 1), log("C:\\c.log", 1, 3)),
+            requested(sources=["hns"]),
         ),
-        "services write where they say": (look(), wanted(sources=["kubelet", "containerd", "kube-proxy"])),
+        "services write where they say": (surveyed(), requested(sources=["kubelet", "containerd", "kube-proxy"])),
         "too old": (
-            look(log("C:\\a.log", 1, 73), log("C:\\b.log", 1, 72), log("C:\\c.json", 1, 999, "configuration")),
-            wanted(sources=["hns"]),
+            surveyed(log("C:\\a.log", 1, 73), log("C:\\b.log", 1, 72), log("C:\\c.json", 1, 999, "configuration")),
+            requested(sources=["hns"]),
         ),
-        "forbidden": (look(log("C:\\etc\\admin.conf"), log("C:\\x\\id_rsa")), wanted(sources=["hns"])),
+        "forbidden": (surveyed(log("C:\\etc\\admin.conf"), log("C:\\x\\id_rsa")), requested(sources=["hns"])),
         "strange names": (
-            look(log("C:\\a b\\ä.log"), log("C:\\a_b\\_.log", 1, 2), log("\\\\h\\..\\s\\.\\x", 1, 3)),
-            wanted(sources=["hns"]),
+            surveyed(log("C:\\a b\\ä.log"), log("C:\\a_b\\_.log", 1, 2), log("\\\\h\\..\\s\\.\\x", 1, 3)),
+            requested(sources=["hns"]),
         ),
-        "event logs": (survey.read(SURVEYED), wanted(since="1h", sources=["event-logs"])),
+        "event logs": (survey.read(SURVEYED), requested(since="1h", sources=["event-logs"])),
     }
     found: dict[str, object] = {}
     for case, (what, request) in cases.items():
         chosen = selection.select(what, request)
         found[case] = chosen
         found[f"{case}: limits"] = [chosen.required_space, chosen.most]
-    chosen = selection.select(look(*many), wanted(sources=["hns"]))
+    chosen = selection.select(surveyed(*many), requested(sources=["hns"]))
     found["too many"] = [len(chosen.files), *chosen.left_out]
     outcomes.check("logs/selection", found)
 
 
 def test_the_batch_is_read() -> None:
-    what = look(log(KUBELET), log("C:\\b.log", 100, 2), log("C:\\c.log", -1, 2))
+    what = surveyed(log(KUBELET), log("C:\\b.log", 100, 2), log("C:\\c.log", -1, 2))
     logs = (EventLog(channel="System", size=1, records=1, oldest=1), EventLog(channel="B", size=1, records=1, oldest=1))
-    chosen = selection.select(dataclasses.replace(what, event_logs=(*logs, *logs)), wanted(sources=["hns"]))
+    chosen = selection.select(dataclasses.replace(what, event_logs=(*logs, *logs)), requested(sources=["hns"]))
     archive = ok({"size": 100, "sha256": "ff"})
     copies = ok({"size": 100, "copied": 90}, {"error": "locked"}, {"error": "gone"})
     calls = {
@@ -258,15 +260,15 @@ GOOD: list[dict[str, Any]] = [
 
 
 def test_options_are_read_or_refused() -> None:
-    found: dict[str, object] = {str(bad): outcome(wanted, **bad) for bad in BAD}
+    found: dict[str, object] = {str(bad): outcome(requested, **bad) for bad in BAD}
     for good in GOOD:
-        request = wanted(**good)
+        request = requested(**good)
         found[str(good)] = [str(request.since), request.limit, sorted(request.chosen)[:3], request.hns_timeout]
         found[f"files of {good}"] = request.files() if "paths" in good else len(request.files())
     outcomes.check("logs/options", found)
 
 
-def test_what_is_never_taken() -> None:
+def test_files_that_are_never_collected() -> None:
     sources = catalogue.sources()
     paths = ("C:\\etc\\ADMIN.conf", "C:\\x\\kubelet.log", *(f"{folder}\\a\\b" for folder in sources.never_folders))
     found: dict[str, object] = {path: sources.forbids(path) or "taken" for path in paths}

@@ -78,7 +78,7 @@ def read(**results: t.Any) -> Reader:
     return reader
 
 
-def test_a_node_whose_logs_came() -> None:
+def test_a_node_with_collected_logs() -> None:
     reader = read(win1=GOOD)
     start = reader.texts.index("win1")
     assert reader.texts[start : start + 14] == [
@@ -89,7 +89,7 @@ def test_a_node_whose_logs_came() -> None:
 
 
 @pytest.mark.parametrize(
-    ("result", "status", "said"),
+    ("result", "status", "message"),
     [
         ({"unreachable": True, "msg": "connection refused"}, "unreachable", "connection refused"),
         ({"failed": True, "msg": "gather logs: no room", "windows": WINDOWS}, "failed", "gather logs: no room"),
@@ -100,14 +100,14 @@ def test_a_node_whose_logs_came() -> None:
         ({**GOOD, "services_not_running": ["hns (manual)"]}, "complete", "hns (manual)"),
     ],
 )
-def test_every_node_is_there_with_the_reason(result: t.Any, status: str, said: str) -> None:
+def test_every_node_is_listed_with_its_reason(result: t.Any, status: str, message: str) -> None:
     reader = read(win1=GOOD, win2=result)
     assert [row["status"] for row in rows(win1=GOOD, win2=result)] == ["complete", status]
     assert "win2" in reader.texts
-    assert any(said in text for text in reader.texts)
+    assert any(message in text for text in reader.texts)
 
 
-def test_what_did_not_come_stands_first_and_a_hang_is_told_in_its_row() -> None:
+def test_missing_logs_come_first_and_a_hang_is_reported_in_its_row() -> None:
     hangs = {**GOOD, "problems": ["HNS: late"], "hns_problem": "HNS did not respond to Get-HnsEndpoint"}
     plain = {**GOOD, "hns_problem": "this machine has no HNS (the Windows feature Containers is not installed)"}
     reader = read(win1=GOOD, win2=plain, win3=hangs, win4={"unreachable": True, "msg": "refused"})
@@ -119,7 +119,7 @@ def test_what_did_not_come_stands_first_and_a_hang_is_told_in_its_row() -> None:
     assert rows(win2=plain)[0]["status"] == "complete"
 
 
-def test_what_is_not_known_is_not_zero() -> None:
+def test_unknown_numbers_are_not_shown_as_zero() -> None:
     unknown = {**GOOD, "hns": {"networks": 1, "endpoints": 6, "policy_lists": 0, "namespaces": 4, "stale": None}}
     reader = read(win1=unknown)
     start = reader.texts.index("win1")
@@ -130,7 +130,7 @@ def test_the_archive_of_an_earlier_run_is_not_linked() -> None:
     assert read(win1={"failed": True, "msg": "no", "windows": WINDOWS}).links == []
 
 
-def test_nothing_that_a_node_says_becomes_markup() -> None:
+def test_text_from_a_node_never_becomes_markup() -> None:
     evil = "<script>alert(1)</script>"
     named = {**GOOD, "problems": [evil], "archive": "/srv/build/logs/a b&c.tar.gz"}
     reader = read(**{evil: named})
@@ -150,7 +150,7 @@ def test_versions(text: str, version: str) -> None:
     assert logs_page.version(text) == version
 
 
-def test_no_table_makes_the_page_wider_than_a_telephone() -> None:
+def test_no_table_makes_the_page_wider_than_a_phone() -> None:
     found = Tables()
     found.feed(logs_page.page(rows(), written="now", since="3d"))
     assert found.tables == found.boxed == 2

@@ -29,7 +29,7 @@ MB = 1024 * 1024
 SERVICES = r"HKLM:\SYSTEM\CurrentControlSet\Services"
 
 
-def wanted(**options: t.Any) -> catalogue.RequestedLogs:
+def requested(**options: t.Any) -> catalogue.RequestedLogs:
     defaults: dict[str, t.Any] = {
         "since": "3d",
         "limit_mb": 10,
@@ -52,7 +52,7 @@ def survey(*files: LogFile, event_logs: t.Sequence[EventLog] = (), services: t.S
 
 
 def select(*files: LogFile, services: t.Sequence[ServiceState] = (), **options: t.Any) -> logs_selection.Selection:
-    return logs_selection.select(survey(*files, services=services), wanted(**options))
+    return logs_selection.select(survey(*files, services=services), requested(**options))
 
 
 def service(name: str, *log_files: str, **more: str) -> ServiceState:
@@ -94,7 +94,7 @@ def test_forbidden_files_are_left_out_whatever_found_them() -> None:
     assert (chosen.files, len(chosen.left_out)) == ((), 3)
 
 
-def test_where_services_say_that_they_log() -> None:
+def test_log_paths_of_services_are_found() -> None:
     services = [service("kubelet", r"D:\logs\kubelet.log"), service("spooler", r"C:\x\spooler.log")]
     chosen = select(file(r"C:\k\kubelet.log", 3 * MB), services=services)
     assert [(item.path, item.seen, item.tail) for item in chosen.files] == [
@@ -114,7 +114,7 @@ def test_names_in_the_archive_are_safe_and_unlike() -> None:
 def test_a_large_event_log_is_cut_by_record() -> None:
     small = EventLog(channel="Microsoft-Windows-Containers-CCG/Admin", size=MB, records=1000, oldest=1)
     large = EventLog(channel="System", size=40 * MB, records=1000, oldest=5001)
-    chosen = logs_selection.select(survey(event_logs=[small, large]), wanted(since="1h"))
+    chosen = logs_selection.select(survey(event_logs=[small, large]), requested(since="1h"))
     assert [item.query for item in chosen.exports] == [
         "*[System[TimeCreated[timediff(@SystemTime) <= 3600000]]]",
         "*[System[TimeCreated[timediff(@SystemTime) <= 3600000] and EventRecordID > 5750]]",
@@ -150,7 +150,7 @@ def test_the_batch_of_a_node_with_far_too_many_files_fits() -> None:
     found = [(source, number) for source in catalogue.sources().files for number in range(2000)]
     files = [file(rf"{long}\{source}\{number}.log", source=source) for source, number in found]
     seen = survey(*files)
-    selection = logs_selection.select(seen, wanted())
+    selection = logs_selection.select(seen, requested())
     calls = gathering.calls(selection, seen, gathering.WorkFolder.named("0" * 32))
     assert len(json.dumps(Batch(calls=calls, key="k" * 36).to_wire())) < MAX_BATCH_BYTES
     assert any("there are 250 newer files" in item.why for item in selection.left_out)
@@ -158,8 +158,8 @@ def test_the_batch_of_a_node_with_far_too_many_files_fits() -> None:
 
 def test_every_call_is_documented() -> None:
     seen = survey(file(r"C:\k\kubelet.log"), services=[service("kubelet")])
-    selection = logs_selection.select(seen, wanted())
-    for call in (*logs_survey.calls(wanted()), *gathering.calls(selection, seen, gathering.WorkFolder.named("0"))):
+    selection = logs_selection.select(seen, requested())
+    for call in (*logs_survey.calls(requested()), *gathering.calls(selection, seen, gathering.WorkFolder.named("0"))):
         documented(call)
 
 
@@ -213,7 +213,7 @@ def test_where_a_service_logs(values: dict[str, str], program: str, log_files: t
     assert (found.program, found.log_files) == (program, log_files)
 
 
-def test_what_could_not_be_asked_is_told() -> None:
+def test_failed_queries_are_reported() -> None:
     seen = Observation(
         calls={
             "node.header": answer(*header_output()),

@@ -53,7 +53,7 @@ SECRET_FILES = (
 
 
 @pytest.mark.parametrize("path", SECRET_FILES)
-def test_secret_files_are_refused_and_no_source_wants_them(path: str) -> None:
+def test_secret_files_are_refused_and_in_no_source(path: str) -> None:
     assert catalogue.sources().forbids(path)
     assert catalogue.sources().forbids(path.upper())
 
@@ -72,7 +72,7 @@ def test_no_source_takes_whole_folders_of_secrets() -> None:
 @pytest.mark.parametrize("channel", ["Security", "Windows PowerShell", "Microsoft-Windows-PowerShell/Operational"])
 def test_event_logs_with_scripts_and_command_lines_are_never_taken(channel: str) -> None:
     assert catalogue.sources().forbids_event_log(channel)
-    assert not [wanted for wanted in catalogue.sources().event_logs if fnmatch.fnmatchcase(channel, wanted)]
+    assert not [requested for requested in catalogue.sources().event_logs if fnmatch.fnmatchcase(channel, requested)]
 
 
 def test_every_entry_names_where_it_comes_from(repository: Path) -> None:
@@ -92,7 +92,7 @@ def test_cmdlets_and_their_parameters_are_microsofts(repository: Path) -> None:
         assert set(fact.parameters) <= set(contracts[fact.command]["parameters"]), fact
 
 
-def test_all_sources_are_chosen_where_none_is_named() -> None:
+def test_all_sources_are_selected_by_default() -> None:
     assert catalogue.requested_logs(OPTIONS).chosen == set(catalogue.sources().names)
     some = catalogue.requested_logs({**OPTIONS, "sources": ["cni", "hns"], "paths": [r"C:\app\*.log"]})
     assert set(some.files()) == {"cni", catalogue.MORE_FILES}
@@ -129,12 +129,12 @@ def test_a_path_for_each_namespace() -> None:
         ("hns_timeout", 0.1, "1 to 600"),
     ],
 )
-def test_bad_options_name_what_would_be_accepted(option: str, value: t.Any, accepted: str) -> None:
+def test_bad_options_are_reported_with_accepted_values(option: str, value: t.Any, accepted: str) -> None:
     with pytest.raises(ResourceError) as caught:
         catalogue.requested_logs({**OPTIONS, option: value})
-    said = str(caught.value)
-    assert said.startswith(f"{option}: ")
-    assert accepted in said
+    message = str(caught.value)
+    assert message.startswith(f"{option}: ")
+    assert accepted in message
 
 
 def test_debug_scripts_are_resources_of_one_cached_archive() -> None:
@@ -150,6 +150,6 @@ def test_debug_scripts_are_resources_of_one_cached_archive() -> None:
     assert "a" * 40 in verified.path
 
 
-def test_a_branch_is_no_commit() -> None:
+def test_a_branch_is_not_a_commit() -> None:
     with pytest.raises(ValueError, match="40 hexadecimal digits"):
         debug_scripts.resources("master", directory="C:\\k", cache_dir="C:\\c")

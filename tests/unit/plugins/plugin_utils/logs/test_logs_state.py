@@ -26,26 +26,26 @@ def read(**calls: CallResult) -> state.State:
     return state.read(Observation(calls=calls))
 
 
-def test_only_what_is_chosen_is_asked() -> None:
+def test_only_selected_sources_are_queried() -> None:
     asked = state.calls(catalogue.requested_logs({**OPTIONS, "sources": ["hns"]}))
     assert {call.id.split(".")[0] for call in asked} == {"hns"}
     assert {call.timeout for call in asked if call.command.startswith("Get-Hns")} == {7.0}
     assert state.calls(catalogue.requested_logs({**OPTIONS, "sources": ["kubelet"]})) == ()
 
 
-def test_nothing_that_is_asked_stops_the_rest_or_waits_for_ever() -> None:
+def test_no_query_stops_the_others_or_waits_forever() -> None:
     for call in state.calls(catalogue.requested_logs(OPTIONS)):
         documented(call)
         assert call.on_error == "continue"
         assert call.timeout <= 600
 
 
-def test_programs_that_a_node_does_not_have_are_passed_over() -> None:
+def test_programs_missing_on_a_node_are_skipped() -> None:
     found = read(**{"commands.docker": NONE, "commands.time": program(0, "Stratum: 4\n"), "facts.x": NONE})
     assert (found.commands, found.facts, found.problems) == ({"time": "Stratum: 4\n"}, {}, ())
 
 
-def test_what_programs_say_of_their_failure_is_kept() -> None:
+def test_error_messages_of_programs_are_kept() -> None:
     found = read(
         **{
             "commands.cri-pods": program(1, "", "connect: no pipe\n", "crictl.exe ended with exit code 1"),
@@ -74,7 +74,7 @@ def test_counts_of_hns() -> None:
     assert set(state.counts(None).values()) == {None}
 
 
-def test_answers_under_other_names_are_no_files_of_ours() -> None:
+def test_answers_with_other_names_are_ignored() -> None:
     evil = {f"{kind}.../../../.bashrc": program(0, "x") for kind in ("commands", "facts")}
     found = read(**evil, **{"commands.time": program(0, "Stratum: 4\n")})
     assert (found.commands, found.facts) == ({"time": "Stratum: 4\n"}, {})

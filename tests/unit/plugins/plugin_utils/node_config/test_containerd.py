@@ -28,7 +28,7 @@ SETTINGS = ContainerdConfig(
     root="C:\\ProgramData\\containerd\\root",
     state="C:\\ProgramData\\containerd\\state",
 )
-DEFAULTS = pathlib.Path(__file__).parents[3] / "simulator" / "contracts" / "containerd-default"
+DEFAULTS = pathlib.Path(__file__).parents[4] / "simulator" / "contracts" / "containerd-default"
 VERSIONS = ["1.6.36", "1.7.35", "2.0.14", "2.1.9", "2.2.9", "2.3.7", "2.4.2"]
 
 
@@ -41,10 +41,8 @@ def leaves(document: t.Mapping[str, t.Any], path: tuple[str, ...] = ()) -> t.Ite
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_every_key_is_one_that_this_containerd_itself_prints(version: str) -> None:
+def test_every_key_exists_in_containerds_default_configuration(version: str) -> None:
     printed = DEFAULTS / f"{version.rpartition('.')[0]}.toml"
-    if not printed.exists():
-        pytest.skip(f"no recorded default configuration of containerd {version}")
     known = dict(leaves(tomllib.loads(printed.read_text(encoding="utf-8"))))
     ours = dict(leaves(tomllib.loads(render(version, SETTINGS))))
     assert set(ours) <= set(known)
@@ -62,7 +60,7 @@ def test_sandbox_image_and_cni_folders_are_set_where_the_version_reads_them(vers
 
 
 @pytest.mark.parametrize("version", ["1.7.35", "2.4.2"])
-def test_the_real_containerd_takes_it_without_a_warning(version: str, tmp_path: pathlib.Path) -> None:
+def test_the_real_containerd_accepts_the_configuration_without_a_warning(version: str, tmp_path: pathlib.Path) -> None:
     folder = os.environ.get("KUBEBUILDER_ASSETS")
     program = pathlib.Path(folder or "/nonexistent") / f"containerd-{version}"
     if not program.exists():
@@ -104,7 +102,7 @@ def test_an_unknown_version_is_refused() -> None:
 @example("\x7f")
 @example("C:\\a\x1f")
 @example("\ud800")
-def test_whatever_is_accepted_is_toml_and_means_itself(value: str) -> None:
+def test_accepted_values_are_written_as_equivalent_toml(value: str) -> None:
     try:
         written = literal(value)
     except ValueError:

@@ -38,13 +38,13 @@ def runtime(name: str) -> object:
 
 
 @pytest.mark.parametrize("name", ["containerd", "docker"])
-def test_a_machine_that_has_not_joined_may_have_any_runtime(name: str) -> None:
+def test_a_machine_outside_a_cluster_may_have_any_runtime(name: str) -> None:
     other = DOCKER if name == "containerd" else CONTAINERD
     assert planned(runtime(name), **seen(joined=False, dropin=f"containerRuntimeEndpoint: {other}\n")) is None  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
-    ("told", "current"),
+    ("answers", "current"),
     [
         ({}, "containerd"),
         ({"dropin": f"kind: KubeletConfiguration\ncontainerRuntimeEndpoint: {DOCKER}\n"}, "docker"),
@@ -68,20 +68,20 @@ def test_a_machine_that_has_not_joined_may_have_any_runtime(name: str) -> None:
         ),
     ],
 )
-def test_a_node_that_has_joined_keeps_its_runtime(told: dict[str, str], current: str) -> None:
+def test_a_node_that_has_joined_keeps_its_runtime(answers: dict[str, str], current: str) -> None:
     other = "docker" if current == "containerd" else "containerd"
-    assert planned(runtime(current), **seen(**told)) is None  # type: ignore[arg-type]
+    assert planned(runtime(current), **seen(**answers)) is None  # type: ignore[arg-type]
     with pytest.raises(
         ResourceError,
         match=f"expected {current}, which this node already uses in its cluster.*Drain the node.*kubeadm reset.*"
         f"to {current} for this node",
     ):
-        planned(runtime(other), **seen(**told))  # type: ignore[arg-type]
+        planned(runtime(other), **seen(**answers))  # type: ignore[arg-type]
 
 
-def test_an_endpoint_that_nobody_here_knows_is_left_alone() -> None:
-    told = seen(dropin="containerRuntimeEndpoint: npipe:////./pipe/another\n")
-    assert planned(runtime("docker"), **told) is None  # type: ignore[arg-type]
+def test_an_unknown_runtime_endpoint_is_left_unchanged() -> None:
+    answers = seen(dropin="containerRuntimeEndpoint: npipe:////./pipe/another\n")
+    assert planned(runtime("docker"), **answers) is None  # type: ignore[arg-type]
 
 
 def parameters(arguments: list[str]) -> dict[str, dict[str, object]]:
@@ -131,9 +131,9 @@ def test_nssm_would_expand_a_percent_sign() -> None:
         ("1.37.1", "29.2.1", "0.2.6", "expected cri-dockerd 0.3.0 or newer"),
     ],
 )
-def test_versions_that_go_together(kubernetes: str, engine: str, adapter: str, problem: str | None) -> None:
-    told = docker_problem(Version.parse(kubernetes), Version.parse(engine), Version.parse(adapter))
-    assert (told is None) if problem is None else problem in str(told)
+def test_compatible_versions(kubernetes: str, engine: str, adapter: str, problem: str | None) -> None:
+    reported = docker_problem(Version.parse(kubernetes), Version.parse(engine), Version.parse(adapter))
+    assert (reported is None) if problem is None else problem in str(reported)
 
 
 def values(**more: object) -> dict[str, object]:
@@ -149,7 +149,7 @@ def test_mobys_defaults_are_accepted() -> None:
     assert preflight.docker_problems("moby", f"{supported()['kubernetes']['newest']}.0", values()) == []
 
 
-def test_mirantis_archive_is_asked_for() -> None:
+def test_mirantis_archive_is_requested() -> None:
     (problem,) = preflight.docker_problems("docker", "1.37.1", values())
     assert "container_runtime_docker_url (from docker_url)" in str(problem)
     assert "container_runtime: moby needs no URL" in str(problem)
@@ -176,6 +176,6 @@ def test_mirrors_that_docker_would_never_ask_are_refused() -> None:
     assert "got mirrors of registry.k8s.io." in str(problem)
 
 
-def test_a_version_that_is_none_is_told_by_its_variable() -> None:
+def test_an_invalid_version_is_reported_with_its_variable() -> None:
     (problem,) = preflight.docker_problems("moby", "1.37.1", values(container_runtime_cri_dockerd_version="latest"))
     assert problem.variable == "container_runtime_cri_dockerd_version"

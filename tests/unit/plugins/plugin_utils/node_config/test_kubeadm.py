@@ -47,7 +47,7 @@ def test_a_machine_that_has_joined_is_not_joined_again() -> None:
 
 
 @pytest.mark.parametrize("exit_code", [0, 1])
-def test_nobody_but_system_and_administrators_can_read_the_token(exit_code: int) -> None:
+def test_only_system_and_administrators_can_read_the_token(exit_code: int) -> None:
     machine = Joining(exit_code)
     seen = machine.join()
     ((content, found),) = machine.found

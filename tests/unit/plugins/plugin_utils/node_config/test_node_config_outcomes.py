@@ -197,7 +197,7 @@ DOCKER_LACKS: dict[str, t.Any] = {
 }
 
 
-def test_what_docker_lacks() -> None:
+def test_settings_that_docker_lacks() -> None:
     outcomes.check(
         "node_config/registries_of_docker",
         {

@@ -51,7 +51,7 @@ def test_all_other_registries_are_asked_at_their_own_address_after_the_mirror() 
     assert one_toml({"_default": {"server": "https://all.example"}}) == {"server": "https://all.example"}
 
 
-def test_hosts_toml_says_what_was_given() -> None:
+def test_hosts_toml_contains_the_given_settings() -> None:
     found = one_toml(FULL)
     basic = base64.b64encode("node:pa$$w:örd".encode()).decode()
     assert found["server"] == "https://registry.example:5000"
@@ -66,7 +66,7 @@ def test_hosts_toml_says_what_was_given() -> None:
     }  # fmt: skip
 
 
-def test_the_files_lie_where_containerd_on_windows_looks_and_secrets_are_kept() -> None:
+def test_the_files_are_where_containerd_reads_them_and_secrets_are_protected() -> None:
     certificate, toml = registries.containerd_files(registries.read(FULL), FOLDER)
     assert certificate["name"].startswith("C:\\certs.d\\registry.example_5000_\\ca-")
     assert certificate["content"] == CA
@@ -136,7 +136,7 @@ def test_buildkit_has_a_file_of_its_own() -> None:
         {"docker.io": {"mirrors": [{"url": "http://m:5000", "username": "u", "password": "p"}]}},
     ],
 )
-def test_what_docker_has_not_is_refused(given_: dict[str, t.Any]) -> None:
+def test_settings_that_docker_lacks_are_refused(given_: dict[str, t.Any]) -> None:
     with pytest.raises(ResourceError, match=r"Docker|containerd"):
         registries.docker_files(registries.read(given_))
 
@@ -176,7 +176,7 @@ SECRET = "hunter2-S3cret"
         ),
     ],
 )
-def test_what_cannot_be_is_refused_without_saying_secrets(host: str, settings: t.Any, says: str) -> None:
+def test_invalid_registries_are_refused_without_showing_secrets(host: str, settings: t.Any, says: str) -> None:
     with pytest.raises(ResourceError) as caught:
         one_toml({host: settings})
     assert says in str(caught.value)
@@ -193,7 +193,7 @@ def test_anything_is_either_refused_or_written_as_toml(settings: dict[str, t.Any
     assert "server" in found
 
 
-def test_nothing_given_is_nothing() -> None:
+def test_without_registries_there_are_no_resources() -> None:
     assert registries.read({}) == []
     with pytest.raises(ResourceError, match="expected a mapping of hosts"):
         registries.read(t.cast("t.Any", ["r.example"]))

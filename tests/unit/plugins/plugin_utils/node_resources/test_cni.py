@@ -38,7 +38,7 @@ def settings(**network: t.Any) -> CniSettings:
         ({"plugin": "calico", "is_docker": True}, "flannel.4096", False, False),
     ],
 )
-def test_what_a_network_is(network: dict[str, t.Any], name: str, overlay: bool, services: bool) -> None:
+def test_valid_and_invalid_networks(network: dict[str, t.Any], name: str, overlay: bool, services: bool) -> None:
     found = samples.network(**network)
     assert (found.name, found.is_overlay, found.has_services) == (name, overlay, services)
 
@@ -72,7 +72,7 @@ def test_programs_that_make_pods_networks_are_replaced_on_drained_nodes() -> Non
     }
 
 
-def test_the_note_tells_networks_apart() -> None:
+def test_the_record_distinguishes_networks() -> None:
     notes = [
         samples.network(),
         samples.network(flannel_backend="host-gw"),

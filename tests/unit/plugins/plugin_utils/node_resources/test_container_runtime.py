@@ -15,7 +15,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.docker
 from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.variables import Variables
 
 
-def test_containerd_starts_when_all_that_it_reads_is_there() -> None:
+def test_containerd_starts_after_its_configuration_is_complete() -> None:
     found = containerd.resources(samples.containerd(registries={"r.example": {"mirrors": ["http://m"]}}))
     names = [one["name"] for one in found]
     assert names[-1] == "containerd"
@@ -33,7 +33,7 @@ def test_a_log_file_has_flags_and_a_folder() -> None:
     assert silent.log_folders == []
 
 
-def test_defender_scans_where_the_site_wants_it() -> None:
+def test_exclusions_of_defender_can_be_disabled() -> None:
     kinds = {one["type"] for one in containerd.resources(samples.containerd(defender_exclusions=False))}
     assert "DefenderExclusion" not in kinds
     excluded = named(containerd.resources(samples.containerd()), "container runtime")
@@ -56,7 +56,7 @@ def test_a_proxys_password_is_hidden() -> None:
 
 
 class TestDocker:
-    def test_what_the_site_sets_in_daemon_json_wins(self) -> None:
+    def test_the_users_daemon_json_settings_take_precedence(self) -> None:
         own = {"data-root": "D:\\docker", "debug": True}
         found = docker.daemon_configuration(samples.docker(docker_daemon=own))
         assert (found["data-root"], found["debug"], found["log-driver"]) == ("D:\\docker", True, "json-file")
@@ -70,7 +70,7 @@ class TestDocker:
         assert "BA" in file["acl"]
         assert "BU" not in file["acl"]
 
-    def test_archives_do_not_stop_docker_itself_unless_they_replace_it(self) -> None:
+    def test_archives_stop_docker_only_if_they_replace_it(self) -> None:
         found = docker.resources(samples.docker())
         assert named(found, "C:\\docker")["stops"][-1] == "docker"
         for folder in ("C:\\cri-dockerd", "C:\\nssm"):

@@ -69,7 +69,7 @@ class TestArtifacts:
         found = cached(kube_node_versions=("1.36.2",), artifacts={"kubernetes": ["1.37.1"], "nssm": ["2.24"]})
         assert [one["name"] for one in found] == ["kubernetes 1.36.2", "kubernetes 1.37.1", "nssm 2.24"]
 
-    def test_all_others_go_where_the_site_wants_it_but_not_what_is_installed(self) -> None:
+    def test_all_unlisted_artifacts_are_removed_if_requested_except_installed_ones(self) -> None:
         found = cached(["C:\\cache\\a.zip"], containerd_versions=("2.3.7",), prune_artifacts=True)
         assert found[-1]["type"] == "ArtifactCache"
         assert found[-1]["keep"] == [found[0]["path"], "C:\\cache\\a.zip"]
@@ -112,7 +112,7 @@ class TestImages:
         service = named(images(environment=environment, test_images=({"name": "t:1"},)), "buildkitd")
         assert (service["no_log"], service["environment"]) == (hidden, environment)
 
-    def test_unused_images_go_where_the_site_wants_it(self) -> None:
+    def test_unused_images_are_removed_if_requested(self) -> None:
         listed = ({"name": "a:1", "aliases": ["b:1"]},)
         first = images(prune_images=True, images=listed, test_images=({"name": "t:1"},))[0]
         assert first["type"] == "UnusedContainerImages"

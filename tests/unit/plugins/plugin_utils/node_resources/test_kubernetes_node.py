@@ -63,7 +63,7 @@ def test_the_kubelet_waits_for_its_runtime() -> None:
     assert samples.kubernetes(is_docker=True).cri_socket == "npipe:////./pipe/cri-dockerd"
 
 
-def test_what_the_site_sets_in_the_drop_in_wins() -> None:
+def test_the_users_drop_in_settings_take_precedence() -> None:
     found = kubelet_configuration(samples.kubernetes(kubelet_configuration={"maxPods": 20, "resolvConf": "x"}))
     assert (found["maxPods"], found["resolvConf"], found["cgroupsPerQOS"]) == (20, "x", False)
 
@@ -80,14 +80,14 @@ def test_kube_proxy_is_stopped_where_it_is_a_service() -> None:
     assert stops == ["flanneld", "kube-proxy", "kubelet"]
 
 
-def test_the_kubelets_port_is_opened_for_its_clients_where_the_site_wants_it() -> None:
+def test_the_kubelets_port_is_opened_for_its_clients_if_configured() -> None:
     rule = named(resources(samples.kubernetes(kubelet_clients=("10.0.0.0/24",))), "kubelet-in-tcp")
     assert (rule["local_ports"], rule["remote_addresses"]) == (["10250"], ["10.0.0.0/24"])
     closed = resources(samples.kubernetes(open_kubelet_port=False))
     assert "FirewallRule" not in {one["type"] for one in closed}
 
 
-def test_folders_are_closed_before_anything_is_in_them() -> None:
+def test_folders_are_protected_before_they_are_filled() -> None:
     found = resources(samples.kubernetes())
     folders = {one["name"]: number for number, one in enumerate(found) if one["type"] == "Directory" and "acl" in one}
     first = next(number for number, one in enumerate(found) if one["type"] == "Artifact")

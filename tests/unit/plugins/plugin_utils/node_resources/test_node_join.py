@@ -32,7 +32,7 @@ def test_source_vip_is_the_last_usable_address(cidr: str, address: str) -> None:
 
 
 @pytest.mark.parametrize("cidr", ["", "10.244.3.0/30", "10.244.3.1/24", "x"])
-def test_source_vip_of_what_is_no_pod_cidr(cidr: str) -> None:
+def test_an_invalid_pod_cidr_has_no_source_vip(cidr: str) -> None:
     with pytest.raises(ValueError, match="pod CIDR"):
         source_vip(cidr)
 
@@ -58,13 +58,13 @@ def test_the_kubelet_runs_and_no_token_is_left() -> None:
         ({"network_changes": True}, {CONFIG}, {NOTE}),
     ],
 )
-def test_what_depends_on_the_cluster(given: dict[str, t.Any], there: set[str], absent: set[str]) -> None:
+def test_values_that_depend_on_the_cluster(given: dict[str, t.Any], there: set[str], absent: set[str]) -> None:
     found = set(names(samples.joined(**given)))
     assert there <= found
     assert not absent & found
 
 
-def test_services_of_a_former_runtime_go() -> None:
+def test_services_of_a_former_runtime_are_removed() -> None:
     found = node_join.resources(samples.joined(had_services=True))
     services = {one["name"]: one["state"] for one in found if one["type"] == "Service"}
     assert services == {"kubelet": "running", "kube-proxy": "absent", "flanneld": "absent"}
@@ -76,7 +76,7 @@ def test_services_of_a_former_runtime_go() -> None:
 @pytest.mark.parametrize(
     ("backend", "order"), [("vxlan", ["flanneld", "kube-proxy"]), ("host-gw", ["kube-proxy", "flanneld"])]
 )
-def test_who_depends_on_whom(backend: str, order: list[str]) -> None:
+def test_dependencies_of_services(backend: str, order: list[str]) -> None:
     network = samples.network(is_docker=True, flannel_backend=backend)
     found = node_join.resources(samples.joined(**{**DOCKER, "network": network}))
     services = [one for one in found if one["type"] == "Service" and one["name"] != "kubelet"]
@@ -119,7 +119,7 @@ def test_kube_proxy_is_configured_for_its_mode() -> None:
     assert (file["restarts"], file["disturbs"]) == (["kube-proxy"], True)
 
 
-def test_what_the_site_sets_for_kube_proxy_wins_key_by_key() -> None:
+def test_the_users_kube_proxy_settings_take_precedence_key_by_key() -> None:
     own = {"winkernel": {"enableDSR": True}, "mode": "other", "new": 1}
     found = node_join.kube_proxy_configuration(samples.joined(kube_proxy_configuration=own))
     assert found["winkernel"] == {"networkName": "flannel.4096", "enableDSR": True, "sourceVip": "10.244.3.254"}

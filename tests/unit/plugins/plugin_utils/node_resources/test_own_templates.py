@@ -80,7 +80,7 @@ def test_each_value_is_the_one_that_ansible_returns(inventory: str) -> None:
     assert compared > 50, f"expected at least 50 templates with a value, got {compared}"
 
 
-def test_ansible_templates_none_of_the_compiled_templates() -> None:
+def test_compiled_templates_are_not_templated_by_ansible() -> None:
     asked: list[object] = []
     own = OwnTemplates(known().available_variables, asked.append)
     assert own.variable("cni_artifact_sources")["verify"] == "warn"
@@ -88,14 +88,14 @@ def test_ansible_templates_none_of_the_compiled_templates() -> None:
     assert asked == []
 
 
-def test_a_text_that_ansible_does_not_trust_is_no_template() -> None:
+def test_untrusted_text_is_not_a_template() -> None:
     text = next(text for text in compiled() if "artifact_cache |" in text)
     found = known(**{PATH: str(text)})
     own = OwnTemplates(found.available_variables, found.template)
     assert own.variable(PATH) == text
 
 
-def test_what_ansible_cannot_template_fails_as_it_does_there() -> None:
+def test_templates_that_fail_in_ansible_fail_with_the_same_error() -> None:
     found = known(artifact_cache=trust_as_template("{{ 1 / 0 }}"))
     own = OwnTemplates(found.available_variables, found.template)
     with pytest.raises(AnsibleError, match="division"):

@@ -35,7 +35,7 @@ def test_a_role_without_resources_is_refused() -> None:
 @pytest.mark.parametrize(
     ("runtime", "kinds"), [("containerd", {"containerd"}), ("moby", {"moby", "cri-dockerd", "nssm"})]
 )
-def test_what_the_other_roles_install_stays_in_a_cache_that_is_pruned(runtime: str, kinds: set[str]) -> None:
+def test_artifacts_of_other_roles_stay_in_a_pruned_cache(runtime: str, kinds: set[str]) -> None:
     known = host("image_cache", *INSTALLING, image_cache_prune_artifacts=True, container_runtime=runtime)
     (pruned,) = [one for one in of_role("image_cache", known) if one["type"] == "ArtifactCache"]
     installed = [one for role in INSTALLING for one in of_role(role, known) if one["type"] == "Artifact"]

@@ -22,12 +22,12 @@ from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import 
 class Settings:
     name: str
     size: int
-    wanted: bool
+    enabled: bool
     hosts: tuple[str, ...]
     proxy: Proxy
 
 
-ROLE = {"r_name": "n", "r_size": "7", "r_wanted": "yes", "r_hosts": ["a"], "r_http_proxy": "", "r_https_proxy": ""}
+ROLE = {"r_name": "n", "r_size": "7", "r_enabled": "yes", "r_hosts": ["a"], "r_http_proxy": "", "r_https_proxy": ""}
 
 
 def variables(**more: t.Any) -> Variables:
@@ -36,7 +36,7 @@ def variables(**more: t.Any) -> Variables:
 
 def test_each_field_is_the_variable_of_its_name() -> None:
     found = variables().read(Settings, "r")
-    assert (found.name, found.size, found.wanted, found.hosts) == ("n", 7, True, ("a",))
+    assert (found.name, found.size, found.enabled, found.hosts) == ("n", 7, True, ("a",))
     assert found.proxy == Proxy(http_proxy="", https_proxy="", no_proxy="")
 
 
@@ -120,7 +120,7 @@ class TestDownloads:
     def downloads(self, **sources: t.Any) -> Downloads:
         return variables(**self.CACHE, r_artifact_sources=sources).read(Downloads, "r")
 
-    def test_an_artifact_is_verified_by_pin_or_by_the_publishers_checksum_or_said_not_to_be(self) -> None:
+    def test_an_artifact_is_verified_or_reported_as_unverified(self) -> None:
         artifact = self.downloads().artifact
         assert artifact("kubernetes", "1.37.1")["checksum_url"].endswith(".sha256")
         pinned = artifact("kubernetes", "1.37.1", sha256="ab" * 32)

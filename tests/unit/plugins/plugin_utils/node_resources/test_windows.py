@@ -39,7 +39,7 @@ def resources(**given: t.Any) -> list[dict[str, t.Any]]:
     return windows_settings.resources(dataclasses.replace(PLAIN, **given))
 
 
-def test_folders_of_ours_are_closed_before_anything_is_written() -> None:
+def test_folders_of_the_collection_are_protected_before_anything_is_written() -> None:
     found = resources(trusted_certificates=("a", "b"))
     assert kinds(found)[:4] == [
         ("Directory", "C:\\ProgramData\\winkube"),
@@ -60,7 +60,7 @@ def test_the_name_comes_last_so_that_its_reboot_is_shared() -> None:
     ("given", "kind"),
     [({"time_servers": ("10.0.0.1",)}, "W32Time"), ({"page_file": PageFileSettings(automatic=True)}, "PageFile")],
 )
-def test_what_the_site_does_not_name_is_left_alone(given: dict[str, t.Any], kind: str) -> None:
+def test_settings_without_a_variable_are_left_unchanged(given: dict[str, t.Any], kind: str) -> None:
     assert kind in dict(kinds(resources(**given)))
     assert kind not in dict(kinds(resources()))
 
@@ -70,7 +70,7 @@ def test_registry_fixes_are_a_choice() -> None:
     assert "Registry" not in dict(kinds(resources()))
 
 
-def test_a_proxy_that_is_no_longer_set_goes() -> None:
+def test_a_proxy_that_is_no_longer_set_is_removed() -> None:
     states = {one["name"]: one["state"] for one in resources() if str(one.get("name")).endswith("_PROXY")}
     assert states == dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"), "absent")
     assert all(one["managed"] for one in resources() if one["type"] in ("Environment", "WinHttpProxy"))

@@ -12,7 +12,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.patches.rollout impor
 
 
 def notes(stage: str, **more: t.Any) -> dict[str, t.Any]:
-    start = {"node": "node-a", "work": True, "ours": False, "cordoned": False, "message": "", "found": FOUND}
+    start = {"node": "node-a", "work": True, "ours": False, "cordoned": False, "message": "", "found": TO_INSTALL}
     return {**start, "stage": stage, **more}
 
 
@@ -22,7 +22,7 @@ def result(status: str = "installed", **more: t.Any) -> dict[str, t.Any]:
     return {**values, "reboots": 1, **more}
 
 
-FOUND = result("to_install", os_build_after="20348.2849", reboots=0)
+TO_INSTALL = result("to_install", os_build_after="20348.2849", reboots=0)
 
 
 def test_a_patched_node() -> None:
@@ -44,12 +44,12 @@ def test_a_patched_node() -> None:
     ("stage", "more", "last", "status"),
     [
         ("done", {}, result(changed=False), "up_to_date"),  # only uncordoned: an earlier run had patched it
-        ("waiting", {}, FOUND, "not_started"),
+        ("waiting", {}, TO_INSTALL, "not_started"),
         ("waiting", {"work": False}, result(changed=False), "up_to_date"),
         ("waiting", {"work": False, "ours": True}, result(changed=False), "not_started"),
         ("failed", {"message": "broken"}, result("failed"), "failed"),
         ("worked", {}, result(), "failed"),  # an error that no node caused ended the run
-        ("begun", {}, FOUND, "failed"),
+        ("begun", {}, TO_INSTALL, "failed"),
     ],
 )
 def test_statuses(stage: str, more: dict[str, t.Any], last: dict[str, t.Any], status: str) -> None:
@@ -59,8 +59,8 @@ def test_statuses(stage: str, more: dict[str, t.Any], last: dict[str, t.Any], st
 
 
 @pytest.mark.parametrize(("work", "status"), [(True, "to_patch"), (False, "up_to_date")])
-def test_a_check_says_which_nodes_would_be_patched(work: bool, status: str) -> None:
-    assert node_entry(notes("waiting", work=work), FOUND, check_mode=True)["status"] == status
+def test_check_mode_lists_the_nodes_that_would_be_patched(work: bool, status: str) -> None:
+    assert node_entry(notes("waiting", work=work), TO_INSTALL, check_mode=True)["status"] == status
 
 
 def test_a_node_that_was_lost_keeps_what_was_seen_before() -> None:
@@ -72,11 +72,11 @@ def test_a_node_that_was_lost_keeps_what_was_seen_before() -> None:
 
 
 @pytest.mark.parametrize("nothing", [None, {}])
-def test_a_host_of_which_nothing_is_known_failed(nothing: dict[str, t.Any] | None) -> None:
+def test_a_host_without_a_result_counts_as_failed(nothing: dict[str, t.Any] | None) -> None:
     assert node_entry(nothing, nothing)["status"] == "failed"
 
 
-def test_the_table_has_a_row_for_each_and_says_why() -> None:
+def test_the_table_has_a_row_with_a_reason_for_each_node() -> None:
     failed = node_entry(notes("failed", message="1 of 1 patches are not installed\n…", cordoned=True), result("failed"))
     nodes = {
         "win-a": node_entry(notes("done", started=0.5, finished=600.5), result()),

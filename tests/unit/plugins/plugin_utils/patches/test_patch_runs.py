@@ -37,14 +37,14 @@ FIX = Patch(
 CAB = Patch(name="cab", kb="KB5999002", file=PatchFile(name="fix.cab", sha256="1" * 64, url="https://h/fix.cab"))
 JOB = {"started": 1, observe.PID: 77}
 ABSENT = ok({"exists": False})
-LOOK = "observe the patches"
+OBSERVE = "observe the patches"
 
 
 class Answers:
     """A node with prepared responses, which records the calls.
 
     Args:
-        looks: one response for each observation of the patches; the last one repeats.
+        observations: one response for each observation of the patches; the last one repeats.
         runs: one response for each batch.
         jobs: one response for each start of Windows Update.
         lines: one response for each search for a job.
@@ -55,21 +55,21 @@ class Answers:
 
     def __init__(
         self,
-        *looks: Observation,
+        *observations: Observation,
         runs: Sequence[Observation | Exception] = (),
         jobs: Sequence[Mapping[str, Any] | None] = (),
         lines: Sequence[str] = (),
     ) -> None:
-        self.looks, self.runs, self.jobs, self.lines = list(looks), list(runs), list(jobs), list(lines)
+        self.observations, self.runs, self.jobs, self.lines = list(observations), list(runs), list(jobs), list(lines)
         self.on_progress: Any = None
         self.noted: list[str] = []
 
     def observe(self, calls: Sequence[Call], *, step: str = "", private: bool = False) -> Observation:
-        usual = {call.id for call in observe.calls([PUBLIC, FIX])} if step == LOOK else set()
+        usual = {call.id for call in observe.calls([PUBLIC, FIX])} if step == OBSERVE else set()
         ids = " ".join(call.id for call in calls if call.id not in usual)
         self.noted.append(f"{step}: {ids}")
-        if step == LOOK:
-            return self.looks.pop(0) if len(self.looks) > 1 else self.looks[0]
+        if step == OBSERVE:
+            return self.observations.pop(0) if len(self.observations) > 1 else self.observations[0]
         if step == "start Windows Update":
             line = self.lines.pop(0)
             return Observation(calls={"wu.job": ok({"Line": line}) if line else ok()})
@@ -107,7 +107,7 @@ def windows(ubr: int = 2700, build: int = 20348, pending: str = "", kind: str = 
     return ok(*map(value, values), *keys)
 
 
-def look(*kbs: str, ubr: int = 2700, pending: str = "", **more: CallResult) -> Observation:
+def state(*kbs: str, ubr: int = 2700, pending: str = "", **more: CallResult) -> Observation:
     """Return an observation of a node on which these patches are installed."""
     found = {"files": ABSENT, "hotfixes": ok(*({"HotFixID": kb} for kb in kbs)), **more}
     base = seen(**found)
@@ -166,22 +166,22 @@ def cases() -> dict[str, Case]:
     turned_on = answer({"p0.testsigning": ok(exit_code=0), **installed(0)})
     staged = answer(installed(0, code=3010))
     return {
-        "nothing to do": Case([PUBLIC, FIX], Answers(look(PUBLIC.kb, FIX.kb))),
-        "an empty list": Case([], Answers(look())),
-        "check mode": Case([PUBLIC, FIX], Answers(look(FIX.kb, pending="update")), options(check_mode=True)),
-        "check mode, where work is going on": Case([PUBLIC], Answers(look(**AT_WORK)), options(check_mode=True)),
+        "nothing to do": Case([PUBLIC, FIX], Answers(state(PUBLIC.kb, FIX.kb))),
+        "an empty list": Case([], Answers(state())),
+        "check mode": Case([PUBLIC, FIX], Answers(state(FIX.kb, pending="update")), options(check_mode=True)),
+        "check mode, where work is going on": Case([PUBLIC], Answers(state(**AT_WORK)), options(check_mode=True)),
         "check mode without reboots": Case(
-            [PUBLIC], Answers(look(PUBLIC.kb, pending="update")), options(check_mode=True, may_reboot=False)
+            [PUBLIC], Answers(state(PUBLIC.kb, pending="update")), options(check_mode=True, may_reboot=False)
         ),
         "a public patch and a reboot": Case(
             [PUBLIC],
-            Answers(look(), look(PUBLIC.kb, ubr=2849), runs=[answer(updated(reboot=True))], jobs=[JOB]),
+            Answers(state(), state(PUBLIC.kb, ubr=2849), runs=[answer(updated(reboot=True))], jobs=[JOB]),
         ),
         "a public patch, disabled services": Case(
             [PUBLIC],
             Answers(
-                look(registry=DISABLED),
-                look(PUBLIC.kb, registry=MARKED),
+                state(registry=DISABLED),
+                state(PUBLIC.kb, registry=MARKED),
                 runs=[answer(updated())],
                 jobs=[JOB],
             ),
@@ -189,109 +189,110 @@ def cases() -> dict[str, Case]:
         "two files and a cache, disabled services": Case(
             [FIX, CAB],
             Answers(
-                look(registry=DISABLED, files=CACHED),
-                look(FIX.kb, CAB.kb, registry=MARKED, files=CACHED),
+                state(registry=DISABLED, files=CACHED),
+                state(FIX.kb, CAB.kb, registry=MARKED, files=CACHED),
                 runs=[answer(installed(0, 1))],
             ),
         ),
         "a public patch and a file that fails": Case(
             [FIX, PUBLIC],
             Answers(
-                look(),
-                look(PUBLIC.kb, files=CACHED),
+                state(),
+                state(PUBLIC.kb, files=CACHED),
                 runs=[answer(updated(), {"p0.have-0": ok(), "p0.install": failed("Error code = 0x800f0922")})],
                 jobs=[JOB],
             ),
         ),
         "the file is rolled back": Case(
-            [FIX], Answers(look(), look(), look(), look(), runs=[staged, answer(installed(0, code=3010))])
+            [FIX], Answers(state(), state(), state(), state(), runs=[staged, answer(installed(0, code=3010))])
         ),
         "a reboot is pending first": Case(
-            [FIX], Answers(look(pending="servicing"), look(), look(FIX.kb), runs=[answer(installed(0))])
+            [FIX], Answers(state(pending="servicing"), state(), state(FIX.kb), runs=[answer(installed(0))])
         ),
-        "it never stops waiting for a reboot": Case([FIX], Answers(look(pending="servicing")), options(max_reboots=2)),
+        "it never stops waiting for a reboot": Case([FIX], Answers(state(pending="servicing")), options(max_reboots=2)),
         "installed, and it waits for a reboot": Case(
-            [FIX], Answers(look(FIX.kb, pending="update")), options(max_reboots=0)
+            [FIX], Answers(state(FIX.kb, pending="update")), options(max_reboots=0)
         ),
         "reboots are not allowed": Case(
-            [FIX], Answers(look(), look(pending="update"), runs=[staged]), options(may_reboot=False)
+            [FIX], Answers(state(), state(pending="update"), runs=[staged]), options(may_reboot=False)
         ),
         "staged, and reboots are not allowed": Case(
-            [FIX], Answers(look(), look(), runs=[staged]), options(may_reboot=False)
+            [FIX], Answers(state(), state(), runs=[staged]), options(may_reboot=False)
         ),
         "files wait to be renamed after the reboot": Case(
-            [FIX], Answers(look(), look(FIX.kb, pending="files"), runs=[staged])
+            [FIX], Answers(state(), state(FIX.kb, pending="files"), runs=[staged])
         ),
-        "test signing is turned on": Case([signed], Answers(look(), look(FIX.kb), runs=[turned_on, turned_on])),
+        "test signing is turned on": Case([signed], Answers(state(), state(FIX.kb), runs=[turned_on, turned_on])),
         "test signing is on": Case(
             [signed],
-            Answers(look(FIX.kb, registry=ok({}, value("TESTSIGNING"), *QUIET[2:]))),
+            Answers(state(FIX.kb, registry=ok({}, value("TESTSIGNING"), *QUIET[2:]))),
         ),
         "a refused file": Case(
             [signed, CAB],
-            Answers(look(), look(CAB.kb), runs=[answer(installed(0))]),
+            Answers(state(), state(CAB.kb), runs=[answer(installed(0))]),
             options(rules=FileRules(test_signing=False)),
         ),
-        "a full disk": Case([FIX, PUBLIC], Answers(look(space=ok({"free": 2**20})))),
+        "a full disk": Case([FIX, PUBLIC], Answers(state(space=ok({"free": 2**20})))),
         "just enough room": Case(
-            [FIX], Answers(look(space=ok({"free": 16 * 2**20})), look(FIX.kb), runs=[answer(installed(0))])
+            [FIX], Answers(state(space=ok({"free": 16 * 2**20})), state(FIX.kb), runs=[answer(installed(0))])
         ),
         "the batch is lost once": Case(
             [FIX, PUBLIC],
-            Answers(look(), look(PUBLIC.kb), look(PUBLIC.kb, FIX.kb), runs=[LOST, answer(installed(0))], jobs=[JOB]),
+            Answers(state(), state(PUBLIC.kb), state(PUBLIC.kb, FIX.kb), runs=[LOST, answer(installed(0))], jobs=[JOB]),
         ),
-        "an earlier run ends": Case([PUBLIC], Answers(look(**AT_WORK), look(PUBLIC.kb, **ENDED))),
-        "an earlier run never ends": Case([PUBLIC], Answers(look(PUBLIC.kb, **AT_WORK))),
+        "an earlier run ends": Case([PUBLIC], Answers(state(**AT_WORK), state(PUBLIC.kb, **ENDED))),
+        "an earlier run never ends": Case([PUBLIC], Answers(state(PUBLIC.kb, **AT_WORK))),
         "the job never starts": Case(
             [PUBLIC, FIX],
-            Answers(look(), look(FIX.kb), jobs=[None, None, None], lines=["", "{", ""], runs=[answer(installed(0))]),
+            Answers(state(), state(FIX.kb), jobs=[None, None, None], lines=["", "{", ""], runs=[answer(installed(0))]),
         ),
         "the job is found": Case(
-            [PUBLIC], Answers(look(), look(PUBLIC.kb), jobs=[None], lines=[json.dumps(JOB)], runs=[answer(updated())])
+            [PUBLIC],
+            Answers(state(), state(PUBLIC.kb), jobs=[None], lines=[json.dumps(JOB)], runs=[answer(updated())]),
         ),
         "the job has ended at once": Case(
-            [PUBLIC], Answers(look(), look(PUBLIC.kb), jobs=[{"started": 1}], runs=[answer(updated())])
+            [PUBLIC], Answers(state(), state(PUBLIC.kb), jobs=[{"started": 1}], runs=[answer(updated())])
         ),
-        "the job fails": Case([PUBLIC], Answers(look(), jobs=[{"failed": True, "msg": "no module"}])),
+        "the job fails": Case([PUBLIC], Answers(state(), jobs=[{"failed": True, "msg": "no module"}])),
         "the job goes on": Case(
             [PUBLIC],
-            Answers(look(), look(PUBLIC.kb), jobs=[JOB], runs=[answer({"wu.waited": failed("timeout")})]),
+            Answers(state(), state(PUBLIC.kb), jobs=[JOB], runs=[answer({"wu.waited": failed("timeout")})]),
         ),
         "the stack works for long, and hot fixes cannot be read": Case(
             [FIX],
             Answers(
-                look(pending="servicing"),
-                look(FIX.kb, settle__again=failed("timeout", "ProcessNotTerminated")),
-                look(hotfixes=failed("denied")),
+                state(pending="servicing"),
+                state(FIX.kb, settle__again=failed("timeout", "ProcessNotTerminated")),
+                state(hotfixes=failed("denied")),
             ),
             options(max_reboots=1),
         ),
         "hot fixes cannot be read": Case(
             [FIX],
             Answers(
-                look(
+                state(
                     hotfixes=failed("denied"),
                     packages=ok({"PackageName": "Package_for_KB5999001~1", "PackageState": "Installed"}),
                 )
             ),
         ),
         "an unknown Windows": Case(
-            [PUBLIC], Answers(Observation(calls={**look(PUBLIC.kb).calls, "node.header": windows(build=99999)}))
+            [PUBLIC], Answers(Observation(calls={**state(PUBLIC.kb).calls, "node.header": windows(build=99999)}))
         ),
         "an unknown Windows that is allowed": Case(
             [PUBLIC],
-            Answers(Observation(calls={**look(PUBLIC.kb).calls, "node.header": windows(build=99999)})),
+            Answers(Observation(calls={**state(PUBLIC.kb).calls, "node.header": windows(build=99999)})),
             allowed=True,
         ),
-        "a client": Case([PUBLIC], Answers(Observation(calls={**look().calls, "node.header": windows(kind="")}))),
-        "unreadable packages": Case([PUBLIC], Answers(look(packages=failed("DISM is broken")))),
+        "a client": Case([PUBLIC], Answers(Observation(calls={**state().calls, "node.header": windows(kind="")}))),
+        "unreadable packages": Case([PUBLIC], Answers(state(packages=failed("DISM is broken")))),
     }
 
 
 def transcript(case: Case) -> dict[str, Any]:
-    said: list[str] = []
-    run = PatchRun(session(case.node, case.allowed, said.append), case.patches, case.options)
-    found: dict[str, Any] = {"asked": case.node.noted, "said": said}
+    messages: list[str] = []
+    run = PatchRun(session(case.node, case.allowed, messages.append), case.patches, case.options)
+    found: dict[str, Any] = {"asked": case.node.noted, "said": messages}
     try:
         run.run()
     except NodeError as error:
@@ -311,7 +312,7 @@ def shortened(found: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("part", [0, 1])
-def test_every_run_asks_does_and_reports_the_same(part: int) -> None:
+def test_every_run_has_the_recorded_calls_and_report(part: int) -> None:
     found = {name: shortened(transcript(case)) for name, case in list(cases().items())[part * 18 : (part + 1) * 18]}
     outcomes.check("patches/more_runs", found) if part else outcomes.check("patches/runs", found)
 
@@ -331,7 +332,7 @@ def test_files_of_the_controller_are_uploaded(trouble: str, tmp_path: Path, monk
         return 2
 
     monkeypatch.setattr(patch_run, "push", push)
-    node = Answers(look(), look(FIX.kb), runs=[answer(installed(0))])
+    node = Answers(state(), state(FIX.kb), runs=[answer(installed(0))])
     found = transcript(Case([patch], node))
     (entry,) = found["result"]["patches"]
     target = f"{observe.CACHE}\\{digest[:16]}\\fix.msu"
@@ -342,7 +343,7 @@ def test_files_of_the_controller_are_uploaded(trouble: str, tmp_path: Path, monk
         assert node.noted[1:] == [
             "prepare the installation: folder-0",
             f"install patches (patches, system True): {installing} sweep",
-            f"{LOOK}: settle.worker settle.installer settle.again settle.pending pieces",
+            f"{OBSERVE}: settle.worker settle.installer settle.again settle.pending pieces",
         ]
         assert found["said"][0] == "node-1: fix: uploading fix.msu"
         assert entry["source"] == str(local)
@@ -360,19 +361,19 @@ def test_a_file_that_is_there_is_not_uploaded(monkeypatch: pytest.MonkeyPatch, t
     patch = dataclasses.replace(FIX, file=PatchFile(name="fix.msu", sha256=DIGEST, local=str(local)))
     monkeypatch.setattr(patch_run, "push", None)
     there = ok({"path": f"{observe.CACHE}\\{DIGEST[:16]}\\FIX.msu", "exists": True, "sha256": DIGEST})
-    node = Answers(look(files=there), look(FIX.kb), runs=[answer(installed(0))])
+    node = Answers(state(files=there), state(FIX.kb), runs=[answer(installed(0))])
     assert transcript(Case([patch], node))["result"]["patches"][0]["status"] == "installed"
     # The next one of the same patch is.
     second = PatchFile(name="base.msu", sha256=DIGEST, local=str(local))
     pushed: list[str] = []
     monkeypatch.setattr(patch_run, "push", lambda _node, _path, target, _there, _step: pushed.append(target) or 1)
-    node.looks, node.runs = [look(files=there), look(FIX.kb)], [answer(installed(0))]
+    node.observations, node.runs = [state(files=there), state(FIX.kb)], [answer(installed(0))]
     transcript(Case([dataclasses.replace(patch, requires=(second,))], node))
     assert pushed == [f"{observe.CACHE}\\{DIGEST[:16]}\\base.msu"]
 
 
-def test_without_a_listener_nothing_is_said() -> None:
-    run = PatchRun(session(Answers(look(), look(FIX.kb), runs=[answer(installed(0))])), [FIX], PatchOptions())
+def test_without_a_listener_no_progress_is_reported() -> None:
+    run = PatchRun(session(Answers(state(), state(FIX.kb), runs=[answer(installed(0))])), [FIX], PatchOptions())
     run.run()
     assert run.records[0].changed
 
@@ -394,6 +395,6 @@ def test_information_of_a_node_is_that_of_release_notes() -> None:
     ]
     fixes = [{"HotFixID": "KB5044282", "Description": "Security Update", "InstalledOn": "2024-10-08"}]
     found = seen(hotfixes=ok({"HotFixID": "KB5044300"}, *fixes), packages=ok(*packages))
-    shown, quiet = (report.information(observe.read(one).node) for one in (found, look()))
+    shown, quiet = (report.information(observe.read(one).node) for one in (found, state()))
     notes = report.release_notes(shown)
     outcomes.check("patches/information", {"a node": shown, "its notes": notes, "a node without updates": quiet})

@@ -36,13 +36,13 @@ from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import 
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_patch_is_judged_by_what_windows_says(case: str) -> None:
-    wanted, seen, status = CASES[case]
-    verdict = judge(wanted, seen)
+def test_the_state_of_a_patch_comes_from_windows(case: str) -> None:
+    requested, seen, status = CASES[case]
+    verdict = judge(requested, seen)
     assert (verdict.status, bool(verdict.why)) == (status, True)
 
 
-def test_a_patch_for_another_windows_says_how_other_nodes_skip_it() -> None:
+def test_a_patch_for_another_windows_gets_a_hint_how_to_skip_it() -> None:
     why = judge(patch(build=(26100, 2314)), node(9999)).why
     assert why == (
         "it is for build 26100, but the node has 20348.9999; "
@@ -55,9 +55,9 @@ def test_a_patch_for_another_windows_says_how_other_nodes_skip_it() -> None:
 
 
 @given(st.integers(1, 99999), st.integers(1, 99999))
-def test_a_later_cumulative_update_contains_an_earlier(have: int, wanted: int) -> None:
-    status = judge(patch(build=(20348, wanted)), node(have)).status
-    assert status == ("installed" if have == wanted else "superseded" if have > wanted else "to_install")
+def test_a_later_cumulative_update_contains_an_earlier(have: int, expected: int) -> None:
+    status = judge(patch(build=(20348, expected)), node(have)).status
+    assert status == ("installed" if have == expected else "superseded" if have > expected else "to_install")
 
 
 @pytest.mark.parametrize("case", ENDS)
@@ -66,13 +66,13 @@ def test_an_installer_s_word_is_not_enough(case: str) -> None:
     assert conclude(found, seen, boots=1, blocked="a reboot is pending").status == status
 
 
-def test_nobody_says_rolled_back_who_did_not_look() -> None:
+def test_rolled_back_is_reported_only_after_an_observation() -> None:
     found = record(patch(".msu"), "reboot")
     assert "rolled back" in conclude(found, node(), boots=1).why
     assert "rolled back" not in conclude(found, node(), boots=2).why
 
 
-def test_what_is_staged_waits_for_its_reboot() -> None:
+def test_a_staged_patch_waits_for_its_reboot() -> None:
     found = record(patch(".msu"), "reboot")
     assert found.wants_reboot(0)
     assert not found.wants_reboot(1)
@@ -80,7 +80,7 @@ def test_what_is_staged_waits_for_its_reboot() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "outcomes", "boots", "again"),
+    ("requested", "outcomes", "boots", "again"),
     [
         (patch(), (), 0, True),
         (patch(), ("temporary", "temporary"), 0, True),
@@ -102,12 +102,12 @@ def test_what_is_staged_waits_for_its_reboot() -> None:
     ],
 )
 def test_only_what_may_succeed_is_tried_again(
-    wanted: Patch, outcomes: tuple[str, ...], boots: int, again: bool
+    requested: Patch, outcomes: tuple[str, ...], boots: int, again: bool
 ) -> None:
-    assert record(wanted, *outcomes).wants_attempt(boots) is again
+    assert record(requested, *outcomes).wants_attempt(boots) is again
 
 
-def test_a_patch_that_is_in_or_was_not_looked_for_is_not_tried() -> None:
+def test_installed_and_unobserved_patches_are_not_installed() -> None:
     assert not PatchRecord(patch=patch()).wants_attempt(0)
     assert not record(patch(), seen=node(hotfixes=HOTFIX)).wants_attempt(0)
 
@@ -142,24 +142,24 @@ def test_no_answer_of_windows_update_is_taken_for_an_installation(text: str) -> 
 @pytest.mark.parametrize("case", RESULTS)
 def test_an_installer_s_answer_is_read(case: str) -> None:
     extension, results, outcome, words = RESULTS[case]
-    wanted = patch(extension)
-    attempt = read(wanted, results, 0)
+    requested = patch(extension)
+    attempt = read(requested, results, 0)
     assert (attempt.outcome, words in attempt.why) == (outcome, True), attempt.why
     assert attempt.test_signing is case.startswith("test signing")
 
 
 def test_a_url_s_signature_is_in_no_message() -> None:
-    wanted = dataclasses.replace(
+    requested = dataclasses.replace(
         patch(".msu"), file=PatchFile(name="a.msu", sha256="0" * 64, url="https://u:p@h/a.msu?sig=S")
     )
-    attempt = read(wanted, {"get-0.download-0": error(exit_code=22), "have-0": error(), "install": SKIPPED}, 0)
+    attempt = read(requested, {"get-0.download-0": error(exit_code=22), "have-0": error(), "install": SKIPPED}, 0)
     assert "https://h/a.msu" in attempt.why
     assert not {"sig", "u:p"} & set(attempt.why.replace("?", " ").split())
-    assert "sig=" not in repr(wanted)
+    assert "sig=" not in repr(requested)
 
 
 @given(st.integers(-(2**31), 2**32 - 1))
-def test_every_code_has_words_and_a_meaning(code: int) -> None:
+def test_every_code_has_a_text_and_a_meaning(code: int) -> None:
     assert codes.describe(code)
     assert codes.meaning(code) == codes.meaning(code & 0xFFFFFFFF)
     assert codes.meaning(code) != "done" or code == 0

@@ -94,7 +94,9 @@ def test_a_file_is_brought_verified_and_installed() -> None:
         ),
     ],
 )
-def test_what_windows_would_not_load_is_refused(patch: Patch, seen: NodePatches, rules: FileRules, why: str) -> None:
+def test_patches_that_windows_would_not_load_are_refused(
+    patch: Patch, seen: NodePatches, rules: FileRules, why: str
+) -> None:
     assert files.refusal(patch, seen, rules) == why
 
 
@@ -220,7 +222,7 @@ def test_a_node_that_reports_no_packages_is_unreadable(results: dict[str, CallRe
         observe.read(Observation(calls=calls))
 
 
-def test_what_cannot_be_read_is_no_job() -> None:
+def test_an_unreadable_file_is_not_a_job() -> None:
     texts: Sequence[str] = ["", "{", "[]", "1"]
     assert [observe.read_job(text) for text in texts] == [{}] * 4
     assert observe.read_job('\ufeff{"a": 1}') == {"a": 1}

@@ -26,7 +26,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.patches import codes
         (0x80248007, "WU_E_DS_NODATA"),
     ],
 )
-def test_what_may_pass_is_tried_again(code: int, name: str) -> None:
+def test_temporary_errors_are_retried(code: int, name: str) -> None:
     assert codes.meaning(code) == "temporary", name
 
 
@@ -43,5 +43,5 @@ def test_what_may_pass_is_tried_again(code: int, name: str) -> None:
         (0x80070005, "failed"),
     ],
 )
-def test_other_codes_say_how_it_ended(code: int, meaning: str) -> None:
+def test_other_codes_describe_the_end(code: int, meaning: str) -> None:
     assert codes.meaning(code) == meaning

@@ -42,19 +42,19 @@ def test_a_number_is_a_public_patch_whose_build_is_known(entry: t.Any) -> None:
     assert (found.kb, found.public, found.build) == ("KB5046616", True, (20348, 2849))
 
 
-def test_a_file_s_name_tells_its_number() -> None:
+def test_the_kb_number_is_read_from_the_file_name() -> None:
     found = one(FILE)
     assert (found.kb, found.public, found.requires) == ("KB5046616", False, ())
     assert one({**FILE, "kb": "KB1234567"}).kb == "KB1234567"
 
 
-def test_a_name_can_say_that_it_is_for_tests() -> None:
+def test_a_name_can_mark_a_test_signed_patch() -> None:
     found = one({**FILE, "url": "https://h/Windows10.0-KB999999-x64-InstallForTestingPurposesOnly.exe?sig=x"})
     assert (found.kb, found.test_signed, found.arguments) == ("KB999999", True, ("/q", "/norestart"))
     assert one(FILE).test_signed is None
 
 
-def test_files_are_looked_up_in_a_folder_or_at_a_mirror(tmp_path: pathlib.Path) -> None:
+def test_files_are_found_in_a_folder_or_on_a_mirror(tmp_path: pathlib.Path) -> None:
     (tmp_path / "kb5046616.cab").write_bytes(b"x")
     entry = {"file": "kb5046616.cab", "sha256": f"sha256:{SHA.upper()}"}
     by_folder, by_mirror = one(entry, str(tmp_path)), one(entry, "https://mirror/p/?sig=s")
@@ -96,7 +96,7 @@ REFUSED: dict[str, tuple[t.Any, str]] = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_cannot_be_is_refused_by_name(case: str) -> None:
+def test_invalid_patches_are_refused_by_name(case: str) -> None:
     entry, accepted = REFUSED[case]
     with pytest.raises(ResourceError) as caught:
         read_patches(["KB5044281", entry], "", nowhere)
@@ -166,7 +166,7 @@ def test_files_of_the_controller_are_found(tmp_path: pathlib.Path) -> None:
     assert str(caught.value) == f"patches[0].file: {missing}"
 
 
-def test_a_patch_is_wanted_once_for_each_version() -> None:
+def test_a_patch_is_listed_once_per_windows_version() -> None:
     with pytest.raises(ResourceError, match=r"patches\[1\].*patches\[0\] is the same"):
         read_patches(["KB5046616", FILE], "", nowhere)
     named = [{"kb": 999999, "name": name} for name in ("a", "b")]

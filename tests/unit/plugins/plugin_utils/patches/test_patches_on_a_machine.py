@@ -25,7 +25,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.wire.scopes import Sc
 from simulator.machine import families
 from simulator.machine.machine import Machine
 from simulator.machine.objects import Invocation, ProgramResult
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 from simulator.windows.updates import update_package
 from simulator.windows.updates.update_catalogue import Update
 
@@ -59,7 +59,7 @@ class PatchedNode(DirectNode):
 @pytest.fixture
 def machine(tmp_path: Path) -> Iterator[Machine]:
     entry = {"name": "node-1", "address": "127.0.0.1", "windows": "2022", "time_scale": 0.001, "reboot_seconds": 0.0}
-    found = Machine(Settings.read(entry), tmp_path / "machine")
+    found = Machine(MachineSettings.read(entry), tmp_path / "machine")
     found.power_on()
     yield found
     found.power.power_off()
@@ -70,7 +70,7 @@ def without_bcdedit(machine: Machine, invocation: Invocation) -> ProgramResult:
     return ProgramResult(1, "The boot configuration data store could not be opened.\r\nAccess is denied.\r\n", "")
 
 
-def look(node: DirectNode) -> observe.PatchObservation:
+def observed(node: DirectNode) -> observe.PatchObservation:
     return observe.read(node.observe(observe.calls(())))
 
 
@@ -89,11 +89,11 @@ def test_a_pending_update_stack_reboots_before_anything_is_installed(machine: Ma
     assert run.reboots == 1
 
 
-@pytest.mark.parametrize("wanted", ["KB500000", "KB5000001"])
-def test_windows_update_is_asked_for_whole_numbers(wanted: str) -> None:
+@pytest.mark.parametrize("requested", ["KB500000", "KB5000001"])
+def test_windows_update_is_asked_for_whole_numbers(requested: str) -> None:
     offered = [f"2026-11 Cumulative Update ({number})" for number in ("KB500000", "KB5000001", "KB50000011")]
-    (pattern,) = update.arguments([dataclasses.replace(patch(), kb=wanted)], "default")["accept_list"]
-    assert [title for title in offered if re.search(pattern, title)] == [f"2026-11 Cumulative Update ({wanted})"]
+    (pattern,) = update.arguments([dataclasses.replace(patch(), kb=requested)], "default")["accept_list"]
+    assert [title for title in offered if re.search(pattern, title)] == [f"2026-11 Cumulative Update ({requested})"]
 
 
 def test_a_job_whose_process_died_is_not_waited_for(machine: Machine) -> None:
@@ -102,28 +102,28 @@ def test_a_job_whose_process_died_is_not_waited_for(machine: Machine) -> None:
         machine.files.make_directory(f"{FOLDER}\\{key}")
         job = {"started": 1, "finished": 0, observe.PID: pid}
         machine.files.write_text(f"{FOLDER}\\{key}\\j1.2", json.dumps(job))
-    left = look(DirectNode(machine)).leftovers
+    left = observed(DirectNode(machine)).leftovers
     assert left.jobs == {"patches-wu-alive": alive.id}
     assert left.done == ("patches-wu-dead",)
 
 
-def test_what_was_disabled_is_disabled_again_and_stopped(machine: Machine) -> None:
+def test_a_disabled_service_is_stopped_and_disabled_again(machine: Machine) -> None:
     node = DirectNode(machine)
 
     def call(command: str, **parameters: t.Any) -> None:
         node.run(Batch(calls=(Call(id="a", command=command, parameters=parameters, select=()),)))
 
     call("Set-Service", Name="wuauserv", StartupType="Disabled")
-    assert look(node).node.disabled == ("wuauserv",)
+    assert observed(node).node.disabled == ("wuauserv",)
     node.run(Batch(calls=observe.enable_calls(["wuauserv"])))
     call("Start-Service", Name="wuauserv")
-    seen = look(node)
+    seen = observed(node)
     assert seen.node.disabled == ()
     node.run(Batch(calls=observe.restore_calls(seen.node.to_restore)))
     service = machine.services.get("wuauserv")
     assert service is not None
     assert (service.start, service.state) == (4, "Stopped")
-    assert look(node).node.to_restore == {}
+    assert observed(node).node.to_restore == {}
 
 
 @pytest.mark.parametrize("refused", [True, False])
@@ -133,21 +133,21 @@ def test_a_test_signed_update_is_installed_only_where_windows_will_load_it(tmp_p
         known = dataclasses.replace(known, programs={**known.programs, "bcdedit.exe": without_bcdedit})
     entry = {"name": "node-1", "address": "127.0.0.1", "windows": "2022", "time_scale": 0.001}
     quick = {"update_seconds": 1, "update_settle_seconds": 1, "secure_boot": False}
-    machine = Machine(Settings.read({**entry, **quick}), tmp_path / "machine", known)
+    machine = Machine(MachineSettings.read({**entry, **quick}), tmp_path / "machine", known)
     machine.power_on()
     try:
         content = update_package.make(Update("KB5999001", test_signed=True))
         file = PatchFile(name="fix.msu", sha256=hashlib.sha256(content).hexdigest(), url="http://127.0.0.1:9/fix.msu")
-        wanted = Patch(name="fix", kb="KB5999001", file=file, test_signed=True)
-        machine.files.make_directory(observe.folder(wanted))
-        machine.files.write_bytes(observe.path(wanted, file), content)
+        requested = Patch(name="fix", kb="KB5999001", file=file, test_signed=True)
+        machine.files.make_directory(observe.folder(requested))
+        machine.files.write_bytes(observe.path(requested, file), content)
         node = PatchedNode(machine)
-        seen = observe.read(node.observe(observe.calls([wanted])))
-        calls = files.file_calls(wanted, seen.node, files.FileRules(), seen.files, {}, "p0.")
+        seen = observe.read(node.observe(observe.calls([requested])))
+        calls = files.file_calls(requested, seen.node, files.FileRules(), seen.files, {}, "p0.")
         answer = node.run(Batch(calls=calls))
         installed = answer["p0.install"]
         assert (installed.skipped is not None) is refused
-        attempt = files.read(wanted, Scope("p0.").results(answer.calls), 0)
+        attempt = files.read(requested, Scope("p0.").results(answer.calls), 0)
         if refused:
             assert attempt.outcome == "failed"
             assert "test signing could not be turned on" in attempt.why

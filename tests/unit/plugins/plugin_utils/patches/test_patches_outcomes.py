@@ -31,11 +31,13 @@ from ansible_collections.winkube.node.plugins.plugin_utils.patches.patch import 
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import CallResult
 
 
-def test_every_judgement_says_why() -> None:
-    outcomes.check("patches/judged", {case: judge(wanted, seen) for case, (wanted, seen, _status) in CASES.items()})
+def test_every_judgement_has_a_reason() -> None:
+    outcomes.check(
+        "patches/judged", {case: judge(requested, seen) for case, (requested, seen, _status) in CASES.items()}
+    )
 
 
-def test_every_end_says_why() -> None:
+def test_every_outcome_has_a_reason() -> None:
     ends = {case: conclude(found, seen, boots=1, blocked="blocked") for case, (found, seen, _status) in ENDS.items()}
     ends["never asked"] = conclude(PatchRecord(patch=patch()), node(), boots=0)
     ends["never tried, and nothing was in the way"] = conclude(record(patch()), node(), boots=1)
@@ -46,7 +48,7 @@ def test_every_end_says_why() -> None:
     outcomes.check("patches/ends", ends)
 
 
-def test_every_answer_of_windows_update_says_why() -> None:
+def test_every_answer_of_windows_update_has_a_reason() -> None:
     answers = {case: update.read(found, [patch()], 1)[KB] for case, (found, _outcome) in ANSWERS.items()}
     for code in (-1, 0, 3010, 0x00240006, -2145124330):
         answers[f"failed with {code}"] = update.read(
@@ -68,7 +70,7 @@ def test_every_answer_of_windows_update_says_why() -> None:
     outcomes.check("patches/windows_update_answers", answers)
 
 
-def test_every_answer_of_an_installer_says_why() -> None:
+def test_every_answer_of_an_installer_has_a_reason() -> None:
     found = {case: read(patch(suffix), results, 1) for case, (suffix, results, _outcome, _words) in RESULTS.items()}
     required = dataclasses.replace(
         patch(".msu"), requires=(PatchFile(name="b.msu", sha256="1" * 64, url="https://h/b"),)
@@ -128,10 +130,10 @@ def test_every_answer_of_an_installer_says_why() -> None:
             {"have-0": done(), "signature": done(), "testsigning": error(stdout=" denied \r\n"), "install": SKIPPED},
         ),
     }
-    found |= {case: read(wanted, results, 1) for case, (wanted, results) in more.items()}
+    found |= {case: read(requested, results, 1) for case, (requested, results) in more.items()}
     outcomes.check("patches/installer_answers", found)
 
 
-def test_every_code_has_a_meaning_and_words() -> None:
+def test_every_code_has_a_meaning_and_a_text() -> None:
     known = sorted({*codes.MEANINGS, *codes.CAUSES, 0xFFFF, 0x10000, 0x8024FFFF})
     outcomes.check("patches/codes", {hex(code): f"{codes.meaning(code)}: {codes.describe(code)}" for code in known})

@@ -34,19 +34,19 @@ CLUSTER: dict[str, t.Any] = {
 }
 
 
-def found(cluster: t.Mapping[str, t.Any] | None = None, **node: t.Any) -> list[str]:
+def problems_of(cluster: t.Mapping[str, t.Any] | None = None, **node: t.Any) -> list[str]:
     """Return the problems of NODE for CLUSTER, after changes to both."""
     return [str(one) for one in checks.problems(dataclasses.replace(NODE, **node), {**CLUSTER, **(cluster or {})})]
 
 
 def test_a_host_that_fits_has_no_problem() -> None:
-    assert found() == []
-    assert found({"kubernetes_version": "v1.36.4+k3s1"}) == []
-    assert found({"kubernetes_version": "v1.36.4-eks-1a2b3c"}) == []
+    assert problems_of() == []
+    assert problems_of({"kubernetes_version": "v1.36.4+k3s1"}) == []
+    assert problems_of({"kubernetes_version": "v1.36.4-eks-1a2b3c"}) == []
 
 
 @pytest.mark.parametrize(
-    ("kubelet", "server", "said"),
+    ("kubelet", "server", "message"),
     [
         ("1.34.4", "1.34.0", None),
         ("1.34.0", "1.37.1", None),
@@ -55,21 +55,21 @@ def test_a_host_that_fits_has_no_problem() -> None:
         ("2.0.0", "1.37.1", "expected 1.34 to 1.37"),
     ],
 )
-def test_the_version_skew_policy(kubelet: str, server: str, said: str | None) -> None:
+def test_the_version_skew_policy(kubelet: str, server: str, message: str | None) -> None:
     problem = skew_problem(Version.parse(kubelet), Version.parse(server))
-    assert (said or "") in (problem or "")
-    assert (problem is None) is (said is None)
+    assert (message or "") in (problem or "")
+    assert (problem is None) is (message is None)
 
 
 def test_a_kubelet_newer_than_the_api_server_is_refused() -> None:
-    (problem,) = found({"kubernetes_version": "v1.34.4"}, kubernetes="1.37.1")
+    (problem,) = problems_of({"kubernetes_version": "v1.34.4"}, kubernetes="1.37.1")
     for text in ("kubernetes_node_version (from kube_version)", "'1.37.1'", "1.34.4", "1.31 to 1.34"):
         assert text in problem
 
 
 @pytest.mark.parametrize("runtime", ["containerd", "moby"])
 def test_a_cluster_whose_version_is_not_supported_is_refused(runtime: str) -> None:
-    (problem,) = found({"kubernetes_version": "v1.29.1"}, kubernetes="1.29.1", runtime=runtime)
+    (problem,) = problems_of({"kubernetes_version": "v1.29.1"}, kubernetes="1.29.1", runtime=runtime)
     assert "1.30 to 1.37" in problem
 
 
@@ -83,7 +83,7 @@ def test_a_cluster_whose_version_is_not_supported_is_refused(runtime: str) -> No
     ],
 )
 def test_networks_that_may_be(cluster: dict[str, t.Any], node: dict[str, t.Any]) -> None:
-    assert found(cluster, **node) == []
+    assert problems_of(cluster, **node) == []
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_networks_that_may_be(cluster: dict[str, t.Any], node: dict[str, t.Any])
     ],
 )
 def test_networks_that_are_not_the_clusters_are_refused(node: dict[str, t.Any], named: list[str]) -> None:
-    (problem,) = found(**node)
+    (problem,) = problems_of(**node)
     for text in named:
         assert text in problem
 
@@ -109,8 +109,8 @@ def flannel(**backend: object) -> dict[str, t.Any]:
     ("backend", "own"),
     [({"Type": "host-gw"}, "host-gw"), ({"Type": "vxlan", "VNI": 4096, "Port": 4789}, "vxlan")],
 )
-def test_flannel_as_windows_nodes_have_it(backend: dict[str, object], own: str) -> None:
-    assert found(flannel(**backend), backend=own) == []
+def test_valid_flannel_settings_have_no_problem(backend: dict[str, object], own: str) -> None:
+    assert problems_of(flannel(**backend), backend=own) == []
 
 
 @pytest.mark.parametrize(
@@ -126,40 +126,42 @@ def test_flannel_as_windows_nodes_have_it(backend: dict[str, object], own: str) 
     ],
 )
 def test_another_flannel_is_refused(backend: dict[str, object], own: str, named: list[str]) -> None:
-    (problem,) = found(flannel(**backend), backend=own)
+    (problem,) = problems_of(flannel(**backend), backend=own)
     for text in ("kube-flannel/kube-flannel-cfg", *named):
         assert text in problem
-    assert found(flannel(**backend), backend=own, cni_plugin="cni") == []
+    assert problems_of(flannel(**backend), backend=own, cni_plugin="cni") == []
 
 
 def test_flannels_network_is_the_pods() -> None:
     other = {"Network": "10.244.0.0/16", "Backend": {"Type": "host-gw"}}
-    (problem,) = found({"flannel": {"config_map": "a/b", "net_conf": other}})
+    (problem,) = problems_of({"flannel": {"config_map": "a/b", "net_conf": other}})
     assert "10.244.0.0/16" in problem
 
 
-@pytest.mark.parametrize("told", ["127.0.0.1:6443", "localhost:6443", "[::1]:6443", "LOCALHOST:6443", "127.1.2.3:6443"])
-def test_an_endpoint_on_loopback_is_refused(told: str) -> None:
-    (problem,) = found({"api_server": told})
-    for text in ("node_join_api_server", told, "HOST:PORT"):
+@pytest.mark.parametrize(
+    "endpoint", ["127.0.0.1:6443", "localhost:6443", "[::1]:6443", "LOCALHOST:6443", "127.1.2.3:6443"]
+)
+def test_an_endpoint_on_loopback_is_refused(endpoint: str) -> None:
+    (problem,) = problems_of({"api_server": endpoint})
+    for text in ("node_join_api_server", endpoint, "HOST:PORT"):
         assert text in problem
-    assert found({"api_server": told}, api_server="k8s.example.com:6443") == []
+    assert problems_of({"api_server": endpoint}, api_server="k8s.example.com:6443") == []
     # Simulated servers run on the machine of their control plane.
-    assert found({"api_server": told}, address="127.50.0.22") == []
+    assert problems_of({"api_server": endpoint}, address="127.50.0.22") == []
 
 
-def test_a_hosts_entry_does_not_lead_to_loopback() -> None:
-    told = {"api_server": "lb-apiserver.kubernetes.local:6443"}
-    assert found(told) == found(told, hosts={"lb-apiserver.kubernetes.local": "10.3.0.9"}) == []
-    assert found(told, hosts={"lb-apiserver.kubernetes.local": "127.0.0.1"})
+def test_a_hosts_entry_must_not_be_a_loopback_address() -> None:
+    cluster = {"api_server": "lb-apiserver.kubernetes.local:6443"}
+    assert problems_of(cluster) == problems_of(cluster, hosts={"lb-apiserver.kubernetes.local": "10.3.0.9"}) == []
+    assert problems_of(cluster, hosts={"lb-apiserver.kubernetes.local": "127.0.0.1"})
 
 
 @pytest.mark.parametrize(
     "text",
     ["k8s.example.com", "https://k8s.example.com:6443", "k8s:port", "k8s:0", "k8s:65536", ":6443", "fd00::1:6443"],
 )
-def test_an_endpoint_that_is_none_is_refused(text: str) -> None:
-    (problem,) = found(api_server=text)
+def test_an_invalid_endpoint_is_refused(text: str) -> None:
+    (problem,) = problems_of(api_server=text)
     assert "node_join_api_server" in problem
     assert text in problem
 
@@ -179,7 +181,7 @@ def test_which_name_a_node_has_to_resolve(endpoint: str, hosts: dict[str, str], 
 
 
 @pytest.mark.parametrize(
-    ("proxy", "given", "kubeconfig", "told"),
+    ("proxy", "given", "kubeconfig", "reported"),
     [
         ("http://proxy:3128", {"cni_pods_subnet"}, "", True),
         ("http://proxy:3128", set(), "/k", False),
@@ -187,13 +189,13 @@ def test_which_name_a_node_has_to_resolve(endpoint: str, hosts: dict[str, str], 
         ("", set(), "", False),
     ],
 )
-def test_exceptions_without_the_clusters_networks_are_told(
-    proxy: str, given: set[str], kubeconfig: str, told: bool
+def test_a_no_proxy_without_the_clusters_networks_is_reported(
+    proxy: str, given: set[str], kubeconfig: str, reported: bool
 ) -> None:
-    assert bool(checks.proxy_warnings(proxy, given, kubeconfig)) is told
+    assert bool(checks.proxy_warnings(proxy, given, kubeconfig)) is reported
 
 
-def test_daemon_sets_of_any_namespace_without_an_operating_system_are_told() -> None:
+def test_daemon_sets_without_an_operating_system_are_reported() -> None:
     sets = [{"namespace": "kube-system", "name": "kube-proxy"}, {"namespace": "monitoring", "name": "node-exporter"}]
     (warning,) = checks.warnings({"unbound_daemon_sets": sets}, ["kube-system", "kube-flannel"])
     assert "monitoring/node-exporter" in warning

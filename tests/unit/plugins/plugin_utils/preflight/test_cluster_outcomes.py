@@ -20,7 +20,7 @@ URL = "https://dl.example/a.zip"
 Values = dict[str, t.Any]
 
 
-def told(problems: t.Iterable[object]) -> list[str]:
+def texts(problems: t.Iterable[object]) -> list[str]:
     return [str(problem) for problem in problems]
 
 
@@ -91,7 +91,7 @@ CLUSTERS: dict[str, tuple[Values, Values]] = {
 
 def test_clusters() -> None:
     found: dict[str, object] = {
-        name: told(cluster.problems(dataclasses.replace(NODE, **node), {**CLUSTER, **other}))
+        name: texts(cluster.problems(dataclasses.replace(NODE, **node), {**CLUSTER, **other}))
         for name, (node, other) in CLUSTERS.items()
     }
     sets = [{"namespace": "b", "name": "x"}, {"namespace": "a", "name": "y"}]
@@ -160,15 +160,15 @@ def test_versions_networks_names_and_numbers() -> None:
         "",
     )
     found: dict[str, object] = {
-        f"networks {pods!r} and {services!r}": told(
+        f"networks {pods!r} and {services!r}": texts(
             networks.network_problems({"cni_pods_subnet": pods, "cni_services_subnet": services}, roles)
         )
         for pods in pod_networks
         for services in ("10.1.0.0/16", "10.0.0.0/16")
     }
     same = dict.fromkeys(networks.NETWORKS, "10.0.0.0/16")
-    found["a fallback"] = told(networks.network_problems(same, roles, ["cni_pods_subnet"]))
-    found["networks of another plugin"] = told(networks.network_problems({**same, "cni_plugin": "cni"}, roles))
+    found["a fallback"] = texts(networks.network_problems(same, roles, ["cni_pods_subnet"]))
+    found["networks of another plugin"] = texts(networks.network_problems({**same, "cni_plugin": "cni"}, roles))
     for kubernetes, containerd in (
         ("1.36.2", "2.3.7"),
         ("1.36", "2.3.7"),
@@ -177,7 +177,7 @@ def test_versions_networks_names_and_numbers() -> None:
         ("1.36.2", "2.9.0"),
         ("1.29.0", "2.3.7"),
     ):
-        found[f"{kubernetes} with {containerd}"] = told(checks.version_problems(kubernetes, containerd))
+        found[f"{kubernetes} with {containerd}"] = texts(checks.version_problems(kubernetes, containerd))
     for name, runtime, values in (
         ("moby", "moby", DOCKER),
         ("moby without versions", "moby", {}),
@@ -203,7 +203,7 @@ def test_versions_networks_names_and_numbers() -> None:
             },
         ),
     ):
-        found[name] = told(checks.docker_problems(runtime, "1.36.2", values))
+        found[name] = texts(checks.docker_problems(runtime, "1.36.2", values))
     names = {
         "a": "win1",
         "b": "WIN1",
@@ -218,7 +218,7 @@ def test_versions_networks_names_and_numbers() -> None:
         "k": "x" * 14,
         "l": "3com",
     }
-    found["names"] = told(checks.name_problems(names))
+    found["names"] = texts(checks.name_problems(names))
     for path, joins, missing, role in (
         ("", False, True, "node_join"),
         ("", True, True, "node_join"),
@@ -228,11 +228,11 @@ def test_versions_networks_names_and_numbers() -> None:
         ("/a:/b", False, False, "node_join"),
     ):
         problems = checks.kubeconfig_problems(path, joins=joins, missing=missing, role=role)
-        found[f"kubeconfig {path!r} {joins} {missing} {role}"] = told(problems)
+        found[f"kubeconfig {path!r} {joins} {missing} {role}"] = texts(problems)
     for serial in (1, 0, -1, "1", " 10% ", "100%", "101%", "0%", [1], "x", "01"):
-        found[f"serial {serial!r}"] = told(checks.rollout_problems({"node_maintenance_serial": serial}))
+        found[f"serial {serial!r}"] = texts(checks.rollout_problems({"node_maintenance_serial": serial}))
     for failed in (0, 1, -1, "-1", "x", "-x", None):
-        found[f"failed {failed!r}"] = told(checks.rollout_problems({"node_maintenance_max_failed": failed}))
+        found[f"failed {failed!r}"] = texts(checks.rollout_problems({"node_maintenance_max_failed": failed}))
     outcomes.check("preflight/variables", found)
 
 

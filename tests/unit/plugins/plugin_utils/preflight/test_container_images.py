@@ -94,20 +94,20 @@ BAD: list[tuple[dict[str, Any], list[str]]] = [
 ]
 
 
-def test_what_is_good_is_no_problem_for_either_runtime() -> None:
+def test_valid_lists_have_no_problem_for_either_runtime() -> None:
     assert container_images_preflight.problems(GOOD) == []
     assert container_images_preflight.problems({**GOOD, "container_runtime": "docker"}) == []
     assert container_images_preflight.problems({}) == []
 
 
 @pytest.mark.parametrize(("given", "named"), BAD, ids=[" ".join(given) for given, _ in BAD])
-def test_what_is_not_accepted_is_named_with_its_value(given: dict[str, Any], named: list[str]) -> None:
+def test_a_refused_value_is_named(given: dict[str, Any], named: list[str]) -> None:
     (problem,) = container_images_preflight.problems({**GOOD, **given})
     for text in named:
         assert text in str(problem)
     assert SECRET not in str(problem)
 
 
-def test_one_that_is_wrong_hides_no_other() -> None:
+def test_one_wrong_entry_does_not_hide_others() -> None:
     given = {"image_cache_container_tags": ["a", "b"], "image_cache_core_dns_versions": ["x"]}
     assert len(container_images_preflight.problems({**GOOD, **given})) == 3

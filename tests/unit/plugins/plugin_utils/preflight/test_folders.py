@@ -32,7 +32,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.preflight import fold
         "C:\\k\n",
     ],
 )
-def test_what_a_command_line_would_take_apart_is_refused(path: str) -> None:
+def test_paths_that_a_command_line_would_split_are_refused(path: str) -> None:
     (problem,) = folders.problems({"kubernetes_node_install_dir": path, "kubernetes_node_version": "&"})
     assert str(problem).startswith("kubernetes_node_install_dir: ")
 

@@ -66,7 +66,7 @@ MISTAKES: dict[str, tuple[str, t.Any]] = {
 }
 
 
-def told(variables: dict[str, t.Any]) -> list[str]:
+def texts_of_problems(variables: dict[str, t.Any]) -> list[str]:
     roles = preflight.roles()
     problems = [
         *preflight.unknown_variables(variables, roles),
@@ -81,14 +81,14 @@ def told(variables: dict[str, t.Any]) -> list[str]:
 @pytest.mark.parametrize("case", MISTAKES)
 def test_a_refused_variable_shows_no_secret(case: str) -> None:
     name, value = MISTAKES[case]
-    messages = told({name: value})
+    messages = texts_of_problems({name: value})
     assert messages
     assert [text for text in messages if SECRET in text or "0123456789abcdef" in text] == []
     assert any(name in text or "artifact" in text for text in messages)
 
 
-def test_the_keys_of_a_mapping_say_what_it_is() -> None:
-    (message,) = told({"container_runtime_registrys": LOGIN})
+def test_a_mapping_is_recognized_by_its_keys() -> None:
+    (message,) = texts_of_problems({"container_runtime_registrys": LOGIN})
     assert "the value a mapping with the keys 'username', 'password'" in message
 
 
@@ -130,7 +130,7 @@ def test_a_refused_registry_shows_no_secret(registry: t.Any) -> None:
     assert SECRET not in str(refused.value)
 
 
-def test_what_helps_is_shown() -> None:
+def test_harmless_parts_of_a_wrong_value_are_shown() -> None:
     assert shown("calico") == "'calico'"
     assert shown(8080) == "8080"
     assert shown([1, 2]) == "[1, 2]"

@@ -20,7 +20,7 @@ FILE = {"url": "https://h/windows10.0-kb5046616-x64.msu?sig=SECRET", "sha256": S
 SUBJECT = "CN=Microsoft Windows, O=Microsoft Corporation"
 
 
-def told(public: t.Any = (), private: t.Any = (), **more: t.Any) -> list[str]:
+def problem_texts(public: t.Any = (), private: t.Any = (), **more: t.Any) -> list[str]:
     lists = {"windows_patches_public": public, "windows_patches_private": private}
     options = {f"windows_patches_{name}": value for name, value in more.items()}
     return [str(problem) for problem in problems({**lists, **options})]
@@ -53,48 +53,48 @@ def told(public: t.Any = (), private: t.Any = (), **more: t.Any) -> list[str]:
 def test_a_message_names_the_variable(
     public: t.Any, private: t.Any, options: dict[str, t.Any], named: list[str]
 ) -> None:
-    (message,) = told(public, private, **options)
+    (message,) = problem_texts(public, private, **options)
     assert [text for text in named if text not in message] == []
     assert "SECRET" not in message
 
 
-def test_all_that_is_wrong_is_told_at_once() -> None:
-    assert len(told(["KB1", "KB5046616"], [{"url": "ftp://h/a.msu"}, "x"])) == 3
+def test_all_mistakes_are_reported_at_once() -> None:
+    assert len(problem_texts(["KB1", "KB5046616"], [{"url": "ftp://h/a.msu"}, "x"])) == 3
 
 
-def test_what_is_right_is_not_told(tmp_path: pathlib.Path) -> None:
+def test_correct_variables_cause_no_message(tmp_path: pathlib.Path) -> None:
     (tmp_path / "kb5046616.msu").write_bytes(b"x")
     local = {"file": "kb5046616.msu", "sha256": SHA}
-    assert told(["KB5048654"], [local], source=str(tmp_path), allowed_signers=[SUBJECT]) == []
+    assert problem_texts(["KB5048654"], [local], source=str(tmp_path), allowed_signers=[SUBJECT]) == []
     # Next to the playbook, or in a bundle. It is searched for when it is needed.
-    assert told([], [local | {"requires": [{"file": "checkpoint.msu", "sha256": SHA}]}]) == []
+    assert problem_texts([], [local | {"requires": [{"file": "checkpoint.msu", "sha256": SHA}]}]) == []
     bundle = {"node_prepare_bundle_dir": "/srv/bundle", "windows_patches_source": "/elsewhere"}
     assert problems({"windows_patches_private": [local], **bundle}) == []
     assert problems({}) == []
 
 
 def test_a_text_is_a_list_of_public_patches_and_of_no_others() -> None:
-    assert told("KB5046616 , KB5048654,") == []
+    assert problem_texts("KB5046616 , KB5048654,") == []
     for text in ("a.msu,b.msu", "file=a.msu", ""):
         # Only the argument specification reports it, with one message.
-        assert told(private=text) == []
+        assert problem_texts(private=text) == []
         (problem,) = checked.mistyped_variables({"windows_patches_private": text}, preflight.roles())
         assert str(problem).startswith("windows_patches_private: expected a list of")
 
 
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists, max_leaves=5))
-def test_nothing_wild_ends_in_a_traceback(value: t.Any) -> None:
-    told(value, value, source=value, allowed_signers=value)
+def test_no_input_ends_in_a_traceback(value: t.Any) -> None:
+    problem_texts(value, value, source=value, allowed_signers=value)
 
 
 @pytest.mark.parametrize("serial", ["lots", 0, "0", -3, "0%", "101%", "", "1.5", None, [1]])
-def test_a_rollout_to_all_nodes_at_once_is_no_accident(serial: t.Any) -> None:
+def test_a_rollout_to_all_nodes_at_once_needs_confirmation(serial: t.Any) -> None:
     (problem,) = preflight.rollout_problems({"node_maintenance_serial": serial})
     assert str(problem).startswith("node_maintenance_serial: expected a single number of nodes")
     assert "a single number of nodes, 1 or more, or a single percentage such as 10%, got" in str(problem)
 
 
-def test_rollouts_that_can_be_meant() -> None:
+def test_plausible_rollouts() -> None:
     for serial in (1, "10", "5%", "100%"):
         assert preflight.rollout_problems({"node_maintenance_serial": serial}) == []
     assert len(preflight.rollout_problems({"node_maintenance_max_failed": -1})) == 1

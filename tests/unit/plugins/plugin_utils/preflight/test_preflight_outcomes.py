@@ -24,7 +24,7 @@ SOURCES = "cni_artifact_sources"
 Values = dict[str, t.Any]
 
 
-def told(problems: t.Iterable[object]) -> list[str]:
+def texts(problems: t.Iterable[object]) -> list[str]:
     return [str(problem) for problem in problems]
 
 
@@ -63,7 +63,7 @@ ARTIFACTS: dict[str, Values] = {
 
 def test_artifacts() -> None:
     outcomes.check(
-        "preflight/artifacts", {name: told(artifacts.problems(values)) for name, values in ARTIFACTS.items()}
+        "preflight/artifacts", {name: texts(artifacts.problems(values)) for name, values in ARTIFACTS.items()}
     )
 
 
@@ -77,11 +77,11 @@ def test_artifacts_of_bundles_and_of_plain_sources() -> None:
         {
             "warnings": artifacts.warnings({**own, **cached}, roles),
             "warnings of other roles": artifacts.warnings({**own, **cached}, ["kubernetes_node"]),
-            "refused": told(artifacts.refused(strict, roles)),
-            "refused, of other roles": told(artifacts.refused(strict, [])),
-            "not refused": told(artifacts.refused({**strict, SOURCES: {"verify": "warn"}}, roles)),
-            "not refused by default": told(artifacts.refused(own, roles)),
-            "with a bundle": told(artifacts.refused({**strict, "node_prepare_bundle_dir": "/b"}, roles)),
+            "refused": texts(artifacts.refused(strict, roles)),
+            "refused, of other roles": texts(artifacts.refused(strict, [])),
+            "not refused": texts(artifacts.refused({**strict, SOURCES: {"verify": "warn"}}, roles)),
+            "not refused by default": texts(artifacts.refused(own, roles)),
+            "with a bundle": texts(artifacts.refused({**strict, "node_prepare_bundle_dir": "/b"}, roles)),
             "cached": artifacts.cached(
                 {"image_cache_azure_vnet_versions": ["1.5.23"], "image_cache_artifact_mirror": "https://m.example"}
             ),
@@ -139,7 +139,7 @@ IMAGES: dict[str, Values] = {
 
 
 def test_container_images() -> None:
-    found = {name: told(container_images.problems(values)) for name, values in IMAGES.items()}
+    found = {name: texts(container_images.problems(values)) for name, values in IMAGES.items()}
     outcomes.check("preflight/container_images", found)
 
 
@@ -188,7 +188,7 @@ PATCHES: dict[str, Values] = {
 
 
 def test_patches() -> None:
-    outcomes.check("preflight/patches", {name: told(patches.problems(values)) for name, values in PATCHES.items()})
+    outcomes.check("preflight/patches", {name: texts(patches.problems(values)) for name, values in PATCHES.items()})
 
 
 def test_folders_and_images() -> None:
@@ -221,15 +221,15 @@ def test_folders_and_images() -> None:
     outcomes.check(
         "preflight/folders_and_images",
         {
-            "folders": told(folders.problems(values)),
-            "an image with passwords": told(image.problems({own: 1}, proxies, roles)),
-            "an image that keeps them": told(
+            "folders": texts(folders.problems(values)),
+            "an image with passwords": texts(image.problems({own: 1}, proxies, roles)),
+            "an image that keeps them": texts(
                 image.problems({own: 1}, {**proxies, "sysprep_proxy_credentials": "keep"}, roles)
             ),
-            "an image that must not": told(
+            "an image that must not": texts(
                 image.problems({own: 1}, {**proxies, "sysprep_proxy_credentials": "refuse"}, roles)
             ),
-            "no image": told(image.problems({"other": 1}, proxies, roles)),
+            "no image": texts(image.problems({"other": 1}, proxies, roles)),
         },
     )
 
@@ -251,4 +251,4 @@ def test_misspelt_names() -> None:
         "kubeconfigs_": 1,
     }
     problems, warnings = shared_names.misspelt(variables)
-    outcomes.check("preflight/misspelt", {"refused": told(problems), "warned": warnings})
+    outcomes.check("preflight/misspelt", {"refused": texts(problems), "warned": warnings})

@@ -103,7 +103,7 @@ def test_whole_runs() -> None:
     )
 
 
-def test_a_kubeconfig_is_looked_for_here(tmp_path: Path) -> None:
+def test_a_kubeconfig_must_exist_on_the_controller(tmp_path: Path) -> None:
     there = tmp_path / "admin.conf"
     there.write_text("", encoding="utf-8")
     for path, expected in ((there, 0), (tmp_path / "none", 1)):

@@ -58,11 +58,11 @@ def test_a_misspelt_name_is_refused_with_the_one_that_was_meant(name: str, meant
         "nginx_version",
     ],
 )
-def test_a_name_that_is_not_misspelt_is_not_told(name: str) -> None:
+def test_a_correct_name_is_not_reported(name: str) -> None:
     assert misspelt({name: "a-value"}) == ([], [])
 
 
-def test_a_name_that_may_be_somebodys_own_is_only_told() -> None:
+def test_a_name_that_may_be_the_users_own_is_only_a_warning() -> None:
     problems, (warning,) = misspelt({"my_http_proxy": "http://user:s3cret@proxy:3128"})
     assert problems == []
     assert "my_http_proxy" in warning

@@ -30,7 +30,7 @@ def test_an_unknown_variable_that_may_be_a_secret_is_not_shown() -> None:
     assert "hunter2" not in str(problem)
 
 
-def test_what_roles_set_for_themselves_is_known() -> None:
+def test_internal_variables_of_roles_are_known() -> None:
     assert preflight.unknown_variables(dict.fromkeys(["node_join_info", "cni_conf", "node_join_tokens"]), ROLES) == []
 
 
@@ -51,7 +51,7 @@ def test_what_roles_set_for_themselves_is_known() -> None:
         ("cni_plugin", "calico", "got 'calico'. For any other network, set cni_plugin: cni"),
     ],
 )
-def test_a_value_of_the_wrong_type_says_what_is_accepted(name: str, value: object, expected: str) -> None:
+def test_a_value_of_the_wrong_type_is_reported_with_the_accepted_ones(name: str, value: object, expected: str) -> None:
     (problem,) = checked.mistyped_variables({name: value}, ROLES)
     assert expected in str(problem)
     assert value is None or isinstance(value, (dict, list)) or str(value) in str(problem)
@@ -67,25 +67,25 @@ def test_a_pair_that_does_not_work_is_one_problem() -> None:
     assert "1.30 to 1.37" in str(problem)
 
 
-def test_a_version_that_is_none_names_the_variable() -> None:
+def test_an_invalid_version_is_reported_with_the_variable() -> None:
     (problem,) = preflight.version_problems("latest", "2.3.7")
     assert "kube_version" in str(problem)
     assert "'latest'" in str(problem)
 
 
-def test_names_that_windows_cannot_tell_apart_are_refused() -> None:
+def test_names_that_are_equal_for_windows_are_refused() -> None:
     (problem,) = preflight.name_problems({"a": "windows-worker-01", "b": "windows-worker-02", "c": "short"})
     assert problem.variable == "kubernetes_node_hostname of b"
     assert "those of a" in str(problem)
 
 
 @pytest.mark.parametrize("name", ["-a", "a_b", "1234", "a" * 64, ""])
-def test_names_that_are_none_are_refused(name: str) -> None:
+def test_invalid_names_are_refused(name: str) -> None:
     assert preflight.name_problems({"a": name})
 
 
 @pytest.mark.parametrize(
-    ("path", "joins", "missing", "said"),
+    ("path", "joins", "missing", "message"),
     [
         ("/a/config", True, False, None),
         ("", False, True, None),
@@ -95,9 +95,11 @@ def test_names_that_are_none_are_refused(name: str) -> None:
         ("/a/config:/b/config", True, False, "one file"),
     ],
 )
-def test_a_kubeconfig_is_one_file(path: str, joins: bool, missing: bool, said: str | None) -> None:
+def test_a_kubeconfig_is_one_file(path: str, joins: bool, missing: bool, message: str | None) -> None:
     problems = preflight.kubeconfig_problems(path, joins=joins, missing=missing)
-    assert [said in str(problem) and "KUBECONFIG" in str(problem) for problem in problems] == ([True] if said else [])
+    assert [message in str(problem) and "KUBECONFIG" in str(problem) for problem in problems] == (
+        [True] if message else []
+    )
 
 
 def test_nodes_that_are_drained_need_a_kubeconfig() -> None:
@@ -126,7 +128,7 @@ def state(**changes: object) -> join_state.JoinState:
     return join_state.JoinState(**{**values, **changes})  # type: ignore[arg-type]
 
 
-def found(known: join_state.JoinState, **changes: object) -> list[str]:
+def problems_of(known: join_state.JoinState, **changes: object) -> list[str]:
     values: dict[str, object] = {
         "cluster_servers": (),
         "skew_limit": 0.0,
@@ -137,30 +139,30 @@ def found(known: join_state.JoinState, **changes: object) -> list[str]:
 
 
 def test_a_node_of_another_cluster_is_refused() -> None:
-    (problem,) = found(state(joined=True, server="a:6443"), cluster_servers=["b:6443"])
+    (problem,) = problems_of(state(joined=True, server="a:6443"), cluster_servers=["b:6443"])
     assert "a:6443" in problem
     assert "b:6443" in problem
-    assert found(state(joined=True, server="a:6443"), cluster_servers=["a:6443"]) == []
+    assert problems_of(state(joined=True, server="a:6443"), cluster_servers=["a:6443"]) == []
     # Another endpoint of the same cluster.
-    assert found(state(joined=True, server="a:6443"), cluster_servers=["b:6443", "a:6443"]) == []
+    assert problems_of(state(joined=True, server="a:6443"), cluster_servers=["b:6443", "a:6443"]) == []
 
 
 def test_a_machine_that_cannot_resolve_the_control_plane_is_refused() -> None:
-    (problem,) = found(state(unresolved="k8s.example.com : DNS name does not exist"))
+    (problem,) = problems_of(state(unresolved="k8s.example.com : DNS name does not exist"))
     for text in ("k8s.example.com", "windows_settings_hosts", "node_join_api_server"):
         assert text in problem
     # A node already uses it.
-    assert found(state(unresolved="k8s.example.com", joined=True)) == []
+    assert problems_of(state(unresolved="k8s.example.com", joined=True)) == []
 
 
 def test_an_image_is_not_built_from_a_node_and_a_join_needs_a_prepared_machine() -> None:
-    assert found(state(joined=True, server="a:6443"), refuse_joined=True)
-    assert found(state(prepared=False), require_prepared=True)
+    assert problems_of(state(joined=True, server="a:6443"), refuse_joined=True)
+    assert problems_of(state(prepared=False), require_prepared=True)
 
 
 @pytest.mark.parametrize(("skew", "word"), [(300.0, "ahead"), (-300.0, "behind")])
 def test_clocks_that_differ_too_much_are_refused(skew: float, word: str) -> None:
-    (problem,) = found(state(clock_skew=skew), skew_limit=240.0)
+    (problem,) = problems_of(state(clock_skew=skew), skew_limit=240.0)
     assert word in problem
 
 
@@ -168,12 +170,12 @@ def test_clocks_that_differ_too_much_are_refused(skew: float, word: str) -> None
     ("computer", "node"), [("WIN-1", "win-1"), ("WINDOWS-WORKER-", "windows-worker-west-1"), ("WIN-1", "")]
 )
 def test_a_kubelet_joins_as_its_computer_is_called(computer: str, node: str) -> None:
-    assert found(state(computer_name=computer), node_name=node) == []
-    (problem,) = found(state(computer_name=computer), node_name="other")
+    assert problems_of(state(computer_name=computer), node_name=node) == []
+    (problem,) = problems_of(state(computer_name=computer), node_name="other")
     assert computer in problem
     assert "not as other" in problem
     # It is a node, whatever its name was when it joined.
-    assert found(state(computer_name=computer, joined=True), node_name="other") == []
+    assert problems_of(state(computer_name=computer, joined=True), node_name="other") == []
 
 
 @pytest.mark.parametrize(
@@ -188,7 +190,7 @@ def test_a_kubelet_joins_as_its_computer_is_called(computer: str, node: str) -> 
         ("10.96.0.0/16", "10.96.0.0/12", ["cni_pods_subnet", "cni_services_subnet", "overlap"]),
     ],
 )
-def test_networks_that_are_none_are_refused(pods: str, services: str, named: list[str]) -> None:
+def test_invalid_networks_are_refused(pods: str, services: str, named: list[str]) -> None:
     (problem,) = networks.network_problems({"cni_pods_subnet": pods, "cni_services_subnet": services}, ROLES)
     for text in named:
         assert text in str(problem)
@@ -213,13 +215,13 @@ PODS, SERVICES = "cni_pods_subnet", "cni_services_subnet"
         ({PODS: "10.1.0.0/16"}, {"kube_pods_subnet": "", "kube_service_addresses": "10.2.0.0/16"}, {PODS, SERVICES}),
     ],
 )
-def test_networks_that_nobody_gave_are_known(own: dict[str, str], cluster: dict[str, str], expected: set[str]) -> None:
+def test_default_networks_are_known(own: dict[str, str], cluster: dict[str, str], expected: set[str]) -> None:
     (role,) = (role for role in ROLES if role.name == "cni")
     found = networks.networks_given({**role.defaults, **own}, ROLES, lambda name: cluster.get(name, ""))
     assert found == expected
 
 
-def test_networks_are_compared_where_both_are_given_and_ours_to_bring() -> None:
+def test_networks_are_compared_if_both_are_set_and_managed() -> None:
     values = {PODS: "10.244.0.0/16", SERVICES: "10.240.0.0/12"}
     assert networks.network_problems(values, ROLES)
     assert networks.network_problems(values, ROLES, {SERVICES}) == []
@@ -230,8 +232,8 @@ def test_networks_are_compared_where_both_are_given_and_ours_to_bring() -> None:
 
 
 def test_the_name_that_the_run_gives_counts() -> None:
-    assert found(state(computer_name="WIN-RANDOM"), node_name="windows01", next_name="windows01") == []
-    (problem,) = found(state(computer_name="WIN-RANDOM"), node_name="windows02", next_name="windows01")
+    assert problems_of(state(computer_name="WIN-RANDOM"), node_name="windows01", next_name="windows01") == []
+    (problem,) = problems_of(state(computer_name="WIN-RANDOM"), node_name="windows02", next_name="windows01")
     assert "its computer name is windows01" in problem
 
 

@@ -114,11 +114,11 @@ def test_a_direct_batch_is_one_command_and_its_key_is_forgotten_with_the_next(ma
 def test_a_long_batch_is_detached_and_collected(machine: ScriptedMachine) -> None:
     machine.running_answers = 2
     node, action = make(machine)
-    said: list[Progress] = []
-    node.on_progress = said.append
+    messages: list[Progress] = []
+    node.on_progress = messages.append
     answer = node.run(Batch(calls=(Call(id="c", command="Install-C", long=True),)))
     assert answer["c"].ok
-    assert [progress.id for progress in said] == ["c", "c"]
+    assert [progress.id for progress in messages] == ["c", "c"]
     key = machine.batches[0]["key"]
     assert action.async_dirs == [f"{FOLDER}\\{key}"]
     assert [batch.get("wait") for batch in machine.batches] == [None, 60, 60, 60]
@@ -160,7 +160,7 @@ def test_a_batch_that_takes_too_long_names_node_and_step(machine: ScriptedMachin
         node.run(Batch(calls=(Call(id="c", command="Install-C", long=True),)))
 
 
-def test_lost_work_is_told_with_its_progress(machine: ScriptedMachine) -> None:
+def test_lost_work_is_reported_with_its_progress(machine: ScriptedMachine) -> None:
     node, _ = make(machine, {2: "killed"})
     reach(node)
     with pytest.raises(BatchLost, match=r"win-1: apply: the node lost the batch at a") as caught:
@@ -186,7 +186,7 @@ def test_a_node_that_never_answers_is_unreachable_soon(machine: ScriptedMachine)
     assert action._connection.closes == action._connection.resets
 
 
-def test_a_link_that_was_there_gets_more_patience(machine: ScriptedMachine) -> None:
+def test_an_established_link_gets_a_longer_timeout(machine: ScriptedMachine) -> None:
     node, action = make(machine, {2: "after"})
     reach(node)
     action._connection.unreachable = 12
@@ -220,14 +220,14 @@ def test_a_password_that_was_right_may_be_refused_for_a_moment_after_a_reboot(ma
 
 
 @pytest.mark.parametrize("run", [True, False])
-def test_one_garbled_answer_is_asked_for_again(machine: ScriptedMachine, run: bool) -> None:
+def test_a_garbled_answer_is_requested_again(machine: ScriptedMachine, run: bool) -> None:
     node, _ = make(machine, {1: "garbled"})
     answer = node.run(Batch(calls=CALLS)) if run else node.observe(CALLS)
     assert answer["b"].ok
     assert machine.ran("Set-B") == (1 if run else 2)
 
 
-def test_a_module_that_fails_says_what_it_said(machine: ScriptedMachine) -> None:
+def test_the_message_of_a_failed_module_is_reported(machine: ScriptedMachine) -> None:
     node, _ = make(machine, {1: "garbled", 2: "garbled"})
     with pytest.raises(NodeError, match=r"(?s)win-1: observe: .*deserialization failed.*out of memory"):
         node.observe(CALLS)
@@ -269,7 +269,7 @@ def test_a_node_reboots_once_wherever_the_link_breaks(machine: ScriptedMachine, 
     assert machine.kept() == []
 
 
-def test_a_shutdown_that_somebody_scheduled_is_replaced(machine: ScriptedMachine) -> None:
+def test_a_shutdown_scheduled_by_another_user_is_replaced(machine: ScriptedMachine) -> None:
     machine.node.power.shutdown(delay=1_000_000)
     node, _ = make(machine)
     node.reboot()
@@ -305,7 +305,7 @@ def test_values_of_yaml_become_plain_json() -> None:
 
 
 @pytest.mark.parametrize(("watch", "waits"), [(None, [60, 60, 60]), ("C:\\x.part", [20, 60, 60])])
-def test_who_can_tell_how_far_files_are_is_asked_sooner(
+def test_a_node_that_reports_file_sizes_is_polled_sooner(
     machine: ScriptedMachine, watch: str | None, waits: list[int]
 ) -> None:
     machine.running_answers = 2
@@ -317,7 +317,7 @@ def test_who_can_tell_how_far_files_are_is_asked_sooner(
 @pytest.mark.parametrize(
     "call", [Call(id="a", command="Get-A", secret=True), Call(id="a", command="Get-A", private=True)]
 )
-def test_secrets_are_not_sent_where_ansible_would_leave_them_on_the_node(
+def test_secrets_are_not_sent_if_ansible_keeps_remote_files(
     machine: ScriptedMachine, monkeypatch: pytest.MonkeyPatch, call: Call
 ) -> None:
     monkeypatch.setattr(constants, "DEFAULT_KEEP_REMOTE_FILES", True)

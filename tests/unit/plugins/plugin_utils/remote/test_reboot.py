@@ -30,7 +30,7 @@ def answer(boot: str, *, state: State = "finished", **results: CallResult) -> Ob
     return Observation(state=state, calls=results, boot=boot)
 
 
-def said(*, logon: bool, boot: str = AFTER) -> Observation:
+def screen(*, logon: bool, boot: str = AFTER) -> Observation:
     return answer(boot, logon=CallResult(ok=logon, output=({"key_exists": logon},)))
 
 
@@ -49,8 +49,8 @@ REFUSED = answer(
     again=CallResult(ok=False, exit_code=5, stderr="Access is denied.(5)\r\n"),
 )
 KNOWN = answer(BEFORE, state="known")
-RUNS = said(logon=False, boot=BEFORE)
-BACK = said(logon=True)
+RUNS = screen(logon=False, boot=BEFORE)
+BACK = screen(logon=True)
 Step = Observation | Exception | None
 
 
@@ -99,7 +99,7 @@ def reboot(server: Server, timeout: float = 600.0, *, ordered: bool | None = Fal
         pytest.param([ORDERED, BACK], 1, id="at once"),
         pytest.param([ORDERED, LostError("gone"), BACK], 1, id="it goes down under the question"),
         pytest.param([ORDERED, RUNS, RUNS, LostError("gone"), BACK], 1, id="services hold the shutdown up"),
-        pytest.param([ORDERED, None, said(logon=False), BACK], 1, id="updates are configured before the logon screen"),
+        pytest.param([ORDERED, None, screen(logon=False), BACK], 1, id="updates are installed before the logon screen"),
         pytest.param([LostError("gone"), BACK], 1, id="the answer to the order is lost"),
         pytest.param([LostError("gone"), RUNS, KNOWN, ORDERED, LostError("gone"), BACK], 1, id="the order had arrived"),
         pytest.param([LostError("gone"), RUNS, ORDERED, BACK], 1, id="the order had not arrived"),
@@ -108,7 +108,7 @@ def reboot(server: Server, timeout: float = 600.0, *, ordered: bool | None = Fal
                      id="the session ended in the middle of the order"),
     ],
 )  # fmt: skip
-def test_a_node_has_rebooted_when_it_says_so(steps: list[Step], keys: int) -> None:
+def test_a_new_boot_time_proves_a_reboot(steps: list[Step], keys: int) -> None:
     server = Server(*steps)
     made = reboot(server)
     assert len(set(server.orders())) == len(made.keys) == keys
@@ -169,7 +169,7 @@ def test_the_question_waits_on_the_node() -> None:
         ([REFUSED], r"shutdown.exe ended with 5: Access is denied.\(5\)$"),
         ([ORDERED, RUNS], "back within 600 seconds; last seen: a reboot was requested, but it has not shut down yet"),
         ([ORDERED, LostError("refused")], "back within 600 seconds; last seen: refused"),
-        ([ORDERED, said(logon=False)], "it has booted, but its logon screen is not up yet"),
+        ([ORDERED, screen(logon=False)], "it has booted, but its logon screen is not up yet"),
         ([None], "it did not respond to the request to reboot"),
     ],
 )
@@ -194,6 +194,6 @@ def test_boot_times_that_cannot_be_read(before: str, now: str, expected: bool) -
     assert is_another_boot(before, now) is expected
 
 
-def test_an_error_that_is_no_broken_link_ends_the_wait() -> None:
+def test_an_error_other_than_a_broken_link_ends_the_wait() -> None:
     with pytest.raises(ValueError, match="a bug"):
         reboot(Server(t.cast("Step", ValueError("a bug"))))

@@ -53,7 +53,7 @@ def test_a_node_that_does_not_return_its_version_is_an_error_of_the_step(calls: 
 
 
 def test_progress_has_the_nodes_name() -> None:
-    said: list[str] = []
-    session(notify=said.append).report_progress("rebooting")
+    messages: list[str] = []
+    session(notify=messages.append).report_progress("rebooting")
     session().report_progress("rebooting")
-    assert said == ["win-1: rebooting"]
+    assert messages == ["win-1: rebooting"]

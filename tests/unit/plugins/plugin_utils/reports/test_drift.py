@@ -41,7 +41,7 @@ def entry(*changes: dict[str, Any]) -> dict[str, Any]:
         ([], "an earlier step failed"),
     ],
 )
-def test_a_node_that_was_not_compared_says_why(before: list[dict[str, object] | None], message: str) -> None:
+def test_a_node_that_was_not_compared_has_a_reason(before: list[dict[str, object] | None], message: str) -> None:
     found = drift.node_entry(None, before)
     assert found["status"] == "error"
     assert message in found["message"]
@@ -80,7 +80,7 @@ def test_a_node_is_in_sync_differs_or_could_not_be_compared() -> None:
     assert lines[-1] == drift_table.NORMAL
 
 
-def test_the_document_is_as_its_schema_says() -> None:
+def test_the_document_matches_its_schema() -> None:
     document = drift.document(nodes(), time="2026-11-22T11:00:00Z", join_compared=False)
     validator = jsonschema.Draft202012Validator(SCHEMA)
     validator.check_schema(SCHEMA)
@@ -109,7 +109,7 @@ def test_the_schema_refuses_another_document(wrong: dict[str, Any]) -> None:
         jsonschema.validate({**document, **wrong}, SCHEMA)
 
 
-def test_the_table_says_that_the_join_was_not_compared() -> None:
+def test_the_table_states_that_the_join_was_not_compared() -> None:
     found = {"a": drift.node_entry({"changed": False})}
     assert drift_table.table(found) == drift_table.table(found, join_compared=True)
     assert drift_table.table(found, join_compared=False)[-1] == drift_table.NOT_JOINED
@@ -134,7 +134,7 @@ def test_two_alike_differences_are_shown_one_by_one() -> None:
 
 
 @given(st.lists(st.text("ab\\ ", min_size=1, max_size=120), unique=True, max_size=6), st.sampled_from([40, 150]))
-def test_rows_that_differ_look_different(names: list[str], width: int) -> None:
+def test_rows_with_differences_are_highlighted(names: list[str], width: int) -> None:
     names = [name for name in names if name == name.rstrip()]
     whys = [f"reason {number}" for number in range(len(names))]
     changes = [change(name, why) for name, why in zip(names, whys, strict=True)]

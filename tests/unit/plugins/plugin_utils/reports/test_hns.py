@@ -23,7 +23,7 @@ def facts(*kinds: str, **more: CallResult) -> dict[str, t.Any]:
 
 def failed(**error: str) -> dict[str, CallResult]:
     """Return results in which no listing of HNS succeeds."""
-    names = [f"{look}.{kind}" for look in (1, 2) for kind in ("policies", "namespaces", "endpoints", "networks")]
+    names = [f"{number}.{kind}" for number in (1, 2) for kind in ("policies", "namespaces", "endpoints", "networks")]
     return dict.fromkeys(names, CallResult(ok=False, error=CallError(**error)))
 
 
@@ -37,9 +37,9 @@ NODES: dict[str, t.Any] = {
 }
 
 
-def test_the_last_line_says_where_to_go_next() -> None:
-    said = hns.totals(NODES)
-    assert said == (
+def test_the_last_line_names_the_next_step() -> None:
+    message = hns.totals(NODES)
+    assert message == (
         "5 nodes; stale: 2 endpoints, 1 policy list, 2 namespaces; with stale objects: stale; "
         "HNS does not answer: hangs; without HNS: plain; failed: off"
     )
@@ -48,7 +48,7 @@ def test_the_last_line_says_where_to_go_next() -> None:
     assert hns.totals({"used": NODES["used"]}) == "1 node; stale: nothing"
 
 
-def test_a_machine_without_hns_is_no_failure_and_a_hang_names_the_cmdlet() -> None:
+def test_a_machine_without_hns_is_accepted_and_a_hang_names_the_cmdlet() -> None:
     (*dummy, state, why) = hns.rows("plain", NODES["plain"])[0]
     assert (state, why) == ("none", "this machine has no HNS (the Windows feature Containers is not installed)")
     (*dummy, state, why) = hns.rows("hangs", NODES["hangs"])[0]
@@ -65,7 +65,7 @@ def test_the_cause_of_an_error_is_not_cut_off() -> None:
     assert "Task failed" not in line
 
 
-def test_who_has_a_remote_endpoints_address_now_is_told() -> None:
+def test_the_current_owner_of_a_remote_endpoints_address_is_reported() -> None:
     live, remote = (
         Pod(number=number, kind=kind, network=CNI, isolated=False, named=True, born=True, address="10.244.0.9")
         for number, kind in enumerate(("live", "remote"))
@@ -75,7 +75,7 @@ def test_who_has_a_remote_endpoints_address_now_is_told() -> None:
     assert row[6] == "default/web-0 has its address now"
 
 
-def test_a_namespace_that_nobody_named_is_told_in_full_however_wide_the_table_is() -> None:
+def test_the_id_of_a_namespace_without_a_name_is_never_shortened() -> None:
     """Node, network and endpoint have the maximum width, which leaves little space for the reason."""
     wide = "a-node-with-a-very-long-name"
     listed = CallResult(ok=True, exit_code=0, stdout="k8s.io\nteam\n")
@@ -92,7 +92,7 @@ def test_a_namespace_that_nobody_named_is_told_in_full_however_wide_the_table_is
 
 def test_a_summary_counts_what_it_names() -> None:
     rows = hns.rows("win", facts("gone", "gone", "live"), summary=True)
-    told = {(row[1], row[5]): row[2] for row in rows if row[1] in ("endpoint", "policy list", "namespace")}
-    assert told[("endpoint", "stale")] == "2 endpoints"
-    assert told[("endpoint", "in use")] == "1 endpoint"
-    assert told[("policy list", "stale")] == "1 policy list"
+    reported = {(row[1], row[5]): row[2] for row in rows if row[1] in ("endpoint", "policy list", "namespace")}
+    assert reported[("endpoint", "stale")] == "2 endpoints"
+    assert reported[("endpoint", "in use")] == "1 endpoint"
+    assert reported[("policy list", "stale")] == "1 policy list"

@@ -65,9 +65,9 @@ def test_tables_of_drift() -> None:
 def test_problems_of_many_hosts() -> None:
     found: dict[str, object] = {}
     for count in (1, 2, 3, 8, 9, 10):
-        for told in sorted({1, count - 1, count} - {0}):
-            hosts = {f"h{number}": ["p", "p"] if number < told else [] for number in range(count)}
-            found[f"{told} of {count}"] = [*problems.lines(hosts), problems.summary(hosts)]
+        for affected in sorted({1, count - 1, count} - {0}):
+            hosts = {f"h{number}": ["p", "p"] if number < affected else [] for number in range(count)}
+            found[f"{affected} of {count}"] = [*problems.lines(hosts), problems.summary(hosts)]
     two = {"a": ["p", "q"], "b": ["q", "r"], "c": []}
     found["several"] = [*problems.lines(two), problems.summary(two)]
     outcomes.check("reports/problems", found)

@@ -57,7 +57,7 @@ class Texts(html.parser.HTMLParser):
         self.loads += [tag for name, _ in attrs if name in ("src", "href")]
 
 
-def test_the_page_is_self_contained_and_what_came_from_nodes_is_text() -> None:
+def test_the_page_is_self_contained_and_escapes_text_of_nodes() -> None:
     texts = Texts()
     texts.feed(page("A <title>", [RUN], [{"title": "T", "head": ["x"], "rows": [["<script>"]]}]))
     assert texts.loads == []
@@ -65,14 +65,14 @@ def test_the_page_is_self_contained_and_what_came_from_nodes_is_text() -> None:
     assert "<script>" in texts.text
 
 
-def test_no_table_makes_the_page_wider_than_a_telephone() -> None:
+def test_no_table_makes_the_page_wider_than_a_phone() -> None:
     found = Tables()
     found.feed(page("T", [RUN], [{"title": "T", "head": ["x"], "rows": [["y"]]}]))
     assert found.tables == found.boxed == 3
     assert found.boxes == []
 
 
-def test_one_is_not_said_as_many() -> None:
+def test_counts_of_one_are_singular() -> None:
     run = Run(playbook="p", seconds=1, nodes={"a": [task(remote_commands=1)]})
     text = " ".join(page("T", [run]).split())
     assert "1 change<" in text

@@ -144,7 +144,7 @@ def test_a_changed_file_is_put_back() -> None:
         ({"sha256": "0" * 64}, "sha256"),
     ],
 )
-def test_another_archive_or_selection_is_unpacked_anew(more: dict[str, t.Any], key: str) -> None:
+def test_another_archive_or_selection_is_unpacked_again(more: dict[str, t.Any], key: str) -> None:
     disk, resource = Disk(), archive(**KUBELET)
     disk.apply(must(resource, **disk.seen(resource)))
     other = archive(**{**KUBELET, **more})
@@ -159,7 +159,7 @@ def test_other_files_in_a_shared_folder_are_left_alone() -> None:
     assert (disk.files["C:\\k\\config.toml"], disk.files["C:\\k\\kubelet.exe"]) == ("mine", "kubelet 1")
 
 
-def test_an_exclusive_folder_holds_nothing_else() -> None:
+def test_an_exclusive_folder_contains_nothing_else() -> None:
     disk = Disk()
     disk.files["C:\\k\\stale.dll"] = "old"
     resource = archive(exclusive=True)
@@ -189,7 +189,7 @@ def test_services_are_stopped_only_while_files_are_replaced() -> None:
     assert max(i for i, name in enumerate(names) if name == "Get-Service") < names.index("Stop-Service")
 
 
-def test_members_are_named_to_tar_as_the_archive_names_them() -> None:
+def test_members_are_passed_to_tar_with_their_names_in_the_archive() -> None:
     change = must(archive(**KUBELET), **Disk().seen(archive(**KUBELET)))
     assert call(change, "unpack").arguments == (
         "-xf",
@@ -231,7 +231,7 @@ def test_a_program_alone_is_copied() -> None:
             one(**given, **wrong)
 
 
-def test_a_record_that_is_no_json_counts_as_none() -> None:
+def test_a_record_that_is_not_json_is_ignored() -> None:
     disk, resource = Disk(), archive(**KUBELET)
     disk.apply(must(resource, **disk.seen(resource)))
     assert json.loads(disk.files[f"{RECORD}\\archive.json"])["path"] == ARCHIVE
@@ -254,12 +254,12 @@ def test_a_record_that_is_no_json_counts_as_none() -> None:
         {"strip_components": -1},
     ],
 )
-def test_what_cannot_be_is_refused(properties: dict[str, t.Any]) -> None:
+def test_invalid_archives_are_refused(properties: dict[str, t.Any]) -> None:
     with pytest.raises(ResourceError):
         archive(**properties)
 
 
-ASIDE = f"C:\\k\\kubelet.exe.20261121150000-{'0' * 32}.old"
+RENAMED = f"C:\\k\\kubelet.exe.20261121150000-{'0' * 32}.old"
 
 
 @pytest.mark.parametrize(
@@ -272,40 +272,40 @@ ASIDE = f"C:\\k\\kubelet.exe.20261121150000-{'0' * 32}.old"
         ([("kubelet", None)], False),
     ],
 )
-def test_what_was_replaced_while_it_ran_goes_when_nothing_runs_it(
+def test_a_replaced_executable_is_deleted_when_no_process_runs_it(
     processes: list[tuple[str, str | None]], removed: bool
 ) -> None:
     disk, resource = Disk(), archive(**KUBELET)
     disk.apply(must(resource, **disk.seen(resource)))
     others = {"C:\\k\\other.exe.old": "", f"C:\\k\\other.exe.20261121150000-{'0' * 32}.old": ""}
-    disk.files |= {ASIDE: "", **others}
+    disk.files |= {RENAMED: "", **others}
     disk.processes = [{"ProcessName": name, "StartTime": start} for name, start in processes]
     change = planned(resource, **disk.seen(resource))
     assert (change is not None) is removed
     if change is not None:
         assert commands(change) == ["Remove-Item"]
         disk.apply(change)
-    assert (ASIDE not in disk.files) is removed
+    assert (RENAMED not in disk.files) is removed
     assert set(others) <= set(disk.files)
 
 
-def test_what_lies_aside_goes_before_the_next_replacement() -> None:
+def test_renamed_files_are_deleted_before_the_next_replacement() -> None:
     disk, resource = Disk(), archive(**KUBELET)
     disk.apply(must(resource, **disk.seen(resource)))
-    disk.files |= {ASIDE: "", ARCHIVE: "archive 2"}
+    disk.files |= {RENAMED: "", ARCHIVE: "archive 2"}
     change = must(resource, **disk.seen(resource))
     assert commands(change)[0] == "Remove-Item"
     disk.apply(change)
-    assert ASIDE not in disk.files
+    assert RENAMED not in disk.files
     assert planned(resource, **disk.seen(resource)) is None
 
 
 def test_an_archive_that_leads_out_of_its_folder_is_refused_before_anything_is_unpacked() -> None:
     resource = archive(exclusive=True)
     change = must(resource, **Disk().seen(resource))
-    looks = [each for each in change.calls if each.arguments[:1] == ("-tf",)]
-    assert looks
-    assert change.calls.index(looks[-1]) < [each.id for each in change.calls].index("unpack")
-    told = resource.explain(looks[0].id, CallResult(ok=False, exit_code=0, stdout="../../evil.exe\r\n"))
-    assert told == "the archive contains names that lead outside its target folder: ../../evil.exe"
+    listings = [each for each in change.calls if each.arguments[:1] == ("-tf",)]
+    assert listings
+    assert change.calls.index(listings[-1]) < [each.id for each in change.calls].index("unpack")
+    reported = resource.explain(listings[0].id, CallResult(ok=False, exit_code=0, stdout="../../evil.exe\r\n"))
+    assert reported == "the archive contains names that lead outside its target folder: ../../evil.exe"
     assert resource.explain("unpack", CallResult(ok=False, exit_code=1)) is None

@@ -31,7 +31,7 @@ def files(content: str | None = None, part: str | None = None) -> t.Any:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "seen"),
+    ("requested", "seen"),
     [
         ({"sha256": SHA256.upper()}, {}),
         ({"sha256": f"sha256:{SHA256}"}, {}),
@@ -44,11 +44,11 @@ def files(content: str | None = None, part: str | None = None) -> t.Any:
         ({"allow_unverified": True}, {}),
     ],
 )
-def test_a_whole_file_is_known_without_the_network(wanted: dict[str, t.Any], seen: dict[str, t.Any]) -> None:
-    assert planned(artifact(**wanted), file=files("whole"), **seen) is None
+def test_a_whole_file_is_known_without_the_network(requested: dict[str, t.Any], seen: dict[str, t.Any]) -> None:
+    assert planned(artifact(**requested), file=files("whole"), **seen) is None
 
 
-def test_one_download_goes_straight_to_its_place() -> None:
+def test_a_single_download_goes_directly_to_its_destination() -> None:
     change = must(artifact(sha256=SHA256), file=files())
     assert commands(change)[:3] == ["curl.exe", "@read-file", "@commit-file"]
     # At least its first bytes must match its name: 1f 8b 08.
@@ -140,11 +140,11 @@ def attempts(change: Change, works: t.Collection[str], cut: t.Collection[str] = 
         ("wrong", "half", ["download-2"], [], ["download-0", "download-1", "download-2"]),
     ],
 )
-def test_a_later_source_is_asked_only_if_those_before_failed(
+def test_a_source_is_used_only_if_the_earlier_ones_failed(
     content: str | None, part: str | None, works: list[str], cut: list[str], expected: list[str]
 ) -> None:
-    wanted = artifact(urls=[URL, "https://mirror/x.tar.gz"], sha256=SHA256)
-    change = must(wanted, file=files(content, part))
+    requested = artifact(urls=[URL, "https://mirror/x.tar.gz"], sha256=SHA256)
+    change = must(requested, file=files(content, part))
     assert attempts(change, works, cut) == expected
     # A wrong one is useless in the meantime.
     assert (change.calls[0].command == "Remove-Item") == (content is not None)
@@ -155,8 +155,8 @@ def test_sites_are_asked_in_order_before_the_publisher_each_for_its_own_checksum
         {"url": "https://a/x.tar.gz?sig=s3cret", "checksum_url": "https://a/x.sha256?sig=s3cret", "proxy": ""},
         {"url": "https://b/x.tar.gz", "checksum_url": "https://b/x.sha256", "headers": {"X-Key": "s3cret"}},
     ]
-    wanted = artifact(sites=sites, checksum_url=URL + ".sha256", proxy="http://p:3128")
-    change = must(wanted, file=files(), checksum=answer(file(PATH + ".checksum")))
+    requested = artifact(sites=sites, checksum_url=URL + ".sha256", proxy="http://p:3128")
+    change = must(requested, file=files(), checksum=answer(file(PATH + ".checksum")))
     works = ["sum-2", "download-2"]
     assert attempts(change, works) == ["sum-0", "sum-1", "sum-2", "download-2"]
     assert attempts(change, ["sum-1", "download-1"]) == ["sum-0", "sum-1", "download-1"]
@@ -166,14 +166,14 @@ def test_sites_are_asked_in_order_before_the_publisher_each_for_its_own_checksum
     assert "s3cret" not in f"{change.why}{change.before}{change.after}"
 
 
-def test_what_a_broken_run_left_is_continued_and_else_thrown_away() -> None:
+def test_a_partial_download_is_continued_or_deleted() -> None:
     change = must(artifact(sha256=SHA256), file=files(part="half"))
     ids = [call.id for call in change.calls]
     assert ids[:6] == ["download-0", "form-0", "verify-0", "discard-1", "download-1", "form-1"]
     assert call(change, "discard-1").unless == ("verify-0",)
 
 
-def test_what_nothing_verifies_is_begun_anew() -> None:
+def test_an_unverified_partial_download_starts_over() -> None:
     change = must(artifact(allow_unverified=True), file=files(part="half"))
     assert [call.id for call in change.calls][:2] == ["discard-0", "download-0"]
     # At least its first bytes must match its name, and all of it must be a safe archive.
@@ -189,7 +189,7 @@ def manifest(**noted: t.Any) -> t.Any:
     return answer(file(PATH + ".manifest.json", json.dumps(noted)))
 
 
-def test_a_manifest_is_written_with_the_file_by_whoever_brought_it() -> None:
+def test_a_download_and_a_copy_both_write_the_manifest() -> None:
     sites = [{"url": "https://user:s3cret@site/x.tar.gz?sig=s3cret"}]
     change = must(artifact(sha256=SHA256, sites=sites, **KIND), file=files(), manifest=manifest(), curl=CURL)
     facts = {"kind": "containerd", "version": "2.2.1", "custom": False}
@@ -198,7 +198,7 @@ def test_a_manifest_is_written_with_the_file_by_whoever_brought_it() -> None:
 
 
 @pytest.mark.parametrize("noted", [{}, {"sha256": "0" * 64}])
-def test_a_manifest_that_does_not_fit_a_verified_file_is_written_anew(noted: dict[str, t.Any]) -> None:
+def test_a_manifest_that_does_not_match_a_verified_file_is_rewritten(noted: dict[str, t.Any]) -> None:
     change = must(artifact(sha256=SHA256, **KIND), file=files("whole"), manifest=manifest(**noted), curl=CURL)
     assert commands(change) == ["@write-file"]
     written = json.loads(str(change.calls[0].parameters["content"]))
@@ -206,19 +206,19 @@ def test_a_manifest_that_does_not_fit_a_verified_file_is_written_anew(noted: dic
     assert (written["sha256"], written["source"]) == (SHA256, None)
 
 
-def test_what_only_the_manifest_verifies_is_fetched_again_where_it_differs() -> None:
-    wanted = artifact(allow_unverified=True, **KIND)
-    assert planned(wanted, file=files("whole"), manifest=manifest(sha256=SHA256), curl=CURL) is None
-    other = must(wanted, file=files("whole"), manifest=manifest(sha256="0" * 64), curl=CURL)
+def test_a_file_that_differs_from_its_manifest_is_downloaded_again() -> None:
+    requested = artifact(allow_unverified=True, **KIND)
+    assert planned(requested, file=files("whole"), manifest=manifest(sha256=SHA256), curl=CURL) is None
+    other = must(requested, file=files("whole"), manifest=manifest(sha256="0" * 64), curl=CURL)
     assert "another SHA-256" in other.why
-    missing = must(wanted, file=files("whole"), manifest=answer(file(PATH + ".manifest.json")), curl=CURL)
+    missing = must(requested, file=files("whole"), manifest=answer(file(PATH + ".manifest.json")), curl=CURL)
     # It may be correct, and the last one, so it is only moved out of the way.
     assert commands(missing)[:2] == ["@move-path", "curl.exe"]
 
 
-def test_what_waits_unverified_comes_back_only_where_it_proves_right() -> None:
-    aside = file(PATH + ".unverified", "whole")
-    there = answer(file(PATH), file(PATH + ".part"), aside)
+def test_an_unverified_file_is_used_only_after_verification() -> None:
+    unverified = file(PATH + ".unverified", "whole")
+    there = answer(file(PATH), file(PATH + ".part"), unverified)
     back = must(artifact(sha256=SHA256), file=there)
     assert commands(back) == ["@move-path"]
     other = must(artifact(sha256="0" * 64), file=there)
@@ -247,10 +247,10 @@ def offer(etag: str, size: int) -> t.Any:
     ],
 )
 def test_a_users_own_file_is_fetched_again_when_its_etag_or_size_changes(answered: t.Any, changed: list[str]) -> None:
-    wanted = artifact(allow_unverified=True, custom=True, **KIND)
-    assert wanted.private
+    requested = artifact(allow_unverified=True, custom=True, **KIND)
+    assert requested.private
     seen = {"file": files("whole"), "manifest": manifest(sha256=SHA256, etag='"a"', size=5), "curl": CURL}
-    change = planned(wanted, **seen, offer=answered)
+    change = planned(requested, **seen, offer=answered)
     assert list(change.after if change else ()) == changed
     if change is not None:
         # The old one stays until the new one is complete.
@@ -266,7 +266,7 @@ def test_a_users_own_file_is_fetched_again_when_its_etag_or_size_changes(answere
         ({"headers": {"Authorization": "Bearer s3cret"}}, "s3cret"),
     ],
 )
-def test_secrets_travel_on_standard_input_and_come_back_nowhere(more: dict[str, t.Any], secret: str) -> None:
+def test_secrets_are_sent_on_standard_input_and_never_returned(more: dict[str, t.Any], secret: str) -> None:
     change = must(artifact(sha256=SHA256, **more), file=files())
     download = call(change, "download-0")
     assert Batch(calls=(download,)).secret, "its batch is kept out of all output"
@@ -300,7 +300,7 @@ def test_headers_follow_no_redirect_unless_curl_keeps_them_back(
         assert ('max-redirs = "0"' not in (each.stdin or "")) == follows
 
 
-def test_an_open_url_is_no_secret() -> None:
+def test_a_url_without_credentials_is_not_secret() -> None:
     assert not call(must(artifact(sha256=SHA256, proxy="http://p:3128"), file=files()), "download-0").private
 
 
@@ -316,7 +316,7 @@ def test_an_open_url_is_no_secret() -> None:
         ({"headers": {"A": "b\r\nc: d"}, "sha256": SHA256}, "one line"),
     ],
 )
-def test_what_cannot_be_is_refused(properties: dict[str, t.Any], accepted: str) -> None:
+def test_invalid_artifacts_are_refused(properties: dict[str, t.Any], accepted: str) -> None:
     with pytest.raises(ResourceError, match=accepted):
         artifact(**properties)
 
@@ -349,25 +349,25 @@ FAILED = {
 }
 
 
-def test_each_source_says_why_it_did_not_serve_without_its_signature() -> None:
-    wanted = artifact(urls=["https://a/x.zip?sig=s3cret", "https://b/x.zip"], sha256=SHA256)
+def test_each_failed_source_is_reported_without_the_signature_in_its_url() -> None:
+    requested = artifact(urls=["https://a/x.zip?sig=s3cret", "https://b/x.zip"], sha256=SHA256)
     results = {key: CallResult.from_wire(value) for key, value in FAILED.items()}
-    told = wanted.failure(results)
-    assert "https://a/x.zip: " in told
-    assert "HTTP 404" in told
-    assert "https://b/x.zip: the server's certificate" in told
-    assert "SEC_E_CERT_EXPIRED" in told
-    assert "s3cret" not in told
+    reported = requested.failure(results)
+    assert "https://a/x.zip: " in reported
+    assert "HTTP 404" in reported
+    assert "https://b/x.zip: the server's certificate" in reported
+    assert "SEC_E_CERT_EXPIRED" in reported
+    assert "s3cret" not in reported
 
 
 def test_a_page_instead_of_a_file_is_called_one() -> None:
-    wanted = artifact(sha256=SHA256)
+    requested = artifact(sha256=SHA256)
     results = {
         "download-0": answer(exit_code=0, stdout="200 text/html"),
         "verify-0": failure("InvalidData", "ChecksumMismatch", "wrong SHA256 of x: expected a, but it has b"),
     }
-    told = wanted.failure(results)
-    assert "expected a, but it has b; the response is an HTML page" in told
+    reported = requested.failure(results)
+    assert "expected a, but it has b; the response is an HTML page" in reported
 
 
 def test_roles_may_name_one_file_each_in_their_own_way() -> None:

@@ -44,12 +44,12 @@ def ids(change: t.Any) -> list[str]:
 MARK = f"winkube.node.built-from={built().source}"
 
 
-def test_it_is_built_marked_pinned_and_pushed_once() -> None:
-    wanted = built(pinned=True, push=True)
-    first = must(wanted, **containerd(None), **noted(None))
+def test_an_image_is_built_labelled_pinned_and_pushed_once() -> None:
+    requested = built(pinned=True, push=True)
+    first = must(requested, **containerd(None), **noted(None))
     assert ids(first) == ["dockerfile", "build", "mark", "discard", "pin", "push", "key", "make-key", "note"]
-    assert call(first, "note").parameters["Value"] == wanted.source
-    assert planned(wanted, **containerd(f"{MARK},{PIN}"), **noted(wanted.source)) is None
+    assert call(first, "note").parameters["Value"] == requested.source
+    assert planned(requested, **containerd(f"{MARK},{PIN}"), **noted(requested.source)) is None
     assert planned(built(), **containerd(MARK)) is None
 
 
@@ -71,7 +71,7 @@ def test_a_push_that_failed_is_repeated_without_a_build(runtime: str, note: str 
     assert planned(built(push=True, runtime=runtime), **seen, **noted(built().source)) is None
 
 
-def test_what_cannot_tell_whether_it_was_pushed_is_pushed() -> None:
+def test_an_image_is_pushed_if_it_is_unknown_whether_it_was() -> None:
     change = must(built(push=True), **containerd(MARK), pushed=failure("PermissionDenied", "x"))
     assert "push" in ids(change)
 

@@ -25,13 +25,13 @@ def entry(mark: str, exists: bool) -> dict[str, object]:
     return {"path": f"HKLM:\\SOFTWARE\\Microsoft\\SystemCertificates\\ROOT\\Certificates\\{mark}", "exists": exists}
 
 
-def test_what_is_trusted_already_is_left_alone() -> None:
+def test_a_trusted_certificate_is_not_imported_again() -> None:
     resource = one(type="CertificateImport", name="ours", content=PEM)
     assert resource.thumbprints == (MARK,)
     assert planned(resource, store=answer(entry(MARK, True))) is None
 
 
-def test_what_is_not_is_imported_from_a_file_that_goes() -> None:
+def test_an_untrusted_certificate_is_imported_from_a_temporary_file() -> None:
     resource = one(type="CertificateImport", name="ours", content=f"our authority\n{PEM}\n{OTHER}")
     change = must(resource, store=answer(entry(MARK, True), entry(resource.thumbprints[1], False)))
     assert change.before == {"missing": [resource.thumbprints[1]]}
@@ -44,7 +44,7 @@ def test_what_is_not_is_imported_from_a_file_that_goes() -> None:
     assert str(taken).startswith("C:\\Windows\\winkube\\certificates\\")
 
 
-def test_each_missing_one_has_a_file_of_its_own() -> None:
+def test_each_missing_registry_gets_its_own_file() -> None:
     """Import-Certificate imports only the first certificate in a file."""
     resource = one(type="CertificateImport", name="ours", content=f"{PEM}\n{OTHER}\n{PEM}")
     assert len(resource.thumbprints) == 2
@@ -66,6 +66,6 @@ def test_each_missing_one_has_a_file_of_its_own() -> None:
     ],
     ids=["nothing", "a path", "no base64", "a private key"],
 )
-def test_what_is_no_certificate_is_refused(content: str, accepted: str) -> None:
+def test_an_invalid_certificate_is_refused(content: str, accepted: str) -> None:
     with pytest.raises(ResourceError, match=accepted):
         one(type="CertificateImport", name="ours", content=content)

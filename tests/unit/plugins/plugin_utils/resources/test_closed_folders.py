@@ -20,10 +20,10 @@ from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import
 from ansible_collections.winkube.node.plugins.plugin_utils.resources import directory
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Observation
-from simulator.machine.files import Files
+from simulator.machine.files import FileSystem
 from simulator.machine.machine import Machine
 from simulator.machine.objects import CmdletError
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 
 USERS = "BU"
 
@@ -31,9 +31,9 @@ USERS = "BU"
 class Attacked(DirectNode):
     """A node on which a user makes a change between the observation and the first change."""
 
-    def __init__(self, machine: Machine, attack: Callable[[Files], None]) -> None:
+    def __init__(self, machine: Machine, attack: Callable[[FileSystem], None]) -> None:
         super().__init__(machine)
-        self._attack: Callable[[Files], None] | None = attack
+        self._attack: Callable[[FileSystem], None] | None = attack
 
     def run(self, batch: Batch, *, step: str = "", private: bool = False, may_reboot: bool = False) -> Observation:
         if self.remote_commands == 1 and self._attack is not None:
@@ -44,13 +44,15 @@ class Attacked(DirectNode):
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Iterator[Machine]:
-    machine = Machine(Settings.read({"name": "node-1", "address": "127.0.0.11", "windows": "2022"}), tmp_path / "m")
+    machine = Machine(
+        MachineSettings.read({"name": "node-1", "address": "127.0.0.11", "windows": "2022"}), tmp_path / "m"
+    )
     machine.power_on()
     yield machine
     machine.power.power_off()
 
 
-def link(files: Files, path: str, target: str) -> None:
+def link(files: FileSystem, path: str, target: str) -> None:
     """Create a junction."""
     files.make_directory(target)
     files.real(path).symlink_to(files.real(target))
@@ -75,14 +77,14 @@ KUBELET = directory.closed([r"C:\var\lib\kubelet"], users="read", open_folders=[
 
 def test_a_new_folder_is_never_open(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[set[str]] = []
-    make = Files.make_directory
+    make = FileSystem.make_directory
 
-    def watched(files: Files, path: str, sddl: str | None = None) -> None:
+    def watched(files: FileSystem, path: str, sddl: str | None = None) -> None:
         make(files, path, sddl)
         if path.startswith(r"C:\etc\kubernetes"):
             seen.append(files.who_may_write(path) | files.who_may_read(path))
 
-    monkeypatch.setattr(Files, "make_directory", watched)
+    monkeypatch.setattr(FileSystem, "make_directory", watched)
     manifests = {"type": "Directory", "name": r"C:\etc\kubernetes\manifests"}
     outcome = settled(DirectNode(machine), *ETC, manifests)
     assert outcome.remote_commands == 2
@@ -92,7 +94,7 @@ def test_a_new_folder_is_never_open(machine: Machine, monkeypatch: pytest.Monkey
     assert machine.files.who_may_read(r"C:\etc") == {USERS}
 
 
-def test_what_pods_may_need_is_moved_aside_when_the_node_is_drained(machine: Machine) -> None:
+def test_files_that_pods_may_need_are_renamed_when_the_node_is_drained(machine: Machine) -> None:
     files, node = machine.files, DirectNode(machine)
     folders = directory.closed([r"C:\opt\cni\bin", r"C:\k"], users="read", disturbs=True)
     made = Convergence(NodeSession(node), load(folders), disturbing="defer").run()
@@ -106,7 +108,7 @@ def test_what_pods_may_need_is_moved_aside_when_the_node_is_drained(machine: Mac
     assert not files.exists(r"C:\opt\cni\bin\flannel.exe")
 
 
-def test_what_users_made_before_is_closed_and_moved_aside(machine: Machine) -> None:
+def test_files_that_users_created_earlier_are_protected_and_renamed(machine: Machine) -> None:
     files = machine.files
     plant(files, r"C:\etc\kubernetes\manifests\evil.yaml")
     assert USER in files.who_may_write(r"C:\etc\kubernetes")
@@ -117,8 +119,8 @@ def test_what_users_made_before_is_closed_and_moved_aside(machine: Machine) -> N
         assert files.who_may_write(path) - {USERS} == set(), path
     assert files.who_may_write(r"C:\etc\kubernetes") == set()
     assert not files.exists(r"C:\etc\kubernetes\manifests")
-    (aside,) = [entry for entry in files.listing(r"C:\etc\kubernetes") if entry.name.startswith(".untrusted-")]
-    assert files.read_text(rf"{aside.path}\manifests\evil.yaml") == "evil"
+    (renamed,) = [entry for entry in files.listing(r"C:\etc\kubernetes") if entry.name.startswith(".untrusted-")]
+    assert files.read_text(rf"{renamed.path}\manifests\evil.yaml") == "evil"
     for warnings in (planned.warnings, outcome.warnings):
         (warning,) = [text for text in warnings if "not trusted" in text]
         assert warning.startswith(r"node-1: Directory C:\etc\kubernetes: ")
@@ -126,11 +128,11 @@ def test_what_users_made_before_is_closed_and_moved_aside(machine: Machine) -> N
         assert r"C:\etc\kubernetes\manifests" in warning
 
 
-def test_what_was_seen_of_others_is_looked_at_anew(machine: Machine) -> None:
+def test_files_of_other_users_are_observed_again(machine: Machine) -> None:
     # The planted file has exactly the expected content. Without a second observation, it would not be written.
     plant(machine.files, r"C:\etc\kubernetes\x.conf", b"good\n")
-    wanted = {"type": "File", "name": r"C:\etc\kubernetes\x.conf", "content": "good\n"}
-    outcome = settled(DirectNode(machine), *ETC, wanted)
+    requested = {"type": "File", "name": r"C:\etc\kubernetes\x.conf", "content": "good\n"}
+    outcome = settled(DirectNode(machine), *ETC, requested)
     assert [change.planned.resource.type for change in outcome.changes] == ["Directory", "File"]
     assert machine.files.who_may_write(r"C:\etc\kubernetes\x.conf") == set()
 
@@ -146,7 +148,7 @@ def test_a_junction_on_the_path_is_refused(machine: Machine, target: str, named:
     assert machine.files.listing(r"C:\Users\eve") == []
 
 
-def test_a_junction_that_comes_meanwhile_is_refused(machine: Machine) -> None:
+def test_a_junction_created_during_the_run_is_refused(machine: Machine) -> None:
     before = machine.files.sddl(r"C:\Users")
     node = Attacked(machine, lambda files: link(files, r"C:\etc", r"C:\Users\eve"))
     outcome = converge(node, *ETC)
@@ -156,7 +158,7 @@ def test_a_junction_that_comes_meanwhile_is_refused(machine: Machine) -> None:
     assert machine.files.listing(r"C:\Users\eve") == []
 
 
-def test_a_folder_that_is_filled_meanwhile_fails_the_run_and_the_next_one_clears_it(machine: Machine) -> None:
+def test_a_folder_filled_during_the_run_fails_it_and_the_next_run_clears_it(machine: Machine) -> None:
     node = Attacked(machine, lambda files: plant(files, r"C:\etc\kubernetes\manifests\evil.yaml"))
     outcome = converge(node, *ETC)
     assert "was made meanwhile, and is not empty" in outcome.failures[0]
@@ -164,7 +166,7 @@ def test_a_folder_that_is_filled_meanwhile_fails_the_run_and_the_next_one_clears
     assert not machine.files.exists(r"C:\etc\kubernetes\manifests")
 
 
-def test_folders_above_are_closed_where_others_could_replace_them(machine: Machine) -> None:
+def test_parent_folders_are_protected_if_users_could_replace_them(machine: Machine) -> None:
     # As in Azure's images (Azure/aks-engine#4633): Authenticated Users may modify all of C:\.
     machine.files.set_sddl("C:\\", machine.files.sddl("C:\\") + "(A;OICIIO;0x1301bf;;;AU)(A;;LC;;;AU)")
     machine.files.make_directory(r"C:\etc\kubernetes")
@@ -185,19 +187,19 @@ def test_volumes_of_pods_that_run_are_open_at_every_moment(machine: Machine, mon
     files, volume = machine.files, r"C:\var\lib\kubelet\pods\1\volumes\kubernetes.io~empty-dir\x"
     files.make_directory(volume)
     seen: list[set[str]] = []
-    set_sddl = Files.set_sddl
+    set_sddl = FileSystem.set_sddl
 
-    def watched(files: Files, path: str, sddl: str) -> None:
+    def watched(files: FileSystem, path: str, sddl: str) -> None:
         set_sddl(files, path, sddl)
         seen.append(files.who_may_write(volume))
 
-    monkeypatch.setattr(Files, "set_sddl", watched)
+    monkeypatch.setattr(FileSystem, "set_sddl", watched)
     settled(DirectNode(machine), *KUBELET)
     assert seen
     assert all(who == {USERS} for who in seen)
 
 
-def test_what_administrators_left_in_the_cache_stays(machine: Machine) -> None:
+def test_files_of_administrators_stay_in_the_cache(machine: Machine) -> None:
     files, kept = machine.files, r"C:\ProgramData\winkube\cache\kubernetes\1.37.1\node.tar.gz"
     files.make_directory(kept.rpartition("\\")[0])
     files.write_text(kept, "seed")
@@ -207,7 +209,7 @@ def test_what_administrators_left_in_the_cache_stays(machine: Machine) -> None:
     assert files.who_may_write(kept) == set()
 
 
-def test_what_others_could_write_in_the_cache_does_not(machine: Machine) -> None:
+def test_files_that_other_users_could_write_are_removed_from_the_cache(machine: Machine) -> None:
     files, kept = machine.files, r"C:\ProgramData\winkube\cache\kubernetes\1.37.1\node.tar.gz"
     files.make_directory(kept.rpartition("\\")[0])
     files.write_text(kept, "seed")
@@ -216,29 +218,29 @@ def test_what_others_could_write_in_the_cache_does_not(machine: Machine) -> None
     assert not files.exists(kept)
 
 
-def test_what_vanishes_while_it_is_looked_at_is_nobodys(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_that_disappear_during_the_check_are_ignored(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Programs create temporary files. Only existing items that cannot be read count as others'."""
     files = machine.files
     files.make_directory(r"C:\ProgramData\winkube\cache")
     for name in ("a-passing", "hidden"):
         files.write_text(rf"C:\ProgramData\winkube\cache\{name}", "x")
-    sddl = Files.sddl
+    sddl = FileSystem.sddl
 
-    def asked(files: Files, path: str, *enabled: t.Collection[str]) -> str:
+    def asked(files: FileSystem, path: str, *enabled: t.Collection[str]) -> str:
         if path.endswith("passing") and files.exists(path):
             files.delete(path)
         if path.endswith("hidden") or not files.exists(path):
             raise CmdletError("PermissionDenied", "GetAcl_UnauthorizedAccessException", "unauthorized", "System.X")
         return sddl(files, path, *enabled)
 
-    monkeypatch.setattr(Files, "sddl", asked)
+    monkeypatch.setattr(FileSystem, "sddl", asked)
     outcome = converge(DirectNode(machine), *CACHE, check_mode=True)
     (warning,) = [text for text in outcome.warnings if "not trusted" in text]
     assert r"cache\hidden" in warning
     assert "passing" not in warning
 
 
-def test_a_join_closes_what_older_images_left_open(machine: Machine) -> None:
+def test_a_join_protects_folders_that_older_images_left_unprotected(machine: Machine) -> None:
     machine.files.make_directory(r"C:\etc\kubernetes\manifests")
     seen = DirectNode(machine).run(Batch(calls=join_calls("token", r"C:\k\kubeadm.exe", 1.0)))
     assert seen.stopped is not None
@@ -248,7 +250,7 @@ def test_a_join_closes_what_older_images_left_open(machine: Machine) -> None:
     assert machine.files.who_may_write(r"C:\var\lib\kubelet") == {USERS}
 
 
-def test_whole_drives_and_what_windows_protects_stay_as_they_are() -> None:
+def test_whole_drives_and_folders_of_windows_are_left_unchanged() -> None:
     folders = ["D:\\", r"C:\Windows", r"c:\program files\containerd", r"C:\ProgramData", r"D:\logs"]
     assert directory.closed(folders, only_below=r"C:\var\log") == [
         {"type": "Directory", "name": folder} for folder in folders

@@ -15,7 +15,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import
 from ansible_collections.winkube.node.plugins.plugin_utils.resources import directory
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 from simulator.machine.machine import Machine
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 
 KUBELET = r"C:\var\lib\kubelet"
 VOLUME = rf"{KUBELET}\pods\0123\volumes\kubernetes.io~projected\access"
@@ -26,7 +26,7 @@ USERS = ("ContainerUser", "mallory", "NT AUTHORITY\\LocalService")
 @pytest.fixture(params=["2019", "2025"])
 def machine(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Machine]:
     """Return a machine whose folders are closed like the roles do, with a pod's volumes in them."""
-    settings = Settings.read({"name": "node-1", "address": "127.0.0.11", "windows": request.param})
+    settings = MachineSettings.read({"name": "node-1", "address": "127.0.0.11", "windows": request.param})
     machine = Machine(settings, tmp_path / "m")
     machine.power_on()
     folders = (
@@ -64,7 +64,7 @@ def test_the_users_of_containers_read_volumes_and_write_their_own_files(machine:
 
 
 @pytest.mark.parametrize("account", USERS)
-def test_nobody_else_reads_keys_or_changes_what_decides(machine: Machine, account: str) -> None:
+def test_only_administrators_read_keys_and_change_configuration(machine: Machine, account: str) -> None:
     files = machine.files
     with machine.acting.as_account(account):
         assert files.read_text(rf"{KUBELET}\config.yaml") == "config"

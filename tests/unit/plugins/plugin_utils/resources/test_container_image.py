@@ -68,7 +68,7 @@ def docker(**more: t.Any) -> t.Any:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "lines"),
+    ("requested", "lines"),
     [
         ({}, [line()]),
         ({"digest": DIGEST}, [line()]),
@@ -79,12 +79,12 @@ def docker(**more: t.Any) -> t.Any:
         ({"state": "absent"}, []),
     ],
 )
-def test_as_wanted(wanted: dict[str, t.Any], lines: list[str]) -> None:
-    assert planned(image(**wanted), **seen(*lines)) is None
+def test_an_image_without_a_difference_needs_no_change(requested: dict[str, t.Any], lines: list[str]) -> None:
+    assert planned(image(**requested), **seen(*lines)) is None
 
 
 @pytest.mark.parametrize("nothing", [answer(), NO_COMMAND, failure("FromStdErr", "NativeCommandError", "no such pipe")])
-def test_a_pull_goes_through_cri(nothing: t.Any) -> None:
+def test_images_are_pulled_through_cri(nothing: t.Any) -> None:
     change = must(image(pinned=True, aliases=["m.local/pause:3"], parallel=3, retries=5, delay=2), **silent(nothing))
     pull = call(change, "pull")
     assert pull.command.endswith("\\crictl.exe")
@@ -94,7 +94,7 @@ def test_a_pull_goes_through_cri(nothing: t.Any) -> None:
     assert call(change, "pin").arguments[2:] == ("images", "label", PAUSE, PIN)
 
 
-def test_what_a_cut_pull_left_is_pulled_again() -> None:
+def test_an_incomplete_image_is_pulled_again() -> None:
     change = must(image(), **seen(line(), cut=(PAUSE,)))
     assert change.why == "is incomplete in the store"
     assert [done.id for done in change.calls] == ["pull"]
@@ -105,7 +105,7 @@ def test_a_listing_without_a_check_is_believed() -> None:
     assert planned(image(), **answers) is None
 
 
-def test_a_digest_is_pulled_as_such_and_then_gets_its_tag() -> None:
+def test_an_image_is_pulled_by_digest_and_then_tagged() -> None:
     change = must(image(digest=OTHER), **seen(line()))
     assert change.why == f"digest is {DIGEST}, expected {OTHER}"
     assert call(change, "pull").arguments[-1] == f"registry.k8s.io/pause@{OTHER}"
@@ -113,12 +113,12 @@ def test_a_digest_is_pulled_as_such_and_then_gets_its_tag() -> None:
 
 
 def test_only_an_alias_or_the_pin_is_missing() -> None:
-    wanted = image(aliases=["mirror.local/pause:3"], pinned=True)
-    change = must(wanted, **seen(line(), line("mirror.local/pause:3", OTHER)))
+    requested = image(aliases=["mirror.local/pause:3"], pinned=True)
+    change = must(requested, **seen(line(), line("mirror.local/pause:3", OTHER)))
     assert [call.id for call in change.calls] == ["aliases", "pin"]
 
 
-def test_names_that_cri_made_go_with_the_last_tag() -> None:
+def test_names_created_by_cri_are_removed_with_the_last_tag() -> None:
     by_digest, by_id = f"registry.k8s.io/pause@{DIGEST}", "sha256:" + "c" * 64
     change = must(image(state="absent"), **seen(line(), line(by_digest), line(by_id)))
     assert change.calls[0].arguments == ("-n", "k8s.io", "images", "remove", "--sync", PAUSE, by_digest, by_id)
@@ -130,7 +130,7 @@ def test_all_images_ask_the_same_question() -> None:
     assert image().observe() == image(name="mcr.microsoft.com/windows/nanoserver:ltsc2022", pinned=True).observe()
 
 
-def test_an_archive_is_imported_and_has_to_hold_what_it_is_named_for() -> None:
+def test_an_imported_archive_must_contain_the_named_image() -> None:
     change = must(image(archive="C:\\pause.tar", pinned=True), **seen())
     assert [done.id for done in change.calls] == ["load-lean", "load", "check", "pin"]
     assert call(change, "load-lean").arguments[2:] == (
@@ -146,19 +146,19 @@ def test_the_archive_that_fits_this_windows_is_fetched_verified_imported_and_rem
         {"url": f"http://c/{name}.tar?sig=x", "sha256": name[-1] * 64, "size": 10, "windows": [name]}
         for name in ("2019", "2022")
     ]
-    wanted = image(archives=offers)
-    change = must(wanted, **seen())
+    requested = image(archives=offers)
+    change = must(requested, **seen())
     assert [done.id for done in change.calls] == ["download", "verify", "load-lean", "load", "discard", "check"]
     assert "http://c/2022.tar?sig=x" in (call(change, "download").stdin or "")
     assert call(change, "download").private
     assert call(change, "verify").parameters["sha256"] == "2" * 64
     assert call(change, "discard").always
-    assert planned(wanted, **seen(line())) is None
+    assert planned(requested, **seen(line())) is None
     # None of them fits, so the registry is queried.
-    assert call(must(wanted, dataclasses.replace(SERVER_2022, build=26100), **seen()), "pull")
+    assert call(must(requested, dataclasses.replace(SERVER_2022, build=26100), **seen()), "pull")
 
 
-def test_an_archive_that_is_fetched_takes_room_until_it_is_imported() -> None:
+def test_a_downloaded_archive_needs_disk_space_until_it_is_imported() -> None:
     def space(**more: t.Any) -> list[tuple[str, int | None]]:
         change = must(image(store_dir="D:\\containerd", **more), **seen())
         return [(required.path[:2], required.size) for required in change.space]
@@ -189,23 +189,23 @@ TREE = f"""registry.example/app:1
 """
 
 
-def test_what_images_have_in_common_takes_room_once() -> None:
+def test_shared_layers_count_once() -> None:
     """Of the manifests that ctr lists, it is the one with the size that ctr reports."""
     change = must(image(), **seen())
     (required,) = change.space
     probe = required.probe
     assert probe is not None
     listed = f"{PAUSE} application/vnd.oci.image.index.v1+json {DIGEST} 1.4 MiB windows/amd64 -"
-    told = {"size": answer(stdout=listed), "layers": answer(stdout=TREE)}
+    answers = {"size": answer(stdout=listed), "layers": answer(stdout=TREE)}
     layers = {f"sha256:{'6' * 64}": 3_500_000, f"sha256:{'7' * 64}": 1_750_000}
-    assert probe.size(told) == layers
+    assert probe.size(answers) == layers
     # ctr before 2.0 does not have this command.
-    old = {**told, "layers": failure("FromStdErr", "NativeCommandError", "No help topic for 'inspect'")}
+    old = {**answers, "layers": failure("FromStdErr", "NativeCommandError", "No help topic for 'inspect'")}
     assert probe.size(old) == int(1.4 * 2**20) * 3.5 // 1
     assert probe.size({}) is None
     (likely,) = must(image(likely_size=10), **seen()).space
     assert likely.probe is not None
-    assert (likely.probe.size({}), likely.probe.size(told)) == (35, layers)
+    assert (likely.probe.size({}), likely.probe.size(answers)) == (35, layers)
     platform = {"os": "windows", "os.version": "10.0.20348.1"}
     parts = [{"digest": DIGEST, "size": 100}, {"digest": OTHER, "size": 2}]
     verbose = [{"Descriptor": {"platform": platform}, "OCIManifest": {"layers": parts}}]
@@ -230,7 +230,7 @@ def test_docker_pulls_tags_and_loads() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "rows"),
+    ("requested", "rows"),
     [
         ({}, [row()]),
         ({"digest": DIGEST}, [row(digest=DIGEST)]),
@@ -242,8 +242,8 @@ def test_docker_pulls_tags_and_loads() -> None:
         ({"aliases": ["m.local/a:1"]}, [row(), row("m.local/a:1")]),
     ],
 )
-def test_docker_as_wanted(wanted: dict[str, t.Any], rows: list[str]) -> None:
-    assert planned(docker(**wanted), **docker_seen(*rows)) is None
+def test_docker_without_a_difference_needs_no_change(requested: dict[str, t.Any], rows: list[str]) -> None:
+    assert planned(docker(**requested), **docker_seen(*rows)) is None
 
 
 @pytest.mark.parametrize(
@@ -271,7 +271,7 @@ def test_docker_as_wanted(wanted: dict[str, t.Any], rows: list[str]) -> None:
         {"archives": [{"url": "http://c/pause.tar", "sha256": "a"}]},
     ],
 )
-def test_what_cannot_be_is_refused(properties: dict[str, t.Any]) -> None:
+def test_invalid_images_are_refused(properties: dict[str, t.Any]) -> None:
     with pytest.raises(ResourceError):
         image(**properties)
 
@@ -289,13 +289,13 @@ def test_two_lists_may_want_the_same_image() -> None:
 
 @given(st.text(max_size=2000), st.booleans())
 def test_no_answer_of_a_runtime_breaks_the_plan(text: str, ok: bool) -> None:
-    told = CallResult(ok=ok, stdout=text, exit_code=0 if ok else 1)
-    for wanted in (image(), docker()):
-        assert wanted.plan({"images": told, "check": told}, SERVER_2022) is not None or PAUSE in text
+    answers = CallResult(ok=ok, stdout=text, exit_code=0 if ok else 1)
+    for requested in (image(), docker()):
+        assert requested.plan({"images": answers, "check": answers}, SERVER_2022) is not None or PAUSE in text
 
 
 @pytest.mark.parametrize(
-    ("said", "meant"),
+    ("message", "meant"),
     [
         ("no match for platform in manifest sha256:aa: not found", "no image for this version of Windows"),
         ("no matching manifest for windows(10.0.17763)/amd64 in the manifest list entries", "no image"),
@@ -306,15 +306,15 @@ def test_no_answer_of_a_runtime_breaks_the_plan(text: str, ok: bool) -> None:
         ("registry.k8s.io/pause:9: not found", "no such tag"),
     ],
 )
-def test_what_runtimes_say_is_said_in_plain_words(said: str, meant: str) -> None:
-    explained = image().explain("pull", CallResult(ok=False, stderr=said, error=CallError(message="exit code 1")))
+def test_runtime_errors_are_explained_in_plain_words(message: str, meant: str) -> None:
+    explained = image().explain("pull", CallResult(ok=False, stderr=message, error=CallError(message="exit code 1")))
     assert meant in str(explained)
     assert image().explain("pull", CallResult(ok=False, stderr="something else")) is None
 
 
 def test_an_archive_without_the_name_is_not_the_registrys_fault() -> None:
-    said = CallResult(ok=False, stderr=f'ctr: image "{PAUSE}": not found', error=CallError(message="exit code 1"))
-    assert "the archive contains no container image of this name" in str(image().explain("check", said))
+    message = CallResult(ok=False, stderr=f'ctr: image "{PAUSE}": not found', error=CallError(message="exit code 1"))
+    assert "the archive contains no container image of this name" in str(image().explain("check", message))
 
 
 def test_archives_fit_by_windows() -> None:
@@ -349,7 +349,7 @@ def digest(letter: str) -> str:
     return "sha256:" + letter * 64
 
 
-def test_only_what_nobody_wants_uses_or_pins_is_removed() -> None:
+def test_only_unlisted_unused_and_unpinned_images_are_removed() -> None:
     lines = [
         line("r.io/kept:1", digest("1")),
         line("r.io/kept-too:1", digest("1")),
@@ -365,7 +365,7 @@ def test_only_what_nobody_wants_uses_or_pins_is_removed() -> None:
     assert change.why == "2 container images are unused"
 
 
-def test_nothing_is_removed_while_nobody_tells_what_is_used() -> None:
+def test_nothing_is_removed_if_the_used_images_are_unknown() -> None:
     lines = seen(line())
     for broken in ({"ps": NO_COMMAND}, {"containers": NO_COMMAND}, {"ps": answer(stdout="nonsense", exit_code=0)}):
         with pytest.raises(ResourceError, match="the images that containers use are unknown"):
@@ -382,6 +382,6 @@ def test_docker_removes_what_is_unused() -> None:
 
 
 @pytest.mark.parametrize("keep", [["x"], ["r.io/a"], [""]])
-def test_what_stays_is_named_whole(keep: list[str]) -> None:
+def test_the_kept_images_are_named_in_full(keep: list[str]) -> None:
     with pytest.raises(ResourceError, match="keep"):
         unused(keep=keep)

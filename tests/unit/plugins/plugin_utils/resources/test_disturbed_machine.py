@@ -25,7 +25,7 @@ from simulator.artifacts import ArtifactServer
 from simulator.machine import executables
 from simulator.machine.faults import set_fault
 from simulator.machine.machine import Machine
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 
 pytestmark = pytest.mark.waits
 
@@ -41,7 +41,7 @@ def make_node(tmp_path: Path) -> Iterator[MakeNode]:
 
     def make(**entry: object) -> DirectNode:
         options = {"time_scale": 0.05, "feature_seconds": 0.01, "reboot_seconds": 0.01, **entry}
-        settings = Settings.read({"name": "node-1", "address": "127.0.0.11", "windows": "2022", **options})
+        settings = MachineSettings.read({"name": "node-1", "address": "127.0.0.11", "windows": "2022", **options})
         machine = Machine(settings, tmp_path / f"machine-{len(made)}")
         machine.power_on()
         made.append(machine)
@@ -68,18 +68,18 @@ def with_old_kubelet(node: DirectNode) -> None:
     node.machine.files.write_bytes(r"C:\k\kubelet.exe", OLD)
 
 
-def test_a_file_that_a_scanner_holds_is_replaced_in_the_end(make_node: MakeNode) -> None:
+def test_a_file_kept_open_by_a_scanner_is_replaced_eventually(make_node: MakeNode) -> None:
     node = make_node(time_scale=0.1)
     with_old_kubelet(node)
-    held: list[str] = []
+    blocked: list[str] = []
     set_fault(node.machine, {"kind": "antivirus", "seconds": 5})
-    node.machine.files.on_written.append(lambda path: held.append(path) if is_held(node, path) else None)
+    node.machine.files.on_written.append(lambda path: blocked.append(path) if is_held(node, path) else None)
 
     with ArtifactServer() as server:
         outcome = converge(node, kubelet(server))
 
     assert outcome.failures == []
-    assert held, "the scanner has held the download"
+    assert blocked, "the scanner has held the download"
     assert node.machine.files.read_bytes(r"C:\k\kubelet.exe") == NEW
 
 
@@ -87,7 +87,7 @@ def is_held(node: DirectNode, path: str) -> bool:
     return node.machine.files.open.blocks(path, "d")
 
 
-def test_what_an_antivirus_takes_away_is_reported_in_its_words(make_node: MakeNode) -> None:
+def test_a_file_removed_by_an_antivirus_is_reported_with_its_message(make_node: MakeNode) -> None:
     node = make_node()
     with_old_kubelet(node)
     set_fault(node.machine, {"kind": "antivirus", "seconds": 600, "blocks": ["*kubelet.exe.*"]})
@@ -114,19 +114,19 @@ def _kept_on(call: Call) -> Call:
 
 
 @pytest.mark.parametrize(("offset", "word"), [(600, "ahead of"), (-7200, "behind")])
-def test_a_wrong_clock_is_told_before_tls_fails(make_node: MakeNode, offset: int, word: str) -> None:
+def test_a_wrong_clock_is_reported_before_tls_fails(make_node: MakeNode, offset: int, word: str) -> None:
     node = make_node(clock_offset=offset)
 
     state = join_state.read(node.observe(join_state.calls("")), datetime.datetime.now(datetime.UTC))
-    said = list(
+    messages = list(
         join_state.problems(state, cluster_servers=[], skew_limit=240, refuse_joined=False, require_prepared=False)
     )
 
-    assert len(said) == 1
+    assert len(messages) == 1
     expected = (
         f" s {word} the controller's clock; expected at most 240 s, because certificates may be rejected otherwise"
     )
-    assert expected in said[0]
+    assert expected in messages[0]
     assert abs(state.clock_skew - offset) < 60
 
 
@@ -146,7 +146,7 @@ def test_a_german_windows_converges(make_node: MakeNode) -> None:
     assert converge(node, *GERMAN, check_mode=True).changes == []
 
 
-def test_german_errors_are_told_whole(make_node: MakeNode) -> None:
+def test_german_errors_are_reported_in_full(make_node: MakeNode) -> None:
     node = make_node(language="de-DE")
     call = Call(id="start", command="sc.exe", arguments=("start", "WinRM"), on_error="continue")
 

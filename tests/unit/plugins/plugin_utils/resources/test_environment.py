@@ -54,7 +54,7 @@ def managed(value: str | None, note: bool) -> t.Any:
     return answer({"exists": value is not None, "value": value, "kind": "String"}, noted(note))
 
 
-def test_what_is_managed_is_noted_before_it_is_set() -> None:
+def test_a_managed_value_is_recorded_before_it_is_set() -> None:
     variable = one(type="Environment", name="P", value="http://p", managed=True)
     assert planned(variable, value=managed("http://p", note=True)) is None
     change = must(variable, value=managed(None, note=False))
@@ -65,7 +65,7 @@ def test_what_is_managed_is_noted_before_it_is_set() -> None:
     assert (commands(change)[-1], change.after) == ("New-ItemProperty", {"managed": True})
 
 
-def test_only_what_was_managed_is_removed_and_its_value_is_not_asked_for() -> None:
+def test_only_managed_variables_are_removed_whatever_their_value() -> None:
     variable = one(type="Environment", name="P", state="absent", managed=True)
     (question,) = variable.observe()
     assert question.parameters == {"values": [{"path": managed_marks.KEY, "name": "Environment P"}]}
@@ -75,7 +75,7 @@ def test_only_what_was_managed_is_removed_and_its_value_is_not_asked_for() -> No
     assert change.calls[0].parameters["value"] is None
 
 
-def test_path_entries_are_added_to_what_is_there_and_its_kind() -> None:
+def test_path_entries_are_added_and_the_kind_of_value_is_kept() -> None:
     path = one(type="Environment", name="PATH", path_entries=["C:\\k", "C:\\Program Files\\containerd\\bin"])
     assert planned(path, value=seen("c:\\K\\;%SystemRoot%;C:\\Program Files\\Containerd\\bin", "ExpandString")) is None
     change = must(path, value=seen("%SystemRoot%;C:\\k;", "ExpandString"))
@@ -104,7 +104,7 @@ def test_path_entries_are_removed() -> None:
         {"path_entries": ["a"], "managed": True},
     ],
 )
-def test_what_cannot_be_is_refused(properties: dict[str, t.Any]) -> None:
+def test_invalid_variables_are_refused(properties: dict[str, t.Any]) -> None:
     with pytest.raises(ResourceError):
         one(type="Environment", name="X", **properties)
 

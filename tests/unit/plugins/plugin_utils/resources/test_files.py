@@ -24,7 +24,7 @@ def text(**more: t.Any) -> t.Any:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "found"),
+    ("requested", "found"),
     [
         ({"content": "a\nb\n"}, "a\nb\n"),
         ({"content": "a\nb\r\n", "line_ending": "crlf"}, "a\r\nb\r\n"),
@@ -35,8 +35,8 @@ def text(**more: t.Any) -> t.Any:
         ({"content": "new", "create_only": True}, "old"),
     ],
 )
-def test_a_file_that_is_as_wanted(wanted: dict[str, t.Any], found: str | bytes) -> None:
-    assert planned(text(**wanted), file=answer(file(PATH, found))) is None
+def test_a_file_without_a_difference_needs_no_change(requested: dict[str, t.Any], found: str | bytes) -> None:
+    assert planned(text(**requested), file=answer(file(PATH, found))) is None
 
 
 def test_a_new_file() -> None:
@@ -63,7 +63,7 @@ def test_bytes_are_written_as_base64() -> None:
     assert change.calls[0].parameters == {"path": PATH, "content": "AP8=", "encoding": "base64"}
 
 
-def test_a_secret_file_never_comes_back() -> None:
+def test_the_content_of_a_secret_file_is_never_returned() -> None:
     secret = text(content="token", no_log=True)
     assert "content" not in secret.observe()[0].parameters
     change = must(secret, file=answer(file(PATH, "old")))
@@ -82,7 +82,7 @@ def test_only_the_access_list_differs() -> None:
     )
 
 
-def test_the_owner_counts_where_one_is_wanted() -> None:
+def test_the_owner_is_compared_if_one_is_requested() -> None:
     theirs = answer(file(PATH, "a", sddl="O:S-1-5-21-1-2-3-1001D:PAI(A;;FA;;;SY)(A;;FA;;;BA)"))
     assert planned(text(acl="D:P(A;;FA;;;SY)(A;;FA;;;BA)"), file=theirs) is None
     change = must(text(acl="O:BAD:P(A;;FA;;;SY)(A;;FA;;;BA)"), file=theirs)
@@ -101,7 +101,7 @@ def test_absence() -> None:
     assert commands(must(text(state="absent"), file=answer(file(PATH, "x")))) == ["Remove-Item"]
 
 
-def test_what_is_in_the_way_is_not_removed() -> None:
+def test_an_obstacle_is_not_removed() -> None:
     folder = {"path": PATH, "exists": True, "type": "directory"}
     for state in ("present", "absent"):
         with pytest.raises(ResourceError, match="got a directory"):
@@ -114,17 +114,17 @@ def test_what_is_in_the_way_is_not_removed() -> None:
     "properties",
     [{}, {"content": "a", "source_content_base64": "YQ=="}, {"source_content_base64": "!"}, {"content": "x" * 600_000}],
 )
-def test_what_cannot_be_is_refused(properties: dict[str, t.Any]) -> None:
+def test_invalid_files_are_refused(properties: dict[str, t.Any]) -> None:
     with pytest.raises(ResourceError):
         text(**properties)
 
 
 def test_a_folder() -> None:
     folder = {"path": "C:\\k", "exists": True, "type": "directory", "sddl": "D:AI(A;ID;FA;;;SY)"}
-    wanted = one(type="Directory", name="C:\\k", acl=ACL)
+    requested = one(type="Directory", name="C:\\k", acl=ACL)
     assert planned(one(type="Directory", name="C:\\k"), directory=answer(folder)) is None
-    assert commands(must(wanted, directory=answer(folder))) == ["@set-acl"]
-    assert commands(must(wanted, directory=answer(file("C:\\k")))) == ["New-Item", "@set-acl"]
+    assert commands(must(requested, directory=answer(folder))) == ["@set-acl"]
+    assert commands(must(requested, directory=answer(file("C:\\k")))) == ["New-Item", "@set-acl"]
     gone = one(type="Directory", name="C:\\k", state="absent")
     assert commands(must(gone, directory=answer(folder))) == ["Remove-Item"]
     assert planned(gone, directory=answer(file("C:\\k"))) is None
@@ -157,7 +157,7 @@ def test_access_lists_that_do_not(one_acl: str, other: str) -> None:
 
 
 @given(st.text(max_size=40), st.sampled_from(["crlf", "lf"]))
-def test_line_ends_are_made_once(content: str, ending: str) -> None:
+def test_line_ends_are_normalized_once(content: str, ending: str) -> None:
     try:
         content.encode()
     except UnicodeEncodeError:

@@ -39,7 +39,7 @@ def seen(**more: t.Any) -> dict[str, t.Any]:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "found"),
+    ("requested", "found"),
     [
         ({}, {}),
         ({"protocol": 6}, {}),
@@ -52,8 +52,8 @@ def seen(**more: t.Any) -> dict[str, t.Any]:
         ({"protocol": "icmpv4", "local_ports": []}, {"Protocol": "ICMPv4", "LocalPort": "RPC"} | {"LocalPort": "Any"}),
     ],
 )
-def test_as_wanted(wanted: dict[str, t.Any], found: dict[str, t.Any]) -> None:
-    assert planned(rule(**wanted), **seen(**found)) is None
+def test_a_rule_without_a_difference_needs_no_change(requested: dict[str, t.Any], found: dict[str, t.Any]) -> None:
+    assert planned(rule(**requested), **seen(**found)) is None
 
 
 def test_a_new_rule() -> None:
@@ -74,13 +74,13 @@ def test_a_new_rule() -> None:
     }
 
 
-def test_a_new_rule_without_ports_names_none() -> None:
+def test_a_new_rule_without_ports_sets_no_ports() -> None:
     change = must(rule(protocol="ICMPv4", local_ports=[]), rule=NO_RULE, ports=SKIPPED, addresses=SKIPPED)
     assert not {"LocalPort", "RemotePort"} & set(change.calls[0].parameters)
 
 
 @pytest.mark.parametrize(
-    ("wanted", "found", "parameters"),
+    ("requested", "found", "parameters"),
     [
         ({"display_name": "Kubelet API"}, {}, {"NewDisplayName": "Kubelet API"}),
         ({"action": "Block"}, {}, {"Action": "Block"}),
@@ -89,10 +89,10 @@ def test_a_new_rule_without_ports_names_none() -> None:
         ({"remote_addresses": ["10.1.0.0/16"]}, {}, {"RemoteAddress": ["10.1.0.0/16"]}),
     ],
 )
-def test_a_change_sends_what_differs(
-    wanted: dict[str, t.Any], found: dict[str, t.Any], parameters: dict[str, t.Any]
+def test_a_change_sends_the_differences(
+    requested: dict[str, t.Any], found: dict[str, t.Any], parameters: dict[str, t.Any]
 ) -> None:
-    change = must(rule(**wanted), **seen(**found))
+    change = must(rule(**requested), **seen(**found))
     assert commands(change) == ["Set-NetFirewallRule"]
     assert change.calls[0].parameters == {"Name": ["kubelet"], **parameters}
 
@@ -102,9 +102,9 @@ def test_only_a_new_rule_gets_a_group() -> None:
 
 
 def test_a_program() -> None:
-    wanted = rule(program="C:\\k\\kubelet.exe")
-    assert planned(wanted, **seen(), program=answer({"Program": "c:\\k\\kubelet.exe"})) is None
-    change = must(wanted, **seen(), program=answer({"Program": "Any"}))
+    requested = rule(program="C:\\k\\kubelet.exe")
+    assert planned(requested, **seen(), program=answer({"Program": "c:\\k\\kubelet.exe"})) is None
+    change = must(requested, **seen(), program=answer({"Program": "Any"}))
     assert call(change, "rule").parameters == {"Name": ["kubelet"], "Program": "C:\\k\\kubelet.exe"}
 
 
@@ -117,6 +117,6 @@ def test_absence() -> None:
     "properties",
     [{"name": "a*"}, {"protocol": "tpc"}, {"protocol": "300"}, {"protocol": "Any"}, {"protocol": "ICMPv4"}],
 )
-def test_what_cannot_be_is_refused(properties: dict[str, t.Any]) -> None:
+def test_invalid_rules_are_refused(properties: dict[str, t.Any]) -> None:
     with pytest.raises(ResourceError):
         rule(**properties)

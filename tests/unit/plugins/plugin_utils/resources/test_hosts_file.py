@@ -18,14 +18,14 @@ from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import 
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import NodeSession
 from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
 from simulator.machine.machine import Machine
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 from simulator.windows.networking import names
 
 
 @pytest.fixture
 def node(tmp_path: Path) -> Iterator[DirectNode]:
     entry = {"name": "node-1", "address": "127.0.0.11", "windows": "2022"}
-    machine = Machine(Settings.read(entry), tmp_path / "machine")
+    machine = Machine(MachineSettings.read(entry), tmp_path / "machine")
     machine.power_on()
     yield DirectNode(machine)
     machine.power.power_off()
@@ -50,19 +50,19 @@ def test_other_lines_of_the_hosts_file_stay(node: DirectNode) -> None:
     assert node.machine.files.read_text(HOSTS) == own
 
 
-def test_a_hosts_file_that_cannot_be_read_as_a_whole_is_left_alone(node: DirectNode) -> None:
-    for content, said in (
+def test_a_partly_unreadable_hosts_file_is_not_changed(node: DirectNode) -> None:
+    for content, message in (
         ("10.3.0.8 files\r\n" * 5000, "65536"),
         ("10.3.0.8 fil\N{REPLACEMENT CHARACTER}s\r\n", "UTF-8"),
     ):
         node.machine.files.write_text(HOSTS, content)
-        with pytest.raises(NodeError, match=said):
+        with pytest.raises(NodeError, match=message):
             converge(node, {"a": "10.3.0.1"})
         converge(node, {})
         assert node.machine.files.read_text(HOSTS) == content
 
 
-def test_a_machine_says_whether_it_resolves_the_control_plane(node: DirectNode) -> None:
+def test_a_machine_reports_whether_it_resolves_the_control_plane(node: DirectNode) -> None:
     def unresolved() -> str:
         seen = node.observe(join_state.calls("k8s.example.com"))
         return join_state.read(seen, datetime.datetime.now(datetime.UTC)).unresolved
@@ -73,6 +73,6 @@ def test_a_machine_says_whether_it_resolves_the_control_plane(node: DirectNode) 
 
 
 @pytest.mark.parametrize("entries", [{"a b": "10.3.0.1"}, {"": "10.3.0.1"}, {"a\n10.3.0.2 b": "10.3.0.1"}, {"a": "b"}])
-def test_what_is_no_name_or_address_is_refused(entries: dict[str, str]) -> None:
+def test_invalid_names_and_addresses_are_refused(entries: dict[str, str]) -> None:
     with pytest.raises(ResourceError, match="expected"):
         one(type="HostsFile", name="m", entries=entries)

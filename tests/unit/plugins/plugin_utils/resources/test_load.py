@@ -91,7 +91,7 @@ def test_a_mistake_is_refused_with_its_place(item: t.Any, where: str, value: t.A
     assert "\n" not in str(caught.value)
 
 
-def test_values_are_taken_as_leniently_as_ansible_does() -> None:
+def test_values_are_converted_as_leniently_as_by_ansible() -> None:
     (service, archive) = load(
         [
             {
@@ -116,7 +116,7 @@ def test_an_item_whose_condition_is_false_is_dropped() -> None:
     assert len(load([{**SERVICE, "when": "no"}, {**SERVICE, "when": "true"}])) == 1
 
 
-def test_a_name_may_stand_once_in_a_type() -> None:
+def test_a_name_is_unique_within_a_type() -> None:
     load([SERVICE, {"type": "Directory", "name": "kubelet"}])
     with pytest.raises(
         ResourceError, match=r"resources\[1\] \(Service Kubelet\).*resources\[0\] has this type and name"
@@ -179,7 +179,7 @@ def test_the_registry_fixes_are_resources() -> None:
     assert {resource.type for resource in resources} == {"Registry"}
 
 
-def test_every_property_says_what_it_is() -> None:
+def test_every_property_has_a_description() -> None:
     for type_ in TYPES.values():
         assert type_.__doc__
         for name, field in properties(type_).items():

@@ -100,8 +100,8 @@ def refused(call: Callable[[], object]) -> object:
 
 def converted(annotation: t.Any) -> list[str]:
     """Return the result for each value, one line each."""
-    told = [(value, refused(lambda value=value: convert(value, annotation, "here"))) for value in VALUES]  # type: ignore[misc]
-    return [f"{ascii(value)[:60]}: {outcome}" for value, outcome in told]
+    outcomes_ = [(value, refused(lambda value=value: convert(value, annotation, "here"))) for value in VALUES]  # type: ignore[misc]
+    return [f"{ascii(value)[:60]}: {outcome}" for value, outcome in outcomes_]
 
 
 def test_values() -> None:
@@ -119,7 +119,10 @@ def test_items() -> None:
     found = {name: refused(lambda given=given: load(given)) for name, given in ITEMS.items()}  # type: ignore[misc]
     outcomes.check(
         "resources/items",
-        {name: [each.title for each in told] if isinstance(told, list) else told for name, told in found.items()},
+        {
+            name: [each.title for each in outcomes_] if isinstance(outcomes_, list) else outcomes_
+            for name, outcomes_ in found.items()
+        },
     )
 
 

@@ -24,7 +24,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 from simulator.machine import executables
 from simulator.machine.machine import Machine
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 
 Item = dict[str, t.Any]
 
@@ -32,7 +32,7 @@ Item = dict[str, t.Any]
 @pytest.fixture
 def node(tmp_path: Path) -> Iterator[DirectNode]:
     entry = {"name": "node-1", "address": "127.0.0.11", "windows": "2022", "feature_seconds": 0.01, "time_scale": 0.01}
-    machine = Machine(Settings.read({**entry, "reboot_seconds": 0.01}), tmp_path / "machine")
+    machine = Machine(MachineSettings.read({**entry, "reboot_seconds": 0.01}), tmp_path / "machine")
     machine.power_on()
     yield DirectNode(machine)
     machine.power.power_off()
@@ -243,29 +243,29 @@ def test_an_artifact_and_what_is_in_it(node: DirectNode, source: tuple[str, Path
         "allow_unverified": {"allow_unverified": True},
     }
     path = "C:\\cache\\kubernetes\\1.37.1\\k.zip"
-    wanted = [
+    requested = [
         item("Artifact", "kubernetes 1.37.1", path=path, urls=[f"{url}/k.zip"], **ways[how]),
         item("Archive", "C:\\k", path=path, **KUBELET),
     ]
-    assert settles(node, *wanted) == ["Artifact create", "Archive create"]
+    assert settles(node, *requested) == ["Artifact create", "Archive create"]
     assert node.machine.files.read_text("C:\\k\\kubelet.exe") == "kubelet 1"
     assert not node.machine.files.exists(path + ".part")
     node.machine.files.write_text("C:\\k\\kubelet.exe", "broken")
-    assert settles(node, *wanted) == ["Archive update"]
+    assert settles(node, *requested) == ["Archive update"]
     if how != "allow_unverified":
         node.machine.files.write_text(path, "broken")
-        assert settles(node, *wanted)[0] == "Artifact update"
+        assert settles(node, *requested)[0] == "Artifact update"
 
 
 def test_the_second_source_and_a_broken_download(node: DirectNode, source: tuple[str, Path]) -> None:
     url, folder = source
     (folder / "k.zip").write_bytes(b"whole")
     path, sha256 = "C:\\cache\\k.zip", hashlib.sha256(b"whole").hexdigest()
-    wanted = item("Artifact", "k", path=path, urls=[f"{url}/gone.zip", f"{url}/k.zip"], sha256=sha256)
+    requested = item("Artifact", "k", path=path, urls=[f"{url}/gone.zip", f"{url}/k.zip"], sha256=sha256)
     node.machine.files.make_directory("C:\\cache")
     node.machine.files.write_text(path, "wrong")
     node.machine.files.write_text(path + ".part", "who")
-    assert settles(node, wanted) == ["Artifact update"]
+    assert settles(node, requested) == ["Artifact update"]
     assert node.machine.files.read_text(path) == "whole"
     assert not node.machine.files.exists(path + ".part")
 
@@ -274,11 +274,11 @@ def test_an_archive_that_owns_its_folder(node: DirectNode, source: tuple[str, Pa
     node.machine.files.write_bytes("C:\\a.zip", archive("kubelet 1"))
     node.machine.files.make_directory("C:\\own")
     node.machine.files.write_text("C:\\own\\stale", "x")
-    wanted = item("Archive", "C:\\own", path="C:\\a.zip", exclusive=True, check=["kubernetes/LICENSE"])
-    assert settles(node, wanted) == ["Archive create"]
+    requested = item("Archive", "C:\\own", path="C:\\a.zip", exclusive=True, check=["kubernetes/LICENSE"])
+    assert settles(node, requested) == ["Archive create"]
     assert not node.machine.files.exists("C:\\own\\stale")
     node.machine.files.write_bytes("C:\\a.zip", archive("kubelet 2"))
-    assert settles(node, {**wanted}) == ["Archive update"]
+    assert settles(node, {**requested}) == ["Archive update"]
     assert node.machine.files.read_text("C:\\own\\kubernetes\\node\\bin\\kubelet.exe") == "kubelet 2"
 
 
@@ -286,7 +286,7 @@ def left_aside(node: DirectNode) -> list[str]:
     return [entry.path for entry in node.machine.files.listing("C:\\k") if entry.name.endswith(".old")]
 
 
-def test_an_executable_is_replaced_though_it_runs(node: DirectNode) -> None:
+def test_a_running_executable_is_replaced(node: DirectNode) -> None:
     files, services = node.machine.files, node.machine.services
 
     def unpacks(version: str, **more: t.Any) -> list[str]:
@@ -317,9 +317,9 @@ def test_an_executable_is_replaced_though_it_runs(node: DirectNode) -> None:
 def test_a_wrong_checksum_names_both_hashes_and_deletes_the_file(node: DirectNode, source: tuple[str, Path]) -> None:
     url, folder = source
     (folder / "k.zip").write_bytes(b"tampered")
-    wanted = item("Artifact", "k", path="C:\\cache\\k.zip", urls=[f"{url}/k.zip"], sha256="a" * 64)
+    requested = item("Artifact", "k", path="C:\\cache\\k.zip", urls=[f"{url}/k.zip"], sha256="a" * 64)
     other = item("Environment", "X", value="1")
-    outcome = Convergence(NodeSession(node), load([wanted, other])).run()
+    outcome = Convergence(NodeSession(node), load([requested, other])).run()
     (failure,) = outcome.failures
     assert "a" * 64 in failure
     assert hashlib.sha256(b"tampered").hexdigest() in failure
@@ -336,10 +336,10 @@ def test_a_file_that_the_archive_does_not_have_is_named(node: DirectNode) -> Non
     assert "kubeadm.exe" in outcome.failures[0]
 
 
-def test_a_registry_that_leaves_the_list_leaves_the_machine_and_nobody_elses_does(node: DirectNode) -> None:
+def test_an_unlisted_registry_is_removed_and_those_of_others_stay(node: DirectNode) -> None:
     folder = "C:\\certs.d"
 
-    def wanted(given: dict[str, t.Any]) -> list[Item]:
+    def resources_of(given: dict[str, t.Any]) -> list[Item]:
         found = registries.read(given)
         files = [*registries.unlisted(found, folder), *registries.containerd_files(found, folder)]
         return [*files, *registries.forgotten(found)]
@@ -347,9 +347,9 @@ def test_a_registry_that_leaves_the_list_leaves_the_machine_and_nobody_elses_doe
     login = {"username": "u", "password": "p"}
     files = node.machine.files
     files.make_directory(rf"{folder}\theirs.example")
-    assert settles(node, *wanted({})) == []
-    settles(node, *wanted({"a.example:5000": login, "b.example": login}))
-    changed = settles(node, *wanted({"b.example": login}))
+    assert settles(node, *resources_of({})) == []
+    settles(node, *resources_of({"a.example:5000": login, "b.example": login}))
+    changed = settles(node, *resources_of({"b.example": login}))
     assert changed == ["UnlistedRegistries update"]
     assert (files.exists(rf"{folder}\a.example_5000_"), files.exists(rf"{folder}\b.example\hosts.toml")) == (
         False,
@@ -357,12 +357,12 @@ def test_a_registry_that_leaves_the_list_leaves_the_machine_and_nobody_elses_doe
     )
     # Another client was faster.
     files.delete(rf"{folder}\b.example")
-    assert settles(node, *wanted({})) == ["UnlistedRegistries update"]
+    assert settles(node, *resources_of({})) == ["UnlistedRegistries update"]
     assert files.exists(rf"{folder}\theirs.example")
 
 
-def test_docker_trusts_no_authority_that_has_left_the_list(node: DirectNode) -> None:
-    def wanted(given: dict[str, t.Any]) -> list[Item]:
+def test_docker_trusts_no_unlisted_authority(node: DirectNode) -> None:
+    def resources_of(given: dict[str, t.Any]) -> list[Item]:
         found = registries.read(given)
         return [*registries.unlisted_for_docker(found), *registries.docker_files(found)]
 
@@ -370,10 +370,12 @@ def test_docker_trusts_no_authority_that_has_left_the_list(node: DirectNode) -> 
     files = node.machine.files
     theirs, ours = (rf"{registries.DOCKER_CERTS}\{name}" for name in ("theirs.example", "a.example5000"))
     files.make_directory(theirs)
-    settles(node, *wanted({"a.example:5000": {"ca": ca}, "b.example": {"ca": ca}}))
+    settles(node, *resources_of({"a.example:5000": {"ca": ca}, "b.example": {"ca": ca}}))
     assert files.exists(rf"{ours}\ca.crt")
     # It is still listed, and is again trusted by the machine's own authorities.
-    assert settles(node, *wanted({"a.example:5000": {}, "b.example": {"ca": ca}})) == ["UnlistedRegistries update"]
+    assert settles(node, *resources_of({"a.example:5000": {}, "b.example": {"ca": ca}})) == [
+        "UnlistedRegistries update"
+    ]
     assert (files.exists(ours), files.exists(theirs)) == (False, True)
-    assert settles(node, *wanted({})) == ["UnlistedRegistries update"]
+    assert settles(node, *resources_of({})) == ["UnlistedRegistries update"]
     assert [entry.name for entry in files.listing(registries.DOCKER_CERTS)] == ["theirs.example"]

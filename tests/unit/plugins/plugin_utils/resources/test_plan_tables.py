@@ -172,8 +172,8 @@ NAMES = {"Directory": FOLDER, "File": PATH}
 
 @pytest.mark.parametrize("type_", TABLES)
 def test_plans(type_: str) -> None:
-    wanted, answers = TABLES[type_]
-    for properties in wanted:
+    requested, answers = TABLES[type_]
+    for properties in requested:
         for seen in answers.values():
             resource = one(**{"type": type_, "name": NAMES.get(type_, "x"), **properties})
             with contextlib.suppress(ResourceError):

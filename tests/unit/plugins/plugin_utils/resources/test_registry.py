@@ -23,7 +23,7 @@ def seen(value: t.Any = None, kind: str | None = None, key_exists: bool = True) 
 
 
 @pytest.mark.parametrize(
-    ("kind", "wanted", "found"),
+    ("kind", "requested", "found"),
     [
         ("String", "a", "a"),
         ("String", 5, "5"),
@@ -40,8 +40,8 @@ def seen(value: t.Any = None, kind: str | None = None, key_exists: bool = True) 
         ("Binary", "", []),
     ],
 )
-def test_the_same_value_in_other_words_is_no_change(kind: str, wanted: t.Any, found: t.Any) -> None:
-    assert planned(registry(value=wanted, value_type=kind), value=seen(found, kind)) is None
+def test_an_equivalent_value_is_no_change(kind: str, requested: t.Any, found: t.Any) -> None:
+    assert planned(registry(value=requested, value_type=kind), value=seen(found, kind)) is None
 
 
 def test_a_new_value_in_a_new_key() -> None:

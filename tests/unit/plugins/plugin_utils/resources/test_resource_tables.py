@@ -36,7 +36,7 @@ def files(*names: str) -> t.Any:
     return answer(*({"FullName": name} for name in names))
 
 
-def test_versions_that_nobody_lists() -> None:
+def test_unlisted_versions() -> None:
     cache = one(
         type="ArtifactCache", name="C:\\cache\\", keep=["c:\\CACHE\\a\\1\\x.zip", "C:\\cache\\b\\custom\\k\\x.zip"]
     )
@@ -58,7 +58,7 @@ def ctr(*lines: str) -> t.Any:
     return answer(stdout="\n".join(["REF TYPE DIGEST SIZE PLATFORMS LABELS", *lines]))
 
 
-def test_images_that_nobody_uses() -> None:
+def test_unused_images() -> None:
     unused = one(type="UnusedContainerImages", name="containerd", keep=[PAUSE])
     listed = ctr(
         f"{PAUSE} x {A} 1 MiB - -",
@@ -81,10 +81,10 @@ def clock(**values: t.Any) -> t.Any:
 
 
 @pytest.mark.parametrize("kind", ["NTP", "NT5DS", "AllSync", "NoSync", ""])
-@pytest.mark.parametrize("wanted", ["manual", "domain", "all"])
-def test_where_the_time_comes_from(kind: str, wanted: str) -> None:
-    peers = [] if wanted == "domain" else [" B.example,0x1 ", "a.example"]
-    time = one(type="W32Time", name="clock", peers=peers, sync_type=wanted)
+@pytest.mark.parametrize("requested", ["manual", "domain", "all"])
+def test_the_source_of_time_is_compared(kind: str, requested: str) -> None:
+    peers = [] if requested == "domain" else [" B.example,0x1 ", "a.example"]
+    time = one(type="W32Time", name="clock", peers=peers, sync_type=requested)
     planned(time, parameters=clock(Type=kind or None, NtpServer="a.example,0x8 b.example,0x1"))
     planned(time, parameters=clock(NtpServer=None))
 
@@ -106,8 +106,8 @@ def test_lines_of_the_hosts_file(content: str | None, entries: dict[str, str]) -
 
 
 def test_a_hosts_file_that_cannot_be_kept() -> None:
-    wanted = one(type="HostsFile", entries={"a": "10.0.0.1"})
-    assert must(wanted, hosts=answer({"content": OWN, "size": 65536})).calls
+    requested = one(type="HostsFile", entries={"a": "10.0.0.1"})
+    assert must(requested, hosts=answer({"content": OWN, "size": 65536})).calls
     for content, size in ((OWN, 65537), ("\N{REPLACEMENT CHARACTER}", 1)):
         with pytest.raises(ResourceError):
-            planned(wanted, hosts=answer({"content": content, "size": size}))
+            planned(requested, hosts=answer({"content": content, "size": size}))

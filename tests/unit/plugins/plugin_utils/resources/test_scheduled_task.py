@@ -48,7 +48,7 @@ def seen(**more: t.Any) -> t.Any:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "found"),
+    ("requested", "found"),
     [
         ({}, {}),
         ({}, {"Settings.ExecutionTimeLimit": "3.00:00:00", "Principal.UserId": "S-1-5-18"}),
@@ -74,8 +74,8 @@ def seen(**more: t.Any) -> t.Any:
         ({"triggers": []}, {"Triggers.CimClass.CimClassName": None, "Triggers.StartBoundary": None}),
     ],
 )
-def test_as_wanted(wanted: dict[str, t.Any], found: dict[str, t.Any]) -> None:
-    assert planned(task(**wanted), task=seen(**found)) is None
+def test_a_task_without_a_difference_needs_no_change(requested: dict[str, t.Any], found: dict[str, t.Any]) -> None:
+    assert planned(task(**requested), task=seen(**found)) is None
 
 
 def test_a_new_task() -> None:
@@ -107,7 +107,7 @@ def test_a_new_task() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "found", "why"),
+    ("requested", "found", "why"),
     [
         ({"execute": "C:\\x.exe"}, {}, "execute is C:\\k\\clean.exe, expected C:\\x.exe"),
         ({"user": "LOCAL SERVICE"}, {}, "user is SYSTEM, expected LOCAL SERVICE"),
@@ -120,8 +120,8 @@ def test_a_new_task() -> None:
         ({}, {"Settings.ExecutionTimeLimit": "PT1H"}, "execution time limit is PT1H, expected 3.00:00:00"),
     ],
 )
-def test_a_task_that_differs(wanted: dict[str, t.Any], found: dict[str, t.Any], why: str) -> None:
-    assert must(task(**wanted), task=seen(**found)).why == why
+def test_a_task_that_differs(requested: dict[str, t.Any], found: dict[str, t.Any], why: str) -> None:
+    assert must(task(**requested), task=seen(**found)).why == why
 
 
 def test_absence() -> None:
@@ -129,7 +129,7 @@ def test_absence() -> None:
     assert commands(must(task(state="absent"), task=seen())) == ["Unregister-ScheduledTask"]
 
 
-def test_a_task_without_a_folder_lies_at_the_root() -> None:
+def test_a_task_without_a_folder_is_in_the_root_folder() -> None:
     assert (task(name="x").task_path, task(name="x").task_name) == ("\\", "x")
 
 
@@ -148,6 +148,6 @@ def test_a_task_without_a_folder_lies_at_the_root() -> None:
         {"execution_time_limit_minutes": -1},
     ],
 )
-def test_what_cannot_be_is_refused(properties: dict[str, t.Any]) -> None:
+def test_invalid_tasks_are_refused(properties: dict[str, t.Any]) -> None:
     with pytest.raises(ResourceError):
         task(**properties)

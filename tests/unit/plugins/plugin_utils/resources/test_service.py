@@ -48,7 +48,7 @@ DEFINED = {"path": "C:\\k\\kubelet.exe", "arguments": ["--v=2"]}
 
 
 @pytest.mark.parametrize(
-    ("wanted", "values"),
+    ("requested", "values"),
     [
         ({}, {}),
         (DEFINED, {}),
@@ -76,12 +76,12 @@ DEFINED = {"path": "C:\\k\\kubelet.exe", "arguments": ["--v=2"]}
         ({"state": "running"}, {}),
     ],
 )
-def test_a_service_that_is_as_wanted(wanted: dict[str, t.Any], values: dict[str, t.Any]) -> None:
-    assert planned(kubelet(**wanted), service=running(), definition=definition(**values)) is None
+def test_a_service_without_a_difference_needs_no_change(requested: dict[str, t.Any], values: dict[str, t.Any]) -> None:
+    assert planned(kubelet(**requested), service=running(), definition=definition(**values)) is None
 
 
 @pytest.mark.parametrize(
-    ("wanted", "values", "why", "arguments"),
+    ("requested", "values", "why", "arguments"),
     [
         (
             {"start_mode": "auto"},
@@ -129,19 +129,19 @@ def test_a_service_that_is_as_wanted(wanted: dict[str, t.Any], values: dict[str,
     ],
 )
 def test_settings_of_a_running_service_change_without_a_restart(
-    wanted: dict[str, t.Any], values: dict[str, t.Any], why: str, arguments: list[tuple[str, ...]]
+    requested: dict[str, t.Any], values: dict[str, t.Any], why: str, arguments: list[tuple[str, ...]]
 ) -> None:
-    change = must(kubelet(**wanted), service=running(), definition=definition(**values))
+    change = must(kubelet(**requested), service=running(), definition=definition(**values))
     assert change.why == why
     assert [call.arguments for call in change.calls] == arguments
     assert set(commands(change)) == {"sc.exe"}
 
 
 def test_a_changed_command_line_restarts_a_running_service_once() -> None:
-    wanted = kubelet(
+    requested = kubelet(
         path="C:\\Program Files\\k\\kubelet.exe", arguments=["--a=b c"], environment={"X": "1"}, state="running"
     )
-    change = must(wanted, service=running(), definition=definition())
+    change = must(requested, service=running(), definition=definition())
     assert call(change, "config").arguments == (
         "config",
         "kubelet",
@@ -158,18 +158,20 @@ def test_another_environment_alone_restarts_a_running_service() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "status", "values"),
+    ("requested", "status", "values"),
     [
         ({"environment": {"X": "1"}}, "Running", {}),
         ({"state": "running"}, "Stopped", {}),
         ({**DEFINED, "arguments": ["--v=4"], "state": "running"}, "Running", {}),
     ],
 )
-def test_what_may_cut_the_link_begins_detached_from_it(
-    wanted: dict[str, t.Any], status: str, values: dict[str, t.Any]
+def test_a_change_that_may_cut_the_link_runs_detached(
+    requested: dict[str, t.Any], status: str, values: dict[str, t.Any]
 ) -> None:
     for cuts in (True, False):
-        change = must(kubelet(**wanted, cuts_connection=cuts), service=running(status), definition=definition(**values))
+        change = must(
+            kubelet(**requested, cuts_connection=cuts), service=running(status), definition=definition(**values)
+        )
         assert change.calls[-1].command in ("Restart-Service", "Start-Service")
         assert change.calls[-1].long is cuts
 
@@ -193,13 +195,13 @@ def test_a_stopped_service_that_changes_is_not_started_unasked() -> None:
         (None, "Stopped", None),
     ],
 )
-def test_whether_it_runs(state: str | None, status: str, expected: list[str] | None) -> None:
+def test_the_state_of_the_service_is_compared(state: str | None, status: str, expected: list[str] | None) -> None:
     change = planned(kubelet(state=state), service=running(status), definition=definition())
     assert (change and commands(change)) == expected
 
 
 def test_a_new_service() -> None:
-    wanted = kubelet(
+    requested = kubelet(
         **DEFINED,
         start_mode="delayed-auto",
         dependencies=["containerd"],
@@ -207,7 +209,7 @@ def test_a_new_service() -> None:
         environment={},
         state="running",
     )
-    change = must(wanted, service=MISSING, definition=NOTHING)
+    change = must(requested, service=MISSING, definition=NOTHING)
     assert change.before["state"] == "absent"
     assert call(change, "create").arguments == (
         "create",
@@ -251,17 +253,17 @@ FLAGS = "C:\\var\\lib\\kubelet\\kubeadm-flags.env"
 )
 @pytest.mark.parametrize("arguments", [["--v=2", "--node-ip=1"], "--v=2 --node-ip=1"])
 def test_flags_that_kubeadm_left_follow_the_arguments(content: str | None, line: str, arguments: t.Any) -> None:
-    wanted = kubelet(path="C:\\k\\kubelet.exe", arguments=arguments, arguments_from_file=FLAGS)
+    requested = kubelet(path="C:\\k\\kubelet.exe", arguments=arguments, arguments_from_file=FLAGS)
     flags = answer(file(FLAGS, content))
-    change = must(wanted, service=running(), definition=definition(ImagePath="x"), flags=flags)
+    change = must(requested, service=running(), definition=definition(ImagePath="x"), flags=flags)
     assert call(change, "config").arguments[-1] == line
-    assert planned(wanted, service=running(), definition=definition(ImagePath=line), flags=flags) is None
+    assert planned(requested, service=running(), definition=definition(ImagePath=line), flags=flags) is None
 
 
 @pytest.mark.parametrize("scheme", ["http://", ""])
-@pytest.mark.parametrize("wanted", [{"HTTPS_PROXY": "{}u:s3cret@p:3128"}, {}], ids=["another", "none"])
-def test_a_proxys_password_is_not_shown(wanted: dict[str, str], scheme: str) -> None:
-    environment = {name: value.format(scheme) for name, value in wanted.items()}
+@pytest.mark.parametrize("requested", [{"HTTPS_PROXY": "{}u:s3cret@p:3128"}, {}], ids=["another", "none"])
+def test_a_proxys_password_is_not_shown(requested: dict[str, str], scheme: str) -> None:
+    environment = {name: value.format(scheme) for name, value in requested.items()}
     service = kubelet(environment=environment)
     assert service.private
     found = definition(Environment=[f"HTTPS_PROXY={scheme}u:0ld@p:3128"])
@@ -275,8 +277,8 @@ def test_a_proxys_password_is_not_shown(wanted: dict[str, str], scheme: str) -> 
 
 
 def test_no_log_hides_the_environment() -> None:
-    wanted = kubelet(environment={"HTTPS_PROXY": "http://u:s3cret@p"}, no_log=True)
-    change = must(wanted, service=running(), definition=definition())
+    requested = kubelet(environment={"HTTPS_PROXY": "http://u:s3cret@p"}, no_log=True)
+    change = must(requested, service=running(), definition=definition())
     assert "s3cret" not in f"{change.why}{change.before}{change.after}"
     assert all(call.secret for call in change.calls)
 
@@ -293,7 +295,7 @@ def test_no_log_hides_the_environment() -> None:
         {"recovery": {"reset_seconds": -1, "actions": []}},
     ],
 )
-def test_what_cannot_be_is_refused(properties: dict[str, t.Any]) -> None:
+def test_invalid_services_are_refused(properties: dict[str, t.Any]) -> None:
     with pytest.raises(ResourceError):
         one(**{"type": "Service", "name": "x", **properties})
 
@@ -306,7 +308,7 @@ _ACTION = st.builds(
 
 
 @given(st.integers(0, 2**32 - 1), st.lists(_ACTION, max_size=5))
-def test_what_the_registry_would_keep_is_read_as_what_was_wanted(
+def test_normalized_registry_values_equal_the_requested_ones(
     reset: int, actions: list[service_recovery.FailureAction]
 ) -> None:
     recovery = service_recovery.Recovery(reset_seconds=reset, actions=tuple(actions))
@@ -327,15 +329,15 @@ def test_any_bytes_can_be_read(data: list[int]) -> None:
 
 
 def test_a_service_that_is_disabled_only_where_it_exists_and_remembered() -> None:
-    wanted = kubelet(if_exists=True, remember_start_mode=True, start_mode="disabled", state="stopped")
-    assert planned(wanted, service=MISSING, definition=NOTHING) is None
-    change = must(wanted, service=running(), definition=definition(DelayedAutostart=1))
+    requested = kubelet(if_exists=True, remember_start_mode=True, start_mode="disabled", state="stopped")
+    assert planned(requested, service=MISSING, definition=NOTHING) is None
+    change = must(requested, service=running(), definition=definition(DelayedAutostart=1))
     assert commands(change) == ["@read-registry", "New-Item", "New-ItemProperty", "sc.exe", "Stop-Service"]
     note = call(change, "note").parameters
     assert (note["Name"], note["Value"]) == ("Service kubelet", "delayed-auto")
     # The second run must not record that it is disabled.
-    assert planned(wanted, service=running("Stopped"), definition=definition(Start=4)) is None
-    change = must(wanted, service=running(), definition=definition(Start=4))
+    assert planned(requested, service=running("Stopped"), definition=definition(Start=4)) is None
+    change = must(requested, service=running(), definition=definition(Start=4))
     assert commands(change) == ["Stop-Service"]
 
 
@@ -350,7 +352,7 @@ LEFT_BY_1_34 = 'KUBELET_KUBEADM_ARGS="--node-ip=10.0.0.5 --pod-infra-container-i
         ("1.36.2", "--node-ip=10.0.0.5 -v=2", "--pod-infra-container-image pause:3.10"),
     ],
 )
-def test_flags_that_the_kubelet_does_not_know_are_left_out_and_told(version: str, kept: str, dropped: str) -> None:
+def test_unknown_kubelet_flags_are_left_out_and_reported(version: str, kept: str, dropped: str) -> None:
     resource = kubelet(
         path="C:\\k\\kubelet.exe", arguments_from_file=FLAGS_FILE, arguments_for_kubelet=version, state="running"
     )
@@ -367,7 +369,7 @@ def test_flags_that_the_kubelet_does_not_know_are_left_out_and_told(version: str
     assert planned(resource, service=running(), definition=same, flags=answer(file(FLAGS_FILE, LEFT_BY_1_34))) is None
 
 
-def test_a_version_that_is_none_is_refused() -> None:
+def test_an_invalid_version_is_refused() -> None:
     with pytest.raises(ResourceError, match="arguments_for_kubelet"):
         kubelet(path="C:\\k\\kubelet.exe", arguments_for_kubelet="1.36")
 

@@ -24,7 +24,7 @@ def names(configured: str, active: str) -> t.Any:
 
 
 @pytest.mark.parametrize("name", ["win-node-1", "WIN-NODE-1"])
-def test_computer_name_as_wanted(name: str) -> None:
+def test_an_equal_computer_name_needs_no_change(name: str) -> None:
     assert planned(one(type="ComputerName", name=name), names=names("WIN-NODE-1", "WIN-NODE-1")) is None
 
 
@@ -41,8 +41,8 @@ def test_a_computer_that_was_renamed_but_not_rebooted() -> None:
 
 
 def test_a_long_computer_name_is_compared_by_what_windows_keeps() -> None:
-    wanted = one(type="ComputerName", name="windows-worker-0001")
-    assert planned(wanted, names=names("WINDOWS-WORKER-", "WINDOWS-WORKER-")) is None
+    requested = one(type="ComputerName", name="windows-worker-0001")
+    assert planned(requested, names=names("WINDOWS-WORKER-", "WINDOWS-WORKER-")) is None
 
 
 @pytest.mark.parametrize("name", ["", "a.b", "-a", "a_b", "123", "a" * 64, "ä"])
@@ -63,19 +63,19 @@ def clock(server: str, kind: str) -> t.Any:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "server", "kind"),
+    ("requested", "server", "kind"),
     [
         ({"peers": ["b.example", "a.example,0x9"]}, "a.example,0x9 B.example,0x8", "NTP"),
         ({"sync_type": "domain"}, "time.windows.com,0x9", "NT5DS"),
     ],
 )
-def test_clock_as_wanted(wanted: dict[str, t.Any], server: str, kind: str) -> None:
-    assert planned(one(type="W32Time", name="clock", **wanted), parameters=clock(server, kind)) is None
+def test_a_clock_without_a_difference_needs_no_change(requested: dict[str, t.Any], server: str, kind: str) -> None:
+    assert planned(one(type="W32Time", name="clock", **requested), parameters=clock(server, kind)) is None
 
 
 def test_other_time_servers() -> None:
-    wanted = one(type="W32Time", name="clock", peers=["ntp1", "ntp2"])
-    change = must(wanted, parameters=clock("time.windows.com,0x9", "NTP"))
+    requested = one(type="W32Time", name="clock", peers=["ntp1", "ntp2"])
+    change = must(requested, parameters=clock("time.windows.com,0x9", "NTP"))
     assert commands(change) == ["Start-Service", "w32tm.exe", "Restart-Service"]
     arguments = ("/config", "/manualpeerlist:ntp1,0x8 ntp2,0x8", "/syncfromflags:MANUAL", "/update")
     assert call(change, "configure").arguments == arguments
@@ -97,15 +97,15 @@ def shows(text: str) -> t.Any:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "text"),
+    ("requested", "text"),
     [
         ({"proxy": "http://user:pass@Proxy.example:3128/", "bypass": "localhost,.svc,10.0.0.0/8"}, PROXY),
         ({"proxy": "proxy.example:3128"}, NO_BYPASS),
         ({"state": "absent"}, DIRECT),
     ],
 )
-def test_proxy_as_wanted(wanted: dict[str, t.Any], text: str) -> None:
-    assert planned(one(type="WinHttpProxy", name="machine", **wanted), proxy=shows(text)) is None
+def test_an_equal_proxy_needs_no_change(requested: dict[str, t.Any], text: str) -> None:
+    assert planned(one(type="WinHttpProxy", name="machine", **requested), proxy=shows(text)) is None
 
 
 def test_another_proxy() -> None:
@@ -120,15 +120,15 @@ def test_another_proxy() -> None:
 @pytest.mark.parametrize("noted", [True, False])
 def test_a_managed_proxy(noted: bool) -> None:
     note = answer({"exists": noted})
-    wanted = one(type="WinHttpProxy", name="m", proxy="p:1", managed=True)
+    requested = one(type="WinHttpProxy", name="m", proxy="p:1", managed=True)
     taken = [] if noted else ["@read-registry", "New-Item", "New-ItemProperty"]
-    assert commands(must(wanted, proxy=shows(DIRECT), note=note)) == [*taken, "netsh.exe"]
+    assert commands(must(requested, proxy=shows(DIRECT), note=note)) == [*taken, "netsh.exe"]
     unwanted = planned(one(type="WinHttpProxy", name="m", state="absent", managed=True), note=note)
     assert (commands(unwanted) if unwanted else []) == (["netsh.exe", "Remove-ItemProperty"] if noted else [])
 
 
 @pytest.mark.parametrize(
-    ("entry", "said"),
+    ("entry", "messages"),
     [
         ("10.0.0.0/8", ["10.*"]),
         ("10.96.0.0/12", [f"10.{octet}.*" for octet in range(96, 112)]),
@@ -141,15 +141,15 @@ def test_a_managed_proxy(noted: bool) -> None:
         ("<local>", ["<local>"]),
     ],
 )
-def test_no_proxy_in_the_words_of_winhttp(entry: str, said: list[str]) -> None:
-    assert patterns(entry) == said
+def test_no_proxy_entries_become_winhttp_patterns(entry: str, messages: list[str]) -> None:
+    assert patterns(entry) == messages
 
 
 @given(st.ip_addresses(v=4), st.integers(1, 32))
-def test_a_network_is_said_in_at_most_128_patterns(address: t.Any, bits: int) -> None:
-    said = patterns(f"{address}/{bits}")
-    assert 1 <= len(said) <= 128
-    assert any(str(address).startswith(pattern.rstrip("*")) for pattern in said)
+def test_a_network_becomes_at_most_128_patterns(address: t.Any, bits: int) -> None:
+    messages = patterns(f"{address}/{bits}")
+    assert 1 <= len(messages) <= 128
+    assert any(str(address).startswith(pattern.rstrip("*")) for pattern in messages)
 
 
 POLICY = "HKLM:\\SOFTWARE\\Policies\\Microsoft\\Windows\\WindowsUpdate"
@@ -173,7 +173,7 @@ def updates(**more: t.Any) -> t.Any:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "au", "top"),
+    ("requested", "au", "top"),
     [
         ({}, None, None),
         ({"automatic_updates": "disabled"}, {"NoAutoUpdate": 1}, {}),
@@ -190,8 +190,8 @@ def updates(**more: t.Any) -> t.Any:
         ({"wsus_server": ""}, None, None),
     ],
 )
-def test_updates_as_wanted(wanted: dict[str, t.Any], au: t.Any, top: t.Any) -> None:
-    assert planned(updates(**wanted), policy=policy(au, top)) is None
+def test_an_equal_update_policy_needs_no_change(requested: dict[str, t.Any], au: t.Any, top: t.Any) -> None:
+    assert planned(updates(**requested), policy=policy(au, top)) is None
 
 
 def test_updates_are_set_by_policy() -> None:
@@ -226,7 +226,7 @@ def pages(**more: t.Any) -> t.Any:
 D = {"path": "D:\\pagefile.sys", "initial_mb": 4096, "maximum_mb": 8192}
 
 
-def test_paging_as_wanted() -> None:
+def test_paging_without_a_difference_needs_no_change() -> None:
     assert planned(pages(automatic=True), **paging(True)) is None
     assert planned(pages(files=[D]), **paging(False, ("d:\\pagefile.sys", 4096, 8192))) is None
     assert planned(pages(), **paging(False)) is None
@@ -270,15 +270,15 @@ def exclusions(**more: t.Any) -> t.Any:
 
 
 def test_exclusions() -> None:
-    wanted = exclusions(
+    requested = exclusions(
         paths=["C:\\k", "C:\\ProgramData\\containerd"], processes=["containerd.exe"], extensions=[".vhdx"]
     )
     found = {
         "ExclusionPath": ["c:\\K\\", "C:\\programdata\\containerd"],
         "ExclusionProcess": ["CONTAINERD.EXE", "x.exe"],
     }
-    assert planned(wanted, preference=excluded(**found, ExclusionExtension=["vhdx"])) is None
-    change = must(wanted, preference=excluded(ExclusionPath=["C:\\k"]))
+    assert planned(requested, preference=excluded(**found, ExclusionExtension=["vhdx"])) is None
+    change = must(requested, preference=excluded(ExclusionPath=["C:\\k"]))
     assert change.calls[0].command == "Add-MpPreference"
     assert change.calls[0].parameters == {
         "ExclusionPath": ["C:\\ProgramData\\containerd"],

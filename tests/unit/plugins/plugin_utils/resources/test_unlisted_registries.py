@@ -33,7 +33,7 @@ def test_a_registry_is_noted_before_it_is_written() -> None:
     assert call(change, "note").parameters["Value"] == ["a.example", "b.example"]
 
 
-def test_one_that_leaves_the_list_is_removed_and_then_forgotten() -> None:
+def test_an_unlisted_registry_is_removed_and_its_record_deleted() -> None:
     change = must(listed("a.example"), **noted("a.example", "b.example_5000_"))
     assert [each.id for each in change.calls] == ["look", "remove", "key", "make-key", "note"]
     assert call(change, "look").parameters["paths"] == ["C:\\certs.d\\b.example_5000_"]
@@ -48,6 +48,6 @@ def test_a_note_that_names_no_folder_removes_nothing(name: t.Any) -> None:
 
 
 @pytest.mark.parametrize("more", [{"keep": [".."]}, {"keep": ["a\\b"]}, {"keep": [""]}, {"name": "C:\\", "keep": []}])
-def test_what_cannot_be_is_refused(more: dict[str, t.Any]) -> None:
+def test_invalid_registries_are_refused(more: dict[str, t.Any]) -> None:
     with pytest.raises(ResourceError):
         one(**{"type": "UnlistedRegistries", "name": FOLDER, **more})

@@ -21,7 +21,7 @@ def seen(state: str) -> t.Any:
 
 
 @pytest.mark.parametrize(("state", "found"), [("present", "Installed"), ("absent", "Available"), ("absent", "Removed")])
-def test_as_wanted(state: str, found: str) -> None:
+def test_a_feature_in_the_requested_state_needs_no_change(state: str, found: str) -> None:
     assert planned(feature(state=state), feature=seen(found)) is None
 
 
@@ -53,7 +53,7 @@ def test_removing() -> None:
 
 
 @pytest.mark.parametrize(("state", "found"), [("present", "InstallPending"), ("absent", "UninstallPending")])
-def test_what_waits_for_a_reboot_gets_one(state: str, found: str) -> None:
+def test_a_feature_waiting_for_a_reboot_gets_one(state: str, found: str) -> None:
     change = must(feature(state=state), feature=seen(found))
     assert (change.calls, change.reboot) == ((), "always")
 

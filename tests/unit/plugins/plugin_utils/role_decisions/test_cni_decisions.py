@@ -55,7 +55,7 @@ def test_another_network(recorded: dict[str, t.Any], expected: bool) -> None:
     assert cni.network_differs(recorded, {"plugin": "flannel", "network": "cbr0"}) is expected
 
 
-def test_revisions_are_those_of_daemon_sets() -> None:
+def test_revisions_are_read_from_daemon_sets() -> None:
     def applied(kind: str, **labels: str) -> dict[str, t.Any]:
         return {"kind": kind, "spec": {"template": {"metadata": {"labels": labels}}}}
 

@@ -39,7 +39,7 @@ def test_an_unknown_variable_is_refused() -> None:
         (LOOKUP.format("node_join_name_is_proven"), "node_join_info.self_named: expected a variable of this name"),
     ],
 )
-def test_what_the_lookup_refuses(expression: str, message: str) -> None:
+def test_the_lookup_refuses_invalid_terms(expression: str, message: str) -> None:
     known = {"inventory_hostname": "one", "node_join_info": {"computer_name": "WIN1"}}
     with pytest.raises(AnsibleError, match=message):
         value(templar(["node_join"], known), expression)

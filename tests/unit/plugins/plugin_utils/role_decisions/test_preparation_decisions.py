@@ -94,7 +94,7 @@ def test_a_check_without_a_result(result: dict[str, t.Any], expected: str) -> No
     assert windows_patches.check_problem(result) == expected
 
 
-def test_no_proxy_leads_to_the_controller() -> None:
+def test_the_controller_is_reached_without_a_proxy() -> None:
     urls = ["https://10.0.0.5:8443/token", "file:///C:/bundle"]
     assert windows_patches.direct_hosts("a, b", urls) == ["a", "b", "10.0.0.5"]
     assert windows_patches.direct_hosts([], []) == []

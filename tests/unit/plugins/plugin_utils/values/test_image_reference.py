@@ -24,9 +24,7 @@ DIGESTS = st.from_regex(r"sha256:[0-9a-f]{64}", fullmatch=True)
 
 
 @given(HOSTS, PATHS, st.one_of(st.just(""), TAGS), st.one_of(st.just(""), DIGESTS))
-def test_a_reference_is_parsed_into_its_parts_and_written_as_it_was(
-    host: str, path: str, tag: str, digest: str
-) -> None:
+def test_a_reference_is_parsed_and_written_unchanged(host: str, path: str, tag: str, digest: str) -> None:
     reference = ImageReference(host=host, path=path, tag=tag, digest=digest)
     text = str(reference)
     assert text == f"{host}/{path}" + (f":{tag}" if tag else "") + (f"@{digest}" if digest else "")
@@ -39,7 +37,7 @@ def test_a_reference_is_parsed_into_its_parts_and_written_as_it_was(
 
 
 @given(st.text(alphabet="aA0.:/@-_ \n", max_size=20))
-def test_what_is_parsed_is_written_unchanged(text: str) -> None:
+def test_parsed_references_are_written_unchanged(text: str) -> None:
     if is_whole(text):
         assert str(ImageReference.parse(text)) == text
 

@@ -33,7 +33,7 @@ CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\
         ("introuvable\u00a0: 1\u202f000", "introuvable : 1 000"),
     ],
 )
-def test_what_a_terminal_acts_on_is_made_visible(text: str, clean: str) -> None:
+def test_control_characters_become_visible(text: str, clean: str) -> None:
     assert printable(text) == clean
 
 

@@ -198,8 +198,8 @@ VALUES: dict[str, object] = {
 def test_refused_values_are_described() -> None:
     outcomes.check("values/shown", {name: shown.shown(value) for name, value in VALUES.items()})
     kinds = [shown.kind(value) for value in (True, 1, 1.5, "a", {}, [], (), None, Thing())]
-    wanted = ["true or false", "number", "number", "text", "mapping", "list", "list", "null", "Thing"]
-    assert kinds == wanted
+    expected = ["true or false", "number", "number", "text", "mapping", "list", "list", "null", "Thing"]
+    assert kinds == expected
 
 
 def read(text: str) -> Version:
@@ -222,7 +222,7 @@ def test_versions_are_read_and_compared() -> None:
     assert "1.7" in line["minors"]
 
 
-def test_problems_of_versions_are_told() -> None:
+def test_problems_of_versions_are_reported() -> None:
     pairs = [(kube, "2.4.2") for kube in ("1.29.9", "1.30.0", "1.37.9", "1.38.0")]
     pairs += [("1.37.1", line) for line in ("1.5.1", "1.6.36", "1.7.35", "2.0.14", "2.4.2", "2.9.0")]
     found: dict[str, object] = {}

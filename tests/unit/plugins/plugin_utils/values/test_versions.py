@@ -13,7 +13,7 @@ def test_a_version_is_read_with_or_without_v(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["latest", "1.37", "", "1.x.0", "1.37.1; rm"])
-def test_what_is_no_full_version_is_refused(text: str) -> None:
+def test_an_incomplete_version_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"MAJOR\.MINOR\.PATCH"):
         Version.parse(text)
 
@@ -30,7 +30,9 @@ def test_pairs_that_work_are_accepted(kubernetes: str, containerd: str) -> None:
     ("kubernetes", "containerd", "accepted"),
     [("1.38.0", "1.7.35", "1.30 to 1.37"), ("1.29.0", "2.4.2", "1.30 to 1.37"), ("1.37.1", "1.5.0", "1.6, 1.7, 2.0")],
 )
-def test_pairs_that_do_not_work_say_what_would(kubernetes: str, containerd: str, accepted: str) -> None:
+def test_incompatible_versions_are_reported_with_compatible_ones(
+    kubernetes: str, containerd: str, accepted: str
+) -> None:
     problem = pair_problem(Version.parse(kubernetes), Version.parse(containerd))
     assert problem is not None
     assert accepted in problem

@@ -16,7 +16,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 from ansible_collections.winkube.node.plugins.plugin_utils.windows import code_policies
 from simulator.machine.machine import Machine
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 
 FOLDER = [{"type": "Directory", "name": "C:\\k"}]
 APPLOCKER = r"HKLM:\SOFTWARE\Policies\Microsoft\Windows\SrpV2\Exe"
@@ -26,7 +26,9 @@ SCRIPTS = r"HKLM:\SOFTWARE\Policies\Microsoft\Windows\PowerShell"
 @pytest.fixture
 def machine(tmp_path: Path, request: pytest.FixtureRequest) -> t.Iterator[Machine]:
     options = getattr(request, "param", {})
-    made = Machine(Settings.read({"name": "node-1", "address": "127.0.0.11", "time_scale": 0.001, **options}), tmp_path)
+    made = Machine(
+        MachineSettings.read({"name": "node-1", "address": "127.0.0.11", "time_scale": 0.001, **options}), tmp_path
+    )
     made.power_on()
     yield made
     made.power.power_off()
@@ -60,7 +62,7 @@ def test_enforced_applocker_stops_before_the_first_change(machine: Machine) -> N
     assert run(machine).outcome.changes == []
 
 
-def test_applocker_that_only_audits_hinders_nobody(machine: Machine) -> None:
+def test_applocker_in_audit_mode_blocks_nothing(machine: Machine) -> None:
     registry(machine, APPLOCKER, "EnforcementMode", 0)
     assert len(run(machine).outcome.changes) == 1
 
@@ -74,11 +76,11 @@ def test_enforced_code_integrity_stops_before_the_first_change(machine: Machine)
 
 
 @pytest.mark.parametrize("machine", [{"user_mode_code_integrity": 1}], indirect=True)
-def test_code_integrity_that_only_audits_hinders_nobody(machine: Machine) -> None:
+def test_code_integrity_in_audit_mode_blocks_nothing(machine: Machine) -> None:
     assert len(run(machine).outcome.changes) == 1
 
 
-def test_an_execution_policy_of_signed_scripts_is_told_and_goes_on(machine: Machine) -> None:
+def test_an_execution_policy_for_signed_scripts_is_a_warning(machine: Machine) -> None:
     registry(machine, SCRIPTS, "EnableScripts", 1)
     registry(machine, SCRIPTS, "ExecutionPolicy", "AllSigned")
     work = run(machine)
@@ -101,7 +103,7 @@ def test_an_execution_policy_of_signed_scripts_is_told_and_goes_on(machine: Mach
         ("Access is denied", ""),
     ],
 )
-def test_a_module_that_cannot_even_run_says_what_to_allow(text: str, words: str) -> None:
+def test_a_blocked_module_names_what_to_allow(text: str, words: str) -> None:
     explained = code_policies.explained(text)
     assert words in explained
     assert bool(explained) == bool(words)

@@ -23,7 +23,7 @@ _PROGRAM = st.text(alphabet=st.sampled_from("ab \\:.é"), min_size=1, max_size=1
 
 
 @given(_PROGRAM, st.lists(_ARGUMENT, max_size=5))
-def test_what_is_joined_splits_again(program: str, arguments: list[str]) -> None:
+def test_joined_arguments_split_into_the_same_arguments(program: str, arguments: list[str]) -> None:
     assert split(join([program, *arguments])) == [program, *arguments]
 
 

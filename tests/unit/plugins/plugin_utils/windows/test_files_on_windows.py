@@ -60,7 +60,7 @@ def test_content_of_others_is_found() -> None:
     assert untrusted_files.quarantine_folder("C:\\k", {}) == "C:\\k\\.untrusted-"
 
 
-def test_content_that_was_moved_is_told() -> None:
+def test_moved_content_is_reported() -> None:
     items = [UntrustedItem(path=f"C:\\k\\{number}", who=(f"S-{number % 2}",)) for number in range(7)]
     assert untrusted_files.warning(items, "C:\\t") == (
         "users other than administrators (S-0, S-1) own or can change this content, so it is not trusted: C:\\k\\0, "
@@ -73,7 +73,7 @@ def test_content_that_was_moved_is_told() -> None:
 GUID = "0" * 32
 
 
-def test_replaced_files_go_when_nobody_runs_them() -> None:
+def test_replaced_files_are_deleted_when_no_process_runs_them() -> None:
     def item(name: str) -> dict[str, str]:
         return {"FullName": f"C:\\a\\{name}"}
 

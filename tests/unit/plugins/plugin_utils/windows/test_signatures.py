@@ -21,7 +21,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import 
 from simulator.artifacts.archives import zip_archive
 from simulator.artifacts.releases import program
 from simulator.machine.machine import Machine
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 from simulator.windows.updates import update_package
 from simulator.windows.updates.update_catalogue import Update
 
@@ -32,7 +32,7 @@ KUBELET = "C:\\k\\kubelet.exe"
 
 @pytest.fixture
 def node(tmp_path: Path) -> t.Iterator[DirectNode]:
-    machine = Machine(Settings.read({"name": "node-1", "address": "127.0.0.11", "time_scale": 0.001}), tmp_path)
+    machine = Machine(MachineSettings.read({"name": "node-1", "address": "127.0.0.11", "time_scale": 0.001}), tmp_path)
     machine.power_on()
     for folder in ("C:\\cache", "C:\\k"):
         machine.files.real(folder).mkdir(parents=True, exist_ok=True)
@@ -68,7 +68,9 @@ def test_a_program_of_an_allowed_signer_takes_its_place(node: DirectNode, signer
     ],
     ids=["not signed", "by another", "changed"],
 )
-def test_any_other_program_is_refused_before_it_takes_its_place(node: DirectNode, content: bytes, words: str) -> None:
+def test_an_unsigned_program_is_refused_before_it_replaces_the_old_one(
+    node: DirectNode, content: bytes, words: str
+) -> None:
     before = program("kubelet", "1.36.2")
     node.machine.files.write_bytes(KUBELET, before)
     (failure,) = install(node, content, [MICROSOFT.subject]).failures
@@ -77,7 +79,7 @@ def test_any_other_program_is_refused_before_it_takes_its_place(node: DirectNode
     assert node.machine.files.read_bytes(KUBELET) == before
 
 
-def test_who_begins_to_ask_for_signatures_gets_what_is_there_checked(node: DirectNode) -> None:
+def test_newly_required_signatures_are_checked_on_existing_files(node: DirectNode) -> None:
     unsigned = program("kubelet", "1.37.1")
     assert install(node, unsigned, []).failures == []
     assert "NotSigned" in install(node, unsigned, [MICROSOFT.subject]).failures[0]
@@ -85,7 +87,7 @@ def test_who_begins_to_ask_for_signatures_gets_what_is_there_checked(node: Direc
 
 def test_signers_are_named_for_all_kinds_or_by_kind() -> None:
     everywhere, one = [MICROSOFT.subject], {"kubernetes": [MICROSOFT.thumbprint]}
-    for given, kind, wanted in (
+    for given, kind, expected in (
         (everywhere, "crictl", everywhere),
         (one, "kubernetes", one["kubernetes"]),
         (one, "crictl", None),
@@ -93,7 +95,7 @@ def test_signers_are_named_for_all_kinds_or_by_kind() -> None:
         (None, "crictl", None),
     ):
         resource = locations.resource(kind, "1.37.1", cache_dir="C:\\cache", allowed_signers=given)
-        assert resource.get("allowed_signers") == wanted
+        assert resource.get("allowed_signers") == expected
         load([resource])
     for wrong in (["somebody"], [MICROSOFT.subject, MICROSOFT.thumbprint], 5, {"kubernetes": 5}):
         with pytest.raises(ArtifactError, match="artifact_allowed_signers"):

@@ -228,7 +228,7 @@ def test_descriptors_are_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "found", "same"),
+    ("requested", "found", "same"),
     [
         ("D:P(A;;FA;;;SY)", "O:BUD:PAI(A;;0x1f01ff;;;S-1-5-18)", True),
         ("O:BAD:P(A;;FA;;;SY)", "O:BUD:P(A;;FA;;;SY)", False),
@@ -237,8 +237,8 @@ def test_descriptors_are_read() -> None:
         ("D:(A;OICI;FA;;;SY)", "D:(A;CIOI;FA;;;SY)", True),
     ],
 )
-def test_descriptors_are_compared_by_meaning(wanted: str, found: str, same: bool) -> None:
-    assert sddl.same(wanted, found) is same
+def test_descriptors_are_compared_by_meaning(requested: str, found: str, same: bool) -> None:
+    assert sddl.same(requested, found) is same
 
 
 @pytest.mark.parametrize(
@@ -337,7 +337,7 @@ WINDOWS = {
 }
 
 
-def test_windows_says_what_it_is() -> None:
+def test_the_windows_version_is_read() -> None:
     found: dict[str, object] = {}
     for case, answer in WINDOWS.items():
         about = outcome(windows_info.read, answer)

@@ -53,7 +53,7 @@ def put(path: str, value: t.Any) -> t.Callable[[dict[str, t.Any]], None]:
     return change
 
 
-def test_what_was_asked_comes_through_as_it_is() -> None:
+def test_expected_answers_pass_unchanged() -> None:
     answers = seen()
     assert answers["r1.run"].stdout == "hello"
     assert answers["r2.names"].first == {"Name": "kubelet", "Status": "Running"}
@@ -61,7 +61,7 @@ def test_what_was_asked_comes_through_as_it_is() -> None:
     assert answers["r0.read"].first == {**FILE, "sha256": None, "sddl": None, "modified": None}
 
 
-def test_answers_to_calls_that_nobody_asked_are_dropped() -> None:
+def test_answers_to_calls_that_were_not_sent_are_dropped() -> None:
     answers = seen(lambda wire: wire["calls"].update({"facts.../../.bashrc": {"ok": True, "output": ["evil"]}}))
     assert answers.calls.keys() == {call.id for call in CALLS}
 
@@ -77,7 +77,7 @@ def test_output_that_is_compared_stays_exact() -> None:
 
 
 @pytest.mark.parametrize("where", ["message", "id", "category", "type"])
-def test_texts_for_people_are_safe_to_print(where: str) -> None:
+def test_texts_for_users_are_safe_to_print(where: str) -> None:
     error = seen(put("calls/r1.run/error", {where: "boom \x1b]0;x\x07"}))["r1.run"].error
     assert error is not None
     assert getattr(error, where) == "boom \\x1b]0;x\\x07"
@@ -128,7 +128,7 @@ WRONG: dict[str, tuple[str, t.Any]] = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_an_answer_of_another_form_is_one_error_that_says_where(case: str) -> None:
+def test_an_answer_of_the_wrong_form_is_one_error_with_its_place(case: str) -> None:
     path, value = WRONG[case]
     with pytest.raises(BadAnswer, match="expected"):
         seen(put(path, value))
@@ -166,7 +166,7 @@ def hostile(answers: t.Callable[[dict[str, t.Any]], None]) -> Node:
 
 
 @pytest.mark.parametrize("long", [False, True])
-def test_a_node_drops_what_it_did_not_ask_also_of_a_detached_batch(long: bool) -> None:
+def test_unexpected_answers_of_a_detached_batch_are_dropped(long: bool) -> None:
     extra = {"commands.../../tmp/x": {"ok": True, "output": ["evil"]}}
     node = hostile(lambda wire: wire.setdefault("calls", {}).update(extra))
     answer = node.run(Batch(calls=(Call(id="a", command="Get-A", long=long),)))

@@ -12,7 +12,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.wire.calls import Cal
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Call, Input
 
 
-def test_a_query_records_its_error_and_returns_what_it_selects() -> None:
+def test_a_query_records_its_error_and_returns_selected_properties() -> None:
     assert query("s", "Get-Service", {"Name": "a"}, select=("Status",)).to_wire() == {
         "id": "s",
         "command": "Get-Service",
@@ -49,7 +49,7 @@ def test_an_action_of_a_program_selects_nothing(program: str) -> None:
 
 
 @pytest.mark.parametrize("select", [None, ("sha256",)])
-def test_an_action_returns_what_it_selects(select: tuple[str, ...] | None) -> None:
+def test_an_action_returns_selected_properties(select: tuple[str, ...] | None) -> None:
     assert action("write", "@write-file", {"path": "a"}, select=select).select == select
 
 

@@ -24,7 +24,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.wire.asked_answers im
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Call, Observation
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.typed_values import BadAnswer
 from simulator.machine.machine import Machine
-from simulator.machine.settings import Settings
+from simulator.machine.settings import MachineSettings
 
 ODD: tuple[t.Any, ...] = (None, True, 7, -1, 2**80, 1.5, "", "x", "\x1b[2J", [], [[]], [1], {}, {"a": 1}, "0" * 5000)
 RESOURCES: list[dict[str, t.Any]] = [
@@ -52,7 +52,7 @@ RESOURCES: list[dict[str, t.Any]] = [
 @pytest.fixture(scope="module")
 def honest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DirectNode]:
     entry = {"name": "node-1", "address": "127.0.0.11", "windows": "2022"}
-    machine = Machine(Settings.read(entry), Path(tmp_path_factory.mktemp("machine")))
+    machine = Machine(MachineSettings.read(entry), Path(tmp_path_factory.mktemp("machine")))
     machine.power_on()
     yield DirectNode(machine)
     machine.power.power_off()
@@ -110,10 +110,10 @@ def test_values_of_any_type_end_in_one_clear_error_or_do_no_harm(honest: DirectN
     Convergence(NodeSession(recording), load(RESOURCES), check_mode=True).run()
     choice = random.Random(12)
     tried = [(path, value) for path in places(recording.wires) for value in choice.sample(ODD, 2)]
-    said = [error for path, value in tried if (error := outcome(replaced(recording.wires, path, value)))]
+    messages = [error for path, value in tried if (error := outcome(replaced(recording.wires, path, value)))]
     assert len(tried) > 600
-    assert 100 < len(said) < len(tried)
-    assert [text for text in said if not (text.startswith("node-1: ") and text.isprintable())] == []
+    assert 100 < len(messages) < len(tried)
+    assert [text for text in messages if not (text.startswith("node-1: ") and text.isprintable())] == []
 
 
 def outcome(wires: dict[str, dict[str, t.Any]]) -> str:

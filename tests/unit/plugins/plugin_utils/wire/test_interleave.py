@@ -68,7 +68,7 @@ def test_nothing_is_lost_and_each_lane_keeps_its_order(given_lanes: list[list[Ca
 
 
 @given(lanes())
-def test_no_call_runs_beside_one_of_its_own_lane_that_it_follows(given_lanes: list[list[Call]]) -> None:
+def test_calls_of_one_lane_never_run_in_parallel(given_lanes: list[list[Call]]) -> None:
     found = on_node(interleave(given_lanes))
     for number, calls in enumerate(given_lanes):
         alone = [set(group) for group in on_node(calls)]
@@ -88,7 +88,7 @@ def test_side_by_side_takes_no_more_turns_than_the_longest_lane(given_lanes: lis
 
 
 @given(lanes(), lanes())
-def test_no_group_reaches_over_a_joint(first: list[list[Call]], second: list[list[Call]]) -> None:
+def test_no_group_crosses_a_boundary(first: list[list[Call]], second: list[list[Call]]) -> None:
     before = interleave(first)
     after = [dataclasses.replace(call.prefixed("later."), watch=None) for call in interleave(second)]
     calls = concatenate(before, after)
@@ -147,7 +147,7 @@ def test_neighbours_of_one_type_share_their_turns() -> None:
     ]
 
 
-def test_what_may_build_on_its_neighbour_waits_for_it() -> None:
+def test_a_call_that_may_depend_on_the_previous_one_waits_for_it() -> None:
     for first, second in ((Fetch, Other), (Step, Step), (Step, Fetch)):
         calls = next_work(changes(first(name="a"), second(name="b"))).calls
         ids = [call.id for call in calls]
@@ -171,7 +171,7 @@ def machine(broken: set[str]) -> ScriptedMachine:
     types=st.lists(st.sampled_from((Fetch, Other, Step)), max_size=8),
     numbers=st.sets(st.integers(0, 7)),
 )
-def test_a_failure_leaves_the_other_lanes_alone(
+def test_a_failure_does_not_affect_the_other_lanes(
     machine: ScriptedMachine, broken: set[str], types: list[type[Fetch]], numbers: set[int]
 ) -> None:
     resources = [kind(name=str(number)) for number, kind in enumerate(types)]
@@ -191,7 +191,7 @@ def test_a_failure_leaves_the_other_lanes_alone(
 
 
 @given(st.lists(st.sampled_from((Fetch, Other, Step)), max_size=12), st.sampled_from([300, 1000, 100_000]))
-def test_batches_hold_whole_changes_and_no_more_than_they_may(types: list[type[Fetch]], limit: int) -> None:
+def test_batches_contain_whole_changes_within_their_limit(types: list[type[Fetch]], limit: int) -> None:
     pending = changes(*(kind(name=str(number)) for number, kind in enumerate(types)))
     made: list[Planned] = []
     while pending:

@@ -16,7 +16,7 @@ from simulator.artifacts.archives import tar_gz
 from simulator.kubernetes_node.images import oci
 from simulator.kubernetes_node.images.unpacking import SIZE
 from simulator.kubernetes_node.images.upstream import Blobs
-from simulator.kubernetes_node.registry.server import Registry
+from simulator.kubernetes_node.registry.server import SimulatedRegistry
 from simulator.machine.machine import Machine
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("container_images_room")]
@@ -28,12 +28,12 @@ def machines() -> Iterator[Machines]:
         yield found
 
 
-def test_nothing_is_pulled_that_does_not_fit(machines: Machines) -> None:
+def test_images_that_do_not_fit_are_not_pulled(machines: Machines) -> None:
     machine, blobs = machines.next(), Blobs()
     blobs.add("r.example/small:1", ["2022"], size=1000)
     blobs.add("r.example/large:1", ["2022"], size=400_000)
     machine.files.reserved += machine.files.free_space() - 1_000_600_000
-    with Registry(images=blobs) as registry:
+    with SimulatedRegistry(images=blobs) as registry:
         given = {"registries": mirrors(registry, "r.example")}
         # The node can query the registry, because it knows how to reach it.
         assert not converge(machine, ["r.example/small:1"], **given).get("failed")
@@ -43,13 +43,13 @@ def test_nothing_is_pulled_that_does_not_fit(machines: Machines) -> None:
         assert "not enough disk space on C: for the plan; nothing was changed" in refused["msg"]
         assert "ContainerImage r.example/large:1 1 MB" in " ".join(refused["msg"].split())
         assert registry.counters["bytes"] < 10_000  # the manifest and the configuration
-        told = converge(machine, [{"name": "r.example/large:1", "size": 10**10}], **given)
-        assert "35.0 GB" in told["msg"]
+        reported = converge(machine, [{"name": "r.example/large:1", "size": 10**10}], **given)
+        assert "35.0 GB" in reported["msg"]
     assert names(machine) == {"r.example/small:1"}
 
 
 @pytest.mark.parametrize("containerd", ["2.3.7", "1.7.29"])
-def test_a_layer_of_several_images_takes_its_room_once(machines: Machines, containerd: str) -> None:
+def test_a_layer_of_several_images_counts_once(machines: Machines, containerd: str) -> None:
     """Applications share the layers of their base image. ctr of 1.7 cannot distinguish layers."""
     machine, blobs = machines.next(containerd), Blobs()
     images = [f"r.example/app-{number}:1" for number in range(3)]
@@ -60,7 +60,7 @@ def test_a_layer_of_several_images_takes_its_room_once(machines: Machines, conta
         share(blobs, name, base)
     # Each takes about 357,000 bytes with the base, and 7,000 without it.
     machine.files.reserved += machine.files.free_space() - 1_000_500_000
-    with Registry(images=blobs) as registry:
+    with SimulatedRegistry(images=blobs) as registry:
         given = {"registries": mirrors(registry, "r.example")}
         put_hosts(machine, given["registries"])
         result = converge(machine, images, **given)
@@ -108,12 +108,12 @@ def large(blobs: Blobs, name: str, size: int) -> None:
     blobs.tags[name] = blobs.put(oci.INDEX, oci.encode(index))["digest"]
 
 
-def test_a_full_disk_is_said_and_mended_when_there_is_room(machines: Machines) -> None:
+def test_a_full_disk_is_reported_and_repaired_once_space_is_free(machines: Machines) -> None:
     machine, blobs = machines.next(), Blobs()
     large(blobs, "r.example/large:1", 3 * 10**9)
     taken = machine.files.free_space() - 2 * 10**9
     machine.files.reserved += taken
-    with Registry(images=blobs) as registry:
+    with SimulatedRegistry(images=blobs) as registry:
         # Its manifest does not contain the unpacked size.
         given = {"registries": mirrors(registry, "r.example"), "retries": 0}
         full = converge(machine, ["r.example/large:1"], **given)

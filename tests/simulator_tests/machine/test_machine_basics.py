@@ -11,20 +11,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simulator.machine import command_line, executables
-from simulator.machine.files import DiskFullError, Files
+from simulator.machine.files import DiskFullError, FileSystem
 from simulator.machine.registry import Registry, Value, full_name, is_registry_path
 from simulator.machine.windows_paths import normalise
 
 
 @pytest.fixture
-def files(tmp_path: Path) -> Files:
+def files(tmp_path: Path) -> FileSystem:
     """A drive of 1 MB."""
-    made = Files(tmp_path, 1 << 20)
+    made = FileSystem(tmp_path, 1 << 20)
     made.reserved = 0
     return made
 
 
-def test_names_have_no_case(files: Files) -> None:
+def test_names_have_no_case(files: FileSystem) -> None:
     files.make_directory(r"C:\Program Files\Containerd")
     files.write_text(r"c:/program files/CONTAINERD/Config.toml", "x")
     assert files.read_text(r"C:\PROGRAM FILES\containerd\config.TOML") == "x"
@@ -46,11 +46,11 @@ def test_normalise(path: str, normal: str) -> None:
     assert normalise(path) == normal
 
 
-def test_a_path_never_leaves_the_private_folder(files: Files, tmp_path: Path) -> None:
+def test_a_path_never_leaves_the_private_folder(files: FileSystem, tmp_path: Path) -> None:
     assert files.real(r"C:\..\..\..\etc\passwd").is_relative_to(tmp_path)
 
 
-def test_full_disk(files: Files) -> None:
+def test_full_disk(files: FileSystem) -> None:
     files.write_bytes(r"C:\a", bytes(900_000))
     with pytest.raises(DiskFullError, match="not enough space"):
         files.write_bytes(r"C:\b", bytes(200_000))
@@ -60,7 +60,7 @@ def test_full_disk(files: Files) -> None:
     assert files.free_space() == (1 << 20) - 1_000_000
 
 
-def test_missing_folder_and_drive(files: Files) -> None:
+def test_missing_folder_and_drive(files: FileSystem) -> None:
     with pytest.raises(FileNotFoundError):
         files.write_text(r"C:\nope\x", "")
     assert not files.exists(r"Z:\x")
@@ -68,7 +68,7 @@ def test_missing_folder_and_drive(files: Files) -> None:
         files.real(r"Z:\x")
 
 
-def test_access_lists_follow_their_file(files: Files) -> None:
+def test_access_lists_follow_their_file(files: FileSystem) -> None:
     files.make_directory(r"C:\a")
     files.write_text(r"C:\a\x", "")
     default = files.sddl(r"C:\a\x")
@@ -98,7 +98,7 @@ def test_access_lists_follow_their_file(files: Files) -> None:
         ("D:(A;;FA;;SY)", False),
     ],
 )
-def test_only_sddl_that_windows_reads_is_taken(files: Files, sddl: str, valid: bool) -> None:
+def test_only_sddl_that_windows_reads_is_taken(files: FileSystem, sddl: str, valid: bool) -> None:
     files.write_text(r"C:\x", "")
     before = files.sddl(r"C:\x")
     if valid:
@@ -121,7 +121,7 @@ def test_registry_keeps_kinds_and_case() -> None:
     assert not registry.key_exists(r"HKLM:\SOFTWARE\Demo")
 
 
-def test_volatile_keys_go_at_a_reboot() -> None:
+def test_volatile_keys_disappear_at_a_reboot() -> None:
     registry = Registry()
     registry.create_key(r"HKLM:\A\B")
     registry.create_key(r"HKLM:\A\C", volatile=True)
@@ -137,7 +137,7 @@ def test_registry_paths() -> None:
         Registry().get(r"HKXX:\x", "y")
 
 
-def test_executables_say_what_they_are() -> None:
+def test_executables_identify_themselves() -> None:
     data = executables.make("kubelet", "1.37.1", 10_000)
     assert len(data) == 10_000
     assert executables.identify(data) == ("kubelet", "1.37.1")
@@ -149,7 +149,7 @@ def test_executables_say_what_they_are() -> None:
 @given(
     st.lists(st.text(st.characters(blacklist_characters="\0", blacklist_categories=["Cs"]), max_size=20), max_size=6)
 )
-def test_quoted_arguments_come_back(arguments: list[str]) -> None:
+def test_quoted_arguments_are_split_into_the_original_ones(arguments: list[str]) -> None:
     assert command_line.split(command_line.join(arguments)) == arguments
 
 

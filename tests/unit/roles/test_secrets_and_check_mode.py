@@ -93,18 +93,18 @@ def work(task: dict[str, t.Any]) -> str:
 
 
 @pytest.mark.parametrize(
-    ("playbook", "play", "looks"),
+    ("playbook", "play", "observing"),
     [
         ("patch_nodes.yml", "Find out which nodes lack patches", {"winkube.node.windows_patches/install"}),
         ("plan.yml", "Compare nodes with their desired state", {"winkube.node.node_state"}),
     ],
 )
-def test_a_play_that_looks_does_so_in_check_mode(playbook: str, play: str, looks: set[str]) -> None:
+def test_plays_that_only_observe_use_check_mode(playbook: str, play: str, observing: set[str]) -> None:
     plays = yaml.safe_load((PLAYBOOKS / playbook).read_text(encoding="utf-8"))
     (found,) = (one for one in plays if one["name"] == play)
     tasks = list(every_task(found["tasks"]))
     assert {work(task) for task in tasks if task.get("check_mode") is not True} <= _READS
-    assert {work(task) for task in tasks if task.get("check_mode") is True} == looks
+    assert {work(task) for task in tasks if task.get("check_mode") is True} == observing
 
 
 def test_inspecting_the_cluster_cordons_nothing() -> None:

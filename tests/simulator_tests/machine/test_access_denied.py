@@ -56,7 +56,7 @@ def locked(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize("account", ["Administrator", "SYSTEM"])
-def test_nobody_is_above_the_lists(machine: Machine, account: str) -> None:
+def test_access_lists_apply_to_every_account(machine: Machine, account: str) -> None:
     locked(machine)
     session = Session(machine, machine.processes.begin("powershell.exe", account), account)
     path = r"C:\own\y.txt"
@@ -111,8 +111,8 @@ def test_get_acl_and_set_acl_use_privileges(machine: Machine, session: Session, 
     script = r"Set-Acl C:\own (Get-Acl C:\like); (Get-Acl C:\own).Owner"
     with machine.acting.as_account(user.user):
         outcome = run_script(user, script, [])
-        said = [found.message for found in (*outcome.errors, outcome.failure) if found]
-        assert said[0] == "Attempted to perform an unauthorized operation."
+        messages = [found.message for found in (*outcome.errors, outcome.failure) if found]
+        assert messages[0] == "Attempted to perform an unauthorized operation."
     with machine.acting.as_account(session.user):
         assert run_script(session, script, []).output == ["BUILTIN\\Administrators"]
     assert "(A;OICI;FA;;;BA)" in machine.files.sddl(r"C:\own")
@@ -145,7 +145,7 @@ def test_the_files_of_windows_are_trusted_installers(machine: Machine, session: 
     assert machine.files.sddl(CMD).startswith(f"O:{TRUSTED_INSTALLER}")
 
 
-def test_what_users_may_do_on_a_fresh_server(machine: Machine, user: Session) -> None:
+def test_the_rights_of_users_on_a_fresh_server(machine: Machine, user: Session) -> None:
     files = machine.files
     with machine.acting.as_account(user.user):
         for path in (r"C:\Windows\x", r"C:\Windows\System32\x", r"C:\Program Files\x", r"C:\Users\x", r"C:\x"):
@@ -165,7 +165,7 @@ def test_what_users_may_do_on_a_fresh_server(machine: Machine, user: Session) ->
 
 
 @pytest.mark.parametrize("account", ["guest", "mallory", "NT AUTHORITY\\LocalService"])
-def test_who_is_no_administrator_changes_no_service_and_no_machine_key(machine: Machine, account: str) -> None:
+def test_only_administrators_change_services_and_machine_keys(machine: Machine, account: str) -> None:
     session = Session(machine, machine.processes.begin("powershell.exe", account), account)
     key = r"HKLM:\SOFTWARE\Microsoft\Windows NT\CurrentVersion"
     for command, parameters in [
@@ -209,7 +209,7 @@ def test_a_service_is_started_as_its_account(machine: Machine, acl: str, code: i
     machine.services.start("containerd")
 
 
-def test_a_junction_is_no_way_round(machine: Machine, user: Session) -> None:
+def test_a_junction_does_not_bypass_access_lists(machine: Machine, user: Session) -> None:
     machine.files.make_directory(r"C:\closed")
     machine.files.write_text(r"C:\closed\x.txt", "secret")
     machine.files.set_sddl(r"C:\closed", CLOSED)
@@ -237,7 +237,7 @@ def test_a_tree_is_deleted_but_for_what_is_closed(machine: Machine, user: Sessio
     assert files.exists(r"C:\mine\b\admin.txt")
 
 
-def test_programs_say_that_access_is_denied(machine: Machine, user: Session) -> None:
+def test_programs_report_that_access_is_denied(machine: Machine, user: Session) -> None:
     files = machine.files
     files.make_directory(r"C:\closed")
     files.write_bytes(r"C:\closed\own.exe", make("whoami.exe", "1.0"))
