@@ -9,7 +9,6 @@ import typing as t
 from ..plugin_utils.actions.node_action import NodeAction
 from ..plugin_utils.node_config import kubeadm
 from ..plugin_utils.remote.errors import BatchLost, NodeError
-from ..plugin_utils.remote.node import Node
 from ..plugin_utils.remote.session import NodeSession
 from ..plugin_utils.wire.messages import Batch
 
@@ -23,7 +22,7 @@ class ActionModule(NodeAction):
         "kubeadm": {"type": "str", "default": "C:\\k\\kubeadm.exe"},
     }
 
-    def perform(self, options: t.Mapping[str, t.Any], session: NodeSession[Node]) -> dict[str, t.Any]:
+    def perform(self, options: t.Mapping[str, t.Any], session: NodeSession) -> dict[str, t.Any]:
         node = session.node
         if self._task.check_mode:
             return session.report(changed=True)

@@ -15,7 +15,7 @@ from ansible.errors import AnsibleConnectionFailure
 from ..plugin_utils.actions.node_action import NodeAction
 from ..plugin_utils.lifecycle import image_proxies, join_state, sysprep
 from ..plugin_utils.remote.errors import NodeError
-from ..plugin_utils.remote.node import Node
+from ..plugin_utils.remote.protocol import RemoteNode
 from ..plugin_utils.remote.session import NodeSession
 from ..plugin_utils.windows import node_paths
 from ..plugin_utils.wire.messages import Batch, Call
@@ -36,7 +36,7 @@ class ActionModule(NodeAction):
         "docker_configuration_file": {"type": "str", "default": image_proxies.DOCKER_CONFIGURATION},
     }
 
-    def perform(self, options: t.Mapping[str, t.Any], session: NodeSession[Node]) -> dict[str, t.Any]:
+    def perform(self, options: t.Mapping[str, t.Any], session: NodeSession) -> dict[str, t.Any]:
         node = session.node
         machine, removals = self._inspect(session, options)
         if self._task.check_mode:
@@ -81,7 +81,7 @@ class ActionModule(NodeAction):
             shutdown=options["shutdown"],
         )
 
-    def _wait_until_off(self, node: Node, seconds: float = 180.0) -> None:
+    def _wait_until_off(self, node: RemoteNode, seconds: float = 180.0) -> None:
         """Wait until the machine's port is closed, which shows that the order to shut down arrived.
 
         The port may close before the machine is off, because the listener is removed first. But a closed port still
@@ -104,7 +104,7 @@ class ActionModule(NodeAction):
         )
 
     @staticmethod
-    def _secrets(node: Node, folder: str) -> list[str]:
+    def _secrets(node: RemoteNode, folder: str) -> list[str]:
         """Return the files with registry credentials, which are removed before the machine is generalized.
 
         Raises:
@@ -121,7 +121,7 @@ class ActionModule(NodeAction):
 
     @staticmethod
     def _inspect(
-        session: NodeSession[Node], options: t.Mapping[str, t.Any]
+        session: NodeSession, options: t.Mapping[str, t.Any]
     ) -> tuple[sysprep.PreparedMachine, tuple[Call, ...]]:
         """Observe the machine, and return the calls that remove passwords of proxies.
 

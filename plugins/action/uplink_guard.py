@@ -11,7 +11,7 @@ import uuid
 from ..plugin_utils.actions.node_action import NodeAction
 from ..plugin_utils.hns.facts import uplink
 from ..plugin_utils.hns.guard import addresses
-from ..plugin_utils.remote.node import Node
+from ..plugin_utils.remote.protocol import RemoteNode
 from ..plugin_utils.remote.session import NodeSession
 from ..plugin_utils.values.errors import ResourceError
 from ..plugin_utils.wire.messages import Batch
@@ -28,14 +28,14 @@ class ActionModule(NodeAction):
         "timeout": {"type": "int", "default": 120},
     }
 
-    def perform(self, options: t.Mapping[str, t.Any], session: NodeSession[Node]) -> dict[str, t.Any]:
+    def perform(self, options: t.Mapping[str, t.Any], session: NodeSession) -> dict[str, t.Any]:
         for name in ("network_timeout", "settle", "timeout"):
             if options[name] < 0:
                 raise ResourceError(name, options[name], "expected 0 or more seconds")
         work = self._start if options["state"] == "present" else self._finish
         return session.report(**{"guard": {}, "changes": [], **work(options, session)})
 
-    def _start(self, options: t.Mapping[str, t.Any], session: NodeSession[Node]) -> dict[str, t.Any]:
+    def _start(self, options: t.Mapping[str, t.Any], session: NodeSession) -> dict[str, t.Any]:
         node = session.node
         seen = node.observe(addresses.inspection_calls(), step="read static addresses").calls
         at_risk = uplink.read(seen).at_risk
@@ -50,7 +50,7 @@ class ActionModule(NodeAction):
         return {"guard": self._start_guard(at_risk, options, node)}
 
     def _start_guard(
-        self, at_risk: t.Sequence[uplink.Uplink], options: t.Mapping[str, t.Any], node: Node
+        self, at_risk: t.Sequence[uplink.Uplink], options: t.Mapping[str, t.Any], node: RemoteNode
     ) -> dict[str, t.Any]:
         """Start a guard on the node, and return it."""
         key, times = str(uuid.uuid4()), {"network_timeout": options["network_timeout"], "settle": options["settle"]}
@@ -59,7 +59,7 @@ class ActionModule(NodeAction):
         node.start(Batch(calls=addresses.calls(at_risk, key, **times), key=key), step="guard static addresses")
         return addresses.to_json(at_risk, key)
 
-    def _finish(self, options: t.Mapping[str, t.Any], session: NodeSession[Node]) -> dict[str, t.Any]:
+    def _finish(self, options: t.Mapping[str, t.Any], session: NodeSession) -> dict[str, t.Any]:
         node = session.node
         if not options["guard"]:
             return {}
@@ -91,7 +91,7 @@ class ActionModule(NodeAction):
         failed = {"failed": True, "msg": "\n".join(f"{node.name}: {text}" for text in failures)} if failures else {}
         return {"changed": bool(changes), "changes": changes, **failed}
 
-    def _restart_guard(self, options: t.Mapping[str, t.Any], session: NodeSession[Node]) -> dict[str, t.Any]:
+    def _restart_guard(self, options: t.Mapping[str, t.Any], session: NodeSession) -> dict[str, t.Any]:
         """Report that a guard has ended early, and start another one if the network does not exist yet."""
         node = session.node
         at_risk = uplink.read(node.observe(addresses.inspection_calls(), step="read static addresses").calls).at_risk

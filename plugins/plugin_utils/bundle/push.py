@@ -11,7 +11,6 @@ import typing as t
 from ..engine.resource import Resource
 from ..remote import upload
 from ..remote.errors import NodeError
-from ..remote.node import Node
 from ..remote.session import NodeSession
 from ..resources.artifact import Artifact
 from ..resources.container_image import ContainerImage
@@ -75,7 +74,7 @@ class Push:
         bundle: a verified bundle.
     """
 
-    def __init__(self, session: NodeSession[Node], bundle: Bundle) -> None:
+    def __init__(self, session: NodeSession, bundle: Bundle) -> None:
         self._session, self._node, self._bundle = session, session.node, bundle
         self._folder = use.PUSHED
         self.pushed: list[str] = []

@@ -18,7 +18,6 @@ import typing as t
 
 from ...module_utils.redaction import hidden
 from ..remote.errors import BatchLost, NodeError
-from ..remote.protocol import RemoteNode
 from ..remote.reboot import BATCH_DELAY, order, reboot_message
 from ..remote.session import NodeSession
 from ..values.errors import ResourceError
@@ -79,7 +78,7 @@ class Convergence:
 
     def __init__(
         self,
-        session: NodeSession[RemoteNode],
+        session: NodeSession,
         resources: t.Sequence[Resource],
         *,
         check_mode: bool = False,

@@ -18,9 +18,7 @@ import uuid
 from ansible.errors import AnsibleConnectionFailure
 
 from ...module_utils.redaction.texts import Redaction
-from ..remote import download
 from ..remote.errors import NodeError
-from ..remote.node import Node
 from ..remote.session import NodeSession
 from ..values.errors import ResourceError
 from ..wire.messages import Batch, Progress
@@ -97,7 +95,7 @@ class Collection:
 
     def __init__(
         self,
-        session: NodeSession[Node],
+        session: NodeSession,
         requested: catalogue.RequestedLogs,
         directory: pathlib.Path,
         redaction: Redaction,
@@ -193,7 +191,7 @@ class Collection:
         name = file_name(self._node.name)
         # A temporary file is readable by its owner only.
         with tempfile.TemporaryFile(dir=self._directory) as raw:
-            download.fetch(self._node, work_folder.archive, gathered.size, gathered.sha256, t.cast("t.BinaryIO", raw))
+            self._node.fetch(work_folder.archive, gathered.size, gathered.sha256, t.cast("t.BinaryIO", raw))
             raw.seek(0)
             target, path = tempfile.mkstemp(dir=self._directory, prefix=f".{name}.", suffix=".part")
             try:

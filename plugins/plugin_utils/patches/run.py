@@ -10,7 +10,6 @@ import typing as t
 import uuid
 
 from ..remote.errors import BatchLost, NodeError
-from ..remote.protocol import RemoteNode
 from ..remote.session import NodeSession
 from ..remote.upload import push, sha256
 from ..windows.path_calls import make_directory
@@ -60,7 +59,7 @@ class PatchRun:
 
     def __init__(
         self,
-        session: NodeSession[RemoteNode],
+        session: NodeSession,
         patches: t.Sequence[Patch],
         options: PatchOptions,
     ) -> None:

@@ -13,14 +13,12 @@ from ..wire.typed_values import MISREAD
 from .errors import NodeError
 from .protocol import RemoteNode
 
-N = t.TypeVar("N", bound=RemoteNode, covariant=True)
-
 
 class UnsupportedWindows(NodeError):
     """The node runs a version of Windows that the collection does not support."""
 
 
-class NodeSession(t.Generic[N]):
+class NodeSession:
     """One task's session with a node. NodeAction creates one for each action.
 
     Args:
@@ -31,7 +29,7 @@ class NodeSession(t.Generic[N]):
 
     def __init__(
         self,
-        node: N,
+        node: RemoteNode,
         *,
         allow_unsupported_windows: bool = False,
         notify: t.Callable[[str], object] | None = None,

@@ -54,7 +54,7 @@ def test_a_joined_node_is_not_generalized(machine: Machine, joined: bool) -> Non
     if joined:
         machine.files.make_directory("C:\\etc\\kubernetes")
         machine.files.write_text("C:\\etc\\kubernetes\\kubelet.conf", "a kubeconfig")
-    session: NodeSession[t.Any] = NodeSession(t.cast("t.Any", DirectNode(machine)))
+    session = NodeSession(t.cast("t.Any", DirectNode(machine)))
     if joined:
         with pytest.raises(
             NodeError, match="node-1: sysprep: expected a machine that has not joined a cluster, got a node"

@@ -153,7 +153,7 @@ class Case:
     allowed: bool = False
 
 
-def session(node: Answers, allowed: bool = False, say: Callable[[str], object] | None = None) -> NodeSession[Any]:
+def session(node: Answers, allowed: bool = False, say: Callable[[str], object] | None = None) -> NodeSession:
     return NodeSession(cast("Any", node), allow_unsupported_windows=allowed, notify=say)
 
 

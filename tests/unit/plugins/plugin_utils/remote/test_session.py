@@ -21,7 +21,7 @@ class NamedNode:
     name = "win-1"
 
 
-def session(**options: t.Any) -> NodeSession[t.Any]:
+def session(**options: t.Any) -> NodeSession:
     return NodeSession(t.cast("t.Any", NamedNode()), **options)
 
 
