@@ -14,7 +14,7 @@ from unit.users import USER, plant
 
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.converge import Convergence
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.outcome import ConvergenceOutcome
-from ansible_collections.winkube.node.plugins.plugin_utils.node_config.kubeadm import join_calls
+from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle import join
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import NodeError
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import NodeSession
 from ansible_collections.winkube.node.plugins.plugin_utils.resources import directory
@@ -240,7 +240,7 @@ def test_what_vanishes_while_it_is_looked_at_is_nobodys(machine: Machine, monkey
 
 def test_a_join_closes_what_older_images_left_open(machine: Machine) -> None:
     machine.files.make_directory(r"C:\etc\kubernetes\manifests")
-    seen = DirectNode(machine).run(Batch(calls=join_calls("token", r"C:\k\kubeadm.exe", 1.0)))
+    seen = DirectNode(machine).run(Batch(calls=join.calls("token", r"C:\k\kubeadm.exe", 1.0)))
     assert seen.stopped is not None
     assert seen.stopped.id == "join"
     for path in (r"C:\etc\kubernetes\manifests", r"C:\var\lib\kubelet\pki"):
