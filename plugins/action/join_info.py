@@ -28,13 +28,11 @@ class ActionModule(NodeAction):
     }
 
     def perform(self, options: t.Mapping[str, t.Any], session: NodeSession) -> dict[str, t.Any]:
-        node = session.node
         api_server = options["api_server"] or options["cluster_server"]
         hosts = {str(name).lower(): str(address) for name, address in options["hosts"].items()}
         calls = join_state.calls(name_to_resolve(api_server, hosts))
-        seen = node.observe(calls, step="read whether it has joined", private=True)
-        state = join_state.read(seen, datetime.datetime.now(datetime.UTC))
-        session.windows = state.windows
+        seen, windows = session.observe(calls, step="read whether it has joined", private=True)
+        state = join_state.read(seen, windows, datetime.datetime.now(datetime.UTC))
         if state.joined and api_server and state.server != api_server:
             session.warn(f"its kubelet uses the API server at {state.server}, not {api_server}; a re-join changes that")
         problems = list(
@@ -60,5 +58,5 @@ class ActionModule(NodeAction):
             cni=dict(state.cni),
             uplink_at_risk=state.uplink_at_risk,
             unsupported_windows=session.refused_windows,
-            **({"failed": True, "msg": f"{node.name}: " + "; ".join(problems)} if problems else {}),
+            **({"failed": True, "msg": f"{session.name}: " + "; ".join(problems)} if problems else {}),
         )

@@ -17,8 +17,9 @@ class ActionModule(NodeAction):
 
     def perform(self, options: t.Mapping[str, t.Any], session: NodeSession) -> dict[str, t.Any]:
         step = "observe the patches"
+        answers, windows = session.observe(observe.calls(()), step=step)
         try:
-            seen = observe.read(session.node.observe(observe.calls(()), step=step))
+            seen = observe.read(answers, windows)
         except observe.PatchesUnreadable as error:
             raise NodeError(f"{session.name}: {step}: {error}") from error
         for text in seen.warnings:

@@ -133,8 +133,8 @@ class ActionModule(NodeAction):
         asked = image_proxies.calls(options["docker_configuration_file"])
         calls = (*join_state.calls(), *sysprep.inspection_calls(), *asked)
         node, step = session.node, "inspect the machine"
-        seen = node.observe(calls, step=step, private=True)
-        session.read_windows(seen.calls, step=step)
+        seen, dummy = session.observe(calls, step=step, private=True)
+        session.check_windows()
         if seen["kubeconfig"].first["exists"]:
             raise NodeError(
                 f"{node.name}: sysprep: expected a machine that has not joined a cluster, got a node "

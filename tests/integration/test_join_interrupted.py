@@ -115,7 +115,8 @@ def test_a_token_is_removed_from_a_machine_that_went_down_inside_kubeadm(node: D
     wait_for(lambda: usable(machine, node_paths.KUBELET_CONF), "the kubelet did not join by itself")
 
     # The next run finds a node, so it does not join again.
-    assert join_state.read(node.observe(join_state.calls()), datetime.datetime.now(datetime.UTC)).joined
+    found = NodeSession(node).observe(join_state.calls(), step="read whether it has joined")
+    assert join_state.read(*found, datetime.datetime.now(datetime.UTC)).joined
     assert holding(machine, token) == set(joining.LEFTOVERS)
     outcome = Convergence(NodeSession(node), load(leftovers())).run()
     assert outcome.failures == []

@@ -139,12 +139,3 @@ def file(path: str, content: str | bytes | None = None, **more: t.Any) -> dict[s
         "sddl": None,
         **more,
     }
-
-
-def header_output(
-    build: int = 20348, installation: str = "Server", product: str = "Windows Server 2022 Datacenter", **extra: t.Any
-) -> list[dict[str, t.Any]]:
-    """Return a node's result for the header's @read-registry, in its order."""
-    values = [str(build), 2700, product, installation, "WIN-1", extra.get("active", "WIN-1"), extra.get("renames")]
-    answers: list[dict[str, t.Any]] = [{"exists": value is not None, "value": value} for value in values]
-    return [*answers, {"key_exists": extra.get("servicing", False)}, {"key_exists": extra.get("update", False)}]

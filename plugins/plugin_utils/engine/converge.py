@@ -21,7 +21,7 @@ from ..remote.errors import BatchLost, NodeError
 from ..remote.reboot import BATCH_DELAY, order, reboot_message
 from ..remote.session import NodeSession
 from ..values.errors import ResourceError
-from ..windows import code_policies, windows_info
+from ..windows import code_policies
 from ..wire.messages import Batch, CallResult, Observation
 from ..wire.scopes import Scope
 from ..wire.typed_values import BadAnswer
@@ -90,7 +90,7 @@ class Convergence:
     ) -> None:
         self._session, self._node = session, session.node
         self._resources = tuple(resources)
-        self._questions = Questions(self._resources, (windows_info.call(), *code_policies.calls()))
+        self._questions = Questions(self._resources, code_policies.calls())
         self._check_mode = check_mode
         self._may_reboot = may_reboot
         self._disturbing = disturbing
@@ -159,17 +159,17 @@ class Convergence:
             NodeError: the node's answers cannot be used, or this node cannot have a resource as described.
             AnsibleConnectionFailure: the node cannot be reached.
         """
+        step, private = "observe", self._private
+        first, *more = self._questions.batches()
+        seen, windows = self._session.observe(first, step=step, private=private)
         calls: dict[str, CallResult] = {}
-        for batch in self._questions.batches():
-            seen = self._node.observe(batch, private=self._private)
-            self._note_time(seen)
-            calls.update(seen.calls)
+        for observation in (seen, *(self._node.observe(batch, step=step, private=private) for batch in more)):
+            self._note_time(observation)
+            calls.update(observation.calls)
         if self._answers is not None:
             self._answers.observed(self._questions, calls)
-        try:
-            windows = self._session.read_windows(calls, step="observe")
-        finally:
-            self.outcome.windows = self._session.windows
+        self.outcome.windows = windows
+        self._session.check_windows()
         if warning := self._session.version_warning or windows.unlisted:
             self.outcome.warnings.append(f"{self._node.name}: {warning}")
         try:

@@ -34,14 +34,14 @@ class Questions:
 
     Args:
         resources: the resources, each at its position.
-        header: calls to send before those of the resources.
+        general: calls that belong to no resource, sent before those of the resources.
     """
 
-    def __init__(self, resources: t.Sequence[Resource], header: t.Sequence[Call] = ()) -> None:
+    def __init__(self, resources: t.Sequence[Resource], general: t.Sequence[Call] = ()) -> None:
         self._same: dict[str, str] = {}
         self._ids: list[tuple[str, ...]] = []
         asked: dict[str, str] = {}
-        groups = [tuple(header)]
+        groups = [tuple(general)]
         for position, resource in enumerate(resources):
             calls = resource.observe()
             self._ids.append(tuple(call.id for call in calls))

@@ -114,11 +114,8 @@ class Collection:
         """
         asked = (*logs_survey.calls(self._requested), *logs_state.calls(self._requested))
         # Configurations of CNI plugins and proxies may contain secrets.
-        seen = self._node.observe(asked, step="find logs", private=True)
-        try:
-            survey = logs_survey.read(seen)
-        except ValueError as error:
-            raise NodeError(f"{self._node.name}: find logs: {error}") from error
+        seen, windows = self._session.observe(asked, step="find logs", private=True)
+        survey = logs_survey.read(seen, windows)
         self.outcome.survey = survey
         self.outcome.state = logs_state.read(seen)
         self.outcome.selection = logs_selection.select(survey, self._requested)

@@ -9,9 +9,10 @@ import datetime
 import re
 import typing as t
 
-from ..windows import command_line, windows_info
+from ..windows import command_line
+from ..windows.windows_info import WindowsInfo
 from ..wire.calls import query
-from ..wire.messages import Call, CallResult, Observation
+from ..wire.messages import Call, Observation
 from ..wire.scopes import Scope
 from . import catalogue
 
@@ -65,7 +66,7 @@ class ServiceState:
 class Survey:
     """The observed state."""
 
-    windows: windows_info.WindowsInfo
+    windows: WindowsInfo
     time: str
     """Time of the node's clock (UTC, ISO 8601)."""
     boot: str
@@ -86,7 +87,6 @@ class Survey:
 def calls(requested: catalogue.RequestedLogs) -> tuple[Call, ...]:
     """Return the calls that find logs and services; the batch continues if one fails."""
     asked = [
-        windows_info.call(),
         query("free", "@free-space", {"path": _VOLUME}),
         query(
             "services",
@@ -125,20 +125,21 @@ def _values() -> t.Iterator[tuple[str, str]]:
         yield from ((f"{key}\\Parameters", name) for name in _NSSM)
 
 
-def read(seen: Observation) -> Survey:
+def read(seen: Observation, windows: WindowsInfo) -> Survey:
     """Read the results of `calls`.
 
-    Raises:
-        ValueError: the node did not report its Windows version.
+    Args:
+        seen: the observation.
+        windows: the version of Windows that was read with it.
     """
     problems = [
         f"{call_id}: {result.error or 'failed'}"
         for call_id, result in seen.calls.items()
-        if call_id != windows_info.CALL_ID and not result.ok and _is_ours(call_id)
+        if not result.ok and _is_ours(call_id)
     ]
     free = seen.calls["free"].first if "free" in seen.calls else None
     return Survey(
-        windows=windows_info.read(seen.calls.get(windows_info.CALL_ID, CallResult(ok=False))),
+        windows=windows,
         time=seen.time,
         boot=seen.boot,
         free=int((free or {}).get("free") or 0),

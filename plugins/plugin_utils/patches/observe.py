@@ -11,9 +11,9 @@ import typing as t
 
 from ..remote.node import FOLDER
 from ..windows import registry_keys
-from ..windows import windows_info as node_header
 from ..windows.node_paths import TRUSTED_FOLDER
 from ..windows.registry_calls import make_key, remove_value, set_value
+from ..windows.windows_info import WindowsInfo
 from ..wire.calls import action, query
 from ..wire.messages import Call, CallResult, Json, Observation
 from .patch import HotFix, NodePatches, Package, Patch, PatchFile
@@ -99,7 +99,6 @@ def calls(patches: t.Sequence[Patch]) -> tuple[Call, ...]:
     # Without SilentlyContinue, a single unknown name would hide the results for all known names.
     shells: dict[str, Json] = {"Name": ["powershell", "pwsh"], "ErrorAction": "SilentlyContinue"}
     asked = [
-        node_header.call(),
         _ask("hotfixes", "Get-HotFix", {}, ("HotFixID", "Description", "InstalledOn")),
         dataclasses.replace(_ask("packages", "Get-WindowsPackage", {"Online": True}, _PACKAGE), retries=2, delay=5.0),
         _ask("registry", "@read-registry", {"values": registry}, None),
@@ -198,23 +197,23 @@ def discard_call() -> Call:
     return _ask("discard", "Remove-Item", parameters, ())
 
 
-def read(seen: Observation) -> PatchObservation:
+def read(seen: Observation, windows: WindowsInfo) -> PatchObservation:
     """Read the results of `calls`.
 
+    Args:
+        seen: the observation.
+        windows: the version of Windows that was read with it.
+
     Raises:
-        PatchesUnreadable: the node did not report its Windows version or its packages.
+        PatchesUnreadable: the node did not report its packages.
     """
-    try:
-        header = node_header.read(seen[node_header.CALL_ID])
-    except (KeyError, ValueError) as error:
-        raise PatchesUnreadable(str(error)) from error
     packages = seen["packages"]
     if not packages.ok:
         raise PatchesUnreadable(f"Get-WindowsPackage: {packages.error}")
     warnings = [] if seen["hotfixes"].ok else [f"Get-HotFix failed: {seen['hotfixes'].error}"]
     secure, options, marker, *services = (dict(item) for item in seen["registry"].output)
     node = NodePatches(
-        header=header,
+        windows=windows,
         hotfixes={fix.kb: fix for fix in map(_hotfix, seen["hotfixes"].output) if fix.kb},
         packages=tuple(_package(item) for item in packages.output),
         logged=_logged(seen.calls.get("log")),

@@ -81,7 +81,7 @@ class PatchRun:
             AnsibleConnectionFailure: the node cannot be reached.
         """
         seen = self._observe_when_idle(settle=False)
-        self._session.check_windows(seen.node.header)
+        self._session.check_windows()
         if self._session.version_warning:
             self.warnings.append(self._session.version_warning)
         if self._options.check_mode:
@@ -117,13 +117,16 @@ class PatchRun:
 
     def _observe(self, *, settle: bool) -> PatchObservation:
         calls = patches_observe.calls([record.patch for record in self.records])
+        first: tuple[Call, ...] = ()
         if settle:
             back = patches_observe.restore_calls(self._restore)
-            calls = (*patches_observe.settle_calls(self._options.settle), *back, *calls)
+            first = (*patches_observe.settle_calls(self._options.settle), *back)
+        step = "observe the patches"
+        answers, windows = self._session.observe(calls, step=step, first=first)
         try:
-            seen = patches_observe.read(self._node.observe(calls, step="observe the patches"))
+            seen = patches_observe.read(answers, windows)
         except PatchesUnreadable as error:
-            raise NodeError(f"{self._node.name}: observe the patches: {error}") from error
+            raise NodeError(f"{self._node.name}: {step}: {error}") from error
         self.seen, self.first = seen, self.first or seen
         # Services that an earlier run did not restore are restored together with the services of this run.
         self._restore = dict(seen.node.to_restore)

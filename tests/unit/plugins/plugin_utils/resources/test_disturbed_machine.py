@@ -117,7 +117,8 @@ def _kept_on(call: Call) -> Call:
 def test_a_wrong_clock_is_told_before_tls_fails(make_node: MakeNode, offset: int, word: str) -> None:
     node = make_node(clock_offset=offset)
 
-    state = join_state.read(node.observe(join_state.calls("")), datetime.datetime.now(datetime.UTC))
+    found = NodeSession(node).observe(join_state.calls(""), step="read the clock")
+    state = join_state.read(*found, datetime.datetime.now(datetime.UTC))
     said = list(
         join_state.problems(state, cluster_servers=[], skew_limit=240, refuse_joined=False, require_prepared=False)
     )
