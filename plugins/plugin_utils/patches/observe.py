@@ -32,6 +32,7 @@ PID = "ansible_async_watchdog_pid"
 
 _SECURE_BOOT = f"{registry_keys.CONTROL}\\SecureBoot\\State"
 _DISABLED = 4
+_PACKAGE = ("PackageName", "PackageState", "ReleaseType", "InstallTime")
 _EVENTS = 300
 _KB = re.compile(r"\bKB(\d{6,7})\b", re.IGNORECASE)
 
@@ -96,17 +97,18 @@ def calls(patches: t.Sequence[Patch]) -> tuple[Call, ...]:
         for file in patch.files:
             paths += [path(patch, file), f"{path(patch, file)}.part"]
     left: dict[str, Json] = {"LiteralPath": FOLDER, "Filter": f"{BATCH_KEY}*", "Force": True}
+    jobs: dict[str, Json] = {"Path": f"{FOLDER}\\{JOB_KEY}*\\j*", "Pattern": PID}
     # Without SilentlyContinue, a single unknown name would hide the results for all known names.
     shells: dict[str, Json] = {"Name": ["powershell", "pwsh"], "ErrorAction": "SilentlyContinue"}
     asked = [
-        _ask("hotfixes", "Get-HotFix", {}, ("HotFixID", "Description", "InstalledOn")),
-        dataclasses.replace(_ask("packages", "Get-WindowsPackage", {"Online": True}, _PACKAGE), retries=2, delay=5.0),
-        _ask("registry", "@read-registry", {"values": registry}, None),
-        _ask("left", "Get-ChildItem", left, ("Name", "PSIsContainer")),
-        _ask("jobs", "Select-String", {"Path": f"{FOLDER}\\{JOB_KEY}*\\j*", "Pattern": PID}, ("Path", "Line")),
-        _ask("shells", "Get-Process", shells, ("Id",)),
-        _ask("files", "@read-file", {"paths": paths, "hash": True}, None),
-        _ask("space", "@free-space", {"path": CACHE}, None),
+        query("hotfixes", "Get-HotFix", select=("HotFixID", "Description", "InstalledOn")),
+        query("packages", "Get-WindowsPackage", {"Online": True}, select=_PACKAGE, retries=2, delay=5.0),
+        query("registry", "@read-registry", {"values": registry}),
+        query("left", "Get-ChildItem", left, select=("Name", "PSIsContainer")),
+        query("jobs", "Select-String", jobs, select=("Path", "Line")),
+        query("shells", "Get-Process", shells, select=("Id",)),
+        query("files", "@read-file", {"paths": paths, "hash": True}),
+        query("space", "@free-space", {"path": CACHE}),
     ]
     if any(patch.public for patch in patches):
         which: dict[str, Json] = {
@@ -114,17 +116,12 @@ def calls(patches: t.Sequence[Patch]) -> tuple[Call, ...]:
             "ProviderName": "Microsoft-Windows-WindowsUpdateClient",
             "Id": 19,
         }
-        asked.append(_ask("log", "Get-WinEvent", {"FilterHashtable": which, "MaxEvents": _EVENTS}, ("Message",)))
+        events: dict[str, Json] = {"FilterHashtable": which, "MaxEvents": _EVENTS}
+        asked.append(query("log", "Get-WinEvent", events, select=("Message",)))
     if any(file.local for patch in patches for file in patch.files):
-        asked.append(_ask("pieces", "Get-ChildItem", {"Path": f"{CACHE}\\*\\*.piece-*"}, ("FullName", "Length")))
+        pieces: dict[str, Json] = {"Path": f"{CACHE}\\*\\*.piece-*"}
+        asked.append(query("pieces", "Get-ChildItem", pieces, select=("FullName", "Length")))
     return tuple(asked)
-
-
-_PACKAGE = ("PackageName", "PackageState", "ReleaseType", "InstallTime")
-
-
-def _ask(call_id: str, command: str, parameters: t.Mapping[str, Json], select: tuple[str, ...] | None) -> Call:
-    return query(call_id, command, parameters, select=select)
 
 
 def settle_calls(seconds: float) -> tuple[Call, ...]:
@@ -184,8 +181,9 @@ def restore_calls(services: t.Mapping[str, str]) -> tuple[Call, ...]:
     for name, start in services.items():
         stop: dict[str, Json] = {"Name": name, "Force": True}
         if start == "Disabled":
-            restoring.append(_ask(f"restore.{name}.stop", "Stop-Service", stop, ()))
-        restoring.append(_ask(f"restore.{name}", "Set-Service", {"Name": name, "StartupType": start}, ()))
+            restoring.append(action(f"restore.{name}.stop", "Stop-Service", stop, on_error="continue"))
+        restore: dict[str, Json] = {"Name": name, "StartupType": start}
+        restoring.append(action(f"restore.{name}", "Set-Service", restore, on_error="continue"))
         mark = remove_value(f"restore.{name}.mark", MARKER, name)
         restoring.append(dataclasses.replace(mark, needs=(f"restore.{name}",), on_error="continue"))
     return tuple(restoring)
@@ -194,7 +192,7 @@ def restore_calls(services: t.Mapping[str, str]) -> tuple[Call, ...]:
 def discard_call() -> Call:
     """Return the call that removes all patch files."""
     parameters: dict[str, Json] = {"LiteralPath": CACHE, "Recurse": True, "Force": True}
-    return _ask("discard", "Remove-Item", parameters, ())
+    return action("discard", "Remove-Item", parameters, on_error="continue")
 
 
 def read(seen: Observation, windows: WindowsInfo) -> PatchObservation:

@@ -37,6 +37,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import 
     Observation,
     Stopped,
 )
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.scopes import Scope
 
 
 def test_every_call_that_asks() -> None:
@@ -51,7 +52,7 @@ def test_every_call_that_asks() -> None:
         "restart HNS": services.restart_hns_calls(90.0, 30.0),
         "guard": addresses.calls([CARD, SECOND], "key", network_timeout=61, settle=1.5),
         "look at the guard": addresses.inspection_calls(),
-        "give a card its settings back": uplink.restore_calls(CARD, "p.", seconds=7),
+        "give a card its settings back": uplink.restore_calls(CARD, Scope("p."), seconds=7),
         "write the journal": (journal.Journal(key="key", services=("kubelet",), uplinks=(CARD,)).write_call(),),
         "remove the journal": (journal.remove_call(("a", "b")),),
     }

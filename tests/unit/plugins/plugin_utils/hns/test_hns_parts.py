@@ -23,6 +23,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts.runtime imp
 from ansible_collections.winkube.node.plugins.plugin_utils.hns.guard import addresses as hns_guard
 from ansible_collections.winkube.node.plugins.plugin_utils.image_stores.containerd import SIZES
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import CallError, CallResult
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.scopes import Scope
 
 ID = "8f3b6c0de1c54f0d9a4b0f4f6d7c5e2a8f3b6c0de1c54f0d9a4b0f4f6d7c5e2a"
 OTHER = "1" * 64
@@ -323,7 +324,7 @@ def test_a_note_of_a_guard_says_what_was_written_and_any_other_file_nothing(cont
 
 def test_all_that_gives_a_card_its_settings_back_runs_whatever_happened() -> None:
     (uplink,) = adapters().uplinks
-    calls = hns_uplink.restore_calls(uplink, "u.")
+    calls = hns_uplink.restore_calls(uplink, Scope("u."))
     assert all(call.always and call.on_error == "continue" for call in calls)
     made = {call.command for call in calls if call.unless}
     assert made == {"New-NetIPAddress", "New-NetRoute", "Set-DnsClientServerAddress"}
