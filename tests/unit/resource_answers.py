@@ -94,6 +94,19 @@ def check(change: Change) -> None:
         sources = [*call.needs, *(call.input.calls if call.input else ())]
         assert set(sources) <= set(ids[:position])
         documented(call)
+    assert {name.lower() for name in stopped(change.calls)} == {one.service.lower() for one in change.interruptions}
+    assert {one.start for one in change.interruptions} <= {None, *ids}
+
+
+def stopped(calls: t.Sequence[Call]) -> t.Iterator[str]:
+    """Yield the names of the services that calls stop, restart or delete."""
+    by_id = {call.id: call for call in calls}
+    for call in calls:
+        if call.command in ("Stop-Service", "Restart-Service", "Suspend-Service"):
+            for source in (call, *(by_id[name] for name in (call.input.calls if call.input else ()))):
+                yield from t.cast("list[str]", source.parameters.get("Name") or [])
+        elif call.command == "sc.exe" and call.arguments[0] in ("stop", "delete", "pause"):
+            yield call.arguments[1]
 
 
 @functools.cache
