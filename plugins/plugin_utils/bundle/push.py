@@ -136,8 +136,7 @@ class Push:
         answer = self._node.run(Batch(calls=tuple(calls)), step="join the uploaded files")
         if answer.stopped is None:
             return
-        number = int(answer.stopped.id.partition("-")[2].partition(".")[0])
-        error = answer.calls[answer.stopped.id].error if answer.stopped.id in answer.calls else None
-        raise NodeError(
-            f"{self._node.name}: {missing[number].path} could not be joined from its pieces: {error or 'failed'}"
-        )
+        stopped = answer.stopped.id
+        path = next(entry.path for number, entry in enumerate(missing) if stopped in upload.join_scope(number))
+        error = answer.calls[stopped].error if stopped in answer.calls else None
+        raise NodeError(f"{self._node.name}: {path} could not be joined from its pieces: {error or 'failed'}")

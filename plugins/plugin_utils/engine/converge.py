@@ -23,7 +23,6 @@ from ..remote.session import NodeSession
 from ..values.errors import ResourceError
 from ..windows import code_policies
 from ..wire.messages import Batch, CallResult, Observation
-from ..wire.scopes import Scope
 from ..wire.typed_values import BadAnswer
 from . import disk_space
 from .answers import Answers
@@ -131,7 +130,7 @@ class Convergence:
             except BatchLost as lost:
                 # Observe and plan again, because the batch may have made some changes. A second loss ends the run.
                 self.outcome.warnings.append(f"{lost}; observing the node again")
-                if lost.progress is not None and lost.progress.id in Scope(REBOOT_ORDER):
+                if lost.progress is not None and lost.progress.id in REBOOT_ORDER:
                     self._wait_for_reboot(ordered=None)
                 self._apply_all(self._select(self.observe_and_plan()))
             return self.outcome
@@ -297,7 +296,7 @@ class Convergence:
         self.outcome.failures.extend(failures)
         reboot = stopped is not None and stopped.reason == "barrier"
         done = work.barriers[stopped.id] if stopped is not None and reboot else len(work.changes)
-        return _BatchEnd(done=done, reboot=reboot, fatal=fatal, ordered=ordered_reboot(seen))
+        return _BatchEnd(done=done, reboot=reboot, fatal=fatal, ordered=ordered_reboot(work, seen))
 
     def _note_time(self, seen: Observation) -> None:
         self._last_boot = seen.boot

@@ -112,10 +112,11 @@ class Collection:
             NodeError: the node did not report its Windows version.
             AnsibleConnectionFailure: the node cannot be reached.
         """
-        asked = (*logs_survey.calls(self._requested), *logs_state.calls(self._requested))
+        scope = logs_survey.SCOPE
+        asked = (*map(scope.call, logs_survey.calls(self._requested)), *logs_state.calls(self._requested))
         # Configurations of CNI plugins and proxies may contain secrets.
         seen, windows = self._session.observe(asked, step="find logs", private=True)
-        survey = logs_survey.read(seen, windows)
+        survey = logs_survey.read(dataclasses.replace(seen, calls=scope.results(seen.calls)), windows)
         self.outcome.survey = survey
         self.outcome.state = logs_state.read(seen)
         self.outcome.selection = logs_selection.select(survey, self._requested)

@@ -18,6 +18,8 @@ from . import catalogue
 
 _SERVICES = "HKLM:\\SYSTEM\\CurrentControlSet\\Services"
 _VOLUME = "C:\\"
+SCOPE = Scope("survey.")
+"""The scope of the calls in a batch with other calls."""
 _FILES = Scope("files.")
 _NSSM = ("AppStdout", "AppStderr", "Application")
 _LOG_FLAG = re.compile(r"--?log-file(?:=(.*))?", re.IGNORECASE)
@@ -129,14 +131,10 @@ def read(seen: Observation, windows: WindowsInfo) -> Survey:
     """Read the results of `calls`.
 
     Args:
-        seen: the observation.
+        seen: the observation, with the results of these calls only.
         windows: the version of Windows that was read with it.
     """
-    problems = [
-        f"{call_id}: {result.error or 'failed'}"
-        for call_id, result in seen.calls.items()
-        if not result.ok and _is_ours(call_id)
-    ]
+    problems = [f"{call_id}: {result.error or 'failed'}" for call_id, result in seen.calls.items() if not result.ok]
     free = seen.calls["free"].first if "free" in seen.calls else None
     return Survey(
         windows=windows,
@@ -148,11 +146,6 @@ def read(seen: Observation, windows: WindowsInfo) -> Survey:
         services=tuple(_services(seen)),
         problems=tuple(problems),
     )
-
-
-def _is_ours(call_id: str) -> bool:
-    """Return whether a call is one of `calls`; calls about HNS share the batch and have their own reader."""
-    return call_id in _FILES or call_id in ("free", "services", "programs", "event-logs")
 
 
 def moment(text: t.Any) -> datetime.datetime | None:

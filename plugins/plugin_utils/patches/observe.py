@@ -16,6 +16,7 @@ from ..windows.registry_calls import make_key, remove_value, set_value
 from ..windows.windows_info import WindowsInfo
 from ..wire.calls import action, query
 from ..wire.messages import Call, CallResult, Json, Observation
+from ..wire.scopes import Scope
 from .patch import HotFix, NodePatches, Package, Patch, PatchFile
 
 CACHE = f"{TRUSTED_FOLDER}\\patches"
@@ -31,6 +32,7 @@ PID = "ansible_async_watchdog_pid"
 """Key in the status file of Ansible's async wrapper: the process that does the work."""
 
 _SECURE_BOOT = f"{registry_keys.CONTROL}\\SecureBoot\\State"
+_ENABLE = Scope("enable.")
 _DISABLED = 4
 _PACKAGE = ("PackageName", "PackageState", "ReleaseType", "InstallTime")
 _EVENTS = 300
@@ -160,14 +162,14 @@ def settle_calls(seconds: float) -> tuple[Call, ...]:
 
 def enable_calls(services: t.Sequence[str]) -> tuple[Call, ...]:
     """Return the calls that make disabled services startable, after recording their start types."""
-    enabling: list[Call] = list(make_key(MARKER, "enable.")) if services else []
+    enabling: list[Call] = [*map(_ENABLE.call, make_key(MARKER))] if services else []
     for name in services:
         parameters: dict[str, Json] = {"Name": name, "StartupType": "Manual"}
-        enabling.append(set_value(f"enable.{name}.mark", MARKER, name, "String", "Disabled"))
-        enable = action(f"enable.{name}", "Set-Service", parameters)
+        enabling.append(set_value(_ENABLE.id(f"{name}.mark"), MARKER, name, "String", "Disabled"))
+        enable = action(_ENABLE.id(name), "Set-Service", parameters)
         # Change only services that were recorded. If a service therefore stays disabled, the installer reports an
         # error.
-        enabling.append(dataclasses.replace(enable, needs=(f"enable.{name}.mark",)))
+        enabling.append(dataclasses.replace(enable, needs=(_ENABLE.id(f"{name}.mark"),)))
     return tuple(dataclasses.replace(call, on_error="continue") for call in enabling)
 
 

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 import typing as t
 import uuid
 
@@ -14,7 +13,6 @@ from ..remote.session import NodeSession
 from ..remote.upload import push, sha256
 from ..windows.path_calls import make_directory
 from ..wire.messages import Batch, Call, Progress
-from ..wire.scopes import Scope
 from . import files as patches_files
 from . import observe as patches_observe
 from . import update as patches_update
@@ -233,9 +231,8 @@ class PatchRun:
         job, pid = self._start_update(public) if public else ("", 0)
         calls = [*enable, *(patches_update.wait_calls(job, pid, self._options.rules.timeout) if job else ())]
         for number, record in enumerate(files):
-            calls += patches_files.file_calls(
-                record.patch, seen.node, self._options.rules, seen.files, pushed, f"p{number}."
-            )
+            own = patches_files.file_calls(record.patch, seen.node, self._options.rules, seen.files, pushed)
+            calls += map(patches_files.file_scope(number).call, own)
         if files:
             calls.append(patches_files.sweep_call())
         if not job and not files:
@@ -260,9 +257,8 @@ class PatchRun:
         for record in public if job else ():
             record.attempts.append(attempts[record.patch.name])
         for number, record in enumerate(files):
-            record.attempts.append(
-                patches_files.read(record.patch, Scope(f"p{number}.").results(answer.calls), self.reboots)
-            )
+            results = patches_files.file_scope(number).results(answer.calls)
+            record.attempts.append(patches_files.read(record.patch, results, self.reboots))
 
     def _start_update(self, public: t.Sequence[PatchRecord]) -> tuple[str, int]:
         """Start the Windows Update job.
@@ -311,10 +307,11 @@ class PatchRun:
         if progress.id in patches_update.UPDATE:
             names = ", ".join(record.patch.name for record in public)
             self._session.report_progress(f"Windows Update is installing {names}")
-        elif match := re.fullmatch(r"p(\d+)\.(.+)", progress.id):
-            number, what = int(match[1]), match[2]
-            doing = "installing" if what == "install" else "downloading and checking"
-            self._session.report_progress(f"{number + 1}/{len(files)} {files[number].patch.name}: {doing}")
+        for number, record in enumerate(files):
+            scope = patches_files.file_scope(number)
+            if progress.id in scope:
+                doing = "installing" if progress.id == scope.id("install") else "downloading and checking"
+                self._session.report_progress(f"{number + 1}/{len(files)} {record.patch.name}: {doing}")
 
 
 def _status(record: PatchRecord) -> str:

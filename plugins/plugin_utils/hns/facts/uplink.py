@@ -17,6 +17,7 @@ from ...wire.calls import action, query
 from ...wire.messages import Call, CallResult, Input, Json
 from ...wire.scopes import Scope
 
+_ADDRESS, _ROUTE = Scope("address."), Scope("route.")
 _ON_LINK = ("0.0.0.0", "::", "")  # noqa: S104 - next hops of routes, nothing is bound
 
 
@@ -195,14 +196,14 @@ def restore_calls(uplink: Uplink, scope: Scope, *, seconds: int = 30) -> tuple[C
     calls = list(_find_interface(uplink, seconds))
     for number, (address, length) in enumerate(uplink.addresses):
         calls += _create_if_missing(
-            f"address.{number}",
+            _ADDRESS.id(str(number)),
             ("Get-NetIPAddress", {"IPAddress": address, "PrefixOrigin": "Manual"}),
             ("New-NetIPAddress", {"IPAddress": address, "PrefixLength": length, "Confirm": False}),
         )
     for number, (destination, next_hop, metric) in enumerate(uplink.routes):
         route: dict[str, Json] = {"DestinationPrefix": destination, "NextHop": next_hop}
         calls += _create_if_missing(
-            f"route.{number}",
+            _ROUTE.id(str(number)),
             ("Get-NetRoute", route),
             ("New-NetRoute", {**route, "RouteMetric": metric, "Confirm": False}),
         )
@@ -261,10 +262,15 @@ def _create_if_missing(
     return _on_interface(there), _on_interface(action(name, create[0], create[1], unless=(there.id,)))
 
 
+def _is_setting(call_id: str) -> bool:
+    """Return whether a call creates an address or a route, which its number identifies."""
+    return any(call_id in scope and scope.own(call_id).isdigit() for scope in (_ADDRESS, _ROUTE))
+
+
 def restored(seen: t.Mapping[str, CallResult], scope: Scope) -> tuple[str, ...]:
     """Return the names of the restored settings, such as `address.0`, `route.0` and `dns`."""
     return tuple(
         name
         for name, result in scope.results(seen).items()
-        if result.ok and result.skipped is None and (name == "dns" or name.rpartition(".")[2].isdigit())
+        if result.ok and result.skipped is None and (name == "dns" or _is_setting(name))
     )

@@ -268,5 +268,5 @@ def test_a_guard_says_what_it_did() -> None:
 
 
 def test_the_runtime_asks_each_namespace_once() -> None:
-    asked = [call.arguments[1] for call in runtime.calls("1.", PROGRAMS) if call.id.startswith("1.ctr-of:")]
+    asked = [call.arguments[1] for call in runtime.calls(PROGRAMS) if call.id.startswith("ctr-of:")]
     assert asked == ["x"]

@@ -70,7 +70,7 @@ def test_ids_are_the_same_whatever_their_case() -> None:
 
 
 def read_runtime(installed: str = "containerd", **answers: CallResult) -> Runtime:
-    return hns_runtime.read({f"1.{name}": answer for name, answer in answers.items()}, "1.", installed.split())
+    return hns_runtime.read(answers, installed.split())
 
 
 def pods(*identities: str, state: str = "SANDBOX_READY") -> CallResult:
@@ -135,8 +135,8 @@ def test_containers_of_other_namespaces_are_asked_for() -> None:
     skipped = CallResult(ok=False, skipped="ctr-namespaces failed")
     hangs = read_runtime(**{**known, "ctr-namespaces": FAILED, "ctr-of:buildkit": skipped})
     assert hangs.problem == "ctr namespaces list: fatal: connection error"
-    needs = {call.id: call.needs for call in hns_runtime.calls("1.", Programs())}
-    assert needs["1.ctr-of:buildkit"] == ("1.ctr-namespaces",)
+    needs = {call.id: call.needs for call in hns_runtime.calls(Programs())}
+    assert needs["ctr-of:buildkit"] == ("ctr-namespaces",)
     for name in ("ctr-namespaces", "ctr-of:buildkit"):
         assert "connection error" in read_runtime(**{**known, name: FAILED}).problem
 
@@ -156,9 +156,9 @@ def test_docker_names_the_kubelets_pods() -> None:
 
 
 def test_each_kind_is_listed_once() -> None:
-    assert [call.id for call in hns_runtime.calls("1.", Programs())] == [
-        "1.pods", "1.containers", "1.ctr", "1.leases", "1.ctr-namespaces", "1.ctr-of:default", "1.ctr-of:moby",
-        "1.ctr-of:buildkit", "1.docker",
+    assert [call.id for call in hns_runtime.calls(Programs())] == [
+        "pods", "containers", "ctr", "leases", "ctr-namespaces", "ctr-of:default", "ctr-of:moby",
+        "ctr-of:buildkit", "docker",
     ]  # fmt: skip
 
 

@@ -108,7 +108,6 @@ SURVEYED = seen(
         {"LogName": "Empty", "FileSize": 1, "RecordCount": 0},
         {"LogName": "Security", "FileSize": 1, "RecordCount": 9},
     ),
-    other__call=failed(),
 )  # fmt: skip
 
 

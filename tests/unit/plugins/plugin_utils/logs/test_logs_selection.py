@@ -218,7 +218,6 @@ def test_what_could_not_be_asked_is_told() -> None:
             "files.pods": answer(
                 {"FullName": r"C:\a.log", "Length": 5, "LastWriteTimeUtc": "2026-11-21T11:00:00.1234567Z"}
             ),
-            "hns.1.networks": failure("NotSpecified", "y"),
         }
     )
     found = logs_survey.read(seen, SERVER_2022)

@@ -18,6 +18,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.patches import files,
 from ansible_collections.winkube.node.plugins.plugin_utils.patches.files import FileRules
 from ansible_collections.winkube.node.plugins.plugin_utils.patches.patch import NodePatches, Package, Patch, PatchFile
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import CallResult, Observation
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.scopes import Scope
 
 SHA, OTHER = "0" * 64, "1" * 64
 PUBLIC = Patch(name=KB, kb=KB)
@@ -68,12 +69,12 @@ def test_a_file_is_brought_verified_and_installed() -> None:
     found = {}
     for case, (patch, state, rules) in INSTALLATIONS.items():
         pushed = {observe.path(LOCAL, LOCAL.files[0]): 3}
-        calls = files.file_calls(patch, state, rules, ABSENT, pushed, "p0.")
+        calls = [*map(Scope("p0.").call, files.file_calls(patch, state, rules, ABSENT, pushed))]
         # The transfer of a file is the same in most cases.
         found[case] = outcomes.calls(call for call in calls if case in BRINGING or ".get-" not in call.id)
     there = {"path": observe.path(MSU, MSU.files[0]), "exists": True, "sha256": SHA}
     present = CallResult(ok=True, output=(there,))
-    calls = files.file_calls(MSU, LOADED, FileRules(), present, {}, "p1.")
+    calls = [*map(Scope("p1.").call, files.file_calls(MSU, LOADED, FileRules(), present, {}))]
     found["an msu that is there"] = outcomes.calls(calls)
     outcomes.check("patches/installation_calls", found)
 

@@ -148,8 +148,8 @@ def test_a_test_signed_update_is_installed_only_where_windows_will_load_it(tmp_p
         machine.files.write_bytes(observe.path(wanted, file), content)
         node = PatchedNode(machine)
         seen = read(node, [wanted])
-        calls = files.file_calls(wanted, seen.node, files.FileRules(), seen.files, {}, "p0.")
-        answer = node.run(Batch(calls=calls))
+        calls = [*map(files.file_scope(0).call, files.file_calls(wanted, seen.node, files.FileRules(), seen.files, {}))]
+        answer = node.run(Batch(calls=tuple(calls)))
         installed = answer["p0.install"]
         assert (installed.skipped is not None) is refused
         attempt = files.read(wanted, Scope("p0.").results(answer.calls), 0)

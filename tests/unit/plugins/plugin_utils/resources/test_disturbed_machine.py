@@ -102,8 +102,8 @@ def test_hns_is_listed_though_its_module_imports_slowly(make_node: MakeNode) -> 
     node = make_node(features=["Containers"])
     set_fault(node.machine, {"kind": "slow_imports", "seconds": 40, "modules": ["HostNetworkingService"]})
 
-    default = node.observe(listing_calls("1.", 60))
-    hasty = node.observe(tuple(_kept_on(call) for call in listing_calls("1.", 20)))
+    default = node.observe(listing_calls(60))
+    hasty = node.observe(tuple(_kept_on(call) for call in listing_calls(20)))
 
     assert [name for name, result in default.calls.items() if result.error] == []
     assert {result.error.id for result in hasty.calls.values() if result.error} == {"CommandTimeout"}
