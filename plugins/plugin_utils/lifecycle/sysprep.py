@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Turn a prepared machine into an image: clean up, generalize, wait until Windows reports success, shut down.
+"""The calls that turn a machine into an image: clean up, generalize, wait for Windows to report success, shut down.
 
 Facts: learn.microsoft.com/windows-hardware/manufacture/desktop (Sysprep command-line
 options, Windows Setup states). The registry value `ImageState` shows the result; the exit code does not.
