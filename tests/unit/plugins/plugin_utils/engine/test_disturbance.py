@@ -66,7 +66,7 @@ def test_a_change_says_which_services_it_interrupts() -> None:
 
 def test_an_archive_interrupts_the_services_that_run_its_files() -> None:
     archive = one(type="Archive", name="C:\\k", path="C:\\k.zip", stops=["kubelet"])
-    seen = {call.id: answer() for call in archive.observe()}
+    seen = {call.id: answer({"path": "C:\\k.zip", "exists": False}) for call in archive.observe()}
     planned = archive.plan(seen, SERVER_2022)
     assert planned is not None
     assert disturbance(archive, planned) == "restarts kubelet"
