@@ -12,7 +12,6 @@ from ..plugin_utils.artifacts import cache
 from ..plugin_utils.artifacts.locations import ArtifactError
 from ..plugin_utils.engine.answers import Answers
 from ..plugin_utils.remote.errors import NodeError
-from ..plugin_utils.remote.node import Node
 from ..plugin_utils.remote.session import NodeSession
 from ..plugin_utils.resources import directory
 from ..plugin_utils.resources.load import load
@@ -39,7 +38,7 @@ class ActionModule(NodeAction):
         "keep": {"type": "list", "elements": "path", "default": []},
     }
 
-    def perform(self, options: t.Mapping[str, t.Any], session: NodeSession[Node]) -> dict[str, t.Any]:
+    def perform(self, options: t.Mapping[str, t.Any], session: NodeSession) -> dict[str, t.Any]:
         try:
             artifacts = cache.resources_for_versions(options["artifacts"], **{key: options[key] for key in _TAKEN})
         except ArtifactError as error:

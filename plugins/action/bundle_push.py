@@ -15,7 +15,6 @@ from ..plugin_utils.engine.converge import Convergence
 from ..plugin_utils.engine.planned import Planned
 from ..plugin_utils.engine.resource import Resource
 from ..plugin_utils.remote.errors import NodeError
-from ..plugin_utils.remote.node import Node
 from ..plugin_utils.remote.session import NodeSession
 from ..plugin_utils.resources.artifact import Artifact
 from ..plugin_utils.resources.container_image import ContainerImage
@@ -31,7 +30,7 @@ class ActionModule(NodeAction):
         "resources": {"type": "list", "elements": "dict", "required": True},
     }
 
-    def perform(self, options: t.Mapping[str, t.Any], session: NodeSession[Node]) -> dict[str, t.Any]:
+    def perform(self, options: t.Mapping[str, t.Any], session: NodeSession) -> dict[str, t.Any]:
         entries = [IndexEntry(**{**item, "windows": tuple(item["windows"])}) for item in options["server"]["entries"]]
         bundle = Bundle(
             directory=pathlib.Path(options["server"]["path"]), entries={entry.path: entry for entry in entries}

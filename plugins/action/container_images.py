@@ -10,7 +10,6 @@ from ..plugin_utils.actions.node_action import NodeAction
 from ..plugin_utils.container_images import listing
 from ..plugin_utils.engine.answers import Answers
 from ..plugin_utils.remote.errors import NodeError
-from ..plugin_utils.remote.node import Node
 from ..plugin_utils.remote.session import NodeSession
 from ..plugin_utils.resources.container_image import ContainerImage
 from ..plugin_utils.values.errors import ResourceError
@@ -40,7 +39,7 @@ class ActionModule(NodeAction):
         "timeout": {"type": "int", "default": 7200},
     }
 
-    def perform(self, options: t.Mapping[str, t.Any], session: NodeSession[Node]) -> dict[str, t.Any]:
+    def perform(self, options: t.Mapping[str, t.Any], session: NodeSession) -> dict[str, t.Any]:
         try:
             resources, store = listing.load_options(options), listing.store_of(options)
         except ResourceError as error:

@@ -14,7 +14,6 @@ from ..plugin_utils.hns.cleanup import options as hns_options
 from ..plugin_utils.hns.cleanup.cleanup import Cleanup
 from ..plugin_utils.hns.cleanup.plan import ScopeError
 from ..plugin_utils.remote.errors import NodeError
-from ..plugin_utils.remote.node import Node
 from ..plugin_utils.remote.session import NodeSession
 
 
@@ -23,7 +22,7 @@ class ActionModule(NodeAction):
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = hns_options.CLEANUP_OPTIONS
 
-    def perform(self, options: t.Mapping[str, t.Any], session: NodeSession[Node]) -> dict[str, t.Any]:
+    def perform(self, options: t.Mapping[str, t.Any], session: NodeSession) -> dict[str, t.Any]:
         node = session.node
         try:
             request = hns_options.cleanup_request(options)

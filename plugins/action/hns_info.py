@@ -9,7 +9,6 @@ import typing as t
 from ..plugin_utils.actions.node_action import NodeAction
 from ..plugin_utils.hns.cleanup.options import FACTS_OPTIONS, facts_options
 from ..plugin_utils.hns.facts import node_facts as hns_facts
-from ..plugin_utils.remote.node import Node
 from ..plugin_utils.remote.session import NodeSession
 
 
@@ -18,6 +17,6 @@ class ActionModule(NodeAction):
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = FACTS_OPTIONS
 
-    def perform(self, options: t.Mapping[str, t.Any], session: NodeSession[Node]) -> dict[str, t.Any]:
+    def perform(self, options: t.Mapping[str, t.Any], session: NodeSession) -> dict[str, t.Any]:
         seen = session.node.observe(hns_facts.facts_calls(facts_options(options)), step="observe HNS")
         return session.report(hns=hns_facts.to_result(hns_facts.read_facts(seen)))

@@ -10,7 +10,6 @@ import typing as t
 from ..plugin_utils.actions.node_action import NodeAction
 from ..plugin_utils.lifecycle import join_state
 from ..plugin_utils.preflight.cluster import name_to_resolve
-from ..plugin_utils.remote.node import Node
 from ..plugin_utils.remote.session import NodeSession
 
 
@@ -28,14 +27,12 @@ class ActionModule(NodeAction):
         "next_computer_name": {"type": "str", "default": ""},
     }
 
-    def perform(self, options: t.Mapping[str, t.Any], session: NodeSession[Node]) -> dict[str, t.Any]:
-        node = session.node
+    def perform(self, options: t.Mapping[str, t.Any], session: NodeSession) -> dict[str, t.Any]:
         api_server = options["api_server"] or options["cluster_server"]
         hosts = {str(name).lower(): str(address) for name, address in options["hosts"].items()}
         calls = join_state.calls(name_to_resolve(api_server, hosts))
-        seen = node.observe(calls, step="read whether it has joined", private=True)
-        state = join_state.read(seen, datetime.datetime.now(datetime.UTC))
-        session.windows = state.windows
+        seen, windows = session.observe(calls, step="read whether it has joined", private=True)
+        state = join_state.read(seen, windows, datetime.datetime.now(datetime.UTC))
         if state.joined and api_server and state.server != api_server:
             session.warn(
                 f"its kubelet uses the API server at {state.server}, not {api_server}; reset the machine and join it "
@@ -64,5 +61,5 @@ class ActionModule(NodeAction):
             cni=dict(state.cni),
             uplink_at_risk=state.uplink_at_risk,
             unsupported_windows=session.refused_windows,
-            **({"failed": True, "msg": f"{node.name}: " + "; ".join(problems)} if problems else {}),
+            **({"failed": True, "msg": f"{session.name}: " + "; ".join(problems)} if problems else {}),
         )

@@ -7,11 +7,8 @@ from __future__ import annotations
 import typing as t
 
 from ..plugin_utils.actions.node_action import NodeAction
-from ..plugin_utils.node_config import kubeadm
-from ..plugin_utils.remote.errors import BatchLost, NodeError
-from ..plugin_utils.remote.node import Node
+from ..plugin_utils.lifecycle.join import join_cluster
 from ..plugin_utils.remote.session import NodeSession
-from ..plugin_utils.wire.messages import Batch
 
 
 class ActionModule(NodeAction):
@@ -23,20 +20,12 @@ class ActionModule(NodeAction):
         "kubeadm": {"type": "str", "default": "C:\\k\\kubeadm.exe"},
     }
 
-    def perform(self, options: t.Mapping[str, t.Any], session: NodeSession[Node]) -> dict[str, t.Any]:
+    def perform(self, options: t.Mapping[str, t.Any], session: NodeSession) -> dict[str, t.Any]:
         node = session.node
         if self._task.check_mode:
             return session.report(changed=True)
-        join = (options["configuration"], options["kubeadm"], options["timeout"], options["discovery"])
-        try:
-            seen = node.run(Batch(calls=kubeadm.join_calls(*join)), step="kubeadm join", private=True)
-        except BatchLost:
-            # The batch first undoes an incomplete join, so the batch can be repeated.
-            calls = kubeadm.join_calls(*join, again=True)
-            seen = node.run(Batch(calls=calls), step="kubeadm join", private=True)
-        problem = kubeadm.join_problem(seen)
-        if problem is not None:
-            raise NodeError(f"{node.name}: kubeadm join: {problem}")
-        joined = {"type": "Node", "name": node.name, "action": "create", "why": "had not joined the cluster"}
-        changes = [] if kubeadm.had_joined(seen) else [joined]
-        return session.report(changed=bool(changes), changes=changes)
+        joined = join_cluster(
+            node, options["configuration"], options["kubeadm"], options["timeout"], options["discovery"]
+        )
+        change = {"type": "Node", "name": node.name, "action": "create", "why": "had not joined the cluster"}
+        return session.report(changed=joined, changes=[change] if joined else [])

@@ -15,7 +15,6 @@ from ..plugin_utils.actions.node_action import NodeAction
 from ..plugin_utils.logs import catalogue
 from ..plugin_utils.logs.collection import Collection
 from ..plugin_utils.remote.errors import NodeError
-from ..plugin_utils.remote.node import Node
 from ..plugin_utils.remote.session import NodeSession
 
 
@@ -32,7 +31,7 @@ class ActionModule(NodeAction):
         "hns_timeout": {"type": "float", "default": 20.0},
     }
 
-    def perform(self, options: t.Mapping[str, t.Any], session: NodeSession[Node]) -> dict[str, t.Any]:
+    def perform(self, options: t.Mapping[str, t.Any], session: NodeSession) -> dict[str, t.Any]:
         requested_logs, redaction = catalogue.requested_logs(options), Redaction(self._passwords())
         work = Collection(session, requested_logs, pathlib.Path(options["directory"]), redaction)
         failure: dict[str, t.Any] = {}

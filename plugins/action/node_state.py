@@ -7,7 +7,6 @@ from __future__ import annotations
 import typing as t
 
 from ..plugin_utils.actions.node_action import NodeAction
-from ..plugin_utils.remote.node import Node
 from ..plugin_utils.remote.session import NodeSession
 from ..plugin_utils.resources.load import load
 
@@ -21,5 +20,5 @@ class ActionModule(NodeAction):
         "disk_limit_gib": {"type": "int", "default": 0},
     }
 
-    def perform(self, options: t.Mapping[str, t.Any], session: NodeSession[Node]) -> dict[str, t.Any]:
+    def perform(self, options: t.Mapping[str, t.Any], session: NodeSession) -> dict[str, t.Any]:
         return self.converge(session, load(options["resources"]), options)

@@ -9,17 +9,17 @@ import typing as t
 from ..plugin_utils.actions.node_action import NodeAction
 from ..plugin_utils.patches import observe, report
 from ..plugin_utils.remote.errors import NodeError
-from ..plugin_utils.remote.node import Node
 from ..plugin_utils.remote.session import NodeSession
 
 
 class ActionModule(NodeAction):
     """Returns the patches of a node."""
 
-    def perform(self, options: t.Mapping[str, t.Any], session: NodeSession[Node]) -> dict[str, t.Any]:
+    def perform(self, options: t.Mapping[str, t.Any], session: NodeSession) -> dict[str, t.Any]:
         step = "observe the patches"
+        answers, windows = session.observe(observe.calls(()), step=step)
         try:
-            seen = observe.read(session.node.observe(observe.calls(()), step=step))
+            seen = observe.read(answers, windows)
         except observe.PatchesUnreadable as error:
             raise NodeError(f"{session.name}: {step}: {error}") from error
         for text in seen.warnings:

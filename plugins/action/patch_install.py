@@ -19,7 +19,6 @@ from ..plugin_utils.patches.files import FileRules
 from ..plugin_utils.patches.input import check_sources, read_patches
 from ..plugin_utils.patches.run import PatchOptions, PatchRun
 from ..plugin_utils.remote.errors import NodeError
-from ..plugin_utils.remote.node import Node
 from ..plugin_utils.remote.session import NodeSession
 from ..plugin_utils.windows.signatures import check_signers
 
@@ -47,7 +46,7 @@ class ActionModule(NodeAction):
         "contact_timeout": {"type": "int", "default": 10},
     }
 
-    def perform(self, options: t.Mapping[str, t.Any], session: NodeSession[Node]) -> dict[str, t.Any]:
+    def perform(self, options: t.Mapping[str, t.Any], session: NodeSession) -> dict[str, t.Any]:
         node = session.node
         patches = read_patches(options["patches"], options["patch_source"], functools.partial(controller_file, self))
         check_signers(options["allowed_signers"])

@@ -13,7 +13,6 @@ from ..plugin_utils.connection.certificates import CertificateError
 from ..plugin_utils.connection.host import settings_of_connection
 from ..plugin_utils.connection.renewal import Renewal, RenewalPolicy, Renewer
 from ..plugin_utils.remote.errors import NodeError
-from ..plugin_utils.remote.node import Node
 from ..plugin_utils.remote.session import NodeSession
 from ..plugin_utils.values.errors import ResourceError
 
@@ -29,7 +28,7 @@ class ActionModule(NodeAction):
         "force": {"type": "bool", "default": False},
     }
 
-    def perform(self, options: t.Mapping[str, t.Any], session: NodeSession[Node]) -> dict[str, t.Any]:
+    def perform(self, options: t.Mapping[str, t.Any], session: NodeSession) -> dict[str, t.Any]:
         if not 0 <= options["days"] < options["valid_days"]:
             expected = f"expected 0 or more, and less than valid_days ({options['valid_days']})"
             raise ResourceError("days", options["days"], expected)

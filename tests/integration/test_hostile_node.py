@@ -136,7 +136,7 @@ def test_an_error_of_a_node_is_printed_without_its_escape_sequences(
 ) -> None:
     machine = machines.fleet.machine("IMG-2")
     error = {"category": "x", "id": "y", "type": "z", "message": f"boom {ESCAPES}"}
-    alter(lambda observation: observation["calls"].update({"node.header": {"ok": False, "error": error}}))
+    alter(lambda observation: observation["calls"].update({"node.windows": {"ok": False, "error": error}}))
     result = run(machine, "node_state", {"resources": []})
     assert result["failed"]
     assert "boom \\x1b]0;OWNED" in result["msg"]

@@ -16,6 +16,7 @@ from unit.direct_node import DirectNode
 
 from ansible_collections.winkube.node.plugins.module_utils import bootstrap_tokens
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.converge import Convergence
+from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle import join as joining
 from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle import join_state
 from ansible_collections.winkube.node.plugins.plugin_utils.node_config import kubeadm
 from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.node_join import leftovers
@@ -88,7 +89,7 @@ def join_calls(cluster: SimulatedCluster, token: str, seconds: float = 60) -> tu
         ca_cert_hashes=(cluster.ca_hash,),
         node_name="cut",
     )
-    return kubeadm.join_calls(kubeadm.join_configuration("1.37.1", join), r"C:\k\kubeadm.exe", seconds)
+    return joining.calls(kubeadm.join_configuration("1.37.1", join), r"C:\k\kubeadm.exe", seconds)
 
 
 def holding(machine: Machine, text: str) -> set[str]:
@@ -116,8 +117,9 @@ def test_a_token_is_removed_from_a_machine_that_went_down_inside_kubeadm(
     wait_for(lambda: usable(machine, node_paths.KUBELET_CONF), "the kubelet did not join by itself")
 
     # The next run finds a node, so it does not join again.
-    assert join_state.read(node.observe(join_state.calls()), datetime.datetime.now(datetime.UTC)).joined
-    assert holding(machine, token) == set(kubeadm.LEFTOVERS)
+    found = NodeSession(node).observe(join_state.calls(), step="read whether it has joined")
+    assert join_state.read(*found, datetime.datetime.now(datetime.UTC)).joined
+    assert holding(machine, token) == set(joining.LEFTOVERS)
     outcome = Convergence(NodeSession(node), load(leftovers())).run()
     assert outcome.failures == []
     assert holding(machine, token) == set()
@@ -144,9 +146,9 @@ def test_a_running_join_of_an_interrupted_run_is_stopped(node: DirectNode, clust
     token = new_token(cluster, bootstrap_tokens.AUTO_APPROVED_GROUP)
     seen = node.run(Batch(calls=join_calls(cluster, token)))
 
-    assert kubeadm.join_problem(seen) is None
+    assert joining.problem(seen) is None
     assert usable(machine, node_paths.KUBELET_CONF)
     assert holding(machine, token) == set()
     thread.join(30)
     assert not thread.is_alive()
-    assert kubeadm.join_problem(former[0])
+    assert joining.problem(former[0])

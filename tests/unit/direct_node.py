@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import typing as t
 
+from ansible_collections.winkube.node.plugins.plugin_utils.remote import download
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.asked_answers import only_asked
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Call, Observation
 from simulator.machine.machine import Machine
@@ -41,6 +42,9 @@ class DirectNode:
 
     def answered(self, batch: Batch, observation: dict[str, t.Any]) -> None:
         """Called with each response of the module, for tests that alter it."""
+
+    def fetch(self, path: str, size: int, sha256: str, target: t.BinaryIO) -> int:
+        return download.fetch(t.cast("t.Any", self), path, size, sha256, target)
 
     def reboot(self, *, step: str = "", ordered: bool | None = False, boot: str = "") -> None:
         self.reboots += 1

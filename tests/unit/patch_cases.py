@@ -27,7 +27,7 @@ PLAIN = "Package_for_KB5046616~31bf3856ad364e35~amd64~~10.0.1.3"
 
 def node(ubr: int = 2700, **more: t.Any) -> NodePatches:
     pending = more.pop("pending", ())
-    header = WindowsInfo(
+    windows = WindowsInfo(
         build=20348,
         ubr=ubr,
         product="Windows Server 2022 Datacenter",
@@ -36,7 +36,7 @@ def node(ubr: int = 2700, **more: t.Any) -> NodePatches:
         active_computer_name="A",
         pending_reboot=pending,
     )
-    return NodePatches(header=header, **more)
+    return NodePatches(windows=windows, **more)
 
 
 def patch(extension: str = "", **more: t.Any) -> Patch:

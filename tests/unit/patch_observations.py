@@ -26,7 +26,7 @@ def value(content: Any) -> dict[str, Any]:
 
 
 WINDOWS = [20348, 2700, "Windows Server 2022 Datacenter", "Server", "a", "a", None]
-HEADER = ok(*map(value, WINDOWS), {"key_exists": True}, {"key_exists": False})
+VERSION = ok(*map(value, WINDOWS), {"key_exists": True}, {"key_exists": False})
 QUIET = [{}, {"value": None}, {}, {"value": 3}, {"value": 2}, {}]
 FOLDER = observe.FOLDER
 
@@ -35,10 +35,15 @@ def job(**more: Any) -> str:
     return "\ufeff" + json.dumps({"started": 1, **more})
 
 
+def read(seen: Observation) -> observe.PatchObservation:
+    """Read an observation as the session and `observe.read` do together."""
+    return observe.read(seen, windows_info.read(seen[windows_info.CALL_ID]))
+
+
 def seen(**results: CallResult) -> Observation:
     base = {name: ok() for name in ("hotfixes", "packages", "left", "jobs", "shells", "files", "space")}
     calls: Mapping[str, CallResult] = {
-        windows_info.CALL_ID: HEADER,
+        windows_info.CALL_ID: VERSION,
         **base,
         "registry": ok(*QUIET),
         **{name.replace("__", "."): result for name, result in results.items()},

@@ -94,6 +94,19 @@ def check(change: Change) -> None:
         sources = [*call.needs, *(call.input.calls if call.input else ())]
         assert set(sources) <= set(ids[:position])
         documented(call)
+    assert {name.lower() for name in stopped(change.calls)} == {one.service.lower() for one in change.interruptions}
+    assert {one.start for one in change.interruptions} <= {None, *ids}
+
+
+def stopped(calls: t.Sequence[Call]) -> t.Iterator[str]:
+    """Yield the names of the services that calls stop, restart or delete."""
+    by_id = {call.id: call for call in calls}
+    for call in calls:
+        if call.command in ("Stop-Service", "Restart-Service", "Suspend-Service"):
+            for source in (call, *(by_id[name] for name in (call.input.calls if call.input else ()))):
+                yield from t.cast("list[str]", source.parameters.get("Name") or [])
+        elif call.command == "sc.exe" and call.arguments[0] in ("stop", "delete", "pause"):
+            yield call.arguments[1]
 
 
 @functools.cache
@@ -139,12 +152,3 @@ def file(path: str, content: str | bytes | None = None, **more: t.Any) -> dict[s
         "sddl": None,
         **more,
     }
-
-
-def header_output(
-    build: int = 20348, installation: str = "Server", product: str = "Windows Server 2022 Datacenter", **extra: t.Any
-) -> list[dict[str, t.Any]]:
-    """Return a node's result for the header's @read-registry, in its order."""
-    values = [str(build), 2700, product, installation, "WIN-1", extra.get("active", "WIN-1"), extra.get("renames")]
-    answers: list[dict[str, t.Any]] = [{"exists": value is not None, "value": value} for value in values]
-    return [*answers, {"key_exists": extra.get("servicing", False)}, {"key_exists": extra.get("update", False)}]

@@ -19,7 +19,7 @@ ORDER = re.findall(
     (REPOSITORY / "docs/architecture.md").read_text(encoding="utf-8").split("## Packages")[1].split("\n## ")[0],
     re.MULTILINE,
 )
-LONGEST_ACTION = 150
+LONGEST_ACTION = 110
 LONGEST_MODULE = 350
 """Modules contain their documentation, unless it is in a sidecar file."""
 

@@ -54,7 +54,7 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
         self.task_vars: dict[str, t.Any] = {}
         """Ansible's variables of this run."""
 
-    def perform(self, options: t.Mapping[str, t.Any], session: NodeSession[Node]) -> dict[str, t.Any]:
+    def perform(self, options: t.Mapping[str, t.Any], session: NodeSession) -> dict[str, t.Any]:
         """Do the action's work.
 
         Args:
@@ -107,7 +107,7 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
         return bool(boolean(self._templar.template(self.task_vars.get(checks.ALLOW, False)), strict=False))
 
     def converge(
-        self, session: NodeSession[Node], resources: t.Sequence[Resource], options: t.Mapping[str, t.Any]
+        self, session: NodeSession, resources: t.Sequence[Resource], options: t.Mapping[str, t.Any]
     ) -> dict[str, t.Any]:
         """Converge the node according to check mode and the options.
 
@@ -118,7 +118,7 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
 
     def converged(
         self,
-        session: NodeSession[Node],
+        session: NodeSession,
         resources: t.Sequence[Resource],
         options: t.Mapping[str, t.Any],
         answers: Answers | None = None,

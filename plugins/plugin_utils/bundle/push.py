@@ -11,7 +11,6 @@ import typing as t
 from ..engine.resource import Resource
 from ..remote import upload
 from ..remote.errors import NodeError
-from ..remote.node import Node
 from ..remote.session import NodeSession
 from ..resources.artifact import Artifact
 from ..resources.container_image import ContainerImage
@@ -75,7 +74,7 @@ class Push:
         bundle: a verified bundle.
     """
 
-    def __init__(self, session: NodeSession[Node], bundle: Bundle) -> None:
+    def __init__(self, session: NodeSession, bundle: Bundle) -> None:
         self._session, self._node, self._bundle = session, session.node, bundle
         self._folder = use.PUSHED
         self.pushed: list[str] = []
@@ -137,8 +136,7 @@ class Push:
         answer = self._node.run(Batch(calls=tuple(calls)), step="join the uploaded files")
         if answer.stopped is None:
             return
-        number = int(answer.stopped.id.partition("-")[2].partition(".")[0])
-        error = answer.calls[answer.stopped.id].error if answer.stopped.id in answer.calls else None
-        raise NodeError(
-            f"{self._node.name}: {missing[number].path} could not be joined from its pieces: {error or 'failed'}"
-        )
+        stopped = answer.stopped.id
+        path = next(entry.path for number, entry in enumerate(missing) if stopped in upload.join_scope(number))
+        error = answer.calls[stopped].error if stopped in answer.calls else None
+        raise NodeError(f"{self._node.name}: {path} could not be joined from its pieces: {error or 'failed'}")

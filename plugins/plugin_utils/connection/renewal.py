@@ -15,7 +15,7 @@ import pathlib
 import typing as t
 import uuid
 
-from ..remote.node import Node
+from ..remote.protocol import RemoteNode
 from ..wire.messages import Batch
 from . import certificates, tls
 from .certificates import Certificate, CertificateError, HttpsListener
@@ -61,7 +61,9 @@ class Renewer:
         now: time of the controller's clock (UTC).
     """
 
-    def __init__(self, node: Node, settings: ConnectionSettings, pins: pathlib.Path, now: datetime.datetime) -> None:
+    def __init__(
+        self, node: RemoteNode, settings: ConnectionSettings, pins: pathlib.Path, now: datetime.datetime
+    ) -> None:
         self._node = node
         self._settings = settings
         self._pins = pins

@@ -18,13 +18,11 @@ import typing as t
 
 from ...module_utils.redaction import hidden
 from ..remote.errors import BatchLost, NodeError
-from ..remote.protocol import RemoteNode
 from ..remote.reboot import BATCH_DELAY, order, reboot_message
 from ..remote.session import NodeSession
 from ..values.errors import ResourceError
-from ..windows import code_policies, windows_info
+from ..windows import code_policies
 from ..wire.messages import Batch, CallResult, Observation
-from ..wire.scopes import Scope
 from ..wire.typed_values import BadAnswer
 from . import disk_space
 from .answers import Answers
@@ -79,7 +77,7 @@ class Convergence:
 
     def __init__(
         self,
-        session: NodeSession[RemoteNode],
+        session: NodeSession,
         resources: t.Sequence[Resource],
         *,
         check_mode: bool = False,
@@ -91,7 +89,7 @@ class Convergence:
     ) -> None:
         self._session, self._node = session, session.node
         self._resources = tuple(resources)
-        self._questions = Questions(self._resources, (windows_info.call(), *code_policies.calls()))
+        self._questions = Questions(self._resources, code_policies.calls())
         self._check_mode = check_mode
         self._may_reboot = may_reboot
         self._disturbing = disturbing
@@ -132,7 +130,7 @@ class Convergence:
             except BatchLost as lost:
                 # Observe and plan again, because the batch may have made some changes. A second loss ends the run.
                 self.outcome.warnings.append(f"{lost}; observing the node again")
-                if lost.progress is not None and lost.progress.id in Scope(REBOOT_ORDER):
+                if lost.progress is not None and lost.progress.id in REBOOT_ORDER:
                     self._wait_for_reboot(ordered=None)
                 self._apply_all(self._select(self.observe_and_plan()))
             return self.outcome
@@ -160,17 +158,17 @@ class Convergence:
             NodeError: the node's answers cannot be used, or this node cannot have a resource as described.
             AnsibleConnectionFailure: the node cannot be reached.
         """
+        step, private = "observe", self._private
+        first, *more = self._questions.batches()
+        seen, windows = self._session.observe(first, step=step, private=private)
         calls: dict[str, CallResult] = {}
-        for batch in self._questions.batches():
-            seen = self._node.observe(batch, private=self._private)
-            self._note_time(seen)
-            calls.update(seen.calls)
+        for observation in (seen, *(self._node.observe(batch, step=step, private=private) for batch in more)):
+            self._note_time(observation)
+            calls.update(observation.calls)
         if self._answers is not None:
             self._answers.observed(self._questions, calls)
-        try:
-            windows = self._session.read_windows(calls, step="observe")
-        finally:
-            self.outcome.windows = self._session.windows
+        self.outcome.windows = windows
+        self._session.check_windows()
         if warning := self._session.version_warning or windows.unlisted:
             self.outcome.warnings.append(f"{self._node.name}: {warning}")
         try:
@@ -298,7 +296,7 @@ class Convergence:
         self.outcome.failures.extend(failures)
         reboot = stopped is not None and stopped.reason == "barrier"
         done = work.barriers[stopped.id] if stopped is not None and reboot else len(work.changes)
-        return _BatchEnd(done=done, reboot=reboot, fatal=fatal, ordered=ordered_reboot(seen))
+        return _BatchEnd(done=done, reboot=reboot, fatal=fatal, ordered=ordered_reboot(work, seen))
 
     def _note_time(self, seen: Observation) -> None:
         self._last_boot = seen.boot

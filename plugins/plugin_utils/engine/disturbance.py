@@ -9,9 +9,6 @@ has the property `disturbs`.
 
 from __future__ import annotations
 
-import typing as t
-
-from ..wire.messages import Call
 from .resource import Change, Resource
 
 SERVICES = frozenset(
@@ -30,9 +27,6 @@ SERVICES = frozenset(
     }
 )
 """Windows services that pods need, in lower case. Starting a stopped service does not disturb pods."""
-
-_STOPS = frozenset({"Stop-Service", "Restart-Service", "Suspend-Service"})
-_SC_STOPS = frozenset({"stop", "delete", "pause"})
 
 
 def disturbance(resource: Resource, change: Change) -> str:
@@ -57,31 +51,9 @@ def disturbance(resource: Resource, change: Change) -> str:
 
 
 def _by_services(resource: Resource, change: Change) -> str:
-    stopped = [*_stopped(change.calls), *resource.restarts]
+    stopped = [*(one.service for one in change.interruptions), *resource.restarts]
     needed = sorted({name.lower() for name in stopped} & SERVICES)
     if needed:
         stays_stopped = change.service is not None and change.service.effect == "stops"
         return f"{'stops' if stays_stopped else 'restarts'} {', '.join(needed)}"
-    # A slow start changes the network: flanneld, for example, turns the adapter into a virtual switch.
-    if any(call.command == "Start-Service" and call.long for call in change.calls):
-        return "changes the network"
-    return ""
-
-
-def _stopped(calls: t.Sequence[Call]) -> t.Iterator[str]:
-    """Yield the names of the services that calls stop, restart or delete."""
-    by_id = {call.id: call for call in calls}
-    for call in calls:
-        if call.command in _STOPS:
-            sources = [by_id[name] for name in (call.input.calls if call.input else ()) if name in by_id]
-            for source in (call, *sources):
-                yield from _names(source.parameters.get("Name"))
-        elif call.command == "sc.exe" and len(call.arguments) > 1 and call.arguments[0] in _SC_STOPS:
-            yield call.arguments[1]
-
-
-def _names(value: object) -> t.Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, (list, tuple)):
-        yield from (str(name) for name in value)
+    return "changes the network" if change.changes_network else ""

@@ -9,6 +9,7 @@ import typing as t
 
 from ..windows.registry_calls import make_key, remove_value, set_value
 from ..wire.messages import Call, Json
+from ..wire.scopes import Scope
 from .changes import remove, update
 from .resource import Change, Resource
 
@@ -25,7 +26,7 @@ def registry_entry(resource: Resource) -> dict[str, Json]:
 def write(name: str, data: str | int) -> tuple[Call, ...]:
     """Return the calls that write a mark."""
     kind = "DWord" if isinstance(data, int) else "String"
-    return (*make_key(KEY, "note-"), set_value("note", KEY, name, kind, data))
+    return (*map(Scope("note-").call, make_key(KEY)), set_value("note", KEY, name, kind, data))
 
 
 def plan(

@@ -22,9 +22,10 @@ from .planned import Planned, scope
 from .resource import Resource
 from .service_restarts import restart_calls, restarts_of, started_before, started_later, unique
 
-BARRIER = "reboot-needed."
-REBOOT_ORDER = "reboot-order."
-"""Prefix of the ids of calls that order a reboot at the end of a batch."""
+BARRIER = Scope("reboot-needed.")
+"""Scope of the calls that stop a batch if a reboot is needed."""
+REBOOT_ORDER = Scope("reboot-order.")
+"""Scope of the calls that order a reboot: at the end of a batch, or, in an inner scope, before a barrier."""
 _ENVELOPE = 20_000
 """Bytes that a batch reserves for calls that do not come from resources, such as barriers and restarts."""
 
@@ -34,14 +35,14 @@ class Questions:
 
     Args:
         resources: the resources, each at its position.
-        header: calls to send before those of the resources.
+        general: calls that belong to no resource, sent before those of the resources.
     """
 
-    def __init__(self, resources: t.Sequence[Resource], header: t.Sequence[Call] = ()) -> None:
+    def __init__(self, resources: t.Sequence[Resource], general: t.Sequence[Call] = ()) -> None:
         self._same: dict[str, str] = {}
         self._ids: list[tuple[str, ...]] = []
         asked: dict[str, str] = {}
-        groups = [tuple(header)]
+        groups = [tuple(general)]
         for position, resource in enumerate(resources):
             calls = resource.observe()
             self._ids.append(tuple(call.id for call in calls))
@@ -167,7 +168,7 @@ class PlannedBatch:
     @property
     def may_reboot(self) -> bool:
         """Whether the batch itself may order a reboot."""
-        return any(call.id in Scope(REBOOT_ORDER) for call in self.calls)
+        return any(call.id in REBOOT_ORDER for call in self.calls)
 
 
 def next_work(
@@ -223,7 +224,7 @@ def next_work(
         before, after = restart_calls(services, started_before(done))
         calls = [*before, *calls, *after]
     if calls and reboot:
-        calls += [Scope(REBOOT_ORDER).call(call) for call in reboot_order]
+        calls += [REBOOT_ORDER.call(call) for call in reboot_order]
     return PlannedBatch(changes=tuple(done), reboot=reboot, barriers=barriers, calls=tuple(calls))
 
 
@@ -271,7 +272,7 @@ def _barrier(group: t.Sequence[Planned]) -> Call | None:
     if not calls:
         return None
     return Call(
-        id=f"{BARRIER}{group[-1].position}",
+        id=BARRIER.id(str(group[-1].position)),
         command="@stop-if",
         input=Input(calls=calls, where={"RestartNeeded": "Yes"}),
     )
@@ -284,7 +285,7 @@ def _order_if_needed(barrier: Call, reboot_order: t.Sequence[Call]) -> t.Iterato
     """
     if not reboot_order:
         return
-    scope = Scope(f"{REBOOT_ORDER}{barrier.id.removeprefix(BARRIER)}.")
+    scope = REBOOT_ORDER.inner(BARRIER.own(barrier.id))
     unneeded = query(
         scope.id("unneeded"),
         "Write-Output",
@@ -297,18 +298,15 @@ def _order_if_needed(barrier: Call, reboot_order: t.Sequence[Call]) -> t.Iterato
         yield dataclasses.replace(call, unless=(*call.unless, unneeded.id))
 
 
-def ordered_reboot(calls: t.Mapping[str, CallResult]) -> bool:
+def ordered_reboot(work: PlannedBatch, calls: t.Mapping[str, CallResult]) -> bool:
     """Return whether a batch ordered a reboot.
 
     Args:
-        calls: the results of a batch of `next_work`.
+        work: the batch.
+        calls: its results.
     """
-    own = {
-        call_id.rpartition(".")[2]: result
-        for call_id, result in Scope(REBOOT_ORDER).results(calls).items()
-        if not result.skipped
-    }
-    return is_ordered(own)
+    scopes = (REBOOT_ORDER, *(REBOOT_ORDER.inner(BARRIER.own(barrier)) for barrier in work.barriers))
+    return any(is_ordered(scope.results(calls)) for scope in scopes)
 
 
 def failed_call(planned: Planned, calls: t.Mapping[str, CallResult], stopped: Stopped | None) -> str | None:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import typing as t
 
-from ..remote.protocol import RemoteNode
 from ..remote.session import NodeSession
 from ..wire.messages import Progress, RunningCall
 from .disk_space import amount
@@ -20,7 +19,7 @@ class ProgressReporter:
         session: the session with the node, which prints the lines.
     """
 
-    def __init__(self, session: NodeSession[RemoteNode]) -> None:
+    def __init__(self, session: NodeSession) -> None:
         self._session = session
         self._last = ""
         self._growing: dict[str, str] = {}

@@ -76,6 +76,17 @@ class ServiceEffect:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class ServiceInterruption:
+    """A running Windows service that a change stops, restarts or deletes."""
+
+    service: str
+    """The service's name."""
+    start: str | None = None
+    """The id of the call that starts the service again with its present definition; None if no call of the change
+    does."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Change:
     """One planned change of one resource."""
 
@@ -99,6 +110,10 @@ class Change:
     resource's `disturbs` is ignored."""
     service: ServiceEffect | None = None
     """What the change does to a service. The engine then does not restart that service again for earlier changes."""
+    interruptions: tuple[ServiceInterruption, ...] = ()
+    """The services that the calls stop, restart or delete. The change disturbs pods if they need any of them."""
+    changes_network: bool = False
+    """Whether the change changes the network of the node, which disturbs pods."""
     warnings: tuple[str, ...] = ()
     """Warnings for the user, shown whether the change is made or only planned."""
 

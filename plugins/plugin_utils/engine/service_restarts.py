@@ -74,15 +74,12 @@ def started_later(calls: t.Sequence[Call], changes: t.Sequence[Planned]) -> list
         for planned in changes
         if (effect := planned.change.service) is not None and effect.effect == "restarts"
     }
-    lenient = set()
-    for planned in changes:
-        asked = {call.id: call.parameters.get("Name") for call in planned.change.calls if call.command == "Get-Service"}
-        for call in planned.change.calls if again else ():
-            names = [asked.get(source) for source in (call.input.calls if call.input else ())]
-            if call.command == "Start-Service" and any(
-                again.get(str(name[0]).lower(), -1) > planned.position for name in names if isinstance(name, list)
-            ):
-                lenient.add(planned.scope.id(call.id))
+    lenient = {
+        planned.scope.id(interruption.start)
+        for planned in changes
+        for interruption in planned.change.interruptions
+        if interruption.start and again.get(interruption.service.lower(), -1) > planned.position
+    }
     return [dataclasses.replace(call, on_error="continue", retries=0) if call.id in lenient else call for call in calls]
 
 

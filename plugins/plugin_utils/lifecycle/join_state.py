@@ -13,9 +13,9 @@ import urllib.parse
 
 from ..hns.facts import uplink
 from ..resources.computer_name import NETBIOS
-from ..windows import windows_info
 from ..windows.node_paths import KUBELET_CONF, NETWORK_RECORD
 from ..windows.registry_keys import KUBELET_SERVICE
+from ..windows.windows_info import WindowsInfo
 from ..wire.calls import query
 from ..wire.messages import Call, Observation
 
@@ -34,7 +34,6 @@ class JoinState:
     computer_name: str
     clock_skew: float
     """Seconds by which the node's clock is ahead of the controller's clock."""
-    windows: windows_info.WindowsInfo
     cni: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
     """Content of NETWORK_RECORD: `plugin`, `backend`, `network`; empty if the file does not exist."""
     unresolved: str = ""
@@ -53,7 +52,6 @@ def calls(name: str = "") -> tuple[Call, ...]:
     resolve = query("resolve", "Resolve-DnsName", {"Name": name}, select=("Name",))
     return (
         *([resolve] if name else []),
-        windows_info.call(),
         query("kubeconfig", "@read-file", {"paths": [KUBELET_CONF, NETWORK_RECORD], "content": True}, on_error="stop"),
         query(
             "service", "@read-registry", {"values": [{"path": KUBELET_SERVICE, "name": "ImagePath"}]}, on_error="stop"
@@ -62,11 +60,12 @@ def calls(name: str = "") -> tuple[Call, ...]:
     )
 
 
-def read(seen: Observation, now: datetime.datetime) -> JoinState:
+def read(seen: Observation, windows: WindowsInfo, now: datetime.datetime) -> JoinState:
     """Read the results of `calls`.
 
     Args:
         seen: the observation.
+        windows: the version of Windows that was read with it.
         now: time of the controller's clock (UTC) when the results arrived.
 
     Raises:
@@ -75,14 +74,12 @@ def read(seen: Observation, now: datetime.datetime) -> JoinState:
     """
     file, *notes = seen["kubeconfig"].output
     server = _SERVER.search(file.get("content") or "") if file["exists"] else None
-    about = windows_info.read(seen[windows_info.CALL_ID])
     return JoinState(
         joined=bool(file["exists"]),
         server=urllib.parse.urlsplit(server[1]).netloc if server else "",
         prepared=bool(seen["service"].first["exists"]),
-        computer_name=about.active_computer_name or about.computer_name,
+        computer_name=windows.active_computer_name or windows.computer_name,
         clock_skew=seen.clock_skew(now) or 0.0,
-        windows=about,
         cni=_note(notes),
         unresolved=_unresolved(seen),
         uplink_at_risk=bool(uplink.read(seen.calls).at_risk),

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Turn a prepared machine into an image: clean up, generalize, wait until Windows reports success, shut down.
+"""The calls that turn a machine into an image: clean up, generalize, wait for Windows to report success, shut down.
 
 Facts: learn.microsoft.com/windows-hardware/manufacture/desktop (Sysprep command-line
 options, Windows Setup states). The registry value `ImageState` shows the result; the exit code does not.
@@ -14,11 +14,12 @@ import typing as t
 
 from ..engine import managed_marks
 from ..engine.changes import is_missing
-from ..node_config import kubeadm, registries
+from ..node_config import registries
 from ..windows.path_calls import remove_path
 from ..windows.registry_calls import remove_value
 from ..wire.calls import action, query
 from ..wire.messages import Call, Input, Json, Observation
+from . import join
 
 SEALED = "IMAGE_STATE_GENERALIZE_RESEAL_TO_OOBE"
 _STATE_KEY = "HKLM:\\SOFTWARE\\Microsoft\\Windows\\CurrentVersion\\Setup\\State"
@@ -193,7 +194,7 @@ def sysprep_calls(
     """
     answer_file = (f"/unattend:{unattend}",) if unattend else ()
     # An interrupted join may have left its token.
-    clean_paths = (*clean_paths, *kubeadm.LEFTOVERS)
+    clean_paths = (*clean_paths, *join.LEFTOVERS)
     clean = tuple(
         action(
             f"clean-{number}",

@@ -18,9 +18,7 @@ import uuid
 from ansible.errors import AnsibleConnectionFailure
 
 from ...module_utils.redaction.texts import Redaction
-from ..remote import download
 from ..remote.errors import NodeError
-from ..remote.node import Node
 from ..remote.session import NodeSession
 from ..values.errors import ResourceError
 from ..wire.messages import Batch, Progress
@@ -97,7 +95,7 @@ class Collection:
 
     def __init__(
         self,
-        session: NodeSession[Node],
+        session: NodeSession,
         requested: catalogue.RequestedLogs,
         directory: pathlib.Path,
         redaction: Redaction,
@@ -114,13 +112,11 @@ class Collection:
             NodeError: the node did not report its Windows version.
             AnsibleConnectionFailure: the node cannot be reached.
         """
-        asked = (*logs_survey.calls(self._requested), *logs_state.calls(self._requested))
+        scope = logs_survey.SCOPE
+        asked = (*map(scope.call, logs_survey.calls(self._requested)), *logs_state.calls(self._requested))
         # Configurations of CNI plugins and proxies may contain secrets.
-        seen = self._node.observe(asked, step="find logs", private=True)
-        try:
-            survey = logs_survey.read(seen)
-        except ValueError as error:
-            raise NodeError(f"{self._node.name}: find logs: {error}") from error
+        seen, windows = self._session.observe(asked, step="find logs", private=True)
+        survey = logs_survey.read(dataclasses.replace(seen, calls=scope.results(seen.calls)), windows)
         self.outcome.survey = survey
         self.outcome.state = logs_state.read(seen)
         self.outcome.selection = logs_selection.select(survey, self._requested)
@@ -193,7 +189,7 @@ class Collection:
         name = file_name(self._node.name)
         # A temporary file is readable by its owner only.
         with tempfile.TemporaryFile(dir=self._directory) as raw:
-            download.fetch(self._node, work_folder.archive, gathered.size, gathered.sha256, t.cast("t.BinaryIO", raw))
+            self._node.fetch(work_folder.archive, gathered.size, gathered.sha256, t.cast("t.BinaryIO", raw))
             raw.seek(0)
             target, path = tempfile.mkstemp(dir=self._directory, prefix=f".{name}.", suffix=".part")
             try:

@@ -97,11 +97,9 @@ def _hns(seen: Observation) -> dict[str, t.Any] | None:
     if not scoped:
         return None
     facts = hns_facts.to_result(hns_facts.read_facts(dataclasses.replace(seen, calls=scoped)))
-    facts["listed"] = {
-        kind: list(result.output)
-        for kind in ("networks", "endpoints", "policies", "namespaces")
-        if (result := scoped.get(f"1.{kind}")) is not None
-    }
+    first = hns_facts.FIRST.results(scoped)
+    kinds = ("networks", "endpoints", "policies", "namespaces")
+    facts["listed"] = {kind: list(first[kind].output) for kind in kinds if kind in first}
     return facts
 
 

@@ -9,14 +9,17 @@ import datetime
 import re
 import typing as t
 
-from ..windows import command_line, windows_info
+from ..windows import command_line
+from ..windows.windows_info import WindowsInfo
 from ..wire.calls import query
-from ..wire.messages import Call, CallResult, Observation
+from ..wire.messages import Call, Observation
 from ..wire.scopes import Scope
 from . import catalogue
 
 _SERVICES = "HKLM:\\SYSTEM\\CurrentControlSet\\Services"
 _VOLUME = "C:\\"
+SCOPE = Scope("survey.")
+"""The scope of the calls in a batch with other calls."""
 _FILES = Scope("files.")
 _NSSM = ("AppStdout", "AppStderr", "Application")
 _LOG_FLAG = re.compile(r"--?log-file(?:=(.*))?", re.IGNORECASE)
@@ -65,7 +68,7 @@ class ServiceState:
 class Survey:
     """The observed state."""
 
-    windows: windows_info.WindowsInfo
+    windows: WindowsInfo
     time: str
     """Time of the node's clock (UTC, ISO 8601)."""
     boot: str
@@ -86,7 +89,6 @@ class Survey:
 def calls(requested: catalogue.RequestedLogs) -> tuple[Call, ...]:
     """Return the calls that find logs and services; the batch continues if one fails."""
     asked = [
-        windows_info.call(),
         query("free", "@free-space", {"path": _VOLUME}),
         query(
             "services",
@@ -125,20 +127,17 @@ def _values() -> t.Iterator[tuple[str, str]]:
         yield from ((f"{key}\\Parameters", name) for name in _NSSM)
 
 
-def read(seen: Observation) -> Survey:
+def read(seen: Observation, windows: WindowsInfo) -> Survey:
     """Read the results of `calls`.
 
-    Raises:
-        ValueError: the node did not report its Windows version.
+    Args:
+        seen: the observation, with the results of these calls only.
+        windows: the version of Windows that was read with it.
     """
-    problems = [
-        f"{call_id}: {result.error or 'failed'}"
-        for call_id, result in seen.calls.items()
-        if call_id != windows_info.CALL_ID and not result.ok and _is_ours(call_id)
-    ]
+    problems = [f"{call_id}: {result.error or 'failed'}" for call_id, result in seen.calls.items() if not result.ok]
     free = seen.calls["free"].first if "free" in seen.calls else None
     return Survey(
-        windows=windows_info.read(seen.calls.get(windows_info.CALL_ID, CallResult(ok=False))),
+        windows=windows,
         time=seen.time,
         boot=seen.boot,
         free=int((free or {}).get("free") or 0),
@@ -147,11 +146,6 @@ def read(seen: Observation) -> Survey:
         services=tuple(_services(seen)),
         problems=tuple(problems),
     )
-
-
-def _is_ours(call_id: str) -> bool:
-    """Return whether a call is one of `calls`; calls about HNS share the batch and have their own reader."""
-    return call_id in _FILES or call_id in ("free", "services", "programs", "event-logs")
 
 
 def moment(text: t.Any) -> datetime.datetime | None:

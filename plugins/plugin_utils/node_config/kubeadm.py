@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The configuration with which kubeadm joins a Windows machine, and the batch that runs it."""
+"""The configuration with which kubeadm joins a Windows machine; lifecycle/join.py has the batch that runs it."""
 
 from __future__ import annotations
 
@@ -11,26 +11,12 @@ import yaml
 
 from ..values.versions import Version, kubeadm_api
 from ..windows import node_paths
-from ..windows.path_calls import make_closed
-from ..windows.sddl import ADMINISTRATORS_ONLY, ADMINISTRATORS_ONLY_FILE, SHARED
-from ..wire.calls import action, query
-from ..wire.messages import Call, Input, Json, Observation
 
 DISCOVERY = f"{node_paths.PROGRAM_DATA}\\discovery.conf"
 """A kubeconfig without credentials, from which kubeadm reads the address of the cluster."""
 _DISCOVERY_PATH = "/ProgramData/winkube/discovery.conf"
 """The path of DISCOVERY without the drive, because kubeadm would take `C:` for the scheme of a URL and refuse it
 (cmd/kubeadm/app/apis/kubeadm/validation, ValidateDiscoveryKubeConfigPath)."""
-_PRIVATE_FOLDERS = (node_paths.KUBERNETES, node_paths.KUBELET_PKI)
-"""Folders in which kubeadm and the kubelet keep the token and the node's key. In older images, access to them is
-not restricted."""
-_KEY = f"{node_paths.KUBELET_PKI}\\kubelet-client.key.tmp"
-"""A key for which a kubelet requested a certificate but received none. The kubelet would use this key again and find
-its previous request, which was made with the token of an earlier run (kubernetes/kubernetes,
-pkg/kubelet/certificate/bootstrap: LoadClientCert)."""
-_CA = f"{node_paths.KUBERNETES}\\pki\\ca.crt"
-LEFTOVERS = (node_paths.JOIN_CONFIGURATION, node_paths.BOOTSTRAP_KUBELET_CONF)
-"""Files with the token. If a machine goes down while kubeadm runs, they stay until the role node_join removes them."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -109,124 +95,3 @@ def _discovery(join: Join) -> dict[str, t.Any]:
             "caCertHashes": list(join.ca_cert_hashes),
         }
     }
-
-
-def join_calls(
-    configuration: str, kubeadm: str, timeout: float, discovery: str = "", *, again: bool = False
-) -> tuple[Call, ...]:
-    """Return the batch that joins a machine to the cluster, unless the machine has joined already.
-
-    If an interrupted run has left a join running, that join is ended first: its token no longer exists, and two joins
-    would collide. The files of an incomplete join are removed, because kubeadm refuses to continue with them.
-
-    Args:
-        configuration: the JoinConfiguration as YAML. It contains the token.
-        kubeadm: Windows path of kubeadm.exe.
-        timeout: time limit of kubeadm in seconds.
-        discovery: content of the file DISCOVERY; empty if kubeadm does not need the file.
-        again: whether an earlier join used the same token. The kubelet then keeps its key and finds its own certificate
-            request. A second key with the same token would look like an attack, and neither key would get a
-            certificate.
-    """
-    return (
-        query("joined", "@read-file", {"paths": [node_paths.KUBELET_CONF]}, select=("path", "exists"), on_error="stop"),
-        Call(id="stop-if-joined", command="@stop-if", input=Input(calls=("joined",), where={"exists": True})),
-        *_end_former(),
-        *_remove_leftovers(keep_key=again),
-        # Create the kubelet's folder with Windows' default access list, because it contains the volumes of pods.
-        make_closed(node_paths.KUBELET, SHARED, "kubelet-folder", existing="leave"),
-        *(
-            make_closed(folder, ADMINISTRATORS_ONLY, f"close-{number}")
-            for number, folder in enumerate(_PRIVATE_FOLDERS)
-        ),
-        _write_configuration(configuration),
-        *([_write_discovery(discovery)] if discovery else []),
-        action(
-            "join", kubeadm, arguments=("join", "--config", node_paths.JOIN_CONFIGURATION), timeout=timeout, long=True
-        ),
-        _remove_configuration(
-            [node_paths.JOIN_CONFIGURATION, DISCOVERY] if discovery else node_paths.JOIN_CONFIGURATION
-        ),
-    )
-
-
-def _remove_leftovers(*, keep_key: bool) -> tuple[Call, ...]:
-    """Return the calls that remove the files of an incomplete join.
-
-    Args:
-        keep_key: whether the key for which the kubelet requested a certificate stays.
-    """
-    paths: dict[str, Json] = {"paths": [node_paths.BOOTSTRAP_KUBELET_CONF, _CA, *([] if keep_key else [_KEY])]}
-    existing = Input(calls=("leftovers",), where={"exists": True}, parameter="LiteralPath", property="path")
-    return (
-        query("leftovers", "@read-file", paths, select=("path", "exists"), on_error="stop"),
-        action("clear", "Remove-Item", {"Force": True}, input=existing),
-    )
-
-
-def _write_configuration(content: str) -> Call:
-    """Return the call that writes the JoinConfiguration, which contains the token."""
-    parameters: dict[str, Json] = {
-        "path": node_paths.JOIN_CONFIGURATION,
-        "content": content,
-        "sddl": ADMINISTRATORS_ONLY_FILE,
-    }
-    return action("configuration", "@write-file", parameters, secret=True, select=None)
-
-
-def _remove_configuration(paths: Json) -> Call:
-    """Return the call that removes the files of the configuration, even if the join fails."""
-    parameters: dict[str, Json] = {"LiteralPath": paths, "Force": True, "ErrorAction": "SilentlyContinue"}
-    return action("remove-configuration", "Remove-Item", parameters, always=True, on_error="continue")
-
-
-def _end_former() -> tuple[Call, ...]:
-    """Return the calls that end a running kubeadm, and a kubelet that it started and that has no certificate yet.
-
-    The kubelet must end because kubeadm refuses to start while a kubelet uses its port. The last call waits until the
-    previous batch has removed its configuration file, because the new batch writes to the same path.
-    """
-    processes: dict[str, Json] = {"Name": "kubeadm", "ErrorAction": "SilentlyContinue"}
-    running = Input(calls=("former",), parameter="Id", property="Id")
-    return (
-        query("former", "Get-Process", processes, select=("Id",)),
-        action("end-former", "Stop-Process", {"Force": True}, input=running, on_error="continue"),
-        action(
-            "stop-kubelet",
-            "Stop-Service",
-            {"Name": "kubelet", "Force": True, "ErrorAction": "SilentlyContinue"},
-            on_error="continue",
-        ),
-        # If the file still exists afterwards, the machine went down during an earlier join.
-        query(
-            "former-ended",
-            "@read-file",
-            {"paths": [node_paths.JOIN_CONFIGURATION]},
-            select=("exists",),
-            until={"exists": False},
-            retries=20,
-            delay=0.5,
-        ),
-    )
-
-
-def _write_discovery(content: str) -> Call:
-    """Return the call that writes the file DISCOVERY."""
-    parameters: dict[str, Json] = {"path": DISCOVERY, "content": content, "sddl": ADMINISTRATORS_ONLY_FILE}
-    return action("discovery", "@write-file", parameters, select=None)
-
-
-def had_joined(seen: Observation) -> bool:
-    """Return whether the machine had already joined before the batch."""
-    return seen.stopped is not None and seen.stopped.id == "stop-if-joined"
-
-
-def join_problem(seen: Observation) -> str | None:
-    """Return why the join failed, in kubeadm's words, or None if it did not fail."""
-    if had_joined(seen) or seen.stopped is None:
-        return None
-    result = seen.calls.get(seen.stopped.id)
-    if result is None or result.error is None:
-        return f"stopped at {seen.stopped.id}"
-    output = result.stderr.strip() or result.stdout.strip() or str(result.error)
-    return f"{seen.stopped.id}: exit code {result.exit_code}: {output[-2000:]}" if result.exit_code else output

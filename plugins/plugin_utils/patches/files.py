@@ -56,8 +56,13 @@ def refusal(patch: Patch, node: NodePatches, rules: FileRules) -> str:
     return ""
 
 
+def file_scope(number: int) -> Scope:
+    """Return the scope of the calls that install one patch in a batch for several patches."""
+    return Scope(f"p{number}.")
+
+
 def file_calls(
-    patch: Patch, node: NodePatches, rules: FileRules, present: CallResult, pushed: t.Mapping[str, int], prefix: str
+    patch: Patch, node: NodePatches, rules: FileRules, present: CallResult, pushed: t.Mapping[str, int]
 ) -> tuple[Call, ...]:
     """Return the calls that install one patch.
 
@@ -67,11 +72,10 @@ def file_calls(
         rules: what the user allows.
         present: the result of `@read-file` for the paths of the patch's files.
         pushed: number of uploaded pieces by path, for files from the controller.
-        prefix: prefix of the calls' ids.
     """
     calls: list[Call] = []
     if only_test_signing(patch, node):
-        return (_test_signing(()).prefixed(prefix),)
+        return (_test_signing(()),)
     for index, file in enumerate(patch.files):
         calls += _fetch(patch, file, rules, present, pushed, index)
     have = tuple(f"have-{index}" for index in range(len(patch.files)))
@@ -85,7 +89,7 @@ def file_calls(
     gone: dict[str, Json] = {"LiteralPath": folder(patch), "Recurse": True, "Force": True}
     remove = action("remove", "Remove-Item", gone, needs=("install",))
     calls.append(dataclasses.replace(remove, on_error="continue"))
-    return tuple(call.prefixed(prefix) for call in calls)
+    return tuple(calls)
 
 
 def sweep_call() -> Call:

@@ -11,11 +11,12 @@ import typing as t
 
 from ..remote.node import FOLDER
 from ..windows import registry_keys
-from ..windows import windows_info as node_header
 from ..windows.node_paths import TRUSTED_FOLDER
 from ..windows.registry_calls import make_key, remove_value, set_value
+from ..windows.windows_info import WindowsInfo
 from ..wire.calls import action, query
 from ..wire.messages import Call, CallResult, Json, Observation
+from ..wire.scopes import Scope
 from .patch import HotFix, NodePatches, Package, Patch, PatchFile
 
 CACHE = f"{TRUSTED_FOLDER}\\patches"
@@ -31,7 +32,9 @@ PID = "ansible_async_watchdog_pid"
 """Key in the status file of Ansible's async wrapper: the process that does the work."""
 
 _SECURE_BOOT = f"{registry_keys.CONTROL}\\SecureBoot\\State"
+_ENABLE = Scope("enable.")
 _DISABLED = 4
+_PACKAGE = ("PackageName", "PackageState", "ReleaseType", "InstallTime")
 _EVENTS = 300
 _KB = re.compile(r"\bKB(\d{6,7})\b", re.IGNORECASE)
 
@@ -96,18 +99,18 @@ def calls(patches: t.Sequence[Patch]) -> tuple[Call, ...]:
         for file in patch.files:
             paths += [path(patch, file), f"{path(patch, file)}.part"]
     left: dict[str, Json] = {"LiteralPath": FOLDER, "Filter": f"{BATCH_KEY}*", "Force": True}
+    jobs: dict[str, Json] = {"Path": f"{FOLDER}\\{JOB_KEY}*\\j*", "Pattern": PID}
     # Without SilentlyContinue, a single unknown name would hide the results for all known names.
     shells: dict[str, Json] = {"Name": ["powershell", "pwsh"], "ErrorAction": "SilentlyContinue"}
     asked = [
-        node_header.call(),
-        _ask("hotfixes", "Get-HotFix", {}, ("HotFixID", "Description", "InstalledOn")),
-        dataclasses.replace(_ask("packages", "Get-WindowsPackage", {"Online": True}, _PACKAGE), retries=2, delay=5.0),
-        _ask("registry", "@read-registry", {"values": registry}, None),
-        _ask("left", "Get-ChildItem", left, ("Name", "PSIsContainer")),
-        _ask("jobs", "Select-String", {"Path": f"{FOLDER}\\{JOB_KEY}*\\j*", "Pattern": PID}, ("Path", "Line")),
-        _ask("shells", "Get-Process", shells, ("Id",)),
-        _ask("files", "@read-file", {"paths": paths, "hash": True}, None),
-        _ask("space", "@free-space", {"path": CACHE}, None),
+        query("hotfixes", "Get-HotFix", select=("HotFixID", "Description", "InstalledOn")),
+        query("packages", "Get-WindowsPackage", {"Online": True}, select=_PACKAGE, retries=2, delay=5.0),
+        query("registry", "@read-registry", {"values": registry}),
+        query("left", "Get-ChildItem", left, select=("Name", "PSIsContainer")),
+        query("jobs", "Select-String", jobs, select=("Path", "Line")),
+        query("shells", "Get-Process", shells, select=("Id",)),
+        query("files", "@read-file", {"paths": paths, "hash": True}),
+        query("space", "@free-space", {"path": CACHE}),
     ]
     if any(patch.public for patch in patches):
         which: dict[str, Json] = {
@@ -115,17 +118,12 @@ def calls(patches: t.Sequence[Patch]) -> tuple[Call, ...]:
             "ProviderName": "Microsoft-Windows-WindowsUpdateClient",
             "Id": 19,
         }
-        asked.append(_ask("log", "Get-WinEvent", {"FilterHashtable": which, "MaxEvents": _EVENTS}, ("Message",)))
+        events: dict[str, Json] = {"FilterHashtable": which, "MaxEvents": _EVENTS}
+        asked.append(query("log", "Get-WinEvent", events, select=("Message",)))
     if any(file.local for patch in patches for file in patch.files):
-        asked.append(_ask("pieces", "Get-ChildItem", {"Path": f"{CACHE}\\*\\*.piece-*"}, ("FullName", "Length")))
+        pieces: dict[str, Json] = {"Path": f"{CACHE}\\*\\*.piece-*"}
+        asked.append(query("pieces", "Get-ChildItem", pieces, select=("FullName", "Length")))
     return tuple(asked)
-
-
-_PACKAGE = ("PackageName", "PackageState", "ReleaseType", "InstallTime")
-
-
-def _ask(call_id: str, command: str, parameters: t.Mapping[str, Json], select: tuple[str, ...] | None) -> Call:
-    return query(call_id, command, parameters, select=select)
 
 
 def settle_calls(seconds: float) -> tuple[Call, ...]:
@@ -164,14 +162,14 @@ def settle_calls(seconds: float) -> tuple[Call, ...]:
 
 def enable_calls(services: t.Sequence[str]) -> tuple[Call, ...]:
     """Return the calls that make disabled services startable, after recording their start types."""
-    enabling: list[Call] = list(make_key(MARKER, "enable.")) if services else []
+    enabling: list[Call] = [*map(_ENABLE.call, make_key(MARKER))] if services else []
     for name in services:
         parameters: dict[str, Json] = {"Name": name, "StartupType": "Manual"}
-        enabling.append(set_value(f"enable.{name}.mark", MARKER, name, "String", "Disabled"))
-        enable = action(f"enable.{name}", "Set-Service", parameters)
+        enabling.append(set_value(_ENABLE.id(f"{name}.mark"), MARKER, name, "String", "Disabled"))
+        enable = action(_ENABLE.id(name), "Set-Service", parameters)
         # Change only services that were recorded. If a service therefore stays disabled, the installer reports an
         # error.
-        enabling.append(dataclasses.replace(enable, needs=(f"enable.{name}.mark",)))
+        enabling.append(dataclasses.replace(enable, needs=(_ENABLE.id(f"{name}.mark"),)))
     return tuple(dataclasses.replace(call, on_error="continue") for call in enabling)
 
 
@@ -185,8 +183,9 @@ def restore_calls(services: t.Mapping[str, str]) -> tuple[Call, ...]:
     for name, start in services.items():
         stop: dict[str, Json] = {"Name": name, "Force": True}
         if start == "Disabled":
-            restoring.append(_ask(f"restore.{name}.stop", "Stop-Service", stop, ()))
-        restoring.append(_ask(f"restore.{name}", "Set-Service", {"Name": name, "StartupType": start}, ()))
+            restoring.append(action(f"restore.{name}.stop", "Stop-Service", stop, on_error="continue"))
+        restore: dict[str, Json] = {"Name": name, "StartupType": start}
+        restoring.append(action(f"restore.{name}", "Set-Service", restore, on_error="continue"))
         mark = remove_value(f"restore.{name}.mark", MARKER, name)
         restoring.append(dataclasses.replace(mark, needs=(f"restore.{name}",), on_error="continue"))
     return tuple(restoring)
@@ -195,26 +194,26 @@ def restore_calls(services: t.Mapping[str, str]) -> tuple[Call, ...]:
 def discard_call() -> Call:
     """Return the call that removes all patch files."""
     parameters: dict[str, Json] = {"LiteralPath": CACHE, "Recurse": True, "Force": True}
-    return _ask("discard", "Remove-Item", parameters, ())
+    return action("discard", "Remove-Item", parameters, on_error="continue")
 
 
-def read(seen: Observation) -> PatchObservation:
+def read(seen: Observation, windows: WindowsInfo) -> PatchObservation:
     """Read the results of `calls`.
 
+    Args:
+        seen: the observation.
+        windows: the version of Windows that was read with it.
+
     Raises:
-        PatchesUnreadable: the node did not report its Windows version or its packages.
+        PatchesUnreadable: the node did not report its packages.
     """
-    try:
-        header = node_header.read(seen[node_header.CALL_ID])
-    except (KeyError, ValueError) as error:
-        raise PatchesUnreadable(str(error)) from error
     packages = seen["packages"]
     if not packages.ok:
         raise PatchesUnreadable(f"Get-WindowsPackage: {packages.error}")
     warnings = [] if seen["hotfixes"].ok else [f"Get-HotFix failed: {seen['hotfixes'].error}"]
     secure, options, marker, *services = (dict(item) for item in seen["registry"].output)
     node = NodePatches(
-        header=header,
+        windows=windows,
         hotfixes={fix.kb: fix for fix in map(_hotfix, seen["hotfixes"].output) if fix.kb},
         packages=tuple(_package(item) for item in packages.output),
         logged=_logged(seen.calls.get("log")),

@@ -124,7 +124,7 @@ class HotFix:
 class NodePatches:
     """The reported patch state of a node."""
 
-    header: WindowsInfo
+    windows: WindowsInfo
     hotfixes: t.Mapping[str, HotFix] = dataclasses.field(default_factory=dict)
     """Hotfixes by KB number."""
     packages: tuple[Package, ...] = ()
@@ -141,7 +141,7 @@ class NodePatches:
     @property
     def build(self) -> Build:
         """Build and revision of the running Windows, such as (20348, 2700)."""
-        return self.header.build, self.header.ubr
+        return self.windows.build, self.windows.ubr
 
     @property
     def os_build(self) -> str:
@@ -151,7 +151,7 @@ class NodePatches:
     @property
     def stack_pending(self) -> bool:
         """Whether the update stack itself waits for a reboot; until then, nothing must be installed."""
-        return "servicing" in self.header.pending_reboot or "update" in self.header.pending_reboot
+        return "servicing" in self.windows.pending_reboot or "update" in self.windows.pending_reboot
 
     @property
     def pending_packages(self) -> tuple[str, ...]:
@@ -190,9 +190,9 @@ def only_test_signing(patch: Patch, node: NodePatches) -> bool:
 
 
 def _listed(patch: Patch, node: NodePatches) -> PatchState:
-    if patch.windows and node.header.nearest_version not in patch.windows:
+    if patch.windows and node.windows.nearest_version not in patch.windows:
         return PatchState(status="skipped", why=f"only for Windows Server {', '.join(patch.windows)}")
-    if patch.build is not None and patch.build[0] != node.header.build:
+    if patch.build is not None and patch.build[0] != node.windows.build:
         why = f"it is for build {patch.build[0]}, but the node has {node.os_build}{_for_others(patch.build[0])}"
         return PatchState(status="not_applicable", why=why)
     state = _by_packages(patch, node) or _by_build(patch, node) or _by_hotfix(patch, node) or _by_log(patch, node)

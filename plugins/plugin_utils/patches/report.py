@@ -36,7 +36,7 @@ def result(run: PatchRun, *, check_mode: bool, may_reboot: bool, diff: bool, nam
         "os_build_after": node.os_build if node else "",
         "reboots": run.reboots,
         "reboot_required": waits,
-        "pending_reboot": list(node.header.pending_reboot) if node else [],
+        "pending_reboot": list(node.windows.pending_reboot) if node else [],
         "test_signing": _test_signing(run),
         "changes": _changes(run, verdicts, check_mode=check_mode),
     }
@@ -129,7 +129,7 @@ def _more_warnings(run: PatchRun, node: NodePatches | None) -> t.Iterator[str]:
     for record in run.records:
         if any(attempt.test_signing for attempt in record.attempts):
             yield f"{record.patch.name} is test-signed, so test signing was turned on: the node now loads such files"
-    if node and run.reboots and "file_rename" in node.header.pending_reboot and not node.stack_pending:
+    if node and run.reboots and "file_rename" in node.windows.pending_reboot and not node.stack_pending:
         yield "something other than updates still waits for a reboot to rename files (PendingFileRenameOperations)"
 
 
@@ -138,13 +138,13 @@ def information(node: NodePatches) -> dict[str, t.Any]:
 
     Source: Azure/AgentBaker, vhdbuilder/packer/write-release-notes-windows.ps1 (System Info, Installed QFEs).
     """
-    header = node.header
+    windows = node.windows
     updates = sorted(node.hotfixes.values(), key=lambda fix: fix.kb)
     return {
         "system_info": {
-            "os_name": header.product,
+            "os_name": windows.product,
             "os_version": node.os_build,
-            "os_install_type": header.installation,
+            "os_install_type": windows.installation,
         },
         "installed_qfes": [
             {
@@ -160,8 +160,8 @@ def information(node: NodePatches) -> dict[str, t.Any]:
             key=lambda each: each["name"],
         ),
         "pending": {
-            "reboot": bool(header.pending_reboot),
-            "reasons": list(header.pending_reboot),
+            "reboot": bool(windows.pending_reboot),
+            "reasons": list(windows.pending_reboot),
             "packages": list(node.pending_packages),
         },
         "test_signing": node.test_signing,

@@ -5,17 +5,14 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 import typing as t
 import uuid
 
 from ..remote.errors import BatchLost, NodeError
-from ..remote.protocol import RemoteNode
 from ..remote.session import NodeSession
 from ..remote.upload import push, sha256
 from ..windows.path_calls import make_directory
 from ..wire.messages import Batch, Call, Progress
-from ..wire.scopes import Scope
 from . import files as patches_files
 from . import observe as patches_observe
 from . import update as patches_update
@@ -60,7 +57,7 @@ class PatchRun:
 
     def __init__(
         self,
-        session: NodeSession[RemoteNode],
+        session: NodeSession,
         patches: t.Sequence[Patch],
         options: PatchOptions,
     ) -> None:
@@ -82,7 +79,7 @@ class PatchRun:
             AnsibleConnectionFailure: the node cannot be reached.
         """
         seen = self._observe_when_idle(settle=False)
-        self._session.check_windows(seen.node.header)
+        self._session.check_windows()
         if self._session.version_warning:
             self.warnings.append(self._session.version_warning)
         if self._options.check_mode:
@@ -118,13 +115,16 @@ class PatchRun:
 
     def _observe(self, *, settle: bool) -> PatchObservation:
         calls = patches_observe.calls([record.patch for record in self.records])
+        first: tuple[Call, ...] = ()
         if settle:
             back = patches_observe.restore_calls(self._restore)
-            calls = (*patches_observe.settle_calls(self._options.settle), *back, *calls)
+            first = (*patches_observe.settle_calls(self._options.settle), *back)
+        step = "observe the patches"
+        answers, windows = self._session.observe(calls, step=step, first=first)
         try:
-            seen = patches_observe.read(self._node.observe(calls, step="observe the patches"))
+            seen = patches_observe.read(answers, windows)
         except PatchesUnreadable as error:
-            raise NodeError(f"{self._node.name}: observe the patches: {error}") from error
+            raise NodeError(f"{self._node.name}: {step}: {error}") from error
         self.seen, self.first = seen, self.first or seen
         # Services that an earlier run did not restore are restored together with the services of this run.
         self._restore = dict(seen.node.to_restore)
@@ -231,9 +231,8 @@ class PatchRun:
         job, pid = self._start_update(public) if public else ("", 0)
         calls = [*enable, *(patches_update.wait_calls(job, pid, self._options.rules.timeout) if job else ())]
         for number, record in enumerate(files):
-            calls += patches_files.file_calls(
-                record.patch, seen.node, self._options.rules, seen.files, pushed, f"p{number}."
-            )
+            own = patches_files.file_calls(record.patch, seen.node, self._options.rules, seen.files, pushed)
+            calls += map(patches_files.file_scope(number).call, own)
         if files:
             calls.append(patches_files.sweep_call())
         if not job and not files:
@@ -258,9 +257,8 @@ class PatchRun:
         for record in public if job else ():
             record.attempts.append(attempts[record.patch.name])
         for number, record in enumerate(files):
-            record.attempts.append(
-                patches_files.read(record.patch, Scope(f"p{number}.").results(answer.calls), self.reboots)
-            )
+            results = patches_files.file_scope(number).results(answer.calls)
+            record.attempts.append(patches_files.read(record.patch, results, self.reboots))
 
     def _start_update(self, public: t.Sequence[PatchRecord]) -> tuple[str, int]:
         """Start the Windows Update job.
@@ -309,10 +307,11 @@ class PatchRun:
         if progress.id in patches_update.UPDATE:
             names = ", ".join(record.patch.name for record in public)
             self._session.report_progress(f"Windows Update is installing {names}")
-        elif match := re.fullmatch(r"p(\d+)\.(.+)", progress.id):
-            number, what = int(match[1]), match[2]
-            doing = "installing" if what == "install" else "downloading and checking"
-            self._session.report_progress(f"{number + 1}/{len(files)} {files[number].patch.name}: {doing}")
+        for number, record in enumerate(files):
+            scope = patches_files.file_scope(number)
+            if progress.id in scope:
+                doing = "installing" if progress.id == scope.id("install") else "downloading and checking"
+                self._session.report_progress(f"{number + 1}/{len(files)} {record.patch.name}: {doing}")
 
 
 def _status(record: PatchRecord) -> str:

@@ -20,6 +20,7 @@ from ..windows.node_paths import PROGRAM_DATA
 from ..wire.asked_answers import only_asked
 from ..wire.messages import MAX_BATCH_BYTES, Batch, Call, Observation, Progress
 from ..wire.typed_values import BadAnswer
+from . import download
 from .ansible_connection import KEEPS_FILES, AnsibleAction, ConnectionLost, ModuleRunner, keeps_files
 from .errors import BatchLost, NodeError
 from .missing_answers import blocked, failure
@@ -271,6 +272,10 @@ class Node:
                 self._contact()
                 return
         raise NodeError(f"{self.name}: {step}: {error}")
+
+    def fetch(self, path: str, size: int, sha256: str, target: t.BinaryIO) -> int:
+        """Download a file in pieces; see `download.fetch`."""
+        return download.fetch(self, path, size, sha256, target)
 
     def reboot(self, *, step: str = "reboot", ordered: bool | None = False, boot: str = "") -> None:
         """Reboot the node and wait until it can be used.

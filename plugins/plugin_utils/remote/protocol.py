@@ -1,18 +1,21 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The interface of a node that the engine and the other packages use; `node.Node` implements it."""
+"""The interface of a node that all packages use; `node.Node` implements it."""
 
 from __future__ import annotations
 
 import typing as t
 
 from ..wire.messages import Batch, Call, Observation, Progress
+from .timeouts import Timeouts
 
 
 class RemoteNode(t.Protocol):
     """A Windows node that can be observed, changed and rebooted."""
 
     name: str
+    timeouts: Timeouts
+    """Time limits; a caller may replace them at any time."""
     on_progress: t.Callable[[Progress], None] | None
 
     @property
@@ -30,6 +33,12 @@ class RemoteNode(t.Protocol):
     def wait(self, key: str, *, step: str) -> Observation:
         """Wait for a batch that an earlier run left running."""
 
+    def start(self, batch: Batch, *, step: str) -> str:
+        """Start a detached batch at most once without waiting for it, and return its key."""
+
+    def peek(self, key: str, *, step: str, seconds: float, asked: t.Sequence[Call] = ...) -> Observation:
+        """Return the observation of a batch that was left running, after waiting for a while."""
+
     def forget(self, keys: t.Iterable[str]) -> None:
         """Make the next command delete the results of these keys."""
 
@@ -40,6 +49,9 @@ class RemoteNode(t.Protocol):
 
     def put(self, local: str, remote: str, *, step: str) -> None:
         """Write a file of the controller to the node."""
+
+    def fetch(self, path: str, size: int, sha256: str, target: t.BinaryIO) -> int:
+        """Write the content of a file on the node to `target`, check it, and return the number of pieces."""
 
     def reboot(self, *, step: str = ..., ordered: bool | None = ..., boot: str = ...) -> None:
         """Reboot the node, unless a batch has requested the reboot, and wait until the node can be used."""

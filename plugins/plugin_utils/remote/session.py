@@ -8,19 +8,17 @@ import typing as t
 
 from ..windows import windows_info
 from ..windows.windows_info import WindowsInfo
-from ..wire.messages import CallResult
+from ..wire.messages import Call, CallResult, Observation
 from ..wire.typed_values import MISREAD
 from .errors import NodeError
 from .protocol import RemoteNode
-
-N = t.TypeVar("N", bound=RemoteNode, covariant=True)
 
 
 class UnsupportedWindows(NodeError):
     """The node runs a version of Windows that the collection does not support."""
 
 
-class NodeSession(t.Generic[N]):
+class NodeSession:
     """One task's session with a node. NodeAction creates one for each action.
 
     Args:
@@ -31,7 +29,7 @@ class NodeSession(t.Generic[N]):
 
     def __init__(
         self,
-        node: N,
+        node: RemoteNode,
         *,
         allow_unsupported_windows: bool = False,
         notify: t.Callable[[str], object] | None = None,
@@ -39,7 +37,7 @@ class NodeSession(t.Generic[N]):
         self.node = node
         self.name = node.name
         self.windows: WindowsInfo | None = None
-        """The node's version of Windows; None until `read_windows` or `check_windows` was called."""
+        """The node's version of Windows; None before the first `observe`."""
         self.warnings: list[str] = []
         """Warnings for the user, each with the node's name in front."""
         self._allow_unsupported = allow_unsupported_windows
@@ -73,31 +71,37 @@ class NodeSession(t.Generic[N]):
             "remote_commands": self.node.remote_commands,
         }
 
-    def read_windows(self, calls: t.Mapping[str, CallResult], *, step: str) -> WindowsInfo:
-        """Read the result of `windows_info.call()`, and check the version.
+    def observe(
+        self, calls: t.Sequence[Call], *, step: str, private: bool = False, first: t.Sequence[Call] = ()
+    ) -> tuple[Observation, WindowsInfo]:
+        """Run calls that change nothing, and read the node's version of Windows with the same remote command.
 
         Args:
-            calls: results by call id.
-            step: the step that made the call, for the message of an error.
+            calls: the calls.
+            step: name of the step, for messages.
+            private: keep the result out of the output at any verbosity.
+            first: calls that run before the version and the reasons for a pending reboot are read.
+
+        Returns:
+            The observation, and the version, which is not checked yet (see `check_windows`).
 
         Raises:
-            NodeError: the node did not return its version.
-            UnsupportedWindows: the version is not supported, and unsupported versions are not allowed.
+            NodeError: the module failed, or the node did not return its version.
+            AnsibleConnectionFailure: the node cannot be reached.
         """
+        seen = self.node.observe((*first, windows_info.call(), *calls), step=step, private=private)
         try:
-            windows = windows_info.read(calls[windows_info.CALL_ID])
+            self.windows = windows_info.read(seen.calls.get(windows_info.CALL_ID, CallResult(ok=False)))
         except MISREAD as error:
             raise NodeError(f"{self.name}: {step}: {error}") from error
-        self.check_windows(windows)
-        return windows
+        return seen, self.windows
 
-    def check_windows(self, windows: WindowsInfo) -> None:
-        """Check that the collection supports the node's Windows.
+    def check_windows(self) -> None:
+        """Check that the collection supports the node's Windows, which `observe` has read.
 
         Raises:
             UnsupportedWindows: the version is not supported, and unsupported versions are not allowed.
         """
-        self.windows = windows
         if refused := self.refused_windows:
             raise UnsupportedWindows(f"{self.name}: {refused}")
 

@@ -11,7 +11,7 @@ import typing as t
 
 from ..downloads import archive_members
 from ..engine.changes import create, objects, only, update
-from ..engine.resource import Change, Resource, SpaceRequirement
+from ..engine.resource import Change, Resource, ServiceInterruption, SpaceRequirement
 from ..values.errors import ResourceError
 from ..windows import replaced_files, signatures
 from ..windows.path_calls import make_directory, move_path, remove_path
@@ -21,7 +21,7 @@ from ..wire.messages import Call, CallResult, Input, Json, Results
 from ..wire.scopes import Scope
 from .service import running
 
-_SIGNED = Scope("signed-")
+_SIGNED, _STARTS = Scope("signed-"), Scope("start-")
 """Prefix of the ids of the calls that check signatures."""
 _PROGRAM = ".exe"
 
@@ -221,19 +221,25 @@ class Archive(Resource):
         calls = list(self._unpack(had_record, staged))
         source = files.get(self.path.casefold(), {})
         size = int(source.get("size") or 0) * SpaceRequirement.UNPACKED if source.get("exists") else None
-        space = (SpaceRequirement(path=self.folder, size=size, unpacks=self.path),)
+        effects: dict[str, t.Any] = {
+            "space": (SpaceRequirement(path=self.folder, size=size, unpacks=self.path),),
+            "interruptions": tuple(
+                ServiceInterruption(service=service, start=_STARTS.id(str(index)))
+                for index, service in enumerate(self.stops)
+            ),
+        }
         how = _parsed(recorded(f"{self.record}\\archive.json"))
         if not how:  # archive.json is written last
             why = "was unpacked only in part" if had_record or staged else "was not unpacked"
             change = create(self, {"path": self.path, "destination": self.folder}, calls, why=why)
-            return dataclasses.replace(change, space=space)
+            return dataclasses.replace(change, **effects)
         # Use the recorded hash if the archive was removed from the cache.
         archive = self.sha256 or now.pop(self.path) or unpacked[self.path]
         before = {**how, "sha256": unpacked.pop(self.path) or None, "changed_files": []}
         after = {**self._settings(), "sha256": archive.lower() or None, "changed_files": []}
         before["changed_files"] = [path for path, sha256 in unpacked.items() if not sha256 or now.get(path) != sha256]
         changed = update(self, before, after, calls)
-        return dataclasses.replace(changed, space=space) if changed is not None else None
+        return dataclasses.replace(changed, **effects) if changed is not None else None
 
     def _unpack(self, had_record: bool, staged: bool) -> t.Iterator[Call]:
         direct = not (self.members or self.exclusive)
@@ -297,7 +303,12 @@ class Archive(Resource):
     def _start(self) -> t.Iterator[Call]:
         for index in reversed(range(len(self.stops))):
             yield action(
-                f"start-{index}", "Start-Service", input=running((f"service-{index}",)), retries=1, delay=3, always=True
+                _STARTS.id(str(index)),
+                "Start-Service",
+                input=running((f"service-{index}",)),
+                retries=1,
+                delay=3,
+                always=True,
             )
 
     def _write_record(self) -> t.Iterator[Call]:

@@ -10,7 +10,7 @@ import typing as t
 
 from ..engine import managed_marks
 from ..engine.changes import ObservationError, create, is_missing, only, remove, update
-from ..engine.resource import Change, Resource, ServiceEffect
+from ..engine.resource import Change, Resource, ServiceEffect, ServiceInterruption
 from ..node_config import kubelet_flags
 from ..values.errors import ResourceError
 from ..values.versions import EXPECTED, Version
@@ -25,6 +25,8 @@ _SERVICES = "HKLM:\\SYSTEM\\CurrentControlSet\\Services\\"
 _START = {0: "boot", 1: "system", 2: "auto", 3: "demand", 4: "disabled"}
 _NEEDS_RESTART = frozenset({"command_line", "environment", "account"})
 """Properties whose changes take effect only at the next start of the service."""
+_INTERRUPTS = frozenset({"stop", "restart", "delete"})
+"""Ids of the calls that stop, restart or delete the service."""
 _RUNS = frozenset({"Running", "StartPending", "ContinuePending", "PausePending", "Paused"})
 
 
@@ -154,7 +156,14 @@ class Service(Resource):
         change = self._plan(seen)
         if change is None:
             return None
-        change = dataclasses.replace(change, service=self._effect(change))
+        ids = {call.id for call in change.calls}
+        change = dataclasses.replace(
+            change,
+            service=self._effect(ids),
+            interruptions=(ServiceInterruption(service=self.name),) if ids & _INTERRUPTS else (),
+            # A service that cuts the connection turns the adapter into a virtual switch when it starts.
+            changes_network=self.cuts_connection and "start" in ids,
+        )
         if self.state == "absent" or not (dropped := self._flags(seen).dropped):
             return change
         warning = (
@@ -163,11 +172,10 @@ class Service(Resource):
         )
         return dataclasses.replace(change, warnings=(*change.warnings, warning))
 
-    def _effect(self, change: Change) -> ServiceEffect | None:
-        """Return what a change does to the service."""
+    def _effect(self, ids: t.Collection[str]) -> ServiceEffect | None:
+        """Return what a change does to the service, from the ids of its calls."""
         if self.state in ("stopped", "absent"):
             return ServiceEffect(service=self.name, effect="stops")
-        ids = {call.id for call in change.calls}
         if "restart" in ids:
             return ServiceEffect(service=self.name, effect="restarts")
         return ServiceEffect(service=self.name, effect="starts") if "start" in ids else None
@@ -311,7 +319,7 @@ class Service(Resource):
         return [str(word) for key, pair in options.items() if key in changed for word in pair]
 
     def _run(self, status: str, restart: bool) -> t.Iterator[Call]:
-        """Yield the calls that start, stop or restart the service. `_effect` depends on their ids."""
+        """Yield the calls that start, stop or restart the service. `plan` depends on their ids."""
         runs = status in _RUNS
         named: dict[str, Json] = {"Name": [self.name]}
         if self.state == "stopped":

@@ -8,13 +8,14 @@ import dataclasses
 import typing as t
 
 from ..engine.changes import only, update
-from ..engine.resource import Change, Resource
+from ..engine.resource import Change, Resource, ServiceInterruption
 from ..values.errors import ResourceError
 from ..windows.windows_info import WindowsInfo
 from ..wire.calls import action, query
 from ..wire.messages import Call, Json, Results
 
 KEY = r"HKLM:\SYSTEM\CurrentControlSet\Services\W32Time\Parameters"
+_SERVICE = "W32Time"
 _TYPES = {"manual": "NTP", "domain": "NT5DS", "all": "AllSync"}
 _FLAGS = {"manual": "MANUAL", "domain": "DOMHIER", "all": "MANUAL,DOMHIER"}
 _CLIENT = "0x8"
@@ -62,10 +63,11 @@ class W32Time(Resource):
         after: dict[str, t.Any] = {"sync_type": self.sync_type}
         if self.peers:
             before["peers"], after["peers"] = _peers(parameters.get("NtpServer", "").split()), _peers(self.peers)
-        return update(self, before, after, self._configure())
+        change = update(self, before, after, self._configure())
+        return change and dataclasses.replace(change, interruptions=(ServiceInterruption(service=_SERVICE),))
 
     def _configure(self) -> t.Iterator[Call]:
-        service: dict[str, Json] = {"Name": ["W32Time"]}
+        service: dict[str, Json] = {"Name": [_SERVICE]}
         # w32tm /update needs the service, which does not run on servers outside of a domain.
         yield action("start", "Start-Service", service)
         peers = [f"/manualpeerlist:{' '.join(_peers(self.peers))}"] if self.peers else []

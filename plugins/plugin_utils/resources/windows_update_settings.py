@@ -14,6 +14,7 @@ from ..windows.registry_calls import make_key, remove_value, set_value
 from ..windows.windows_info import WindowsInfo
 from ..wire.calls import query
 from ..wire.messages import Call, Json, Results
+from ..wire.scopes import Scope
 
 KEY = r"HKLM:\SOFTWARE\Policies\Microsoft\Windows\WindowsUpdate"
 AU = KEY + r"\AU"
@@ -96,7 +97,8 @@ class WindowsUpdateSettings(Resource):
             if value is None:
                 calls.append(remove_value(setting, key, name))
                 continue
-            if not entry.get("key_exists") and not any(call.id == f"{key[-2:]}-key" for call in calls):
-                calls += make_key(key, f"{key[-2:]}-")
+            scope = Scope(f"{key[-2:]}-")
+            if not entry.get("key_exists") and not any(call.id in scope for call in calls):
+                calls += map(scope.call, make_key(key))
             calls.append(set_value(setting, key, name, "String" if isinstance(value, str) else "DWord", value))
         return update(self, before, after, calls)

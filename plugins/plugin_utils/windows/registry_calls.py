@@ -95,20 +95,19 @@ def seen_value(entry: t.Mapping[str, t.Any] | None) -> Json:
         return str(entry["value"])
 
 
-def make_key(key: str, prefix: str = "") -> tuple[Call, ...]:
+def make_key(key: str) -> tuple[Call, ...]:
     """Return the calls that create a key if it does not exist.
 
     `New-Item -Force` empties an existing key, and another resource of the same batch may have created it in the
     meantime, so the calls check again on the node.
     """
-    check, make = f"{prefix}key", f"{prefix}make-key"
     return (
-        query(check, "@read-registry", {"values": [{"path": key}]}, select=("path", "key_exists"), on_error="stop"),
+        query("key", "@read-registry", {"values": [{"path": key}]}, select=("path", "key_exists"), on_error="stop"),
         action(
-            make,
+            "make-key",
             "New-Item",
             {"Force": True},
-            input=Input(calls=(check,), where={"key_exists": False}, parameter="Path", property="path"),
+            input=Input(calls=("key",), where={"key_exists": False}, parameter="Path", property="path"),
         ),
     )
 

@@ -13,8 +13,11 @@ import typing as t
 
 from ..wire.calls import query
 from ..wire.messages import Call, Json, Results
+from ..wire.scopes import Scope
 from .path_calls import discard
 
+_MOVED = Scope("aside-")
+"""Scope of the calls that list and delete files that were moved."""
 _MOVED_NAME = re.compile(r"(.+)\.([0-9]{14})-[0-9a-f]{32}\.old", re.IGNORECASE)
 
 
@@ -26,7 +29,7 @@ def list_calls(targets: t.Sequence[str]) -> tuple[Call, ...]:
     """
     folders = list(dict.fromkeys(target.rpartition("\\")[0] for target in targets))
     calls = [
-        query(f"aside-{index}", "Get-ChildItem", {"LiteralPath": folder, "Filter": "*.old"}, select=("FullName",))
+        query(_MOVED.id(str(index)), "Get-ChildItem", {"LiteralPath": folder, "Filter": "*.old"}, select=("FullName",))
         for index, folder in enumerate(folders)
     ]
     names: list[Json] = [stem for target in targets if (stem := _stem(target))]
@@ -50,7 +53,7 @@ def removable(targets: t.Sequence[str], seen: Results) -> list[str]:
         began.setdefault(str(process.get("ProcessName")).casefold(), []).append(_stamp(process.get("StartTime")))
     stems = {target.casefold(): _stem(target).casefold() for target in targets}
     deletable: list[str] = []
-    for call in sorted(name for name in seen if name.startswith("aside-")):
+    for call in sorted(name for name in seen if name in _MOVED):
         for item in _objects(seen, call):
             path = str(item.get("FullName"))
             match = _MOVED_NAME.fullmatch(path)
@@ -62,7 +65,7 @@ def removable(targets: t.Sequence[str], seen: Results) -> list[str]:
 
 def removals(paths: t.Iterable[str]) -> tuple[Call, ...]:
     """Return the calls that delete replaced files; files that are still open stay."""
-    return tuple(discard(path, f"aside-{index}") for index, path in enumerate(paths))
+    return tuple(discard(path, _MOVED.id(str(index))) for index, path in enumerate(paths))
 
 
 def _stem(target: str) -> str:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The node's name, its Windows version, and whether it waits for a reboot: every observe batch reads them."""
+"""The node's name, its Windows version, and whether it waits for a reboot; remote/session.py reads them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..wire.calls import query
 from ..wire.messages import Call, CallResult, Json
 from . import registry_keys, windows_versions
 
-CALL_ID = "node.header"
+CALL_ID = "node.windows"
 
 _CURRENT_VERSION = "HKLM:\\SOFTWARE\\Microsoft\\Windows NT\\CurrentVersion"
 _UPDATE = "HKLM:\\SOFTWARE\\Microsoft\\Windows\\CurrentVersion\\WindowsUpdate\\Auto Update\\RebootRequired"

@@ -8,9 +8,10 @@ import collections
 import typing as t
 
 from .messages import Call
+from .scopes import Scope
 
-BARRIER = "after-all."
-"""Prefix of the ids of barriers between two groups."""
+BARRIER = Scope("after-all.")
+"""Scope of the barriers between two groups."""
 
 
 def interleave(lanes: t.Iterable[t.Sequence[Call]]) -> list[Call]:
@@ -45,7 +46,7 @@ def concatenate(first: list[Call], second: list[Call]) -> list[Call]:
         second: the calls that begin when all calls of the first list have ended.
     """
     if first and second and first[-1].parallel is not None and second[0].parallel is not None:
-        return [*first, Call(id=f"{BARRIER}{second[0].id}", command="@barrier"), *second]
+        return [*first, Call(id=BARRIER.id(second[0].id), command="@barrier"), *second]
     return [*first, *second]
 
 

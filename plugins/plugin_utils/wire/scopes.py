@@ -20,6 +20,8 @@ class Scope:
         >>> scope = Scope("r0.")
         >>> scope.id("check"), scope.own("r0.check"), "r0.check" in scope
         ('r0.check', 'check', True)
+        >>> scope.inner("files").id("0")
+        'r0.files.0'
     """
 
     prefix: str
@@ -35,6 +37,10 @@ class Scope:
     def own(self, call_id: str) -> str:
         """Return the id that a call has among the owner's calls, from its id in the batch."""
         return call_id.removeprefix(self.prefix)
+
+    def inner(self, name: str) -> Scope:
+        """Return the scope of a part of the owner's calls."""
+        return Scope(f"{self.prefix}{name}.")
 
     def call(self, call: Call) -> Call:
         """Return an owner's call in which all ids, also those of calls that it refers to, are ids of the batch."""

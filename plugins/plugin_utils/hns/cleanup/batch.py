@@ -33,6 +33,9 @@ _REMOVE = {
 }
 CONTAINERS, KILLS, ROUTES = Scope("containers."), Scope("kill."), Scope("route.")
 """Scopes of the calls that stop containers, end programs, and remove routes."""
+UPLINK, UPLINK_AGAIN = Scope("uplink."), Scope("uplink-again.")
+"""Scopes of the calls that restore static addresses before and after the services start; the inner scope of each
+adapter is its number."""
 _PER_CALL = 200
 """Number of container ids that safely fit on a command line (32,767 characters)."""
 _STOP_SECONDS = 600.0
@@ -75,7 +78,7 @@ def batch_calls(plan: CleanupPlan, key: str, options: BatchOptions) -> tuple[Cal
     calls += _removals(plan, options)
     checks: list[str] = []
     for number, uplink in enumerate(plan.uplinks):
-        restore = hns_uplink.restore_calls(uplink, f"uplink.{number}.")
+        restore = hns_uplink.restore_calls(uplink, UPLINK.inner(str(number)))
         calls += restore
         checks.append(restore[-1].id)
     if plan.port_pools and plan.networks:
@@ -259,7 +262,7 @@ def _once_more(plan: CleanupPlan, options: BatchOptions) -> list[Call]:
     again = [
         call
         for number, uplink in enumerate(plan.uplinks)
-        for call in hns_uplink.restore_calls(uplink, f"uplink-again.{number}.")
+        for call in hns_uplink.restore_calls(uplink, UPLINK_AGAIN.inner(str(number)))
     ]
     settle = query(
         "settle",

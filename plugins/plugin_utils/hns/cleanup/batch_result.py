@@ -12,7 +12,7 @@ from ..facts import services
 from ..facts import uplink as hns_uplink
 from ..facts.node_facts import hang
 from ..facts.objects import REMOVE
-from .batch import CONTAINERS, KILLS, ROUTES, removals_of
+from .batch import CONTAINERS, KILLS, ROUTES, UPLINK, UPLINK_AGAIN, removals_of
 from .plan import CleanupPlan, Removal
 
 KINDS = {
@@ -63,8 +63,8 @@ def read_done(plan: CleanupPlan, observation: Observation) -> BatchResult:
         restored=tuple(
             f"{uplink.alias}: {', '.join(settings)}"
             for number, uplink in enumerate(plan.uplinks)
-            for prefix in (f"uplink.{number}.", f"uplink-again.{number}.")
-            if (settings := hns_uplink.restored(seen, prefix))
+            for scope in (UPLINK, UPLINK_AGAIN)
+            if (settings := hns_uplink.restored(seen, scope.inner(str(number))))
         ),
         started=tuple(
             name for name in plan.start if services.START.id(name) in seen and seen[services.START.id(name)].ok
@@ -120,7 +120,7 @@ def _failures(plan: CleanupPlan, observation: Observation, left: t.Sequence[Remo
         if result is not None and not result.ok:
             yield f"service {name} did not start: {result.error or result.skipped}"
     for number, uplink in enumerate(plan.uplinks):
-        check = seen.get(f"uplink.{number}.check")
+        check = seen.get(UPLINK.inner(str(number)).id("check"))
         if check is not None and not check.ok:
             yield f"{uplink.alias} does not have its static address {uplink.addresses[0][0]}"
 

@@ -13,7 +13,6 @@ import uuid
 from ansible.errors import AnsibleConnectionFailure
 
 from ...remote.errors import BatchLost, NodeError
-from ...remote.protocol import RemoteNode
 from ...remote.session import NodeSession
 from ...wire.messages import Batch, Observation, Progress
 from ..facts import journal as hns_journal
@@ -55,7 +54,7 @@ class Cleanup:
 
     def __init__(
         self,
-        session: NodeSession[RemoteNode],
+        session: NodeSession,
         request: CleanupRequest,
         options: CleanupOptions,
         *,

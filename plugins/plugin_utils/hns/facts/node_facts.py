@@ -9,18 +9,31 @@ import typing as t
 
 from ...wire.calls import query
 from ...wire.messages import Call, CallResult, Observation
+from ...wire.scopes import Scope
 from . import cni as hns_cni
 from . import runtime as hns_runtime
 from . import services as hns_services
 from . import uplink as hns_uplink
 from .cni import Cni
 from .journal import JOURNAL, Journal
-from .objects import HnsEndpoint, HnsNetwork, HnsObjects, Namespace, PolicyList, cmdlet, listing_calls, read_objects
+from .objects import (
+    LISTINGS,
+    HnsEndpoint,
+    HnsNetwork,
+    HnsObjects,
+    Namespace,
+    PolicyList,
+    cmdlet,
+    listing_calls,
+    read_objects,
+)
 from .owners import OwnerEvidence, Ownership
 from .runtime import Programs, Runtime
 from .services import InstalledService
 from .uplink import AdapterFacts
 
+FIRST, SECOND = Scope("1."), Scope("2.")
+"""Scopes of the two observations of HNS and the runtime."""
 LATE = "CommandTimeout"
 NO_HNS = "this machine has no HNS (the Windows feature Containers is not installed)"
 
@@ -88,7 +101,7 @@ def facts_calls(options: FactsOptions) -> tuple[Call, ...]:
     Args:
         options: options of the observation.
     """
-    once = (*listing_calls("1.", options.hns_timeout), *hns_runtime.calls("1.", options.programs))
+    snapshot = (*listing_calls(options.hns_timeout), *hns_runtime.calls(options.programs))
     again: tuple[Call, ...] = ()
     if options.grace > 0:
         pause = query(
@@ -97,10 +110,10 @@ def facts_calls(options: FactsOptions) -> tuple[Call, ...]:
             {"Milliseconds": int(options.grace * 1000)},
             select=(),
             # If HNS does not respond, a second observation is useless.
-            needs=("1.networks",),
+            needs=(FIRST.id("networks"),),
         )
-        second = (*listing_calls("2.", options.hns_timeout), *hns_runtime.calls("2.", options.programs))
-        again = (pause, *(dataclasses.replace(call, needs=(*call.needs, "grace")) for call in second))
+        second = map(SECOND.call, snapshot)
+        again = (pause, *(dataclasses.replace(call, needs=(*call.needs, pause.id)) for call in second))
     files = (JOURNAL, *options.extra_files)
     return (
         *hns_services.calls(),
@@ -108,7 +121,7 @@ def facts_calls(options: FactsOptions) -> tuple[Call, ...]:
         query("files", "@read-file", {"paths": list(files), "content": True}),
         *hns_uplink.calls(),
         query("port-pools", "@port-pools"),
-        *once,
+        *map(FIRST.call, snapshot),
         *again,
     )
 
@@ -120,13 +133,10 @@ def read_facts(observation: Observation) -> HnsFacts:
     installed = hns_services.installed_runtimes(services)
     files = {str(item["path"]): item for item in (seen["files"].output if "files" in seen else ())}
     journal = files.pop(JOURNAL, None)
-    prefixes = [prefix for prefix in ("1.", "2.") if f"{prefix}networks" in seen]
+    scopes = [scope for scope in (FIRST, SECOND) if scope.id("networks") in seen] or [FIRST]
     pools = seen["port-pools"].first if "port-pools" in seen else None
     return HnsFacts(
-        observations=tuple(
-            Snapshot(objects=read_objects(_listed(seen, prefix)), runtime=hns_runtime.read(seen, prefix, installed))
-            for prefix in prefixes or ["1."]
-        ),
+        observations=tuple(_snapshot(scope.results(seen), installed) for scope in scopes),
         cni=hns_cni.read(seen),
         services=services,
         adapters=hns_uplink.read(seen),
@@ -138,9 +148,9 @@ def read_facts(observation: Observation) -> HnsFacts:
     )
 
 
-def _listed(seen: t.Mapping[str, CallResult], prefix: str) -> dict[str, tuple[t.Any, ...]]:
-    kinds = ("policies", "namespaces", "endpoints", "networks")
-    return {kind: seen[prefix + kind].output for kind in kinds if prefix + kind in seen}
+def _snapshot(results: t.Mapping[str, CallResult], installed: t.Collection[str]) -> Snapshot:
+    listed = {kind: results[kind].output for kind in LISTINGS if kind in results}
+    return Snapshot(objects=read_objects(listed), runtime=hns_runtime.read(results, installed))
 
 
 def hang(seen: t.Mapping[str, CallResult]) -> str:
@@ -150,9 +160,9 @@ def hang(seen: t.Mapping[str, CallResult]) -> str:
 
 
 def _problem(seen: t.Mapping[str, CallResult]) -> str:
-    for prefix in ("1.", "2."):
+    for scope in (FIRST, SECOND):
         for kind in ("policies", "namespaces", "endpoints", "networks"):
-            result = seen.get(prefix + kind)
+            result = seen.get(scope.id(kind))
             if result is not None and result.error is not None and result.error.id != LATE:
                 return NO_HNS if "not recognized" in str(result.error) else str(result.error)
     return ""

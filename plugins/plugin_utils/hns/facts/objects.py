@@ -139,20 +139,16 @@ def cmdlet(call_id: str) -> str:
     return command.replace("Get-", "Remove-") if call_id in REMOVE else command
 
 
-def listing_calls(prefix: str, timeout: float, kinds: t.Sequence[str] = tuple(LISTINGS)) -> tuple[Call, ...]:
-    """Return one listing for each kind; if one exceeds its time limit, the remaining ones are skipped.
+def listing_calls(timeout: float) -> tuple[Call, ...]:
+    """Return one listing for each kind, with the kind as its id; if one exceeds its time limit, the rest are skipped.
 
     Args:
-        prefix: prefix of the calls' ids; the kind follows.
         timeout: time limit of each listing in seconds.
-        kinds: the kinds; all by default.
     """
     calls: list[Call] = []
-    for kind in kinds:
-        command, select = LISTINGS[kind]
-        calls.append(
-            query(prefix + kind, command, select=select, timeout=timeout, needs=(calls[-1].id,) if calls else ())
-        )
+    for kind, (command, select) in LISTINGS.items():
+        needs = (calls[-1].id,) if calls else ()
+        calls.append(query(kind, command, select=select, timeout=timeout, needs=needs))
     return tuple(calls)
 
 

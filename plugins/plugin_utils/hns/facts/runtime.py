@@ -91,7 +91,7 @@ class Runtime:
         return known
 
 
-def calls(prefix: str, programs: Programs) -> tuple[Call, ...]:
+def calls(programs: Programs) -> tuple[Call, ...]:
     """Return the calls that list pods and containers; if a runtime's client is missing, its call fails."""
     cri = ("--runtime-endpoint", CONTAINERD_PIPE)
     asked = {
@@ -109,27 +109,25 @@ def calls(prefix: str, programs: Programs) -> tuple[Call, ...]:
     }
     return tuple(
         query(
-            prefix + name,
+            name,
             command,
             arguments=arguments,
             timeout=_TIMEOUT,
             output_limit=_OUTPUT,
             # If containerd hangs, wait only once, not for each namespace.
-            needs=(f"{prefix}ctr-namespaces",) if name in _OTHER else (),
+            needs=("ctr-namespaces",) if name in _OTHER else (),
         )
         for name, (command, arguments) in asked.items()
     )
 
 
-def read(seen: t.Mapping[str, CallResult], prefix: str, installed: t.Collection[str]) -> Runtime:
+def read(answers: t.Mapping[str, CallResult], installed: t.Collection[str]) -> Runtime:
     """Read the results of `calls`.
 
     Args:
-        seen: results by call id.
-        prefix: the prefix that `calls` got.
+        answers: these results, by call id.
         installed: the runtimes (containerd, docker) whose service runs or may start.
     """
-    answers = Scope(prefix).results(seen)
     if not installed:
         return Runtime(problem="neither the service containerd nor the service docker can run")
     owners: dict[str, Owner] = {}

@@ -17,6 +17,7 @@ from ...wire.calls import action, query
 from ...wire.messages import Call, CallResult, Input, Json
 from ...wire.scopes import Scope
 
+_ADDRESS, _ROUTE = Scope("address."), Scope("route.")
 _ON_LINK = ("0.0.0.0", "::", "")  # noqa: S104 - next hops of routes, nothing is bound
 
 
@@ -86,16 +87,19 @@ class AdapterFacts:
 
 def calls() -> tuple[Call, ...]:
     """Return the calls that read adapters, addresses, routes and name servers."""
-
-    def ask(call_id: str, command: str, select: tuple[str, ...], **parameters: Json) -> Call:
-        return query(call_id, command, parameters, select=select)
-
+    adapters = ("Name", "ifIndex", "MacAddress", "HardwareInterface", "Status")
+    routes = ("InterfaceIndex", "DestinationPrefix", "NextHop", "RouteMetric")
+    ipv4: dict[str, Json] = {"AddressFamily": "IPv4"}
     return (
-        ask("adapters", "Get-NetAdapter", ("Name", "ifIndex", "MacAddress", "HardwareInterface", "Status")),
-        ask("interfaces", "Get-NetIPInterface", ("InterfaceIndex", "Dhcp"), AddressFamily="IPv4"),
-        ask("addresses", "Get-NetIPAddress", ("InterfaceIndex", "IPAddress", "PrefixLength", "PrefixOrigin")),
-        ask("routes", "Get-NetRoute", ("InterfaceIndex", "DestinationPrefix", "NextHop", "RouteMetric")),
-        ask("dns", "Get-DnsClientServerAddress", ("InterfaceIndex", "ServerAddresses"), AddressFamily="IPv4"),
+        query("adapters", "Get-NetAdapter", select=adapters),
+        query("interfaces", "Get-NetIPInterface", ipv4, select=("InterfaceIndex", "Dhcp")),
+        query(
+            "addresses",
+            "Get-NetIPAddress",
+            select=("InterfaceIndex", "IPAddress", "PrefixLength", "PrefixOrigin"),
+        ),
+        query("routes", "Get-NetRoute", select=routes),
+        query("dns", "Get-DnsClientServerAddress", ipv4, select=("InterfaceIndex", "ServerAddresses")),
     )
 
 
@@ -181,111 +185,92 @@ def without_routes(uplink: Uplink, gone: t.Collection[tuple[str, str]]) -> Uplin
     return dataclasses.replace(uplink, routes=kept)
 
 
-def restore_calls(uplink: Uplink, prefix: str, *, seconds: int = 30) -> tuple[Call, ...]:
+def restore_calls(uplink: Uplink, scope: Scope, *, seconds: int = 30) -> tuple[Call, ...]:
     """Return the calls that compare an adapter with its earlier settings and restore them, even after failures.
 
     Args:
         uplink: the earlier settings.
-        prefix: prefix of the calls' ids; the last call, `check`, succeeds if the adapter has its first static address.
+        scope: scope of the calls; the last call, `check`, succeeds if the adapter has its first static address.
         seconds: how long to wait for the adapter to appear, in seconds.
     """
-    on_interface = _on_interface(prefix)
-
-    def step(call_id: str, command: str, parameters: t.Mapping[str, Json], **more: t.Any) -> Call:
-        options: dict[str, t.Any] = {"input": on_interface, "needs": (f"{prefix}interface",), **more}
-        return action(prefix + call_id, command, parameters, on_error="continue", always=True, **options)
-
-    steps = list(_adapter_calls(step, uplink, prefix, seconds))
+    calls = list(_find_interface(uplink, seconds))
     for number, (address, length) in enumerate(uplink.addresses):
-        steps += _create_if_missing(
-            step,
-            prefix,
-            f"address.{number}",
+        calls += _create_if_missing(
+            _ADDRESS.id(str(number)),
             ("Get-NetIPAddress", {"IPAddress": address, "PrefixOrigin": "Manual"}),
             ("New-NetIPAddress", {"IPAddress": address, "PrefixLength": length, "Confirm": False}),
         )
     for number, (destination, next_hop, metric) in enumerate(uplink.routes):
         route: dict[str, Json] = {"DestinationPrefix": destination, "NextHop": next_hop}
-        steps += _create_if_missing(
-            step,
-            prefix,
-            f"route.{number}",
+        calls += _create_if_missing(
+            _ROUTE.id(str(number)),
             ("Get-NetRoute", route),
             ("New-NetRoute", {**route, "RouteMetric": metric, "Confirm": False}),
         )
     if uplink.dns:
-        steps += _create_if_missing(
-            step,
-            prefix,
+        calls += _create_if_missing(
             "dns",
             ("Get-DnsClientServerAddress", {"ServerAddresses": " ".join(uplink.dns)}),
             ("Set-DnsClientServerAddress", {"ServerAddresses": list(uplink.dns), "Confirm": False}),
         )
     # A new address is tentative at first.
-    check = step(
-        "check",
-        "Get-NetIPAddress",
-        {},
-        until={"IPAddress": uplink.addresses[0][0], "PrefixOrigin": "Manual", "AddressState": "Preferred"},
-        retries=seconds,
-        delay=1.0,
-    )
-    return (*steps, check)
+    settled: dict[str, Json] = {
+        "IPAddress": uplink.addresses[0][0],
+        "PrefixOrigin": "Manual",
+        "AddressState": "Preferred",
+    }
+    check = query("check", "Get-NetIPAddress", select=(), until=settled, retries=seconds, delay=1.0)
+    calls.append(_on_interface(check))
+    return tuple(scope.call(dataclasses.replace(call, on_error="continue", always=True)) for call in calls)
 
 
-def _on_interface(prefix: str) -> Input:
-    return Input(calls=(f"{prefix}interface",), parameter="InterfaceIndex", property="InterfaceIndex")
+def _on_interface(call: Call, where: t.Mapping[str, Json] | None = None) -> Call:
+    """Return a call that applies to the interface that `_find_interface` finds, if the interface matches conditions."""
+    interface = Input(calls=("interface",), where=where or {}, parameter="InterfaceIndex", property="InterfaceIndex")
+    return dataclasses.replace(call, input=interface, needs=("interface",))
 
 
-def _adapter_calls(step: t.Callable[..., Call], uplink: Uplink, prefix: str, seconds: int) -> tuple[Call, ...]:
+def _find_interface(uplink: Uplink, seconds: int) -> tuple[Call, ...]:
     """Return the calls that wait for the adapter, find the interface with its addresses, and turn off DHCP on it."""
-    alone: dict[str, t.Any] = {"input": None, "needs": (), "retries": seconds, "delay": 1.0}
+    dhcp: dict[str, Json] = {"AddressFamily": "IPv4", "Dhcp": "Disabled", "Confirm": False}
+    up: dict[str, Json] = {"MacAddress": uplink.mac, "Status": "Up"}
     return (
-        step("adapter", "Get-NetAdapter", {}, until={"MacAddress": uplink.mac, "Status": "Up"}, **alone),
+        query("adapter", "Get-NetAdapter", select=(), until=up, retries=seconds, delay=1.0),
         # The adapter's own interface, or its virtual adapter's interface while a switch uses the adapter.
-        step(
+        query(
             "interface",
             "Get-NetIPInterface",
             {"AddressFamily": "IPv4", "ErrorAction": "SilentlyContinue"},
             input=Input(
-                calls=(f"{prefix}adapter",),
-                where={"MacAddress": uplink.mac},
-                parameter="InterfaceIndex",
-                property="ifIndex",
+                calls=("adapter",), where={"MacAddress": uplink.mac}, parameter="InterfaceIndex", property="ifIndex"
             ),
-            needs=(f"{prefix}adapter",),
+            needs=("adapter",),
             select=("InterfaceAlias", "Dhcp"),
             until={"Dhcp": ["Enabled", "Disabled"]},
             retries=seconds,
             delay=1.0,
         ),
-        step(
-            "dhcp",
-            "Set-NetIPInterface",
-            {"AddressFamily": "IPv4", "Dhcp": "Disabled", "Confirm": False},
-            input=dataclasses.replace(_on_interface(prefix), where={"Dhcp": "Enabled"}),
-        ),
+        _on_interface(action("dhcp", "Set-NetIPInterface", dhcp), {"Dhcp": "Enabled"}),
     )
 
 
 def _create_if_missing(
-    step: t.Callable[..., Call],
-    prefix: str,
-    name: str,
-    check: tuple[str, t.Mapping[str, Json]],
-    create: tuple[str, t.Mapping[str, Json]],
+    name: str, check: tuple[str, t.Mapping[str, Json]], create: tuple[str, t.Mapping[str, Json]]
 ) -> tuple[Call, Call]:
     """Return the calls that check whether a setting exists, and create it if it does not."""
-    return (
-        step(f"{name}.there", check[0], {}, until=check[1]),
-        step(name, create[0], create[1], unless=(f"{prefix}{name}.there",)),
-    )
+    there = query(f"{name}.there", check[0], select=(), until=check[1])
+    return _on_interface(there), _on_interface(action(name, create[0], create[1], unless=(there.id,)))
 
 
-def restored(seen: t.Mapping[str, CallResult], prefix: str) -> tuple[str, ...]:
+def _is_setting(call_id: str) -> bool:
+    """Return whether a call creates an address or a route, which its number identifies."""
+    return any(call_id in scope and scope.own(call_id).isdigit() for scope in (_ADDRESS, _ROUTE))
+
+
+def restored(seen: t.Mapping[str, CallResult], scope: Scope) -> tuple[str, ...]:
     """Return the names of the restored settings, such as `address.0`, `route.0` and `dns`."""
     return tuple(
         name
-        for name, result in Scope(prefix).results(seen).items()
-        if result.ok and result.skipped is None and (name == "dns" or name.rpartition(".")[2].isdigit())
+        for name, result in scope.results(seen).items()
+        if result.ok and result.skipped is None and (name == "dns" or _is_setting(name))
     )

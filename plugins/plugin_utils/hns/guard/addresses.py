@@ -18,6 +18,7 @@ from ...windows.node_paths import PROGRAM_DATA
 from ...windows.sddl import ADMINISTRATORS_ONLY_FILE
 from ...wire.calls import action, query
 from ...wire.messages import Call, CallResult, Json
+from ...wire.scopes import Scope
 from ..facts import uplink as adapters
 from ..facts.uplink import Uplink
 
@@ -25,7 +26,8 @@ NOTE = f"{PROGRAM_DATA}\\hns\\uplink.json"
 """File with the adapters' settings, for an administrator at the console."""
 _BETWEEN = 3.0
 """Seconds between two checks for the switch."""
-_TURNS = ("first", "second")
+_TURNS = (Scope("first."), Scope("second."))
+"""Scopes of the two comparisons; the inner scope of each adapter is its number."""
 _COMPARISON = 120
 """Maximum duration of one comparison in seconds, if the adapter, its interface and its address are missing."""
 
@@ -55,14 +57,14 @@ def calls(uplinks: t.Sequence[Uplink], key: str, *, network_timeout: int, settle
         if comparisons:
             comparisons.append(_pause("settle", settle))
         for number, one in enumerate(uplinks):
-            comparisons += adapters.restore_calls(one, f"{turn}.{number}.")
+            comparisons += adapters.restore_calls(one, turn.inner(str(number)))
     # If a later guard has replaced the record, the adapters have got new addresses: do not restore the old ones.
     comparisons = [dataclasses.replace(call, needs=(*call.needs, mine.id)) for call in comparisons]
     done = action(
         "note-done",
         "Remove-Item",
         {"LiteralPath": NOTE, "Force": True, "ErrorAction": "SilentlyContinue"},
-        needs=tuple(f"second.{number}.check" for number in range(len(uplinks))),
+        needs=tuple(_last_check(number) for number in range(len(uplinks))),
         on_error="continue",
         always=True,
     )
@@ -121,6 +123,11 @@ def _wait(uplinks: t.Sequence[Uplink], seconds: int) -> Call:
     )
 
 
+def _last_check(number: int) -> str:
+    """Return the id of the call that checks an adapter at the end."""
+    return _TURNS[-1].inner(str(number)).id("check")
+
+
 def _pause(call_id: str, seconds: float) -> Call:
     return query(call_id, "Start-Sleep", {"Milliseconds": int(seconds * 1000)}, select=(), always=True)
 
@@ -129,7 +136,7 @@ def restored(uplinks: t.Sequence[Uplink], seen: t.Mapping[str, CallResult]) -> d
     """Return the restored settings as text, by name of the adapter."""
     texts: dict[str, str] = {}
     for number, one in enumerate(uplinks):
-        names = [name for turn in _TURNS for name in adapters.restored(seen, f"{turn}.{number}.")]
+        names = [name for turn in _TURNS for name in adapters.restored(seen, turn.inner(str(number)))]
         if names:
             texts[one.alias] = ", ".join(dict.fromkeys(names))
     return texts
@@ -146,5 +153,5 @@ def failures(uplinks: t.Sequence[Uplink], seen: t.Mapping[str, CallResult]) -> t
         f"{one.alias} does not have its static address {one.addresses[0][0]}; "
         f"{NOTE} on the node has its former settings"
         for number, one in enumerate(uplinks)
-        if not (check := seen.get(f"second.{number}.check")) or not check.ok
+        if not (check := seen.get(_last_check(number))) or not check.ok
     )

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.winkube.node.plugins.action import preflight, winrm_certificate_info
+from ansible_collections.winkube.node.plugins.action import winrm_certificate_info
+from ansible_collections.winkube.node.plugins.plugin_utils.preflight.host import missing_kubeconfigs
 
 NOW = datetime.datetime(2026, 11, 22, 12, tzinfo=datetime.UTC)
 HTTPS = {"inventory_hostname": "win1", "ansible_host": "192.0.2.1", "ansible_connection": "psrp"}
@@ -80,7 +81,7 @@ def test_a_connection_without_tls_has_no_certificate(monkeypatch: pytest.MonkeyP
 
 
 def kubeconfig_problems(*, joins: bool = False, drains: bool = True, **values: t.Any) -> list[str]:
-    found = preflight.ActionModule._kubeconfig_problems(values, joins=joins, drains=drains)
+    found = missing_kubeconfigs(values, joins=joins, drains=drains)
     return [problem.variable.split()[0] for problem in found]
 
 

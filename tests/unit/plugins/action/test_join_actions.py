@@ -15,7 +15,7 @@ from ansible_collections.winkube.node.plugins.action import (
     join_info,
     kubeadm_join,
 )
-from ansible_collections.winkube.node.plugins.plugin_utils.node_config import kubeadm
+from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle import join
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import BatchLost
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.timeouts import Timeouts
 from ansible_collections.winkube.node.plugins.plugin_utils.windows import node_paths
@@ -134,7 +134,7 @@ CREATED = {"type": "Node", "name": "node-1", "action": "create", "why": "had not
 def test_a_machine_is_joined_once(monkeypatch: pytest.MonkeyPatch) -> None:
     fresh = Answering(answer())
     assert run_on(fresh, kubeadm_join, JOIN) == {"changed": True, "changes": [CREATED], "remote_commands": 1}
-    assert fresh.asked == [(kubeadm.join_calls(*CALLS), "kubeadm join", True)]
+    assert fresh.asked == [(join.calls(*CALLS), "kubeadm join", True)]
     assert fresh.timeouts == Timeouts(batch=77, reboot=1800, reconnect=300)
     had = Answering(answer("stop-if-joined"))
     assert run_on(had, kubeadm_join, JOIN) == {"changed": False, "changes": [], "remote_commands": 1}
@@ -145,7 +145,7 @@ def test_a_machine_is_joined_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_join_that_the_node_lost_is_begun_again_with_the_same_token() -> None:
     node = Answering(BatchLost("node-1: lost", None), answer())
     assert run_on(node, kubeadm_join, JOIN) == {"changed": True, "changes": [CREATED], "remote_commands": 2}
-    assert node.asked[1] == (kubeadm.join_calls(*CALLS, again=True), "kubeadm join", True)
+    assert node.asked[1] == (join.calls(*CALLS, again=True), "kubeadm join", True)
     assert node.asked[0] != node.asked[1]
 
 

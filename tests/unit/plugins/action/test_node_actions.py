@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import types
 import typing as t
 from pathlib import Path
@@ -21,7 +22,6 @@ from ansible_collections.winkube.node.plugins.action import (
 from ansible_collections.winkube.node.plugins.plugin_utils.actions import node_action
 from ansible_collections.winkube.node.plugins.plugin_utils.patches import observe
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import NodeError
-from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Observation
 
 WINDOWS = {
     "product": "Windows Server 2022 Datacenter",
@@ -94,14 +94,14 @@ def test_the_patches_of_a_node(node: Node) -> None:
 def test_patches_that_cannot_be_read_are_a_failure_or_a_warning(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     read = observe.read
 
-    def doubtful(seen: Observation) -> observe.SeenPatches:
-        found = read(seen)
-        return t.cast("observe.SeenPatches", types.SimpleNamespace(node=found.node, warnings=("Get-HotFix failed",)))
+    def doubtful(*answers: t.Any) -> observe.PatchObservation:
+        found = read(*answers)
+        return dataclasses.replace(found, warnings=("Get-HotFix failed",))
 
     monkeypatch.setattr(observe, "read", doubtful)
     assert run_on(node, patch_info, {})["warnings"] == ["node-1: Get-HotFix failed"]
 
-    def unreadable(seen: Observation) -> None:
+    def unreadable(*dummy: t.Any) -> None:
         raise observe.PatchesUnreadable("DISM does not answer")
 
     monkeypatch.setattr(observe, "read", unreadable)

@@ -16,6 +16,7 @@ from unit.direct_node import DirectNode
 from unit.fake_node import FakeTime
 
 from ansible_collections.winkube.node.plugins.action import sysprep as action
+from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle import generalization as generalizing
 from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle import image_proxies, sysprep
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import NodeError
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import NodeSession
@@ -51,19 +52,24 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
     found.power.power_off()
 
 
+def generalization(session: NodeSession) -> generalizing.Generalization:
+    options = generalizing.GeneralizationOptions.of(OPTIONS)
+    return generalizing.Generalization(session, options, ("127.0.0.1", 5986))
+
+
 @pytest.mark.parametrize("joined", [True, False])
 def test_a_joined_node_is_not_generalized(machine: Machine, joined: bool) -> None:
     if joined:
         machine.files.make_directory("C:\\etc\\kubernetes")
         machine.files.write_text("C:\\etc\\kubernetes\\kubelet.conf", "a kubeconfig")
-    session: NodeSession[t.Any] = NodeSession(t.cast("t.Any", DirectNode(machine)))
+    session = NodeSession(t.cast("t.Any", DirectNode(machine)))
     if joined:
         with pytest.raises(
             NodeError, match="node-1: sysprep: expected a machine that has not joined a cluster, got a node"
         ):
-            action.ActionModule._inspect(session, OPTIONS)
+            generalization(session).inspect()
     else:
-        assert action.ActionModule._inspect(session, OPTIONS)[0].cloudbase_init is False
+        assert generalization(session).inspect()[0].cloudbase_init is False
 
 
 @dataclasses.dataclass
@@ -92,11 +98,14 @@ class Listening(action.ActionModule):  # type: ignore[misc]  # ansible ships no 
         options = {"remote_addr": "127.0.0.1", "port": port}
         self._connection = types.SimpleNamespace(get_option=options.get)
 
-    @staticmethod
-    def _inspect(*dummy: t.Any) -> tuple[sysprep.PreparedMachine, tuple[Call, ...]]:
-        return sysprep.PreparedMachine(), ()
+
+@pytest.fixture
+def prepared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every machine be one that is ready for sysprep."""
+    monkeypatch.setattr(generalizing.Generalization, "inspect", lambda _self: (sysprep.PreparedMachine(), ()))
 
 
+@pytest.mark.usefixtures("prepared")
 @pytest.mark.parametrize("closes_after", [0.0, 20.0])
 def test_sysprep_is_done_when_the_machine_is_off(monkeypatch: pytest.MonkeyPatch, closes_after: float) -> None:
     time = FakeTime()
@@ -107,7 +116,7 @@ def test_sysprep_is_done_when_the_machine_is_off(monkeypatch: pytest.MonkeyPatch
             if time.now >= closes_after:
                 port.close()
 
-        monkeypatch.setattr(action, "time", types.SimpleNamespace(monotonic=time.clock, sleep=sleep))
+        monkeypatch.setattr(generalizing, "time", types.SimpleNamespace(monotonic=time.clock, sleep=sleep))
         node = Sealed()
         result = Listening(port.getsockname()[1]).perform(OPTIONS, NodeSession(t.cast("t.Any", node)))
     assert result["generalized"]
@@ -115,9 +124,12 @@ def test_sysprep_is_done_when_the_machine_is_off(monkeypatch: pytest.MonkeyPatch
     assert closes_after <= time.now < closes_after + 5
 
 
+@pytest.mark.usefixtures("prepared")
 def test_a_machine_that_stays_up_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     time = FakeTime()
-    monkeypatch.setattr(action, "time", types.SimpleNamespace(monotonic=time.clock, sleep=lambda _: time.sleep(30)))
+    monkeypatch.setattr(
+        generalizing, "time", types.SimpleNamespace(monotonic=time.clock, sleep=lambda _: time.sleep(30))
+    )
     with (
         socket.create_server(("127.0.0.1", 0), backlog=100) as port,
         pytest.raises(NodeError, match="win1: shut down: the machine is generalized, but still responds after 180 s"),

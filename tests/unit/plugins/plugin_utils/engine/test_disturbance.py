@@ -8,8 +8,12 @@ import pytest
 from unit.resource_answers import SERVER_2022, answer, one
 
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.disturbance import disturbance
-from ansible_collections.winkube.node.plugins.plugin_utils.engine.resource import Change, ServiceEffect
-from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Call, Input
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.resource import (
+    Change,
+    ServiceEffect,
+    ServiceInterruption,
+)
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Call
 
 FILE = {"type": "File", "name": "C:\\f", "content": "x"}
 SERVICE = {"type": "Service", "name": "kubelet", "path": "C:\\k\\kubelet.exe", "arguments": ["--v=2"]}
@@ -18,6 +22,10 @@ KEY = "HKLM:\\SYSTEM\\CurrentControlSet\\Services\\kubelet"
 
 def change(*calls: Call, **more: t.Any) -> Change:
     return Change(why="", before={}, after={}, calls=calls, **more)
+
+
+def interruption(service: str) -> ServiceInterruption:
+    return ServiceInterruption(service=service)
 
 
 def of(resource: dict[str, t.Any], *calls: Call, **more: t.Any) -> str:
@@ -47,16 +55,24 @@ def test_a_resource_states_whether_it_disturbs_pods() -> None:
     assert of({**FILE, "disturbs": True, "restarts": ["kubelet"]}) == "restarts kubelet"
 
 
-def test_services_are_found_in_the_calls() -> None:
-    archive = {"type": "Archive", "name": "C:\\k", "path": "C:\\k.zip"}
-    query = Call(id="service-0", command="Get-Service", parameters={"Name": ["kubelet"]})
-    stop = Call(id="stop-0", command="Stop-Service", input=Input(calls=("service-0",)))
-    assert of(archive, query, stop) == "restarts kubelet"
-    assert of(archive, query) == ""
-    assert of({**archive, "stops": ["kubelet"]}) == ""
-    deleted = Call(id="delete", command="sc.exe", arguments=("delete", "flanneld"))
+def test_a_change_says_which_services_it_interrupts() -> None:
+    assert of(FILE, interruptions=(interruption("KubeLet"), interruption("w32time"))) == "restarts kubelet"
+    assert of(FILE, interruptions=(interruption("w32time"),)) == ""
     stops = ServiceEffect(service="flanneld", effect="stops")
-    assert of({"type": "Service", "name": "flanneld", "state": "absent"}, deleted, service=stops) == "stops flanneld"
+    flanneld = {"type": "Service", "name": "flanneld", "state": "absent"}
+    assert of(flanneld, service=stops, interruptions=(interruption("flanneld"),)) == "stops flanneld"
+    assert of(flanneld, service=stops) == ""
+
+
+def test_an_archive_interrupts_the_services_that_run_its_files() -> None:
+    archive = one(type="Archive", name="C:\\k", path="C:\\k.zip", stops=["kubelet"])
+    seen = {call.id: answer({"path": "C:\\k.zip", "exists": False}) for call in archive.observe()}
+    planned = archive.plan(seen, SERVER_2022)
+    assert planned is not None
+    assert disturbance(archive, planned) == "restarts kubelet"
+    (kubelet,) = planned.interruptions
+    (start,) = (call for call in planned.calls if call.id == kubelet.start)
+    assert (kubelet.service, start.command) == ("kubelet", "Start-Service")
 
 
 def service(status: str, command_line: str, **more: t.Any) -> str:

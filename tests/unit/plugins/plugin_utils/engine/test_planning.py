@@ -11,7 +11,12 @@ from hypothesis import strategies as st
 
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.planned import Planned
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.planning import BARRIER, Questions, next_work
-from ansible_collections.winkube.node.plugins.plugin_utils.engine.resource import Change, Resource, ServiceEffect
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.resource import (
+    Change,
+    Resource,
+    ServiceEffect,
+    ServiceInterruption,
+)
 from ansible_collections.winkube.node.plugins.plugin_utils.windows.windows_info import WindowsInfo
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Call, CallResult, Input, Results
 
@@ -57,7 +62,7 @@ def test_all_changes_are_made_once_and_in_order(reboots: list[Reboot], limit: in
     while pending:
         work = next_work(pending, limit=limit)
         assert work.changes, "no progress"
-        own = [call.id for call in work.calls if not call.id.startswith(BARRIER)]
+        own = [call.id for call in work.calls if call.id not in BARRIER]
         assert own == [change.scope.id("set") for change in work.changes]
         made.extend(work.changes)
         pending = pending[len(work.changes) :]
@@ -126,12 +131,12 @@ def test_a_service_that_is_redefined_later_may_fail_to_start_before() -> None:
     start = Call(id="start-0", command="Start-Service", input=Input(calls=("service-0",)), retries=1)
     restart = Call(id="restart", command="Restart-Service", parameters={"Name": ["Kubelet"]})
 
-    def at(position: int, *calls: Call, service: ServiceEffect | None = None) -> Planned:
-        change = Change(why="", before={}, after={}, calls=calls, service=service)
+    def at(position: int, *calls: Call, **more: t.Any) -> Planned:
+        change = Change(why="", before={}, after={}, calls=calls, **more)
         return Planned(position=position, resource=Thing(name="t"), change=change)
 
     restarts = ServiceEffect(service="Kubelet", effect="restarts")
-    files = at(0, query, start)
+    files = at(0, query, start, interruptions=(ServiceInterruption(service="kubelet", start="start-0"),))
     for changes, expected in (
         ([files], "stop"),
         ([files, at(1, restart, service=restarts)], "continue"),

@@ -29,7 +29,7 @@ def running(**sizes: int | None) -> Progress:
     return Progress(id=calls[0].id if calls else "r0.get", done=1, total=9, running=calls)
 
 
-def session(say: t.Callable[[str], object] | None) -> NodeSession[t.Any]:
+def session(say: t.Callable[[str], object] | None) -> NodeSession:
     return NodeSession(t.cast("t.Any", types.SimpleNamespace(name="win-a")), notify=say)
 
 

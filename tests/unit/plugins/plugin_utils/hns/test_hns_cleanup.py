@@ -74,7 +74,7 @@ class FakeNode:
 
 def cleanup(node: FakeNode, scope: t.Any = "stale", **more: t.Any) -> Cleanup:
     options = CleanupOptions(facts=FactsOptions(), batch=BatchOptions())
-    session: NodeSession[t.Any] = NodeSession(t.cast("t.Any", node), notify=more.pop("notify", None))
+    session = NodeSession(t.cast("t.Any", node), notify=more.pop("notify", None))
     return Cleanup(session, CleanupRequest(scope=scope), options, **more)
 
 

@@ -37,6 +37,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import 
     Observation,
     Stopped,
 )
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.scopes import Scope
 
 
 def test_the_observing_calls() -> None:
@@ -51,7 +52,7 @@ def test_the_observing_calls() -> None:
         "restart HNS": services.restart_hns_calls(90.0, 30.0),
         "guard": addresses.calls([CARD, SECOND], "key", network_timeout=61, settle=1.5),
         "look at the guard": addresses.inspection_calls(),
-        "give a card its settings back": uplink.restore_calls(CARD, "p.", seconds=7),
+        "give a card its settings back": uplink.restore_calls(CARD, Scope("p."), seconds=7),
         "write the journal": (journal.Journal(key="key", services=("kubelet",), uplinks=(CARD,)).write_call(),),
         "remove the journal": (journal.remove_call(("a", "b")),),
     }
@@ -267,5 +268,5 @@ def test_a_guard_reports_what_it_did() -> None:
 
 
 def test_the_runtime_asks_each_namespace_once() -> None:
-    asked = [call.arguments[1] for call in runtime.calls("1.", PROGRAMS) if call.id.startswith("1.ctr-of:")]
+    asked = [call.arguments[1] for call in runtime.calls(PROGRAMS) if call.id.startswith("ctr-of:")]
     assert asked == ["x"]

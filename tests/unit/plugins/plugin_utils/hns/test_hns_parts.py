@@ -23,6 +23,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts.runtime imp
 from ansible_collections.winkube.node.plugins.plugin_utils.hns.guard import addresses as hns_guard
 from ansible_collections.winkube.node.plugins.plugin_utils.image_stores.containerd import SIZES
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import CallError, CallResult
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.scopes import Scope
 
 ID = "8f3b6c0de1c54f0d9a4b0f4f6d7c5e2a8f3b6c0de1c54f0d9a4b0f4f6d7c5e2a"
 OTHER = "1" * 64
@@ -69,7 +70,7 @@ def test_ids_are_the_same_whatever_their_case() -> None:
 
 
 def read_runtime(installed: str = "containerd", **answers: CallResult) -> Runtime:
-    return hns_runtime.read({f"1.{name}": answer for name, answer in answers.items()}, "1.", installed.split())
+    return hns_runtime.read(answers, installed.split())
 
 
 def pods(*identities: str, state: str = "SANDBOX_READY") -> CallResult:
@@ -136,8 +137,8 @@ def test_containers_of_other_namespaces_are_asked_for() -> None:
     skipped = CallResult(ok=False, skipped="ctr-namespaces failed")
     hangs = read_runtime(**{**known, "ctr-namespaces": FAILED, "ctr-of:buildkit": skipped})
     assert hangs.problem == "ctr namespaces list: fatal: connection error"
-    needs = {call.id: call.needs for call in hns_runtime.calls("1.", Programs())}
-    assert needs["1.ctr-of:buildkit"] == ("1.ctr-namespaces",)
+    needs = {call.id: call.needs for call in hns_runtime.calls(Programs())}
+    assert needs["ctr-of:buildkit"] == ("ctr-namespaces",)
     for name in ("ctr-namespaces", "ctr-of:buildkit"):
         assert "connection error" in read_runtime(**{**known, name: FAILED}).problem
 
@@ -157,9 +158,9 @@ def test_docker_names_the_kubelets_pods() -> None:
 
 
 def test_each_kind_is_listed_once() -> None:
-    assert [call.id for call in hns_runtime.calls("1.", Programs())] == [
-        "1.pods", "1.containers", "1.ctr", "1.leases", "1.ctr-namespaces", "1.ctr-of:default", "1.ctr-of:moby",
-        "1.ctr-of:buildkit", "1.docker",
+    assert [call.id for call in hns_runtime.calls(Programs())] == [
+        "pods", "containers", "ctr", "leases", "ctr-namespaces", "ctr-of:default", "ctr-of:moby",
+        "ctr-of:buildkit", "docker",
     ]  # fmt: skip
 
 
@@ -325,7 +326,7 @@ def test_only_a_guards_own_note_is_read(content: str) -> None:
 
 def test_all_calls_that_restore_an_adapter_run_in_any_case() -> None:
     (uplink,) = adapters().uplinks
-    calls = hns_uplink.restore_calls(uplink, "u.")
+    calls = hns_uplink.restore_calls(uplink, Scope("u."))
     assert all(call.always and call.on_error == "continue" for call in calls)
     made = {call.command for call in calls if call.unless}
     assert made == {"New-NetIPAddress", "New-NetRoute", "Set-DnsClientServerAddress"}

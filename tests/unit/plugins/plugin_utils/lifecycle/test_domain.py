@@ -10,14 +10,9 @@ import pytest
 import yaml
 
 from ansible_collections.winkube.node.plugins.plugin_utils.artifacts import locations, verification
+from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle import join as joining
 from ansible_collections.winkube.node.plugins.plugin_utils.node_config import no_proxy
-from ansible_collections.winkube.node.plugins.plugin_utils.node_config.kubeadm import (
-    Join,
-    had_joined,
-    join_calls,
-    join_configuration,
-    join_problem,
-)
+from ansible_collections.winkube.node.plugins.plugin_utils.node_config.kubeadm import Join, join_configuration
 from ansible_collections.winkube.node.plugins.plugin_utils.preflight import variables as preflight
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 from ansible_collections.winkube.node.plugins.plugin_utils.windows import node_paths, registry_fixes
@@ -57,7 +52,7 @@ def test_another_endpoint_than_the_clusters_own_needs_a_file() -> None:
         # kubeadm interprets the drive letter as the scheme of a URL.
         assert ":" not in discovery["file"]["kubeConfigPath"]
     configuration = join_configuration("1.37.1", join)
-    calls = {call.id: call for call in join_calls(configuration, "C:\\k\\kubeadm.exe", 900, "kind: Config")}
+    calls = {call.id: call for call in joining.calls(configuration, "C:\\k\\kubeadm.exe", 900, "kind: Config")}
     written = calls["discovery"].parameters
     assert str(written["path"]).replace("\\", "/") == "C:" + discovery["file"]["kubeConfigPath"]
     assert written["content"] == "kind: Config"
@@ -65,7 +60,7 @@ def test_another_endpoint_than_the_clusters_own_needs_a_file() -> None:
 
 
 def test_the_token_is_on_no_command_line_and_its_file_is_always_deleted() -> None:
-    calls = {call.id: call for call in join_calls(join_configuration("1.37.1", JOIN), "C:\\k\\kubeadm.exe", 900)}
+    calls = {call.id: call for call in joining.calls(join_configuration("1.37.1", JOIN), "C:\\k\\kubeadm.exe", 900)}
     assert not any(JOIN.token in argument for call in calls.values() for argument in call.arguments)
     carrying = [call for call in calls.values() if JOIN.token in str(call.parameters)]
     assert [call.secret for call in carrying] == [True]
@@ -75,7 +70,7 @@ def test_the_token_is_on_no_command_line_and_its_file_is_always_deleted() -> Non
 
 @pytest.mark.parametrize("again", [False, True])
 def test_a_join_that_is_tried_again_with_its_token_keeps_the_kubelets_key(again: bool) -> None:
-    calls = {call.id: call for call in join_calls("token", "C:\\k\\kubeadm.exe", 900, again=again)}
+    calls = {call.id: call for call in joining.calls("token", "C:\\k\\kubeadm.exe", 900, again=again)}
     key = "C:\\var\\lib\\kubelet\\pki\\kubelet-client.key.tmp"
     assert (key not in str(calls["leftovers"].parameters["paths"]).replace("\\\\", "\\")) is again
 
@@ -88,14 +83,14 @@ def test_a_failed_join_is_reported_with_kubeadms_message() -> None:
             "calls": {"join": {"ok": False, "exit_code": 1, "stderr": "error: token expired", "error": {"id": "x"}}},
         }
     )
-    assert join_problem(seen) == "join: exit code 1: error: token expired"
-    assert not had_joined(seen)
+    assert joining.problem(seen) == "join: exit code 1: error: token expired"
+    assert not joining.had_joined(seen)
 
 
 def test_a_machine_that_had_joined_is_accepted() -> None:
     seen = Observation.from_wire({"state": "finished", "stopped": {"id": "stop-if-joined", "reason": "barrier"}})
-    assert had_joined(seen)
-    assert join_problem(seen) is None
+    assert joining.had_joined(seen)
+    assert joining.problem(seen) is None
 
 
 def test_an_artifact_is_found_upstream_or_at_a_mirror() -> None:

@@ -4,19 +4,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import json
 from typing import Any
 
 import pytest
 from unit import outcomes
+from unit.resource_answers import SERVER_2022
 
 from ansible_collections.winkube.node.plugins.plugin_utils.engine import managed_marks
 from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts import uplink
 from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle import image_proxies, join_state, sysprep
 from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle.join_state import JoinState
 from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle.node_names import NameClaim, problems
-from ansible_collections.winkube.node.plugins.plugin_utils.windows import node_paths, windows_info
+from ansible_collections.winkube.node.plugins.plugin_utils.windows import node_paths
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import CallError, CallResult, Observation
 
 LISTENERS = [sysprep.WinRmListener("*", "AB12"), sysprep.WinRmListener("IP:10.0.0.5", "")]
@@ -110,17 +112,12 @@ def test_passwords_of_proxies_are_found_and_removed() -> None:
 NOW = datetime.datetime(2026, 11, 1, 12, 0, 0, tzinfo=datetime.UTC)
 
 
-def value(content: Any) -> dict[str, Any]:
-    return {"key_exists": False, "value": content}
+WINDOWS = dataclasses.replace(SERVER_2022, computer_name="win-b", active_computer_name="win-a")
 
 
-def machine(
-    *, active: str = "win-a", kubeconfig: str | None = None, note: str | None = None, service: bool = False
-) -> Observation:
-    windows = [20348, 2700, "Windows Server 2022 Datacenter", "Server", "win-b", active, None, None, None]
+def machine(*, kubeconfig: str | None = None, note: str | None = None, service: bool = False) -> Observation:
     quiet = dict.fromkeys((call.id for call in uplink.calls()), ok())
     calls = {
-        windows_info.CALL_ID: ok(*map(value, windows)),
         "kubeconfig": ok(
             {"exists": kubeconfig is not None, "content": kubeconfig}, {"exists": note is not None, "content": note}
         ),
@@ -139,19 +136,22 @@ def test_the_report_of_a_machine_is_read() -> None:
     unresolved = Observation(calls={**plain.calls, "resolve": failed}, time="no time")
     found = {
         "a plain machine": plain,
-        "a node": machine(kubeconfig=KUBECONFIG, note='{"plugin": "flannel"}', service=True, active=""),
+        "a node": machine(kubeconfig=KUBECONFIG, note='{"plugin": "flannel"}', service=True),
         "a node whose files cannot be read": machine(kubeconfig="server: \n", note="{"),
         "a note that is a list": machine(note="[]"),
         "no endpoint": unresolved,
         "an endpoint": Observation(calls={**plain.calls, "resolve": ok({"Name": "x"})}),
     }
-    outcomes.check("lifecycle/machines", {case: join_state.read(seen, NOW) for case, seen in found.items()})
+    read = {case: join_state.read(seen, WINDOWS, NOW) for case, seen in found.items()}
+    unnamed = dataclasses.replace(WINDOWS, active_computer_name="")
+    outcomes.check(
+        "lifecycle/machines", {**read, "a machine without an active name": join_state.read(plain, unnamed, NOW)}
+    )
 
 
 def state(**more: Any) -> JoinState:
-    windows = join_state.read(machine(), NOW).windows
     usual = {"joined": False, "server": "", "prepared": True, "computer_name": "win-a", "clock_skew": 0.0}
-    return JoinState(**{**usual, "windows": windows, **more})
+    return JoinState(**{**usual, **more})
 
 
 JOINED = {"joined": True, "server": "10.0.0.1:6443"}

@@ -9,8 +9,8 @@ from cryptography import x509
 from cryptography.x509.oid import NameOID
 from unit.direct_node import DirectNode
 
-from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle import sysprep
-from ansible_collections.winkube.node.plugins.plugin_utils.node_config import kubeadm, registries
+from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle import join, sysprep
+from ansible_collections.winkube.node.plugins.plugin_utils.node_config import registries
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Observation
 from simulator.machine import certificate_store
 from simulator.machine.machine import Machine
@@ -39,7 +39,7 @@ def test_the_azure_agent_is_waited_for_only_where_it_is() -> None:
 def test_an_image_holds_no_token_of_a_join_that_was_cut_off() -> None:
     calls = {call.id: call for call in sysprep.sysprep_calls([], None, 60)}
     removed = {str(call.parameters.get("Path")) for call in calls.values() if call.command == "Remove-Item"}
-    assert set(kubeadm.LEFTOVERS) <= removed
+    assert set(join.LEFTOVERS) <= removed
 
 
 def test_the_shutdown_is_ordered_before_winrm_is_closed() -> None:

@@ -11,7 +11,7 @@ import typing as t
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from unit.resource_answers import answer, documented, failure, header_output
+from unit.resource_answers import SERVER_2022, answer, documented, failure
 
 from ansible_collections.winkube.node.plugins.plugin_utils.logs import catalogue, gathering
 from ansible_collections.winkube.node.plugins.plugin_utils.logs import selection as logs_selection
@@ -46,8 +46,8 @@ def file(path: str, size: int = 100, hours: float = 1, source: str = "kubelet") 
 
 
 def survey(*files: LogFile, event_logs: t.Sequence[EventLog] = (), services: t.Sequence[ServiceState] = ()) -> Survey:
-    seen = Observation(calls={"node.header": answer(*header_output())}, time=NOW.isoformat())
-    read = logs_survey.read(seen)
+    seen = Observation(time=NOW.isoformat())
+    read = logs_survey.read(seen, SERVER_2022)
     return Survey(**{**vars(read), "files": files, "event_logs": tuple(event_logs), "services": tuple(services)})
 
 
@@ -206,25 +206,21 @@ def registry(**values: str) -> CallResult:
 )
 def test_where_a_service_logs(values: dict[str, str], program: str, log_files: tuple[str, ...]) -> None:
     state = {"Name": "kubelet", "DisplayName": "Kubelet", "Status": "Running", "StartType": "Automatic"}
-    seen = Observation(
-        calls={"node.header": answer(*header_output()), "services": answer(state), "programs": registry(**values)}
-    )
-    (found,) = logs_survey.read(seen).services
+    seen = Observation(calls={"services": answer(state), "programs": registry(**values)})
+    (found,) = logs_survey.read(seen, SERVER_2022).services
     assert (found.program, found.log_files) == (program, log_files)
 
 
 def test_failed_queries_are_reported() -> None:
     seen = Observation(
         calls={
-            "node.header": answer(*header_output()),
             "event-logs": failure("NotSpecified", "x", "the service is not running"),
             "files.pods": answer(
                 {"FullName": r"C:\a.log", "Length": 5, "LastWriteTimeUtc": "2026-11-21T11:00:00.1234567Z"}
             ),
-            "hns.1.networks": failure("NotSpecified", "y"),
         }
     )
-    found = logs_survey.read(seen)
+    found = logs_survey.read(seen, SERVER_2022)
     assert found.problems == ("event-logs: the service is not running",)
     (one,) = found.files
     assert (one.source, one.size, one.modified and one.modified.hour) == ("pods", 5, 11)
@@ -236,5 +232,5 @@ def test_empty_and_forbidden_event_logs_are_passed_over() -> None:
         {"LogName": "Setup", "FileSize": 69632, "RecordCount": 0, "OldestRecordNumber": None},
         {"LogName": "Security", "FileSize": 69632, "RecordCount": 9, "OldestRecordNumber": 1},
     ]
-    seen = Observation(calls={"node.header": answer(*header_output()), "event-logs": answer(*logs_found)})
-    assert [log.channel for log in logs_survey.read(seen).event_logs] == ["System"]
+    seen = Observation(calls={"event-logs": answer(*logs_found)})
+    assert [log.channel for log in logs_survey.read(seen, SERVER_2022).event_logs] == ["System"]

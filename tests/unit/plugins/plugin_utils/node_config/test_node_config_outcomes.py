@@ -10,7 +10,6 @@ from collections.abc import Callable
 import pytest
 from unit import outcomes
 from unit.plugins.plugin_utils.node_config.test_registries import CA, FOLDER, FULL
-from unit.resource_answers import answer, failure
 
 from ansible_collections.winkube.node.plugins.plugin_utils.node_config import (
     containerd,
@@ -22,7 +21,6 @@ from ansible_collections.winkube.node.plugins.plugin_utils.node_config import (
 )
 from ansible_collections.winkube.node.plugins.plugin_utils.node_config.no_proxy import no_proxy
 from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
-from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import CallResult, Observation, Stopped
 
 
 def refused(call: Callable[[], object]) -> object:
@@ -31,48 +29,6 @@ def refused(call: Callable[[], object]) -> object:
         return call()
     except ValueError as error:
         return error
-
-
-def test_the_batch_that_joins() -> None:
-    outcomes.check(
-        "node_config/join",
-        {
-            "first": outcomes.calls(kubeadm.join_calls("token: x\n", "C:\\k\\kubeadm.exe", 900)),
-            "again": outcomes.calls(kubeadm.join_calls("token: x\n", "C:\\k\\kubeadm.exe", 900, again=True)),
-            "discovery": outcomes.calls(kubeadm.join_calls("token: x\n", "C:\\k\\kubeadm.exe", 9, "kind: Config\n")),
-        },
-    )
-
-
-def failed(exit_code: int | None, stdout: str = "", stderr: str = "") -> CallResult:
-    return CallResult.from_wire(
-        {"ok": False, "exit_code": exit_code, "stdout": stdout, "stderr": stderr, "error": {"message": "it failed"}}
-    )
-
-
-@pytest.mark.parametrize(
-    ("stopped", "result", "problem"),
-    [
-        (None, None, None),
-        ("stop-if-joined", None, None),
-        ("join", None, "stopped at join"),
-        ("join", answer(), "stopped at join"),
-        ("join", failed(1, "out", " no token\n"), "join: exit code 1: no token"),
-        ("join", failed(2, " out\n", " "), "join: exit code 2: out"),
-        ("join", failed(3), "join: exit code 3: it failed"),
-        ("join", failed(1, "", 2001 * "x"), f"join: exit code 1: {2000 * 'x'}"),
-        ("configuration", failed(None), "it failed"),
-        ("configuration", failure("PermissionDenied", "x", "no access"), "no access"),
-        ("join", failed(0, "", "odd"), "odd"),
-    ],
-)
-def test_why_a_join_failed(stopped: str | None, result: CallResult | None, problem: str | None) -> None:
-    seen = Observation(
-        stopped=Stopped(id=stopped, reason="error") if stopped else None,
-        calls={stopped: result} if stopped and result else {},
-    )
-    assert kubeadm.join_problem(seen) == problem
-    assert kubeadm.had_joined(seen) is (stopped == "stop-if-joined")
 
 
 def test_configurations_of_a_join() -> None:

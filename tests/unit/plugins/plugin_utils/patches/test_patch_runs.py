@@ -13,7 +13,7 @@ from typing import Any, cast
 import pytest
 from unit import outcomes
 from unit.patch_cases import UPDATE
-from unit.patch_observations import QUIET, failed, job, ok, seen, value
+from unit.patch_observations import QUIET, failed, job, ok, read, seen, value
 
 from ansible_collections.winkube.node.plugins.plugin_utils.patches import observe, report
 from ansible_collections.winkube.node.plugins.plugin_utils.patches import run as patch_run
@@ -22,6 +22,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.patches.patch import 
 from ansible_collections.winkube.node.plugins.plugin_utils.patches.run import PatchOptions, PatchRun
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import BatchLost, NodeError
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import NodeSession
+from ansible_collections.winkube.node.plugins.plugin_utils.windows import windows_info
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import (
     Batch,
     Call,
@@ -65,7 +66,9 @@ class Answers:
         self.noted: list[str] = []
 
     def observe(self, calls: Sequence[Call], *, step: str = "", private: bool = False) -> Observation:
-        usual = {call.id for call in observe.calls([PUBLIC, FIX])} if step == OBSERVE else set()
+        usual = (
+            {windows_info.CALL_ID, *(call.id for call in observe.calls([PUBLIC, FIX]))} if step == OBSERVE else set()
+        )
         ids = " ".join(call.id for call in calls if call.id not in usual)
         self.noted.append(f"{step}: {ids}")
         if step == OBSERVE:
@@ -107,11 +110,13 @@ def windows(ubr: int = 2700, build: int = 20348, pending: str = "", kind: str = 
     return ok(*map(value, values), *keys)
 
 
-def state(*kbs: str, ubr: int = 2700, pending: str = "", **more: CallResult) -> Observation:
+def state(
+    *kbs: str, ubr: int = 2700, pending: str = "", version: CallResult | None = None, **more: CallResult
+) -> Observation:
     """Return an observation of a node on which these patches are installed."""
     found = {"files": ABSENT, "hotfixes": ok(*({"HotFixID": kb} for kb in kbs)), **more}
     base = seen(**found)
-    return Observation(calls={**base.calls, "node.header": windows(ubr, pending=pending)})
+    return Observation(calls={**base.calls, windows_info.CALL_ID: version or windows(ubr, pending=pending)})
 
 
 def updated(*, reboot: bool = False, **more: Any) -> dict[str, CallResult]:
@@ -153,7 +158,7 @@ class Case:
     allowed: bool = False
 
 
-def session(node: Answers, allowed: bool = False, say: Callable[[str], object] | None = None) -> NodeSession[Any]:
+def session(node: Answers, allowed: bool = False, say: Callable[[str], object] | None = None) -> NodeSession:
     return NodeSession(cast("Any", node), allow_unsupported_windows=allowed, notify=say)
 
 
@@ -276,15 +281,13 @@ def cases() -> dict[str, Case]:
                 )
             ),
         ),
-        "an unknown Windows": Case(
-            [PUBLIC], Answers(Observation(calls={**state(PUBLIC.kb).calls, "node.header": windows(build=99999)}))
-        ),
+        "an unknown Windows": Case([PUBLIC], Answers(state(PUBLIC.kb, version=windows(build=99999)))),
         "an unknown Windows that is allowed": Case(
             [PUBLIC],
-            Answers(Observation(calls={**state(PUBLIC.kb).calls, "node.header": windows(build=99999)})),
+            Answers(state(PUBLIC.kb, version=windows(build=99999))),
             allowed=True,
         ),
-        "a client": Case([PUBLIC], Answers(Observation(calls={**state().calls, "node.header": windows(kind="")}))),
+        "a client": Case([PUBLIC], Answers(state(version=windows(kind="")))),
         "unreadable packages": Case([PUBLIC], Answers(state(packages=failed("DISM is broken")))),
     }
 
@@ -395,6 +398,6 @@ def test_information_of_a_node_is_that_of_release_notes() -> None:
     ]
     fixes = [{"HotFixID": "KB5044282", "Description": "Security Update", "InstalledOn": "2024-10-08"}]
     found = seen(hotfixes=ok({"HotFixID": "KB5044300"}, *fixes), packages=ok(*packages))
-    shown, quiet = (report.information(observe.read(one).node) for one in (found, state()))
+    shown, quiet = (report.information(read(one).node) for one in (found, state()))
     notes = report.release_notes(shown)
     outcomes.check("patches/information", {"a node": shown, "its notes": notes, "a node without updates": quiet})

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from unit import outcomes
 from unit.patch_cases import KB, node
-from unit.patch_observations import FOLDER, QUIET, failed, job, ok, seen, value
+from unit.patch_observations import FOLDER, QUIET, failed, job, ok, read, seen, value
 
 from ansible_collections.winkube.node.plugins.plugin_utils.downloads.curl import DownloadRoute
 from ansible_collections.winkube.node.plugins.plugin_utils.patches import files, observe, update
 from ansible_collections.winkube.node.plugins.plugin_utils.patches.files import FileRules
 from ansible_collections.winkube.node.plugins.plugin_utils.patches.patch import NodePatches, Package, Patch, PatchFile
-from ansible_collections.winkube.node.plugins.plugin_utils.windows import windows_info
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import CallResult, Observation
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.scopes import Scope
 
 SHA, OTHER = "0" * 64, "1" * 64
 PUBLIC = Patch(name=KB, kb=KB)
@@ -69,12 +69,12 @@ def test_a_file_is_brought_verified_and_installed() -> None:
     found = {}
     for case, (patch, state, rules) in INSTALLATIONS.items():
         pushed = {observe.path(LOCAL, LOCAL.files[0]): 3}
-        calls = files.file_calls(patch, state, rules, ABSENT, pushed, "p0.")
+        calls = [*map(Scope("p0.").call, files.file_calls(patch, state, rules, ABSENT, pushed))]
         # The transfer of a file is the same in most cases.
         found[case] = outcomes.calls(call for call in calls if case in BRINGING or ".get-" not in call.id)
     there = {"path": observe.path(MSU, MSU.files[0]), "exists": True, "sha256": SHA}
     present = CallResult(ok=True, output=(there,))
-    calls = files.file_calls(MSU, LOADED, FileRules(), present, {}, "p1.")
+    calls = [*map(Scope("p1.").call, files.file_calls(MSU, LOADED, FileRules(), present, {}))]
     found["an msu that is there"] = outcomes.calls(calls)
     outcomes.check("patches/installation_calls", found)
 
@@ -202,24 +202,13 @@ OBSERVATIONS: dict[str, Observation] = {
 
 
 def test_observations_are_read() -> None:
-    outcomes.check("patches/observations", {case: observe.read(found) for case, found in OBSERVATIONS.items()})
+    outcomes.check("patches/observations", {case: read(found) for case, found in OBSERVATIONS.items()})
 
 
-@pytest.mark.parametrize(
-    ("results", "message"),
-    [
-        ({"packages": failed("DISM is broken")}, "Get-WindowsPackage: DISM is broken"),
-        ({windows_info.CALL_ID: failed("no")}, "could not read the Windows version from the registry: no"),
-    ],
-)
-def test_a_node_that_reports_no_packages_is_unreadable(results: dict[str, CallResult], message: str) -> None:
-    calls = {**seen().calls, **results}
+def test_a_node_that_reports_no_packages_is_unreadable() -> None:
     with pytest.raises(observe.PatchesUnreadable) as caught:
-        observe.read(Observation(calls=calls))
-    assert str(caught.value) == message
-    del calls[windows_info.CALL_ID]
-    with pytest.raises(observe.PatchesUnreadable):
-        observe.read(Observation(calls=calls))
+        read(seen(packages=failed("DISM is broken")))
+    assert str(caught.value) == "Get-WindowsPackage: DISM is broken"
 
 
 def test_an_unreadable_file_is_not_a_job() -> None:

@@ -70,8 +70,13 @@ def without_bcdedit(machine: Machine, invocation: Invocation) -> ProgramResult:
     return ProgramResult(1, "The boot configuration data store could not be opened.\r\nAccess is denied.\r\n", "")
 
 
+def read(node: DirectNode, patches: t.Sequence[Patch]) -> observe.PatchObservation:
+    session = NodeSession(t.cast("t.Any", node))
+    return observe.read(*session.observe(observe.calls(patches), step="observe the patches"))
+
+
 def observed(node: DirectNode) -> observe.PatchObservation:
-    return observe.read(node.observe(observe.calls(())))
+    return read(node, ())
 
 
 def patch(**more: t.Any) -> Patch:
@@ -142,9 +147,11 @@ def test_a_test_signed_update_is_installed_only_where_windows_will_load_it(tmp_p
         machine.files.make_directory(observe.folder(requested))
         machine.files.write_bytes(observe.path(requested, file), content)
         node = PatchedNode(machine)
-        seen = observe.read(node.observe(observe.calls([requested])))
-        calls = files.file_calls(requested, seen.node, files.FileRules(), seen.files, {}, "p0.")
-        answer = node.run(Batch(calls=calls))
+        seen = read(node, [requested])
+        calls = [
+            *map(files.file_scope(0).call, files.file_calls(requested, seen.node, files.FileRules(), seen.files, {}))
+        ]
+        answer = node.run(Batch(calls=tuple(calls)))
         installed = answer["p0.install"]
         assert (installed.skipped is not None) is refused
         attempt = files.read(requested, Scope("p0.").results(answer.calls), 0)

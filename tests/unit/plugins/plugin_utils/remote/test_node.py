@@ -2,6 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 from __future__ import annotations
 
+import hashlib
+import io
 import itertools
 import typing as t
 
@@ -11,6 +13,7 @@ from ansible.errors import AnsibleConnectionFailure
 from unit.fake_node import FakeAction, FakeTime, Fault
 from unit.scripted_machine import ScriptedMachine
 
+from ansible_collections.winkube.node.plugins.plugin_utils.remote import download
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import BatchLost, NodeError
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.node import FOLDER, Node
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.timeouts import Timeouts
@@ -238,6 +241,21 @@ def test_the_output_of_a_failed_private_batch_is_hidden(machine: ScriptedMachine
     with pytest.raises(NodeError, match="hidden") as caught:
         node.observe(CALLS, private=True)
     assert "out of memory" not in str(caught.value)
+
+
+@pytest.mark.parametrize("fault", ["before", "after", "garbled"])
+def test_a_broken_connection_costs_one_piece_of_a_download(
+    machine: ScriptedMachine, monkeypatch: pytest.MonkeyPatch, fault: Fault
+) -> None:
+    content = b"a line of a log" * 5
+    machine.node.files.write_bytes("C:\\x.log", content)
+    monkeypatch.setattr(download, "PIECE", 30)
+    node, dummy = make(machine, {3: fault})
+    reach(node)
+    target = io.BytesIO()
+    assert node.fetch("C:\\x.log", len(content), hashlib.sha256(content).hexdigest(), target) == 3
+    assert target.getvalue() == content
+    assert node.remote_commands == 1 + 3 + 1
 
 
 def test_a_batch_too_large_is_refused_before_it_is_sent(machine: ScriptedMachine) -> None:

@@ -14,7 +14,7 @@ from unit.users import USER, plant
 
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.converge import Convergence
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.outcome import ConvergenceOutcome
-from ansible_collections.winkube.node.plugins.plugin_utils.node_config.kubeadm import join_calls
+from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle import join
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import NodeError
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import NodeSession
 from ansible_collections.winkube.node.plugins.plugin_utils.resources import directory
@@ -242,7 +242,7 @@ def test_files_that_disappear_during_the_check_are_ignored(machine: Machine, mon
 
 def test_a_join_protects_folders_that_older_images_left_unprotected(machine: Machine) -> None:
     machine.files.make_directory(r"C:\etc\kubernetes\manifests")
-    seen = DirectNode(machine).run(Batch(calls=join_calls("token", r"C:\k\kubeadm.exe", 1.0)))
+    seen = DirectNode(machine).run(Batch(calls=join.calls("token", r"C:\k\kubeadm.exe", 1.0)))
     assert seen.stopped is not None
     assert seen.stopped.id == "join"
     for path in (r"C:\etc\kubernetes\manifests", r"C:\var\lib\kubelet\pki"):

@@ -102,8 +102,8 @@ def test_hns_is_listed_though_its_module_imports_slowly(make_node: MakeNode) -> 
     node = make_node(features=["Containers"])
     set_fault(node.machine, {"kind": "slow_imports", "seconds": 40, "modules": ["HostNetworkingService"]})
 
-    default = node.observe(listing_calls("1.", 60))
-    hasty = node.observe(tuple(_kept_on(call) for call in listing_calls("1.", 20)))
+    default = node.observe(listing_calls(60))
+    hasty = node.observe(tuple(_kept_on(call) for call in listing_calls(20)))
 
     assert [name for name, result in default.calls.items() if result.error] == []
     assert {result.error.id for result in hasty.calls.values() if result.error} == {"CommandTimeout"}
@@ -117,7 +117,8 @@ def _kept_on(call: Call) -> Call:
 def test_a_wrong_clock_is_reported_before_tls_fails(make_node: MakeNode, offset: int, word: str) -> None:
     node = make_node(clock_offset=offset)
 
-    state = join_state.read(node.observe(join_state.calls("")), datetime.datetime.now(datetime.UTC))
+    found = NodeSession(node).observe(join_state.calls(""), step="read the clock")
+    state = join_state.read(*found, datetime.datetime.now(datetime.UTC))
     messages = list(
         join_state.problems(state, cluster_servers=[], skew_limit=240, refuse_joined=False, require_prepared=False)
     )

@@ -64,8 +64,8 @@ def test_a_partly_unreadable_hosts_file_is_not_changed(node: DirectNode) -> None
 
 def test_a_machine_reports_whether_it_resolves_the_control_plane(node: DirectNode) -> None:
     def unresolved() -> str:
-        seen = node.observe(join_state.calls("k8s.example.com"))
-        return join_state.read(seen, datetime.datetime.now(datetime.UTC)).unresolved
+        found = NodeSession(node).observe(join_state.calls("k8s.example.com"), step="resolve")
+        return join_state.read(*found, datetime.datetime.now(datetime.UTC)).unresolved
 
     assert "k8s.example.com : DNS name does not exist" in unresolved()
     converge(node, {"k8s.example.com": "10.3.0.1"})

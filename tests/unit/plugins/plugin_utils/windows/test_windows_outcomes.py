@@ -59,7 +59,7 @@ def test_every_call() -> None:
             path_calls.make_closed("C:\\a", closed),
             path_calls.make_closed("C:\\a", closed, "e", existing="empty"),
         ],
-        "key": registry_calls.make_key("HKLM:\\a", "p."),
+        "key": registry_calls.make_key("HKLM:\\a"),
         "values": [
             registry_calls.set_value("a", "HKLM:\\a", "x", "DWord", 0x7FFFFFFF),
             registry_calls.set_value("b", "HKLM:\\a", "x", "DWord", 0x80000000),

@@ -7,11 +7,13 @@ from __future__ import annotations
 import typing as t
 
 import pytest
+from unit import outcomes
+from unit.resource_answers import answer, failure
 from unit.scripted_machine import ScriptedMachine
 
-from ansible_collections.winkube.node.plugins.plugin_utils.node_config import kubeadm
+from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle import join
 from ansible_collections.winkube.node.plugins.plugin_utils.windows import node_paths, sddl
-from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Observation
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, CallResult, Observation, Stopped
 from simulator.machine.objects import ProgramResult
 
 SECRET = "token: abcdef.0123456789abcdef\n"
@@ -32,7 +34,7 @@ class Joining(ScriptedMachine):
         return ProgramResult(self.exit_code, "", "no\n" if self.exit_code else "")
 
     def join(self) -> Observation:
-        batch = Batch(calls=kubeadm.join_calls(SECRET, "kubeadm.exe", 60))
+        batch = Batch(calls=join.calls(SECRET, "kubeadm.exe", 60))
         return Observation.from_wire(self.handle(batch.to_wire()))
 
 
@@ -41,7 +43,7 @@ def test_a_machine_that_has_joined_is_not_joined_again() -> None:
     machine.node.files.make_directory(node_paths.KUBELET_CONF.rpartition("\\")[0])
     machine.node.files.write_text(node_paths.KUBELET_CONF, "a kubeconfig")
     seen = machine.join()
-    assert kubeadm.had_joined(seen)
+    assert join.had_joined(seen)
     assert machine.found == []
     assert machine.node.files.read_text(node_paths.KUBELET_CONF) == "a kubeconfig"
 
@@ -57,4 +59,46 @@ def test_only_system_and_administrators_can_read_the_token(exit_code: int) -> No
     assert sddl.same(sddl.ADMINISTRATORS_ONLY_FILE, found)
     # The file is removed afterwards.
     assert not machine.node.files.exists(node_paths.JOIN_CONFIGURATION)
-    assert bool(kubeadm.join_problem(seen)) is bool(exit_code)
+    assert bool(join.problem(seen)) is bool(exit_code)
+
+
+def test_the_batch_that_joins() -> None:
+    outcomes.check(
+        "lifecycle/join",
+        {
+            "first": outcomes.calls(join.calls("token: x\n", "C:\\k\\kubeadm.exe", 900)),
+            "again": outcomes.calls(join.calls("token: x\n", "C:\\k\\kubeadm.exe", 900, again=True)),
+            "discovery": outcomes.calls(join.calls("token: x\n", "C:\\k\\kubeadm.exe", 9, "kind: Config\n")),
+        },
+    )
+
+
+def failed(exit_code: int | None, stdout: str = "", stderr: str = "") -> CallResult:
+    return CallResult.from_wire(
+        {"ok": False, "exit_code": exit_code, "stdout": stdout, "stderr": stderr, "error": {"message": "it failed"}}
+    )
+
+
+@pytest.mark.parametrize(
+    ("stopped", "result", "problem"),
+    [
+        (None, None, None),
+        ("stop-if-joined", None, None),
+        ("join", None, "stopped at join"),
+        ("join", answer(), "stopped at join"),
+        ("join", failed(1, "out", " no token\n"), "join: exit code 1: no token"),
+        ("join", failed(2, " out\n", " "), "join: exit code 2: out"),
+        ("join", failed(3), "join: exit code 3: it failed"),
+        ("join", failed(1, "", 2001 * "x"), f"join: exit code 1: {2000 * 'x'}"),
+        ("configuration", failed(None), "it failed"),
+        ("configuration", failure("PermissionDenied", "x", "no access"), "no access"),
+        ("join", failed(0, "", "odd"), "odd"),
+    ],
+)
+def test_why_a_join_failed(stopped: str | None, result: CallResult | None, problem: str | None) -> None:
+    seen = Observation(
+        stopped=Stopped(id=stopped, reason="error") if stopped else None,
+        calls={stopped: result} if stopped and result else {},
+    )
+    assert join.problem(seen) == problem
+    assert join.had_joined(seen) is (stopped == "stop-if-joined")
