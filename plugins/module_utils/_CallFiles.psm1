@@ -28,8 +28,6 @@ function Add-Parent([string]$Path) {
     $null = [System.IO.Directory]::CreateDirectory([System.IO.Path]::GetDirectoryName($Path))
 }
 
-function Open-Shared([string]$Path) { return [System.IO.File]::Open($Path, 'Open', 'Read', 'ReadWrite, Delete') }
-
 function Get-Sha([string]$Path, [string]$Algorithm = 'SHA256') {
     # With a path, Get-FileHash fails while the file is open for writing.
     $stream = Open-Shared $Path
@@ -114,8 +112,8 @@ function Invoke-FileAction([string]$Action, [string]$Path, [string]$Destination)
 
 $export = @{
     Function = @(
-        'Get-Win32Code', 'Test-Held', 'Test-Item', 'Assert-Item', 'Assert-Apart', 'Add-Parent', 'Open-Shared'
-        'Get-Sha', 'Get-ShaOfBytes', 'Read-SharedText', 'Invoke-FileAction'
+        'Get-Win32Code', 'Test-Held', 'Test-Item', 'Assert-Item', 'Assert-Apart', 'Add-Parent', 'Get-Sha'
+        'Get-ShaOfBytes', 'Read-SharedText', 'Invoke-FileAction'
     )
 }
 Export-ModuleMember @export

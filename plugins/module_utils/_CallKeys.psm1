@@ -79,5 +79,39 @@ function Save-Progress($Batch, $Calls, [int]$Done) {
     return $true
 }
 
-$export = @{ Function = 'Get-KeyPath', 'Remove-Key', 'Add-Claim', 'Test-Claim', 'Read-Progress', 'Save-Progress' }
+function Get-Boot {
+    try { return (Get-CimInstance -ClassName Win32_OperatingSystem -Property LastBootUpTime).LastBootUpTime }
+    catch { $null = 'not Windows, or its management service is down' }
+}
+
+function New-Observation([string]$State, $Boot, [string]$Calls = '', $Stopped = $null, $Progress = $null) {
+    $rest = [ordered]@{ state = $State; stopped = $Stopped }
+    if ($null -ne $Progress) { $rest['progress'] = $Progress }
+    $rest['boot'] = $Boot
+    $rest['time'] = [datetime]::UtcNow
+    $rest['version'] = "$($PSVersionTable.PSVersion)"
+    return '{"calls":{' + $Calls + '},' + (ConvertTo-BatchJson $rest).Substring(1)
+}
+
+function Wait-Key([string]$Key, [double]$Wait, $Boot) {
+    $result = Get-KeyPath $Key '.json'
+    $claim = Get-KeyPath $Key '.claim'
+    $clock = [System.Diagnostics.Stopwatch]::StartNew()
+    while ($true) {
+        # Check the claim before the result: a batch that ends in between is not lost.
+        $claimed = [System.IO.File]::Exists($claim)
+        $alive = $claimed -and (Test-Claim $claim $Boot)
+        if ([System.IO.File]::Exists($result)) { return [System.IO.File]::ReadAllText($result) }
+        $waited = $clock.Elapsed.TotalSeconds
+        if (-not $claimed -and $waited -ge [Math]::Min($Wait, 5)) { return New-Observation 'unknown' $Boot }
+        if ($claimed -and (-not $alive -or $waited -ge $Wait)) { break }
+        Start-Sleep -Milliseconds 250
+    }
+    $state = if ($alive) { 'running' } else { 'lost' }
+    return New-Observation $state $Boot -Progress (Read-Progress $Key)
+}
+
+$export = @{
+    Function = 'Get-Boot', 'Get-KeyPath', 'Remove-Key', 'Add-Claim', 'Save-Progress', 'New-Observation', 'Wait-Key'
+}
 Export-ModuleMember @export

@@ -5,6 +5,8 @@
 
 function Get-BatchFolder { return [System.IO.Path]::Combine($env:ProgramData, 'winkube', 'batches') }
 
+function Open-Shared([string]$Path) { return [System.IO.File]::Open($Path, 'Open', 'Read', 'ReadWrite, Delete') }
+
 function Test-Note([string]$Id) {
     $note = [System.IO.Path]::Combine((Get-BatchFolder), "$Id.note")
     if (-not [System.IO.File]::Exists($note)) { return $false }
@@ -57,5 +59,7 @@ function Clear-Note {
     }
 }
 
-$export = @{ Function = 'Get-BatchFolder', 'Remove-Leftover', 'Open-Note', 'Close-Note', 'Clear-Note' }
+$export = @{
+    Function = 'Get-BatchFolder', 'Open-Shared', 'Remove-Leftover', 'Open-Note', 'Close-Note', 'Clear-Note'
+}
 Export-ModuleMember @export

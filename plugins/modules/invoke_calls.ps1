@@ -145,33 +145,6 @@ function Invoke-Group($Batch, $Calls, [int]$Index, $Known) {
     }
 }
 
-function New-Observation([string]$State, [string]$Calls = '', $Stopped = $null, $Progress = $null) {
-    $rest = [ordered]@{ state = $State; stopped = $Stopped }
-    if ($null -ne $Progress) { $rest['progress'] = $Progress }
-    $rest['boot'] = $boot
-    $rest['time'] = [datetime]::UtcNow
-    $rest['version'] = "$($PSVersionTable.PSVersion)"
-    return '{"calls":{' + $Calls + '},' + (ConvertTo-BatchJson $rest).Substring(1)
-}
-
-function Wait-Key([string]$Key, [double]$Wait) {
-    $result = Get-KeyPath $Key '.json'
-    $claim = Get-KeyPath $Key '.claim'
-    $clock = [System.Diagnostics.Stopwatch]::StartNew()
-    while ($true) {
-        # Check the claim before the result: a batch that ends in between is not lost.
-        $claimed = [System.IO.File]::Exists($claim)
-        $alive = $claimed -and (Test-Claim $claim $boot)
-        if ([System.IO.File]::Exists($result)) { return [System.IO.File]::ReadAllText($result) }
-        $waited = $clock.Elapsed.TotalSeconds
-        if (-not $claimed -and $waited -ge [Math]::Min($Wait, 5)) { return New-Observation 'unknown' }
-        if ($claimed -and (-not $alive -or $waited -ge $Wait)) { break }
-        Start-Sleep -Milliseconds 250
-    }
-    $state = if ($alive) { 'running' } else { 'lost' }
-    return New-Observation $state -Progress (Read-Progress $Key)
-}
-
 function Invoke-Batch($Batch) {
     $known = [hashtable]::new([StringComparer]::Ordinal)
     $texts = [System.Collections.Generic.List[string]]::new()
@@ -198,23 +171,21 @@ function Invoke-Batch($Batch) {
             if ($null -eq $stopped -and $reason) { $stopped = [ordered]@{ id = $call['id']; reason = $reason } }
         }
     }
-    return New-Observation 'finished' ($texts -join ',') -Stopped $stopped
+    return New-Observation 'finished' $boot -Calls ($texts -join ',') -Stopped $stopped
 }
 
 $refusal = $null
 try { $batch = Read-Batch $complex_args.batch } catch { $refusal = "$_" }
 if ($refusal) { $answer = '{"changed":false,"failed":true,"msg":' + (ConvertTo-BatchJson $refusal) + '}' }
 else {
-    $boot = $null
-    try { $boot = (Get-CimInstance -ClassName Win32_OperatingSystem -Property LastBootUpTime).LastBootUpTime }
-    catch { $null = 'not Windows, or its management service is down' }
+    $boot = Get-Boot
     foreach ($key in $batch['forget']) { Remove-Key $key }
-    if ($batch['mode'] -eq 'collect') { $observation = Wait-Key $batch['key'] $batch['wait'] }
+    if ($batch['mode'] -eq 'collect') { $observation = Wait-Key $batch['key'] $batch['wait'] -Boot $boot }
     elseif (-not $batch['key']) { $observation = Invoke-Batch $batch }
-    elseif (-not (Add-Claim $batch['key'] $boot)) { $observation = New-Observation 'known' }
+    elseif (-not (Add-Claim $batch['key'] $boot)) { $observation = New-Observation 'known' $boot }
     else {
         $path = Get-KeyPath $batch['key'] '.json'
-        $observation = New-Observation 'lost'
+        $observation = New-Observation 'lost' $boot
         try { $observation = Invoke-Batch $batch }
         finally {
             [System.IO.File]::WriteAllText("$path.part", $observation)

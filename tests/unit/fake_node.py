@@ -118,10 +118,11 @@ class FakeAction:
     def _execute_module(
         self, *, module_name: str, module_args: dict[str, t.Any], task_vars: dict[str, t.Any]
     ) -> dict[str, t.Any]:
-        assert module_name == "winkube.node.invoke_calls"
         batch = module_args["batch"]
         if batch.startswith("H4sI"):
             batch = gzip.decompress(base64.b64decode(batch)).decode()
+        collects = json.loads(batch).get("mode") == "collect"
+        assert module_name == f"winkube.node.{'collect_batch' if collects else 'invoke_calls'}"
         self._connection.detaching = bool(self._task.async_val)
         _, output, error = self._connection.exec_command("run", in_data=batch.encode())
         try:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The collection's module invoke_calls, which runs a batch of calls (docs/wire.md)."""
+"""The collection's modules invoke_calls, which runs a batch of calls, and collect_batch (docs/wire.md)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 from simulator.machine.modules.arguments import ArgumentError, Module, ModuleArguments
 from simulator.machine.session import Session
+from wire_provider.module import fetches
 from wire_provider.module import run as run_batch
 
 
@@ -19,9 +20,22 @@ def run(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
         ArgumentError: Ansible did not send the script, which a real node needs.
     """
     if not arguments.script.lstrip("\ufeff").startswith("#!powershell"):
-        raise ArgumentError("invoke_calls.ps1 was not sent: its text has to begin with #!powershell")
+        raise ArgumentError("the module was not sent: its text has to begin with #!powershell")
     return run_batch(session.machine, arguments.raw("batch"), session.process, session.user, session.environment)
 
 
-MODULES: Mapping[str, Module] = {"invoke_calls": run}
+def collect(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
+    """Fetch the result of an earlier batch.
+
+    Raises:
+        ArgumentError: Ansible did not send the script, which a real node needs.
+    """
+    batch = arguments.raw("batch")
+    if isinstance(batch, str) and not fetches(batch):
+        message = "collect_batch runs no calls: the mode has to be collect"
+        return {"failed": True, "changed": False, "msg": message}
+    return run(session, arguments)
+
+
+MODULES: Mapping[str, Module] = {"invoke_calls": run, "collect_batch": collect}
 STATUS_FOLDERS = (r"C:\ProgramData\winkube",)

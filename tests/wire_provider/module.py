@@ -50,6 +50,14 @@ def run(machine: Machine, text: object, process: Process, user: str, environment
     return {"changed": False, "observation": observation}
 
 
+def fetches(text: str) -> bool:
+    """Return whether a batch only fetches a result, or violates docs/wire.md so that `run` reports the violation."""
+    try:
+        return parse(text).mode == "collect"
+    except BatchError:
+        return True
+
+
 def _run(machine: Machine, batch: Batch, process: Process, user: str, environment: Mapping[str, str]) -> dict[str, Any]:
     key = batch.key
     if key and not detached.claim(machine, key, process):

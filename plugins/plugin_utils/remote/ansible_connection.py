@@ -14,6 +14,8 @@ from .become_system import as_system
 from .orphaned_shells import OrphanedShells
 
 MODULE = "winkube.node.invoke_calls"
+COLLECTING_MODULE = "winkube.node.collect_batch"
+"""The module that only fetches results, and is half as large."""
 
 
 KEEPS_FILES = (
@@ -162,7 +164,9 @@ class ModuleRunner:
             if system:
                 stack.enter_context(as_system(self._connection))
             result = self._action._execute_module(
-                module_name=MODULE, module_args={"batch": compressed(batch)}, task_vars=dict(self._task_vars)
+                module_name=COLLECTING_MODULE if collects else MODULE,
+                module_args={"batch": compressed(batch)},
+                task_vars=dict(self._task_vars),
             )
         observation = result.get("observation")
         if isinstance(observation, dict) and not (collects and observation.get("state") == "finished"):

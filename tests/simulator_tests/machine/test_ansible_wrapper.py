@@ -73,6 +73,17 @@ def test_a_batch_reaches_invoke_calls(session: Session) -> None:
     assert found["observation"]["calls"]["a"]["stdout"] == "win-a\r\n"
 
 
+def test_the_smaller_module_only_fetches_results(session: Session) -> None:
+    def sent(batch: Mapping[str, Any]) -> dict[str, Any]:
+        lines = wrapped("winkube.node.collect_batch", INVOKE_CALLS, {"batch": json.dumps(batch)})
+        return answer(ansible_actions.run(session, lines))
+
+    assert sent({"mode": "collect", "key": "0123abcd", "wait": 0})["observation"]["state"] == "unknown"
+    calls = {"calls": [{"id": "a", "command": "hostname.exe"}]}
+    assert sent(calls)["msg"] == "collect_batch runs no calls: the mode has to be collect"
+    assert sent({"mode": "collect"})["msg"] == "collect needs a key"
+
+
 def test_the_script_itself_is_uploaded(session: Session) -> None:
     for text in (b"# nothing", b""):
         lines = wrapped("winkube.node.invoke_calls", text, {"batch": "{}"})

@@ -18,6 +18,7 @@ from ansible.executor.powershell.module_manifest import _create_powershell_wrapp
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Call, Input
 
 MODULE = "plugins/modules/invoke_calls.ps1"
+COLLECTING_MODULE = "plugins/modules/collect_batch.ps1"
 PARTS = (
     "_CallAccess",
     "_CallChecks",
@@ -30,7 +31,9 @@ PARTS = (
     "_CallRuns",
     "_CallVerbs",
 )
-FILES = (MODULE, *(f"plugins/module_utils/{part}.psm1" for part in PARTS))
+COLLECTING_PARTS = ("_CallChecks", "_CallJson", "_CallKeys", "_CallParts")
+UPLOADED = (MODULE, *(f"plugins/module_utils/{part}.psm1" for part in PARTS))
+FILES = (COLLECTING_MODULE, *UPLOADED)
 
 # Keywords for running code from strings, which have no place in a program that treats values as data.
 CODE_FROM_TEXT = re.compile(
@@ -99,7 +102,9 @@ def test_the_uploaded_module_stays_small(repository: Path) -> None:
     # eight downloads at once save minutes, and uploading 7 KB more takes milliseconds. Owners, and folders with access
     # lists from the beginning, took 2,500. 22,000 went into features that a real PowerShell revealed to be missing:
     # validating batches before they run, retrying operations on open files, and finding the files of killed processes.
-    assert sum((repository / file).stat().st_size for file in FILES) < 69_000
+    assert sum((repository / file).stat().st_size for file in UPLOADED) < 69_300
+    collecting = (COLLECTING_MODULE, *(f"plugins/module_utils/{part}.psm1" for part in COLLECTING_PARTS))
+    assert sum((repository / file).stat().st_size for file in collecting) < 23_000
 
 
 def test_comments_are_few(repository: Path) -> None:
@@ -148,10 +153,13 @@ def test_ansible_basic_is_left_out(repository: Path) -> None:
     assert text.count("Add-Type") == 1
 
 
-def test_ansible_finds_all_its_parts(repository: Path) -> None:
-    path = repository / MODULE
+@pytest.mark.parametrize(
+    ("module", "parts"), [("invoke_calls", ("ArgvParser", *PARTS)), ("collect_batch", COLLECTING_PARTS)]
+)
+def test_ansible_finds_all_its_parts(repository: Path, module: str, parts: tuple[str, ...]) -> None:
+    path = repository / f"plugins/modules/{module}.ps1"
     wrapped = _create_powershell_wrapper(
-        name="ansible_collections.winkube.node.plugins.modules.invoke_calls",
+        name=f"ansible_collections.winkube.node.plugins.modules.{module}",
         module_data=path.read_bytes(),
         module_path=str(path),
         module_args={"batch": "{}"},
@@ -164,8 +172,8 @@ def test_ansible_finds_all_its_parts(repository: Path) -> None:
     )
     manifest = json.loads(wrapped.split(b"\n\0\0\0\0\n")[1])
     names = [name.rsplit(".", 2)[-2] for name in manifest["scripts"] if name.endswith(".psm1")]
-    assert sorted(names) == ["ArgvParser", *sorted(PARTS)]
-    script = manifest["scripts"]["ansible_collections.winkube.node.plugins.modules.invoke_calls.ps1"]["script"]
+    assert sorted(names) == sorted(parts)
+    script = manifest["scripts"][f"ansible_collections.winkube.node.plugins.modules.{module}.ps1"]["script"]
     assert base64.b64decode(script) == path.read_bytes()
 
 
@@ -185,6 +193,27 @@ def test_every_function_that_is_called_exists_and_is_used(repository: Path) -> N
         elsewhere = text.replace(own, "")
         used = {name for name in functions if re.search(rf"(?<![\w-]){name}(?![\w-])", elsewhere)}
         assert used <= exported, f"{part} hides {used - exported}"
+
+
+def test_the_collecting_module_has_the_functions_that_it_needs(repository: Path) -> None:
+    # Functions of other parts are missing only when they are called.
+    sources = {part: code((repository / f"plugins/module_utils/{part}.psm1").read_bytes()) for part in PARTS}
+    bodies = {
+        body.split("(")[0].split()[0]: body
+        for source in sources.values()
+        for body in re.split(r"^function ", source, flags=re.M)[1:]
+    }
+    there = {name for part in COLLECTING_PARTS for name in re.findall(r"^function ([\w-]+)", sources[part], re.M)}
+    reached: set[str] = set()
+    pending = [code((repository / COLLECTING_MODULE).read_bytes())]
+    while pending:
+        text = pending.pop()
+        for name in bodies.keys() - reached:
+            if re.search(rf"(?<![\w-]){name}(?![\w-])", text):
+                reached.add(name)
+                pending.append(bodies[name])
+    assert {"Read-Batch", "Wait-Key", "Remove-Key", "Open-Shared", "Get-BatchFolder"} <= reached
+    assert reached <= there
 
 
 def positional(command: tree_sitter.Node) -> int:

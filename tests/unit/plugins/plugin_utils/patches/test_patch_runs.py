@@ -110,9 +110,10 @@ def windows(ubr: int = 2700, build: int = 20348, pending: str = "", kind: str = 
     return ok(*map(value, values), *keys)
 
 
-def state(
-    *kbs: str, ubr: int = 2700, pending: str = "", version: CallResult | None = None, **more: CallResult
-) -> Observation:
+UNKNOWN = windows(build=99999)
+
+
+def state(*kbs: str, ubr: int = 2700, pending: str = "", version: CallResult | None = None, **more: Any) -> Observation:
     """Return an observation of a node on which these patches are installed."""
     found = {"files": ABSENT, "hotfixes": ok(*({"HotFixID": kb} for kb in kbs)), **more}
     base = seen(**found)
@@ -281,12 +282,8 @@ def cases() -> dict[str, Case]:
                 )
             ),
         ),
-        "an unknown Windows": Case([PUBLIC], Answers(state(PUBLIC.kb, version=windows(build=99999)))),
-        "an unknown Windows that is allowed": Case(
-            [PUBLIC],
-            Answers(state(PUBLIC.kb, version=windows(build=99999))),
-            allowed=True,
-        ),
+        "an unknown Windows": Case([PUBLIC], Answers(state(PUBLIC.kb, version=UNKNOWN))),
+        "an unknown Windows that is allowed": Case([PUBLIC], Answers(state(PUBLIC.kb, version=UNKNOWN)), allowed=True),
         "a client": Case([PUBLIC], Answers(state(version=windows(kind="")))),
         "unreadable packages": Case([PUBLIC], Answers(state(packages=failed("DISM is broken")))),
     }
