@@ -14,7 +14,7 @@ from .cordon import read_cordon
 FLANNEL = "kube-flannel-cfg"
 FLANNEL_NAMESPACES = ("kube-flannel", "kube-system")
 """Namespaces in which old and new manifests of flannel and kubespray create flannel's ConfigMap."""
-RUNTIME_LABEL = "winkube.node/container-runtime"
+NETWORK_LABEL = "winkube.node/network-runs-as"
 REVISION_LABEL = "winkube.node/revision"
 NETWORK_PODS = (("kube-flannel", "app=flannel-windows"), ("kube-system", "k8s-app=kube-proxy-windows"))
 """Namespaces and labels of the pods that belong to the DaemonSets of the role cni."""
@@ -34,7 +34,7 @@ def describe_node(node: t.Mapping[str, t.Any], pods: t.Mapping[str, list[dict[st
         "cordon_owner": cordon.mark.by if cordon.unschedulable and cordon.mark else "",
         "addresses": [item["address"] for item in addresses],
         "internal_ip": next((item["address"] for item in addresses if item["type"] == "InternalIP"), ""),
-        "runtime_label": labels.get(RUNTIME_LABEL, ""),
+        "network_runs_as": labels.get(NETWORK_LABEL, ""),
         "network_pods": pods.get(node["metadata"]["name"], []),
     }
 

@@ -33,8 +33,8 @@ options:
         and fails with a list of the missing ones.
       - V(read) is what this module reads. V(join) creates and deletes bootstrap tokens and labels nodes. V(approve)
         approves the certificates of the nodes that join. V(rejoin) deletes nodes whose machines join again. V(flannel)
-        applies flannel's and kube-proxy's DaemonSets. V(services) creates the service accounts for nodes with Docker,
-        and V(services_read) reads their tokens. V(drain) cordons nodes and evicts pods.
+        applies flannel's and kube-proxy's DaemonSets. V(services) creates the service accounts for nodes on which these
+        are services, and V(services_read) reads their tokens. V(drain) cordons nodes and evicts pods.
     type: list
     elements: str
     choices: [read, join, approve, rejoin, flannel, services_read, services, drain]
@@ -164,9 +164,10 @@ nodes:
     internal_ip:
       description: The node's first internal address, or empty if its kubelet has not reported one yet.
       type: str
-    runtime_label:
+    network_runs_as:
       description:
-        - The node's label C(winkube.node/container-runtime), which keeps HostProcess DaemonSets away from Docker.
+        - The node's label C(winkube.node/network-runs-as), which keeps the networks' DaemonSets away from nodes on
+          which the network runs as services.
       type: str
     network_pods:
       description: The node's pods of the role cni's DaemonSets, if O(purposes) contains V(read).

@@ -23,7 +23,7 @@ SECRETS = {"kube-flannel/flannel-windows": "flannel", "kube-system/kube-proxy-wi
 PRIVATE = "(A;;FA;;;SY)(A;;FA;;;BA)"
 PROXY = "http://robot:Pr0xy-Secret@192.0.2.1:3128"
 DAEMON = r"C:\ProgramData\docker\config\daemon.json"
-LABEL = "winkube.node/container-runtime"
+LABEL = "winkube.node/network-runs-as"
 
 
 def docker_variables(site: Site, **more: object) -> dict[str, object]:

@@ -17,11 +17,11 @@ import pytest
 pytestmark = pytest.mark.integration
 
 NODES = {
-    "wina": {"os": "windows", "ready": True, "addresses": ["192.0.2.1"], "runtime_label": "docker"},
-    "own": {"os": "windows", "ready": True, "addresses": ["192.0.2.3"], "runtime_label": ""},
-    "moved": {"os": "windows", "ready": True, "addresses": ["10.0.0.4"], "runtime_label": "docker"},
-    "elsewhere": {"os": "windows", "ready": True, "addresses": ["192.0.2.8"], "runtime_label": ""},
-    "ubuntu01": {"os": "linux", "ready": False, "addresses": ["192.0.2.9"], "runtime_label": ""},
+    "wina": {"os": "windows", "ready": True, "addresses": ["192.0.2.1"], "network_runs_as": "service"},
+    "own": {"os": "windows", "ready": True, "addresses": ["192.0.2.3"], "network_runs_as": ""},
+    "moved": {"os": "windows", "ready": True, "addresses": ["10.0.0.4"], "network_runs_as": "service"},
+    "elsewhere": {"os": "windows", "ready": True, "addresses": ["192.0.2.8"], "network_runs_as": ""},
+    "ubuntu01": {"os": "linux", "ready": False, "addresses": ["192.0.2.9"], "network_runs_as": ""},
 }
 
 

@@ -96,6 +96,8 @@ class Files:
     """Folders of the network's state that only administrators may change."""
     service_folders: tuple[str, ...] = ()
     """Such folders that exist only if the network runs as services."""
+    service_files: tuple[str, ...] = ()
+    """Files that only the network's services read, such as their kubeconfigs. They are removed with the services."""
     state: tuple[str, ...] = ()
     """State files and folders that must be removed with the network."""
     source: str
@@ -146,6 +148,8 @@ class Network:
     run_as: tuple[t.Literal["daemonset", "service"], ...]
     """How the network's programs and kube-proxy may run: as pods of a DaemonSet, or as services. Empty: another tool
     runs them."""
+    services: tuple[str, ...] = ()
+    """The network's services, without kube-proxy; those that depend on others come first."""
     supported: Support
     policy: tuple[t.Literal["azure", "calico"], ...] = ()
     """The engines of network policies that work with the network."""

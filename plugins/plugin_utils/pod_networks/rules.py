@@ -28,7 +28,7 @@ class NetworkRules:
         """Return the CNI configuration; None if the network's own container or another tool writes it."""
         return None
 
-    def cluster_objects(self, cluster: ClusterSettings) -> list[KubernetesObject]:
+    def cluster_objects(self, cluster: ClusterSettings) -> list[KubernetesObject]:  # noqa: ARG002  # for subclasses
         """Return the network's objects in the cluster if its programs are pods: DaemonSets, and what these need.
 
         Args:
@@ -40,7 +40,7 @@ class NetworkRules:
         """Return the objects of the network's service accounts in the cluster, if its programs are services."""
         return []
 
-    def files(self, node: NodeSettings) -> list[NodeFile]:
+    def files(self, node: NodeSettings) -> list[NodeFile]:  # noqa: ARG002  # for subclasses
         """Return the files that the network's services read on a registered node.
 
         Args:
@@ -48,7 +48,7 @@ class NetworkRules:
         """
         return []
 
-    def services(self, node: NodeSettings) -> list[NodeService]:
+    def services(self, node: NodeSettings) -> list[NodeService]:  # noqa: ARG002  # for subclasses
         """Return the network's services on a registered node.
 
         Args:

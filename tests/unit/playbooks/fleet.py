@@ -12,7 +12,7 @@ HOSTS: dict[str, dict[str, t.Any]] = {
     "docker": {"ansible_host": "10.0.0.12", "container_runtime": "moby"},
     "live": {"ansible_host": "10.0.0.13", "kubernetes_node_hostname": "win-live", "container_runtime": "containerd"},
 }
-NETWORK = {"plugin": "flannel", "backend": "host-gw", "network": "cbr0"}
+NETWORK = {"plugin": "flannel", "mode": "host-gw", "network": "cbr0"}
 PODS = [
     {"namespace": "kube-flannel", "name": "kube-flannel-windows-a", "revision": "flannel2"},
     {"namespace": "kube-system", "name": "kube-proxy-windows-a", "revision": "proxy1"},
@@ -55,7 +55,7 @@ def member(number: int, **more: t.Any) -> dict[str, t.Any]:
         "pod_cidr": f"10.244.{number}.0/24",
         "unschedulable": False,
         "cordon_owner": "",
-        "runtime_label": "",
+        "network_runs_as": "",
         "network_pods": [],
     }
     return {**usual, **more}
@@ -93,7 +93,7 @@ JOINING = ["win-new", "docker1"]
 APPLIED = "Apply flannel's and kube-proxy's DaemonSets for Windows"
 APPROVALS = "Read which certificates were approved"
 MAINTAINED = "Wait until the nodes and their HostProcess DaemonSets are ready"
-CLUSTER = cluster(win_live=member(13, runtime_label="docker", network_pods=PODS))
+CLUSTER = cluster(win_live=member(13, network_runs_as="service", network_pods=PODS))
 TOLD: dict[str, t.Any] = {
     "cluster_info": CLUSTER,
     "join_info@new": facts("win-new", clock_skew=-30),

@@ -40,7 +40,7 @@ def site() -> dict[str, Rehearsal]:
     """Return runs of site.yml."""
     nodes = {"docker": HOSTS["docker"], "live": HOSTS["live"]}
     converged: dict[str, t.Any] = {
-        "cluster_info": cluster(win_live=member(13), docker1=member(12, runtime_label="docker")),
+        "cluster_info": cluster(win_live=member(13), docker1=member(12, network_runs_as="service")),
         "join_info@docker": facts("docker1", joined=True, cni={**NETWORK, "services": True}),
         "join_info@live": TOLD["join_info@live"],
         "Read the tokens of flannel and kube-proxy for nodes on which they are services": TOLD[
@@ -131,7 +131,7 @@ def trouble() -> dict[str, Rehearsal]:
 
 def network() -> dict[str, Rehearsal]:
     """Return runs of site.yml on a live node whose network changes."""
-    other = {"plugin": "flannel", "backend": "vxlan", "network": "flannel.4096"}
+    other = {"plugin": "flannel", "mode": "vxlan", "network": "flannel.4096"}
     hosts = {"live": HOSTS["live"]}
     told = {
         **TOLD,
@@ -144,7 +144,7 @@ def network() -> dict[str, Rehearsal]:
         "other-backend": Rehearsal(
             "site.yml", hosts, {**told, "join_info@live": facts("win-live", joined=True, cni=other)}, KUBECONFIG
         ),
-        "flannel-goes": Rehearsal("site.yml", hosts, alone, {**without, "cni_remove_flannel": True}),
+        "flannel-goes": Rehearsal("site.yml", hosts, alone, {**without, "cni_remove_daemon_sets": True}),
         "flannel-is-needed": Rehearsal("site.yml", hosts, alone, without),
         "no-namespace": Rehearsal(
             "site.yml",

@@ -35,7 +35,7 @@ def facts(name: str, **more: t.Any) -> dict[str, t.Any]:
         "cordon_owner": "",
         "addresses": [name, "192.0.2.5"],
         "internal_ip": "192.0.2.5",
-        "runtime_label": "",
+        "network_runs_as": "",
         "network_pods": [],
     }
     return {**found, **more}
@@ -99,7 +99,7 @@ def test_what_a_cluster_with_everything_tells(cluster: FakeCluster) -> None:
         cluster.add(f"apis/apps/v1/namespaces/site/daemonsets/{name}", spec={"template": {"spec": spec}})
     labels = {
         "kubernetes.io/os": "windows",
-        "winkube.node/container-runtime": "moby",
+        "winkube.node/network-runs-as": "service",
     }
     mark = '{"by": "patch_nodes", "on": "me", "since": "now"}'
     add_node(cluster, "a", metadata={"labels": labels, "annotations": {"winkube.node/cordoned": mark}},
@@ -130,7 +130,7 @@ def test_what_a_cluster_with_everything_tells(cluster: FakeCluster) -> None:
         {"namespace": "kube-flannel", "name": "f", "revision": "r1"},
         {"namespace": "kube-system", "name": "p", "revision": ""},
     ]
-    more = {"os": "windows", "unschedulable": True, "cordon_owner": "patch_nodes", "runtime_label": "moby"}
+    more = {"os": "windows", "unschedulable": True, "cordon_owner": "patch_nodes", "network_runs_as": "service"}
     nothing = {"ready": False, "pod_cidr": "", "version": "", "addresses": [], "internal_ip": ""}
     assert found["nodes"] == {"a": facts("a", network_pods=pods, **more), "b": facts("b", **nothing)}
     assert list(run_module(cluster_info, cluster, nodes=["b"])["nodes"]) == ["b"]
