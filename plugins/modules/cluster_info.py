@@ -117,6 +117,12 @@ cluster_dns:
   type: list
   elements: str
   returned: always
+dns_service:
+  description:
+    - Address of the cluster's DNS service (C(kube-dns) or C(coredns) in kube-system), if RV(cluster_dns) contains a
+      link-local address, which only Linux nodes serve. Otherwise empty.
+  type: str
+  returned: always
 unbound_daemon_sets:
   description:
     - DaemonSets that select no operating system, neither by node selector nor by affinity. If they are for Linux, their
@@ -199,7 +205,14 @@ from ansible.module_utils.common.yaml import yaml_load
 from ..module_utils.api_forms import NODE, Form, problem
 from ..module_utils.cluster_access import NEEDS, require_access
 from ..module_utils.cluster_client import Cluster, cluster_arguments
-from ..module_utils.cluster_state import config_map, describe_node, flannel, network_pods, unbound_daemon_sets
+from ..module_utils.cluster_state import (
+    config_map,
+    describe_node,
+    dns_service,
+    flannel,
+    network_pods,
+    unbound_daemon_sets,
+)
 
 try:
     import yaml
@@ -295,6 +308,7 @@ def read(module: AnsibleModule, cluster: Cluster) -> dict[str, t.Any]:
     kubeadm = document(module, cluster, "kube-system/kubeadm-config", "ClusterConfiguration", {"networking": {}})
     kubelet = document(module, cluster, "kube-system/kubelet-config", "kubelet", {"clusterDNS": [str]})
     networking = kubeadm.get("networking") or {}
+    cluster_dns = kubelet.get("clusterDNS") or []
     names = module.params["nodes"]
     version = cluster.version()
     pods = network_pods(cluster) if "read" in module.params["purposes"] else {}
@@ -308,7 +322,8 @@ def read(module: AnsibleModule, cluster: Cluster) -> dict[str, t.Any]:
         "pod_subnet": networking.get("podSubnet") or "",
         "service_subnet": networking.get("serviceSubnet") or "",
         "dns_domain": networking.get("dnsDomain") or "cluster.local",
-        "cluster_dns": kubelet.get("clusterDNS") or [],
+        "cluster_dns": cluster_dns,
+        "dns_service": dns_service(cluster, cluster_dns),
         "unbound_daemon_sets": unbound_daemon_sets(cluster),
         "nodes": {name: node for name, node in nodes.items() if not names or name in names},
     }

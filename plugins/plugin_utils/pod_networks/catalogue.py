@@ -140,6 +140,8 @@ class Network:
     """Whether this collection installs the network; otherwise another tool does."""
     needs_pod_cidr: bool
     """Whether a node can use the network only after the cluster has assigned a pod CIDR to it (`spec.podCIDR`)."""
+    pods_in_node_network: bool = False
+    """Whether pods have addresses of the nodes' own network."""
     programs: t.Mapping[str, Program]
     """The programs by kind of artifact, in the order in which they are installed."""
     images: t.Mapping[str, t.Mapping[str, str]] = dataclasses.field(default_factory=dict)

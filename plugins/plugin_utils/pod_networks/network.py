@@ -175,6 +175,15 @@ class PodNetwork:
         return self.rules.services(node) if self.runs_as_services else []
 
 
+def unusable(plugin: str) -> str:
+    """Return what is expected instead of a network, if it cannot be used; empty if it can be used.
+
+    Args:
+        plugin: a value of `cni_plugin`.
+    """
+    return _RULES[plugin].unusable
+
+
 def daemon_sets(plugin: str) -> tuple[str, ...]:
     """Return the DaemonSets (`NAMESPACE/NAME`) of a network, without kube-proxy's.
 

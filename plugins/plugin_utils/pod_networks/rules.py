@@ -18,6 +18,8 @@ class NetworkRules:
 
     accounts: t.ClassVar[tuple[str, ...]] = ()
     """Service accounts (`NAMESPACE/NAME`) whose tokens the network's services need, without kube-proxy's."""
+    unusable: t.ClassVar[str] = ""
+    """What is expected instead of this network, if it cannot be used; empty if it can be used."""
     daemon_sets: t.ClassVar[tuple[str, ...]] = ()
     """The network's own DaemonSets (`NAMESPACE/NAME`), without kube-proxy's. They are removed with the network."""
 
@@ -55,7 +57,3 @@ class NetworkRules:
             node: the node.
         """
         return []
-
-    def problem(self) -> str:
-        """Return what is expected instead of this network, if it cannot be used; empty if it can be used."""
-        return ""

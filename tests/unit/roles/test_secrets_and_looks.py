@@ -37,9 +37,7 @@ def returns_tokens(path: pathlib.Path, task: dict[str, t.Any]) -> bool:
         return True
     if "winkube.node.bootstrap_token" in task:
         return bool(task["winkube.node.bootstrap_token"].get("state", "present") == "present")
-    used = _TEMPLATE.findall(str(task.get("kubernetes.core.k8s", {}).get("definition", "")))
-    templates = [path.parents[1] / "templates" / name for name in used]
-    return any("kind: Secret" in template.read_text(encoding="utf-8") for template in templates)
+    return "cni_account_objects" in str(task.get("kubernetes.core.k8s", {}).get("definition", ""))
 
 
 def takes_tokens(task: dict[str, t.Any]) -> bool:

@@ -168,7 +168,7 @@ def test_versions_networks_names_and_numbers() -> None:
     }
     same = dict.fromkeys(networks.NETWORKS, "10.0.0.0/16")
     found["a fallback"] = told(networks.network_problems(same, roles, ["cni_pods_subnet"]))
-    found["networks of another plugin"] = told(networks.network_problems({**same, "cni_plugin": "cni"}, roles))
+    found["networks of another plugin"] = told(networks.network_problems({**same, "cni_plugin": "none"}, roles))
     for kubernetes, containerd in (
         ("1.36.2", "2.3.7"),
         ("1.36", "2.3.7"),
