@@ -205,14 +205,8 @@ from ansible.module_utils.common.yaml import yaml_load
 from ..module_utils.api_forms import NODE, Form, problem
 from ..module_utils.cluster_access import NEEDS, require_access
 from ..module_utils.cluster_client import Cluster, cluster_arguments
-from ..module_utils.cluster_state import (
-    config_map,
-    describe_node,
-    dns_service,
-    flannel,
-    network_pods,
-    unbound_daemon_sets,
-)
+from ..module_utils import cluster_state
+from ..module_utils.cluster_state import config_map, describe_node
 
 try:
     import yaml
@@ -311,20 +305,20 @@ def read(module: AnsibleModule, cluster: Cluster) -> dict[str, t.Any]:
     cluster_dns = kubelet.get("clusterDNS") or []
     names = module.params["nodes"]
     version = cluster.version()
-    pods = network_pods(cluster) if "read" in module.params["purposes"] else {}
+    pods = cluster_state.network_pods(cluster) if "read" in module.params["purposes"] else {}
     nodes = {node["metadata"]["name"]: describe_node(node, pods) for node in cluster.items("api/v1/nodes", form=NODE)}
     return {
         **about,
         "kubernetes_version": version,
         "node_version": node_version(version),
-        "flannel": flannel(cluster),
+        "flannel": cluster_state.flannel(cluster),
         "cluster_name": kubeadm.get("clusterName") or "kubernetes",
         "pod_subnet": networking.get("podSubnet") or "",
         "service_subnet": networking.get("serviceSubnet") or "",
         "dns_domain": networking.get("dnsDomain") or "cluster.local",
         "cluster_dns": cluster_dns,
-        "dns_service": dns_service(cluster, cluster_dns),
-        "unbound_daemon_sets": unbound_daemon_sets(cluster),
+        "dns_service": cluster_state.dns_service(cluster, cluster_dns),
+        "unbound_daemon_sets": cluster_state.unbound_daemon_sets(cluster),
         "nodes": {name: node for name, node in nodes.items() if not names or name in names},
     }
 

@@ -84,8 +84,8 @@ class Program:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Files:
-    """Files and folders on the node, without the programs."""
+class NetworkFiles:
+    """NetworkFiles and folders on the node, without the programs."""
 
     configuration: str = ""
     """Name of the CNI configuration file."""
@@ -97,7 +97,7 @@ class Files:
     service_folders: tuple[str, ...] = ()
     """Such folders that exist only if the network runs as services."""
     service_files: tuple[str, ...] = ()
-    """Files that only the network's services read, such as their kubeconfigs. They are removed with the services."""
+    """NetworkFiles that only the network's services read, such as their kubeconfigs. They are removed with the services."""
     state: tuple[str, ...] = ()
     """State files and folders that must be removed with the network."""
     source: str
@@ -146,7 +146,7 @@ class Network:
     """The programs by kind of artifact, in the order in which they are installed."""
     images: t.Mapping[str, t.Mapping[str, str]] = dataclasses.field(default_factory=dict)
     """Container images by version and name; the version `any` fits all versions."""
-    files: Files
+    files: NetworkFiles
     run_as: tuple[t.Literal["daemonset", "service"], ...]
     """How the network's programs and kube-proxy may run: as pods of a DaemonSet, or as services. Empty: another tool
     runs them."""

@@ -10,11 +10,11 @@ import typing as t
 from . import kube_proxy, kube_proxy_pods
 from .azure import AzureCni
 from .calico import Calico
-from .catalogue import Files, Mode, Network
+from .catalogue import NetworkFiles, Mode, Network
 from .flannel import Flannel
 from .rules import NetworkRules
 from .sdn import SdnBridge, SdnOverlay
-from .settings import ClusterSettings, KubernetesObject, NetworkSettings, NodeFile, NodeService, NodeSettings, as_line
+from .settings import ClusterSettings, KubernetesObject, NetworkSettings, NetworkFile, NetworkService, NodeSettings, as_line
 
 _RULES: t.Mapping[str, type[NetworkRules]] = types.MappingProxyType(
     {
@@ -83,7 +83,7 @@ class PodNetwork:
         return "service" if self.runs_as_services or self.settings.is_docker else ""
 
     @property
-    def files(self) -> Files:
+    def files(self) -> NetworkFiles:
         """The network's files and folders on a node."""
         return self.known.files
 
@@ -158,7 +158,7 @@ class PodNetwork:
             return []
         return [*self.rules.account_objects(), *kube_proxy_pods.account_objects()]
 
-    def service_files(self, node: NodeSettings) -> list[NodeFile]:
+    def service_files(self, node: NodeSettings) -> list[NetworkFile]:
         """Return the files that the network's services read.
 
         Args:
@@ -166,7 +166,7 @@ class PodNetwork:
         """
         return self.rules.files(node) if self.runs_as_services else []
 
-    def services(self, node: NodeSettings) -> list[NodeService]:
+    def services(self, node: NodeSettings) -> list[NetworkService]:
         """Return the network's services, without kube-proxy.
 
         Args:

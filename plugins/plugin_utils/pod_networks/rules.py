@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import typing as t
 
-from .settings import ClusterSettings, KubernetesObject, NetworkSettings, NodeFile, NodeService, NodeSettings
+from .settings import ClusterSettings, KubernetesObject, NetworkSettings, NetworkFile, NetworkService, NodeSettings
 
 
 class NetworkRules:
@@ -42,7 +42,7 @@ class NetworkRules:
         """Return the objects of the network's service accounts in the cluster, if its programs are services."""
         return []
 
-    def files(self, node: NodeSettings) -> list[NodeFile]:  # noqa: ARG002  # for subclasses
+    def files(self, node: NodeSettings) -> list[NetworkFile]:  # noqa: ARG002  # for subclasses
         """Return the files that the network's services read on a registered node.
 
         Args:
@@ -50,7 +50,7 @@ class NetworkRules:
         """
         return []
 
-    def services(self, node: NodeSettings) -> list[NodeService]:  # noqa: ARG002  # for subclasses
+    def services(self, node: NodeSettings) -> list[NetworkService]:  # noqa: ARG002  # for subclasses
         """Return the network's services on a registered node.
 
         Args:
