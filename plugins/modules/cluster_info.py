@@ -202,10 +202,10 @@ from pathlib import Path
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 from ansible.module_utils.common.yaml import yaml_load
 
+from ..module_utils import cluster_state
 from ..module_utils.api_forms import NODE, Form, problem
 from ..module_utils.cluster_access import NEEDS, require_access
 from ..module_utils.cluster_client import Cluster, cluster_arguments
-from ..module_utils import cluster_state
 from ..module_utils.cluster_state import config_map, describe_node
 
 try:

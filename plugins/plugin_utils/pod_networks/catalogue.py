@@ -85,7 +85,7 @@ class Program:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NetworkFiles:
-    """NetworkFiles and folders on the node, without the programs."""
+    """Files and folders on the node, without the programs."""
 
     configuration: str = ""
     """Name of the CNI configuration file."""
@@ -97,7 +97,7 @@ class NetworkFiles:
     service_folders: tuple[str, ...] = ()
     """Such folders that exist only if the network runs as services."""
     service_files: tuple[str, ...] = ()
-    """NetworkFiles that only the network's services read, such as their kubeconfigs. They are removed with the services."""
+    """Files that only the network's services read, such as their kubeconfigs. They are removed with the services."""
     state: tuple[str, ...] = ()
     """State files and folders that must be removed with the network."""
     source: str

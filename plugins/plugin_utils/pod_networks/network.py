@@ -10,11 +10,19 @@ import typing as t
 from . import kube_proxy, kube_proxy_pods
 from .azure import AzureCni
 from .calico import Calico
-from .catalogue import NetworkFiles, Mode, Network
+from .catalogue import Mode, Network, NetworkFiles
 from .flannel import Flannel
 from .rules import NetworkRules
 from .sdn import SdnBridge, SdnOverlay
-from .settings import ClusterSettings, KubernetesObject, NetworkSettings, NetworkFile, NetworkService, NodeSettings, as_line
+from .settings import (
+    ClusterSettings,
+    KubernetesObject,
+    NetworkFile,
+    NetworkService,
+    NetworkSettings,
+    NodeSettings,
+    as_line,
+)
 
 _RULES: t.Mapping[str, type[NetworkRules]] = types.MappingProxyType(
     {

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import typing as t
 
-from .settings import ClusterSettings, KubernetesObject, NetworkSettings, NetworkFile, NetworkService, NodeSettings
+from .settings import ClusterSettings, KubernetesObject, NetworkFile, NetworkService, NetworkSettings, NodeSettings
 
 
 class NetworkRules:
