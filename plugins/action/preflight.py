@@ -9,7 +9,7 @@ import typing as t
 from ..plugin_utils.actions.controller_action import ControllerAction
 from ..plugin_utils.node_resources.own_templates import compiled
 from ..plugin_utils.preflight import variables as checks
-from ..plugin_utils.preflight.host import HostCheck
+from ..plugin_utils.preflight.host_check import HostCheck
 
 checks.roles(), compiled()  # read once for all hosts
 

@@ -9,9 +9,9 @@ name: pod_network
 short_description: The network of the pods, from the variables of role C(cni)
 version_added: 0.1.0
 description:
-  - Returns what three files contain. These are flannel's configuration, the configuration of flannel's CNI plugin, and
-    the node's record of its network. The content is built from C(cni_plugin), C(cni_flannel_backend),
-    C(cni_pods_subnet), C(cni_services_subnet) and C(container_runtime).
+  - Returns what tasks need to know of the network. The content is built from C(cni_plugin), C(cni_run_as), the variable
+    with the network's mode such as C(cni_flannel_backend), C(cni_pods_subnet), C(cni_services_subnet) and
+    C(container_runtime).
 options:
   _terms:
     description: The lookup takes no terms.
@@ -23,12 +23,14 @@ author:
 """
 
 EXAMPLES = """
-- name: Show flannel's net-conf.json
+- name: Show the configuration of flannel's CNI plugin
   ansible.builtin.debug:
-    msg: "{{ lookup('winkube.node.pod_network').net_conf }}"
+    msg: "{{ lookup('winkube.node.pod_network').cni_conf }}"
   vars:
     cni_plugin: flannel
+    cni_run_as: daemonset
     cni_flannel_backend: vxlan
+    cni_calico_mode: vxlan
     cni_pods_subnet: 10.244.0.0/16
     cni_services_subnet: 10.96.0.0/12
 """
@@ -42,12 +44,31 @@ _raw:
     name:
       description: The network's name on the node.
       type: str
-    net_conf:
-      description: flannel's C(net-conf.json).
-      type: dict
+    is_managed:
+      description: Whether this collection installs the network.
+      type: bool
+    is_overlay:
+      description: Whether packets between nodes are encapsulated.
+      type: bool
+    needs_pod_cidr:
+      description: Whether a node needs a pod CIDR for the network.
+      type: bool
+    runs_as_services:
+      description: Whether the network and kube-proxy are services of the node.
+      type: bool
+    runs_as_pods:
+      description: Whether the network and kube-proxy are pods of DaemonSets.
+      type: bool
     cni_conf:
-      description: The configuration of flannel's CNI plugin.
+      description: The CNI configuration. Empty if this collection does not write it.
       type: dict
+    conf_file:
+      description: Name of the file with the CNI configuration. Empty if it is unknown.
+      type: str
+    accounts:
+      description: The service accounts (C(NAMESPACE/NAME)) of the services.
+      type: list
+      elements: str
     identity:
       description: The properties that distinguish this network from others.
       type: dict
@@ -78,7 +99,7 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible ships no type i
             raise AnsibleError("pod_network: expected no terms")
         self.set_options(var_options=variables, direct=keywords)
         try:
-            network = table.of_host(variables or {}, self._templar.template).read(cni.PodNetwork, cni.ROLE)
+            network = cni.pod_network(table.of_host(variables or {}, self._templar.template))
         except (MissingVariableError, ResourceError) as error:
             raise AnsibleError(str(error)) from None
         return [cni.described(network)]

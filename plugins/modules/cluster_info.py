@@ -33,8 +33,8 @@ options:
         and fails with a list of the missing ones.
       - V(read) is what this module reads. V(join) creates and deletes bootstrap tokens and labels nodes. V(approve)
         approves the certificates of the nodes that join. V(rejoin) deletes nodes whose machines join again. V(flannel)
-        applies flannel's and kube-proxy's DaemonSets. V(services) creates the service accounts for nodes with Docker,
-        and V(services_read) reads their tokens. V(drain) cordons nodes and evicts pods.
+        applies flannel's and kube-proxy's DaemonSets. V(services) creates the service accounts for nodes on which these
+        are services, and V(services_read) reads their tokens. V(drain) cordons nodes and evicts pods.
     type: list
     elements: str
     choices: [read, join, approve, rejoin, flannel, services_read, services, drain]
@@ -117,6 +117,12 @@ cluster_dns:
   type: list
   elements: str
   returned: always
+dns_service:
+  description:
+    - Address of the cluster's DNS service (C(kube-dns) or C(coredns) in kube-system), if RV(cluster_dns) contains a
+      link-local address, which only Linux nodes serve. Otherwise empty.
+  type: str
+  returned: always
 unbound_daemon_sets:
   description:
     - DaemonSets that select no operating system, neither by node selector nor by affinity. If they are for Linux, their
@@ -164,9 +170,10 @@ nodes:
     internal_ip:
       description: The node's first internal address, or empty if its kubelet has not reported one yet.
       type: str
-    runtime_label:
+    network_runs_as:
       description:
-        - The node's label C(winkube.node/container-runtime), which keeps HostProcess DaemonSets away from Docker.
+        - The node's label C(winkube.node/network-runs-as), which keeps the networks' DaemonSets away from nodes on
+          which the network runs as services.
       type: str
     network_pods:
       description: The node's pods of the role cni's DaemonSets, if O(purposes) contains V(read).
@@ -195,10 +202,11 @@ from pathlib import Path
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 from ansible.module_utils.common.yaml import yaml_load
 
+from ..module_utils import cluster_state
 from ..module_utils.api_forms import NODE, Form, problem
 from ..module_utils.cluster_access import NEEDS, require_access
 from ..module_utils.cluster_client import Cluster, cluster_arguments
-from ..module_utils.cluster_state import config_map, describe_node, flannel, network_pods, unbound_daemon_sets
+from ..module_utils.cluster_state import config_map, describe_node
 
 try:
     import yaml
@@ -294,21 +302,23 @@ def read(module: AnsibleModule, cluster: Cluster) -> dict[str, t.Any]:
     kubeadm = document(module, cluster, "kube-system/kubeadm-config", "ClusterConfiguration", {"networking": {}})
     kubelet = document(module, cluster, "kube-system/kubelet-config", "kubelet", {"clusterDNS": [str]})
     networking = kubeadm.get("networking") or {}
+    cluster_dns = kubelet.get("clusterDNS") or []
     names = module.params["nodes"]
     version = cluster.version()
-    pods = network_pods(cluster) if "read" in module.params["purposes"] else {}
+    pods = cluster_state.network_pods(cluster) if "read" in module.params["purposes"] else {}
     nodes = {node["metadata"]["name"]: describe_node(node, pods) for node in cluster.items("api/v1/nodes", form=NODE)}
     return {
         **about,
         "kubernetes_version": version,
         "node_version": node_version(version),
-        "flannel": flannel(cluster),
+        "flannel": cluster_state.flannel(cluster),
         "cluster_name": kubeadm.get("clusterName") or "kubernetes",
         "pod_subnet": networking.get("podSubnet") or "",
         "service_subnet": networking.get("serviceSubnet") or "",
         "dns_domain": networking.get("dnsDomain") or "cluster.local",
-        "cluster_dns": kubelet.get("clusterDNS") or [],
-        "unbound_daemon_sets": unbound_daemon_sets(cluster),
+        "cluster_dns": cluster_dns,
+        "dns_service": cluster_state.dns_service(cluster, cluster_dns),
+        "unbound_daemon_sets": cluster_state.unbound_daemon_sets(cluster),
         "nodes": {name: node for name, node in nodes.items() if not names or name in names},
     }
 

@@ -103,7 +103,7 @@ class Watch:
 
 @pytest.fixture(scope="module")
 def watch(site: Site) -> Watch:
-    assert noted(site) == {"plugin": "flannel", "backend": "host-gw", "network": "cbr0"}
+    assert noted(site) == {"plugin": "flannel", "mode": "host-gw", "network": "cbr0"}
     assert eventually(site, {"cbr0"}) == {"cbr0"}
     before = network_pods(site)
     assert len(before) == 2
@@ -131,7 +131,7 @@ def changed(site: Site, watch: Watch) -> PlayRun:
 def test_the_former_network_is_replaced_by_the_new_one(site: Site, changed: PlayRun) -> None:
     assert "HnsNetwork cbr0" in changed.changes(HOST)
     assert eventually(site, {"flannel.4096"}) == {"flannel.4096"}
-    assert noted(site) == {"plugin": "flannel", "backend": "vxlan", "network": "flannel.4096"}
+    assert noted(site) == {"plugin": "flannel", "mode": "vxlan", "network": "flannel.4096"}
     services = site.machine(HOST).services
     assert {name: services.get(name).state for name in ("containerd", "kubelet")} == {
         "containerd": "Running",

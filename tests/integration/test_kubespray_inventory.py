@@ -154,7 +154,7 @@ def test_flannel_is_removed_if_another_tool_replaces_it(site: Site, replaced: Pl
     assert "kube-flannel-windows" not in [item.metadata.name for item in daemon_sets]
     files = site.machine(HOST).files
     assert [entry.path for entry in files.listing(CNI)] == [OTHER]
-    assert json.loads(files.read_text(NOTE)) == {"plugin": "cni", "backend": "", "network": ""}
+    assert json.loads(files.read_text(NOTE)) == {"plugin": "none", "mode": "", "network": ""}
     assert cluster_nodes(site)[HOST]["ready"]
 
 

@@ -17,11 +17,11 @@ import pytest
 pytestmark = pytest.mark.integration
 
 NODES = {
-    "wina": {"os": "windows", "ready": True, "addresses": ["192.0.2.1"], "runtime_label": "docker"},
-    "own": {"os": "windows", "ready": True, "addresses": ["192.0.2.3"], "runtime_label": ""},
-    "moved": {"os": "windows", "ready": True, "addresses": ["10.0.0.4"], "runtime_label": "docker"},
-    "elsewhere": {"os": "windows", "ready": True, "addresses": ["192.0.2.8"], "runtime_label": ""},
-    "ubuntu01": {"os": "linux", "ready": False, "addresses": ["192.0.2.9"], "runtime_label": ""},
+    "wina": {"os": "windows", "ready": True, "addresses": ["192.0.2.1"], "network_runs_as": "service"},
+    "own": {"os": "windows", "ready": True, "addresses": ["192.0.2.3"], "network_runs_as": ""},
+    "moved": {"os": "windows", "ready": True, "addresses": ["10.0.0.4"], "network_runs_as": "service"},
+    "elsewhere": {"os": "windows", "ready": True, "addresses": ["192.0.2.8"], "network_runs_as": ""},
+    "ubuntu01": {"os": "linux", "ready": False, "addresses": ["192.0.2.9"], "network_runs_as": ""},
 }
 
 
@@ -53,7 +53,7 @@ def failures(folder: Path, *parts: tuple[str, str], limit: str = "all") -> dict[
     play = {"hosts": "all", "gather_facts": False, "tasks": imports}
     (folder / "hosts.json").write_text(json.dumps({"all": {"hosts": HOSTS}}), encoding="utf-8")
     (folder / "play.json").write_text(json.dumps([play]), encoding="utf-8")
-    variables: dict[str, Any] = {"cni_plugin": "cni", "node_join_cluster": {"nodes": NODES, "api_server": ""}}
+    variables: dict[str, Any] = {"cni_plugin": "none", "node_join_cluster": {"nodes": NODES, "api_server": ""}}
     variables["node_join_kubeconfig"] = str(folder / "no-such-file")
     program = str(Path(sys.executable).with_name("ansible-playbook"))
     command = [program, "-i", "hosts.json", "play.json", "--limit", limit, "-e", json.dumps(variables)]

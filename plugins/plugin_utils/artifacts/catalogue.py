@@ -65,9 +65,19 @@ class Kind:
     variables: str = ""
     """Prefix of the role variables `_version`, `_url` and `_sha256`."""
     only: str = ""
-    """Condition under which roles install this kind, in the form `variable=value,value`; empty: no condition."""
+    """Condition under which roles install this kind, in the form `variable=value,value`. ` or ` separates alternatives.
+    Empty: no condition."""
     source: str = ""
     """Where the facts above are documented."""
+
+    def is_used(self, values: t.Mapping[str, t.Any]) -> bool:
+        """Return whether roles install this kind.
+
+        Args:
+            values: values of variables.
+        """
+        alternatives = [one.partition("=") for one in self.only.split(" or ")] if self.only else []
+        return not alternatives or any(str(values.get(name)) in of.split(",") for name, _equals, of in alternatives)
 
     @property
     def algorithm(self) -> t.Literal["SHA256", "SHA512"]:

@@ -105,8 +105,7 @@ def _used(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> t.Iterator
             kind.variables == role or kind.variables.startswith(f"{role}_") for role in roles
         ):
             continue
-        only, dummy, accepted = kind.only.partition("=")
-        if values.get(f"{kind.variables}_sha256") or (only and str(values.get(only)) not in accepted.split(",")):
+        if values.get(f"{kind.variables}_sha256") or not kind.is_used(values):
             continue
         version = str(values.get(f"{kind.variables}_version", "")).removeprefix("v")
         if version in kind.digests and not values.get(f"{kind.variables}_url"):

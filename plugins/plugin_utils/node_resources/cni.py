@@ -1,13 +1,15 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The resources of role cni: the CNI plugins, the programs of flannel, and their configuration."""
+"""The resources of role cni: the programs and folders of the pod network, and the record of the node's network."""
 
 from __future__ import annotations
 
 import dataclasses
-import json
 import typing as t
 
+from ..pod_networks.catalogue import Program, network
+from ..pod_networks.network import PodNetwork
+from ..pod_networks.settings import ClusterSettings, NetworkSettings
 from ..resources.directory import closed
 from ..role_variables.cni import CniProgramVariables, PodNetworkVariables
 from ..windows import node_paths
@@ -18,45 +20,62 @@ from .variables import Variables
 ROLE = "cni"
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class PodNetwork(PodNetworkVariables):
-    """The pod network that the variables `cni_*` describe."""
+def pod_network(variables: Variables) -> PodNetwork:
+    """Return the pod network that a host's variables describe.
 
-    is_docker: bool
-    """Whether the runtime is Docker. Docker has no HostProcess containers, so flanneld and kube-proxy are services."""
+    Args:
+        variables: the host's variables.
 
-    @classmethod
-    def of(cls, variables: Variables, prefix: str) -> PodNetwork:
-        """Read the role's variables and the runtime, which all roles share.
+    Raises:
+        ResourceError: a variable is not acceptable.
+    """
+    values = variables.read(PodNetworkVariables, ROLE)
+    known = network(values.plugin)
+    mode = str(getattr(values, known.mode_variable)) if known.mode_variable else next(iter(known.modes))
+    return PodNetwork(
+        NetworkSettings(
+            plugin=values.plugin,
+            mode=mode,
+            run_as=values.run_as,
+            is_docker=variables.runtime in DOCKER_RUNTIMES,
+            pods_subnet=values.pods_subnet,
+            services_subnet=values.services_subnet,
+            cluster_dns=_cluster_dns(variables),
+        )
+    )
 
-        Args:
-            variables: the host's variables.
-            prefix: prefix of the role's variables.
 
-        Returns:
-            The network.
-        """
-        return variables.fields(cls, prefix, is_docker=variables.runtime in DOCKER_RUNTIMES)
+def _cluster_dns(variables: Variables) -> tuple[str, ...]:
+    """Return the addresses of the cluster's DNS that Windows pods use; empty if unknown."""
+    replaced = variables.optional("kubernetes_node_cluster_dns", ())
+    return tuple(replaced or variables.part("winkube_cluster", "cluster_dns", default=()))
 
-    @property
-    def is_flannel(self) -> bool:
-        """Whether the collection installs the network."""
-        return self.plugin == "flannel"
 
-    @property
-    def is_overlay(self) -> bool:
-        """Whether packets between nodes are encapsulated (VXLAN)."""
-        return self.is_flannel and self.flannel_backend == "vxlan"
+def folders(variables: Variables) -> dict[str, str]:
+    """Return the folders of the network's programs by variable, without the prefix `cni_`.
 
-    @property
-    def has_services(self) -> bool:
-        """Whether flanneld and kube-proxy are services instead of pods."""
-        return self.is_docker and self.is_flannel
+    Args:
+        variables: the host's variables.
+    """
+    programs = network(str(variables.value("cni_plugin"))).programs.values()
+    return {name: str(variables.value(f"{ROLE}_{name}")) for name in {one.destination for one in programs}}
 
-    @property
-    def name(self) -> str:
-        """Name of the HNS network. The name of a VXLAN network contains its number (VNI)."""
-        return "cbr0" if self.flannel_backend == "host-gw" else "flannel.4096"
+
+def cluster_settings(variables: Variables) -> ClusterSettings:
+    """Return what the network's objects in the cluster are built from.
+
+    Args:
+        variables: the variables of the host that applies the objects for all hosts.
+    """
+    images = ("flannel_image", "kube_proxy_image", "host_process_image")
+    return ClusterSettings(
+        api_server=str(variables.value("cni_api_server")),
+        conf_dir=str(variables.value("cni_conf_dir")),
+        folders=folders(variables),
+        install_dir=str(variables.optional("kubernetes_node_install_dir", "C:\\k")),
+        images={name: str(variables.value(f"{ROLE}_{name}")) for name in images},
+        kube_proxy_configuration=variables.optional("winkube_kube_proxy_configuration", {}),
+    )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -79,7 +98,8 @@ class CniSettings(CniProgramVariables):
         """
         # The role has only one proxy variable, because it uses the proxy only for downloads.
         proxy = Proxy.for_downloads(variables, prefix)
-        return variables.fields(cls, prefix, downloads=variables.fields(Downloads, prefix, proxy=proxy))
+        downloads = variables.fields(Downloads, prefix, proxy=proxy)
+        return variables.fields(cls, prefix, downloads=downloads, network=pod_network(variables))
 
 
 def resources(settings: CniSettings) -> list[ResourceMapping]:
@@ -94,65 +114,9 @@ def resources(settings: CniSettings) -> list[ResourceMapping]:
     Raises:
         ArtifactError: a variable is not acceptable.
     """
-    return [*_folders(settings), *_plugins(settings), *(_flannel(settings) if settings.network.is_flannel else [])]
-
-
-def net_conf(network: PodNetwork) -> dict[str, t.Any]:
-    """Return flannel's net-conf.json (flannel Documentation/configuration.md and Documentation/backends.md).
-
-    Args:
-        network: the pod network.
-    """
-    backend: dict[str, t.Any] = {"Name": network.name, "Type": "host-gw"}
-    if network.flannel_backend != "host-gw":
-        # Windows supports only these values for VXLAN (flannel Documentation/backends.md).
-        backend = {"Name": network.name, "Type": "vxlan", "VNI": 4096, "Port": 4789}
-    return {"Network": network.pods_subnet, "Backend": backend}
-
-
-def cni_conf(network: PodNetwork) -> dict[str, t.Any]:
-    """Return the configuration of flannel's CNI plugin.
-
-    Version 2 of the plugins' API requires an HCN namespace, which Docker's containers do not have. With Docker, the
-    plugins therefore use version 1, and the policies have HNS's older format (containernetworking/plugins
-    win-bridge/sample-v1.conf and win-overlay/sample.conf).
-
-    Args:
-        network: the pod network.
-    """
-    local = [network.pods_subnet, network.services_subnet]
-    service = network.services_subnet
-    policies: list[dict[str, t.Any]] = [
-        {"Type": "OutBoundNAT", "Settings": {"Exceptions": local}},
-        {"Type": "SDNROUTE", "Settings": {"DestinationPrefix": service, "NeedEncap": True}},
-    ]
-    if network.is_docker:
-        policies = [
-            {"Type": "OutBoundNAT", "ExceptionList": local},
-            {"Type": "ROUTE", "DestinationPrefix": service, "NeedEncap": True},
-        ]
-    return {
-        "name": network.name,
-        "cniVersion": "1.0.0",
-        "type": "flannel",
-        "capabilities": {"portMappings": True, "dns": True},
-        "delegate": {
-            "type": "win-bridge" if network.flannel_backend == "host-gw" else "win-overlay",
-            "apiVersion": 1 if network.is_docker else 2,
-            "policies": [{"Name": "EndpointPolicy", "Value": policy} for policy in policies],
-        },
-    }
-
-
-def identity(network: PodNetwork) -> dict[str, str]:
-    """Return the identity of a node's network. If the identity changes, the previous network must be removed.
-
-    Args:
-        network: the pod network.
-    """
-    if not network.is_flannel:
-        return {"plugin": network.plugin, "backend": "", "network": ""}
-    return {"plugin": network.plugin, "backend": network.flannel_backend, "network": network.name}
+    programs = settings.network.known.programs
+    unpacks = [_unpacks(settings, kind, program) for kind, program in programs.items()]
+    return [*_folders(settings), *(one for pair in unpacks for one in pair)]
 
 
 def noted(network: PodNetwork) -> ResourceMapping:
@@ -164,85 +128,57 @@ def noted(network: PodNetwork) -> ResourceMapping:
     Returns:
         A resource of type File.
     """
-    # Record that flannel and kube-proxy are services, so that a later run with a different runtime can remove them.
-    note: dict[str, t.Any] = {**identity(network), **({"services": True} if network.has_services else {})}
-    return {"type": "File", "name": node_paths.NETWORK_RECORD, "content": as_line(note)}
+    return {"type": "File", "name": node_paths.NETWORK_RECORD, "content": network.record_text()}
 
 
 def described(network: PodNetwork) -> dict[str, t.Any]:
-    """Return what tasks need to know about a network: name, configuration, identity and record.
+    """Return what tasks need to know about a network.
 
     Args:
         network: the pod network.
     """
+    name, configuration = network.cni_configuration() or (network.files.configuration, {})
     return {
         "name": network.name,
-        "net_conf": net_conf(network),
-        "cni_conf": cni_conf(network),
-        "identity": identity(network),
+        "is_managed": network.is_managed,
+        "is_overlay": network.is_overlay,
+        "needs_pod_cidr": network.needs_pod_cidr,
+        "runs_as_services": network.runs_as_services,
+        "runs_as_pods": network.runs_as_pods,
+        "conf_file": name,
+        "cni_conf": configuration,
+        "accounts": network.accounts,
+        "identity": network.identity(),
         "note": noted(network),
     }
-
-
-def as_line(value: t.Mapping[str, t.Any]) -> str:
-    """Return JSON on one line with sorted keys.
-
-    Args:
-        value: plain JSON data.
-    """
-    return json.dumps(value, sort_keys=True) + "\n"
 
 
 def _folders(settings: CniSettings) -> list[ResourceMapping]:
     """Return the folders of programs and of network state; access is restricted before files are written there."""
     network = settings.network
-    programs = [settings.bin_dir, settings.conf_dir, *([settings.flannel_dir] if network.is_flannel else [])]
-    state = ["C:\\run\\flannel", node_paths.CNI_STATE, *(["C:\\etc\\kube-flannel"] if network.is_docker else [])]
+    programs = [getattr(settings, program.destination) for program in network.known.programs.values()]
+    state = [*network.files.folders, *(network.files.service_folders if network.runs_as_services else ())]
     return [
-        *closed(programs, users="read", disturbs=True),
-        *(closed(state, users="read", content="nothing") if network.is_flannel else []),
+        *closed([settings.bin_dir, settings.conf_dir, *programs], users="read", disturbs=True),
+        *closed(state, users="read", content="nothing"),
     ]
 
 
-def _plugins(settings: CniSettings) -> list[ResourceMapping]:
-    artifact = settings.downloads.artifact(
-        "cni-plugins", settings.plugins_version, url=settings.plugins_url, sha256=settings.plugins_sha256
+def _unpacks(settings: CniSettings, kind: str, program: Program) -> tuple[ResourceMapping, ResourceMapping]:
+    """Return the artifact of a network's programs, and the archive that unpacks it."""
+    version, url, sha256 = (
+        str(getattr(settings, f"{program.variables}_{what}")) for what in ("version", "url", "sha256")
     )
-    programs = ["host-local.exe", "win-bridge.exe", "win-overlay.exe"]
-    # The plugins set up the network of every new pod, so they are replaced only while the node is drained.
+    destination = str(getattr(settings, program.destination))
+    artifact = settings.downloads.artifact(kind, version, url=url, sha256=sha256)
     archive = unpacked(
-        artifact, "CNI plugins", destination=settings.bin_dir, members=programs, check=programs, disturbs=True
+        artifact,
+        program.title or destination,
+        **({"destination": destination} if program.title else {}),
+        members=list(program.members),
+        **({"renames": dict(program.renames)} if program.renames else {}),
+        check=list(program.check),
+        **({"disturbs": True} if program.disturbs else {}),
+        **({"stops": list(program.stops) if settings.network.runs_as_services else []} if program.stops else {}),
     )
-    return [artifact, archive]
-
-
-def _flannel(settings: CniSettings) -> list[ResourceMapping]:
-    flannel = settings.downloads.artifact(
-        "flannel", settings.flannel_version, url=settings.flannel_url, sha256=settings.flannel_sha256
-    )
-    plugin = settings.downloads.artifact(
-        "flannel-cni-plugin",
-        settings.flannel_plugin_version,
-        url=settings.flannel_plugin_url,
-        sha256=settings.flannel_plugin_sha256,
-    )
-    return [
-        flannel,
-        plugin,
-        unpacked(
-            flannel,
-            settings.flannel_dir,
-            members=["flanneld.exe"],
-            check=["flanneld.exe"],
-            stops=["kube-proxy", "flanneld"] if settings.network.is_docker else [],
-        ),
-        unpacked(
-            plugin,
-            "flannel's CNI plugin",
-            destination=settings.bin_dir,
-            members=["flannel-amd64.exe"],
-            renames={"flannel-amd64.exe": "flannel.exe"},
-            check=["flannel.exe"],
-            disturbs=True,
-        ),
-    ]
+    return artifact, archive

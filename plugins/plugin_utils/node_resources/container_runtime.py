@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from ..resources.directory import closed
 from ..role_variables.container_runtime import CniFolderVariables
-from . import containerd, docker
+from . import containerd, docker, service_manager
 from .downloads import ResourceMapping
 from .services import DOCKER_RUNTIMES, log_folders
 from .variables import Variables
@@ -33,6 +33,10 @@ def of_host(variables: Variables) -> list[ResourceMapping]:
         containerd_settings = variables.read(containerd.ContainerdSettings, ROLE)
         programs, logs = [containerd_settings.install_dir], containerd_settings.log_folders
         own, chosen, other = containerd.resources(containerd_settings), "containerd", "cri-dockerd"
+        if containerd_settings.network_services:
+            manager = variables.read(service_manager.ServiceManagerSettings, ROLE)
+            programs.append(manager.nssm_dir)
+            own += service_manager.resources(manager, stops=containerd_settings.network_services)
     return [
         # NodeRuntime comes first, because it refuses to switch the runtime of a joined node.
         {"type": "NodeRuntime", "name": chosen},

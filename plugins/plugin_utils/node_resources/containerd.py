@@ -13,7 +13,8 @@ from ..role_variables.container_runtime import ContainerdVariables
 from ..windows import node_paths
 from . import registry_files
 from .downloads import Downloads, ResourceMapping, unpacked
-from .services import recovery
+from .services import network_services, recovery
+from .variables import Variables
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -21,6 +22,21 @@ class ContainerdSettings(ContainerdVariables):
     """The variables `container_runtime_*` of a node with containerd."""
 
     downloads: Downloads
+    network_services: tuple[str, ...] = ()
+    """Services of the pod network, which depend on the kubelet; those that depend on others come first."""
+
+    @classmethod
+    def of(cls, variables: Variables, prefix: str) -> ContainerdSettings:
+        """Read the role's variables.
+
+        Args:
+            variables: the host's variables.
+            prefix: prefix of the role's variables.
+
+        Returns:
+            The settings.
+        """
+        return variables.fields(cls, prefix, network_services=network_services(variables))
 
     @property
     def log_folders(self) -> list[str]:
@@ -63,7 +79,7 @@ def resources(settings: ContainerdSettings) -> list[ResourceMapping]:
             members=["bin/containerd.exe", "bin/ctr.exe", "bin/containerd-shim-runhcs-v1.exe"],
             strip_components=1,
             check=["containerd.exe", "ctr.exe", "containerd-shim-runhcs-v1.exe"],
-            stops=["kubelet", "containerd"],
+            stops=[*settings.network_services, "kubelet", "containerd"],
         ),
         unpacked_crictl(crictl, settings.install_dir),
         *environment(f"{settings.install_dir}\\bin", settings.install_dir, node_paths.CONTAINERD_PIPE),

@@ -14,12 +14,12 @@ from ..resources.directory import closed
 from ..role_variables.container_runtime import DockerVariables
 from ..windows import node_paths
 from ..windows.sddl import ADMINISTRATORS_ONLY_FILE
-from . import containerd, registry_files
+from . import containerd, registry_files, service_manager
 from .downloads import Downloads, ResourceMapping, unpacked
-from .services import recovery
+from .services import DOCKER_NETWORK_SERVICES, recovery
 from .variables import Variables
 
-STOPS = ("flanneld", "kube-proxy", "kubelet", "cri-dockerd", "docker")
+STOPS = (*DOCKER_NETWORK_SERVICES, "kubelet", "cri-dockerd", "docker")
 """Services to stop before dockerd.exe is replaced. Services come before the services that they depend on."""
 _EVENT_SOURCE = "HKLM:\\SYSTEM\\CurrentControlSet\\Services\\EventLog\\Application\\docker"
 
@@ -97,7 +97,7 @@ def resources(settings: DockerSettings) -> list[ResourceMapping]:
             "name": "cri-dockerd",
             "display_name": "cri-dockerd",
             "description": "Docker Engine as the kubelet's container runtime",
-            "path": nssm_program(settings.nssm_dir),
+            "path": service_manager.program(settings.nssm_dir),
             "start_mode": "auto",
             # cri-dockerd exits if dockerd does not respond.
             "dependencies": ["docker"],
@@ -105,15 +105,6 @@ def resources(settings: DockerSettings) -> list[ResourceMapping]:
             "state": "running",
         },
     ]
-
-
-def nssm_program(nssm_dir: str) -> str:
-    """Return the Windows path of nssm.exe.
-
-    Args:
-        nssm_dir: `container_runtime_nssm_dir`.
-    """
-    return f"{nssm_dir}\\win64\\nssm.exe"
 
 
 def daemon_configuration(settings: DockerSettings) -> dict[str, t.Any]:
@@ -192,12 +183,12 @@ def _programs(settings: DockerSettings) -> list[ResourceMapping]:
         url=settings.cri_dockerd_url,
         sha256=settings.cri_dockerd_sha256,
     )
-    service_manager = find("nssm", settings.nssm_version, url=settings.nssm_url, sha256=settings.nssm_sha256)
+    nssm_archive = service_manager.artifact(settings, settings.downloads)
     crictl = containerd.crictl_artifact(settings)
     return [
         docker,
         cri,
-        service_manager,
+        nssm_archive,
         crictl,
         unpacked(
             docker,
@@ -215,14 +206,7 @@ def _programs(settings: DockerSettings) -> list[ResourceMapping]:
             check=["cri-dockerd.exe"],
             stops=list(STOPS[:-1]),
         ),
-        unpacked(
-            service_manager,
-            settings.nssm_dir,
-            members=[f"nssm-{settings.nssm_version}/win64/nssm.exe"],
-            strip_components=1,
-            check=["win64\\nssm.exe"],
-            stops=list(STOPS[:-1]),
-        ),
+        service_manager.installed(nssm_archive, settings, stops=STOPS[:-1]),
         containerd.unpacked_crictl(crictl, settings.install_dir),
     ]
 

@@ -15,7 +15,7 @@ from ..role_variables.kubernetes_node import KubeletVariables
 from ..values.versions import Version
 from ..windows import node_paths
 from .downloads import Downloads, ResourceMapping, unpacked
-from .services import DOCKER_RUNTIMES, log_folders, recovery
+from .services import DOCKER_RUNTIMES, log_folders, network_services, recovery
 from .variables import Variables
 
 ROLE = "kubernetes_node"
@@ -37,6 +37,8 @@ class KubernetesSettings(KubeletVariables):
 
     downloads: Downloads
     is_docker: bool
+    network_services: tuple[str, ...] = ()
+    """Services of the pod network, which depend on the kubelet; those that depend on others come first."""
 
     @classmethod
     def of(cls, variables: Variables, prefix: str) -> KubernetesSettings:
@@ -49,7 +51,8 @@ class KubernetesSettings(KubeletVariables):
         Returns:
             The settings.
         """
-        return variables.fields(cls, prefix, is_docker=variables.runtime in DOCKER_RUNTIMES)
+        docker = variables.runtime in DOCKER_RUNTIMES
+        return variables.fields(cls, prefix, is_docker=docker, network_services=network_services(variables))
 
     @property
     def cri_socket(self) -> str:
@@ -95,9 +98,9 @@ def resources(settings: KubernetesSettings) -> list[ResourceMapping]:
             members=[f"kubernetes/node/bin/{program}" for program in programs],
             strip_components=3,
             check=programs,
-            # With Docker, kube-proxy is also a service whose program comes from this archive. Services come before the
-            # services that they depend on.
-            stops=["flanneld", "kube-proxy", "kubelet"] if settings.is_docker else ["kubelet"],
+            # kube-proxy may also be a service whose program comes from this archive. Services come before the services
+            # that they depend on.
+            stops=[*settings.network_services, "kubelet"],
         ),
         {"type": "Environment", "name": "PATH", "path_entries": [settings.install_dir]},
         {"type": "Directory", "name": "C:\\etc\\kubernetes\\manifests"},
@@ -128,6 +131,9 @@ def kubelet_configuration(settings: KubernetesSettings) -> dict[str, t.Any]:
         "resolvConf": "",
         "cgroupsPerQOS": False,
         "enforceNodeAllocatable": [],
+        # The list replaces that of kubeadm's configuration (kubernetes.io: Set Kubelet Parameters Via A Configuration
+        # File, "Kubelet configuration merging order").
+        **({"clusterDNS": list(settings.cluster_dns)} if settings.cluster_dns else {}),
         **settings.kubelet_configuration,
     }
 

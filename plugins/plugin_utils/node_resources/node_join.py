@@ -4,32 +4,26 @@
 
 from __future__ import annotations
 
-import base64
 import dataclasses
 import hashlib
-import ipaddress
-import json
 import ntpath
 import typing as t
 
 from ..node_config import nssm
+from ..pod_networks import kube_proxy_pods, kubeconfigs
+from ..pod_networks.catalogue import network as known_network
+from ..pod_networks.network import PodNetwork
+from ..pod_networks.settings import NetworkService, NodeSettings, as_line
 from ..windows import node_paths
 from ..windows.sddl import ADMINISTRATORS_ONLY_FILE
-from . import kubernetes_node
-from .cni import PodNetwork, as_line, cni_conf, net_conf, noted
-from .docker import nssm_program
+from . import cni, kubernetes_node, service_manager
 from .downloads import ResourceMapping
 from .kubernetes_node import KubernetesSettings, to_yaml
-from .services import log_folders, recovery
+from .services import KUBE_PROXY, log_folders, recovery
 from .variables import Variables
 
 ROLE = "node_join"
-FLANNEL_ACCOUNT = "kube-flannel/flannel-windows"
-KUBE_PROXY_ACCOUNT = "kube-system/kube-proxy-windows"
-_FLANNEL_KUBECONFIG = f"{node_paths.KUBERNETES}\\flannel.kubeconfig"
 _KUBE_PROXY_KUBECONFIG = f"{node_paths.KUBERNETES}\\kube-proxy.kubeconfig"
-_NET_CONF = "C:\\etc\\kube-flannel\\net-conf.json"
-_FLANNEL_LOGS = "C:\\var\\log\\flannel"
 _KUBE_PROXY_LOG = "C:\\var\\log\\kube-proxy\\kube-proxy.log"
 
 
@@ -52,16 +46,17 @@ class JoinedNode:
     cluster_cidr: str
     """Network of all pods."""
     tokens: t.Mapping[str, str]
-    """Tokens of the service accounts of flannel and kube-proxy, by `NAMESPACE/NAME` of the account."""
+    """Tokens of the service accounts of the network and of kube-proxy, by `NAMESPACE/NAME` of the account."""
     tokens_known: bool
     conf_dir: str
     """Folder of CNI configurations."""
-    flannel_dir: str
+    folders: t.Mapping[str, str]
+    """Folders of the network's programs by variable, without the prefix `cni_`."""
     nssm_dir: str
     network_changes: bool
     """Whether the node still has its previous network, which must be removed first."""
-    had_services: bool
-    """Whether flannel and kube-proxy were services at the last run."""
+    former_services: str
+    """The network (a value of `cni_plugin`) whose programs were services at the last run; empty if they were not."""
 
     @classmethod
     def of(cls, variables: Variables, prefix: str) -> JoinedNode:
@@ -74,8 +69,9 @@ class JoinedNode:
         Returns:
             The node.
         """
-        network = variables.read(PodNetwork, "cni")
+        network = cni.pod_network(variables)
         recorded = variables.value("cni_recorded_network")
+        services = network.runs_as_services
         return variables.fields(
             cls,
             prefix,
@@ -83,20 +79,41 @@ class JoinedNode:
             kubernetes=variables.read(KubernetesSettings, kubernetes_node.ROLE),
             api_server=str(variables.value("cni_api_server")),
             ca_certificate=str(variables.part("node_join_cluster", "ca_certificate", default="")),
-            cluster_cidr=str(variables.part("node_join_cluster", "pod_subnet", default="") or network.pods_subnet),
-            tokens=variables.value("cni_tokens") if network.has_services else {},
-            tokens_known=bool(variables.value("cni_tokens_known")) if network.has_services else False,
+            cluster_cidr=str(
+                variables.part("node_join_cluster", "pod_subnet", default="") or network.settings.pods_subnet
+            ),
+            tokens=variables.value("cni_tokens") if services else {},
+            tokens_known=bool(variables.value("cni_tokens_known")) if services else False,
             conf_dir=str(variables.value("cni_conf_dir")),
-            flannel_dir=str(variables.value("cni_flannel_dir")),
-            nssm_dir=str(variables.value("container_runtime_nssm_dir")) if network.has_services else "",
+            folders=cni.folders(variables),
+            nssm_dir=str(variables.value("container_runtime_nssm_dir")) if services else "",
             network_changes=bool(variables.value("cni_network_changes")),
-            had_services=bool(recorded.get("services", False)),
+            former_services=str(recorded.get("plugin", "")) if recorded.get("services", False) else "",
         )
 
     @property
     def kube_proxy_dir(self) -> str:
         """Folder of kube-proxy's configuration."""
         return f"{self.kubernetes.install_dir}\\kube-proxy"
+
+    @property
+    def is_ready_for_network(self) -> bool:
+        """Whether the collection installs the node's network, and the node has the pod CIDR that the network needs."""
+        return self.network.is_managed and (bool(self.pod_cidr) or not self.network.needs_pod_cidr)
+
+    @property
+    def settings(self) -> NodeSettings:
+        """What the network's services and files on the node are built from."""
+        return NodeSettings(
+            name=self.name,
+            pod_cidr=self.pod_cidr,
+            internal_ip=self.internal_ip,
+            api_server=self.api_server,
+            ca_certificate=self.ca_certificate,
+            tokens=self.tokens,
+            conf_dir=self.conf_dir,
+            folders=self.folders,
+        )
 
 
 def resources(node: JoinedNode) -> list[ResourceMapping]:
@@ -111,37 +128,16 @@ def resources(node: JoinedNode) -> list[ResourceMapping]:
     Raises:
         ValueError: the pod CIDR is not a network, or too small for a Windows node.
     """
-    network, has_pods = node.network, bool(node.pod_cidr)
+    network = node.network
     return [
         # On a joined node, kubeadm has written flags for the kubelet, and the kubelet runs.
         {**kubernetes_node.kubelet_service(node.kubernetes), "state": "running"},
         *leftovers(),
-        *(_kube_proxy_files(node) if network.is_flannel and has_pods else []),
-        *([reserved_address(node)] if network.is_overlay and has_pods else []),
-        *(_services(node) if network.has_services and has_pods and node.tokens_known else []),
-        *(_former_services() if node.had_services and not network.has_services else []),
-        *([] if node.network_changes else [noted(network)]),
+        *([*_reserved_address(node), *_kube_proxy_files(node)] if node.is_ready_for_network else []),
+        *(_services(node) if network.runs_as_services and node.is_ready_for_network and node.tokens_known else []),
+        *_former_services(node),
+        *([] if node.network_changes else [cni.noted(network)]),
     ]
-
-
-def source_vip(pod_cidr: str) -> str:
-    """Return kube-proxy's source address on an overlay: the last usable address of the node's pod CIDR.
-
-    host-local assigns addresses in ascending order. The first two belong to the gateway and the host's own endpoint.
-
-    Args:
-        pod_cidr: the node's pod CIDR.
-
-    Raises:
-        ValueError: the pod CIDR is not a network, or too small for a Windows node.
-    """
-    try:
-        network = ipaddress.ip_network(str(pod_cidr))
-    except ValueError as error:
-        raise ValueError(f"pod CIDR {pod_cidr!r} is not a network: {error}") from error
-    if network.num_addresses < 8:
-        raise ValueError(f"pod CIDR {pod_cidr} is too small for a Windows node, which needs a /29 or larger")
-    return str(network.broadcast_address - 1)
 
 
 def kube_proxy_configuration(node: JoinedNode) -> dict[str, t.Any]:
@@ -156,8 +152,8 @@ def kube_proxy_configuration(node: JoinedNode) -> dict[str, t.Any]:
         A KubeProxyConfiguration. The user's settings override the collection's key by key.
     """
     network = node.network
-    kubeconfig = _KUBE_PROXY_KUBECONFIG if network.has_services else f"{node.kube_proxy_dir}\\access\\kubeconfig.conf"
-    overlay = {"sourceVip": source_vip(node.pod_cidr)} if network.is_overlay else {}
+    in_pod = f"{node.kube_proxy_dir}\\access\\kubeconfig.conf"
+    kubeconfig = _KUBE_PROXY_KUBECONFIG if network.runs_as_services else in_pod
     own = {
         "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
         "kind": "KubeProxyConfiguration",
@@ -165,61 +161,9 @@ def kube_proxy_configuration(node: JoinedNode) -> dict[str, t.Any]:
         "clientConnection": {"kubeconfig": kubeconfig},
         "clusterCIDR": node.cluster_cidr,
         "hostnameOverride": node.name,
-        "winkernel": {"networkName": network.name, "enableDSR": False, **overlay},
+        "winkernel": network.winkernel(node.pod_cidr),
     }
     return _merged(own, node.kube_proxy_configuration)
-
-
-def reserved_address(node: JoinedNode) -> ResourceMapping:
-    """Return the file that reserves kube-proxy's source address in host-local.
-
-    host-local stores each reserved address as a file whose name is the address (containernetworking/plugins,
-    ipam/host-local).
-
-    Args:
-        node: the node.
-
-    Returns:
-        A File resource.
-    """
-    folder = f"{node_paths.HOST_LOCAL_ADDRESSES}\\{node.network.name}"
-    return {
-        "type": "File",
-        "name": f"{folder}\\{source_vip(node.pod_cidr)}",
-        "content": "kube-proxy-source-vip\r\neth0",
-        "line_ending": "as_is",
-    }
-
-
-def kubeconfig(node: JoinedNode, token: str) -> str:
-    """Return the kubeconfig of a service on the node.
-
-    Args:
-        node: the node.
-        token: token of the service account.
-    """
-    authority = base64.b64encode(node.ca_certificate.encode()).decode()
-    server = {"server": f"https://{node.api_server}", "certificate-authority-data": authority}
-    config = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "default", "cluster": server}],
-        "contexts": [{"name": "default", "context": {"cluster": "default", "user": "default"}}],
-        "current-context": "default",
-        "users": [{"name": "default", "user": {"token": token}}],
-    }
-    return json.dumps(config, indent=1, sort_keys=True, separators=(",", ": "))
-
-
-def flannel_arguments(node: JoinedNode) -> list[str]:
-    """Return the command line of flanneld as a service.
-
-    Args:
-        node: the node.
-    """
-    interface = [f"-iface={node.internal_ip}"] if node.internal_ip else []
-    paths = [f"-kubeconfig-file={_FLANNEL_KUBECONFIG}", f"-net-config-path={_NET_CONF}"]
-    return ["-kube-subnet-mgr", *paths, *interface]
 
 
 def _merged(under: t.Mapping[str, t.Any], over: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
@@ -242,12 +186,29 @@ def leftovers() -> list[ResourceMapping]:
     return [{"type": "File", "name": path, "state": "absent"} for path in paths]
 
 
-def _former_services() -> list[ResourceMapping]:
-    """Return the resources that remove the services of a Docker node. With containerd, DaemonSets replace them."""
+def _former_services(node: JoinedNode) -> list[ResourceMapping]:
+    """Return the resources that remove services that the node no longer needs, and the files of these services."""
+    if not node.former_services:
+        return []
+    former = known_network(node.former_services)
+    names, files = [KUBE_PROXY, *former.services], [*former.files.service_files, _KUBE_PROXY_KUBECONFIG]
+    if node.network.runs_as_services:
+        needed = node.network.known
+        names = [name for name in names if name not in (KUBE_PROXY, *needed.services)]
+        files = [path for path in files if path not in (_KUBE_PROXY_KUBECONFIG, *needed.files.service_files)]
     return [
-        *({"type": "Service", "name": name, "state": "absent"} for name in ("kube-proxy", "flanneld")),
-        *({"type": "File", "name": path, "state": "absent"} for path in (_FLANNEL_KUBECONFIG, _KUBE_PROXY_KUBECONFIG)),
+        *({"type": "Service", "name": name, "state": "absent"} for name in names),
+        *({"type": "File", "name": path, "state": "absent"} for path in files),
     ]
+
+
+def _reserved_address(node: JoinedNode) -> list[ResourceMapping]:
+    """Return the file that reserves kube-proxy's source address, before kube-proxy's configuration exists."""
+    reserved = node.network.reservation(node.pod_cidr)
+    if reserved is None:
+        return []
+    path, content = reserved
+    return [{"type": "File", "name": path, "content": content, "line_ending": "as_is"}]
 
 
 def _kube_proxy_files(node: JoinedNode) -> list[ResourceMapping]:
@@ -259,38 +220,35 @@ def _kube_proxy_files(node: JoinedNode) -> list[ResourceMapping]:
             "content": to_yaml(kube_proxy_configuration(node)),
             # Needed only for the service. In a pod, kube-proxy exits when this file changes (kubernetes,
             # cmd/kube-proxy/app/options.go), and the pod is replaced as well.
-            "restarts": ["kube-proxy"] if node.network.has_services else [],
+            "restarts": [KUBE_PROXY] if node.network.runs_as_services else [],
             "disturbs": True,
         },
     ]
 
 
 def _services(node: JoinedNode) -> list[ResourceMapping]:
-    """Return flanneld and kube-proxy as services, in the same order as kubernetes-for-windows.
-
-    On an overlay, flanneld comes first, because kube-proxy needs the source address from flannel's network
-    (kubernetes/kubernetes#78338; kubernetes-for-windows: "Networking with kube-proxy and flanneld services").
-    """
-    flannel, proxy = _flannel_service(node), _kube_proxy_service(node)
+    """Return the network's programs and kube-proxy as services, each after the services that it depends on."""
+    services = node.network.services(node.settings)
+    first = [one for one in services if not one.kube_proxy_first]
+    last = [one for one in services if one.kube_proxy_first]
     return [
-        *log_folders(_FLANNEL_LOGS, ntpath.dirname(_KUBE_PROXY_LOG)),
+        *log_folders(*(one.log_dir for one in services), ntpath.dirname(_KUBE_PROXY_LOG)),
         *_service_files(node),
-        *nssm.parameters(
-            "flanneld",
-            application=f"{node.flannel_dir}\\flanneld.exe",
-            arguments=flannel_arguments(node),
-            log_dir=_FLANNEL_LOGS,
-            restart=False,
-            environment={"NODE_NAME": node.name},
-        ),
-        *([flannel, proxy] if node.network.is_overlay else [proxy, flannel]),
-        {
-            "type": "File",
-            "name": f"{node.conf_dir}\\10-flannel.conf",
-            "content": as_line(cni_conf(node.network)),
-            "disturbs": True,
-        },
+        *(parameter for one in services for parameter in _parameters(one)),
+        *(_network_service(node, one, "kubelet") for one in first),
+        _kube_proxy_service(node, [one.name for one in first]),
+        *(_network_service(node, one, KUBE_PROXY) for one in last),
+        *_cni_configuration(node),
     ]
+
+
+def _cni_configuration(node: JoinedNode) -> list[ResourceMapping]:
+    """Return the CNI configuration file. If the network runs as pods, the network's pod writes the file instead."""
+    configuration = node.network.cni_configuration()
+    if configuration is None:
+        return []
+    name, content = configuration
+    return [{"type": "File", "name": f"{node.conf_dir}\\{name}", "content": as_line(content), "disturbs": True}]
 
 
 def _service_files(node: JoinedNode) -> list[ResourceMapping]:
@@ -299,60 +257,74 @@ def _service_files(node: JoinedNode) -> list[ResourceMapping]:
         {
             "type": "File",
             "name": _KUBE_PROXY_KUBECONFIG,
-            "content": kubeconfig(node, node.tokens[KUBE_PROXY_ACCOUNT]),
+            "content": kubeconfigs.of_service(node.settings, kube_proxy_pods.ACCOUNT),
             **secret,
-            "restarts": ["kube-proxy"],
+            "restarts": [KUBE_PROXY],
         },
-        {
-            "type": "File",
-            "name": _FLANNEL_KUBECONFIG,
-            "content": kubeconfig(node, node.tokens[FLANNEL_ACCOUNT]),
-            **secret,
-        },
-        {"type": "File", "name": _NET_CONF, "content": as_line(net_conf(node.network))},
+        *(
+            {
+                "type": "File",
+                "name": file.path,
+                "content": file.content,
+                **(secret if file.is_secret else {}),
+                **({"disturbs": True} if file.disturbs else {}),
+            }
+            for file in node.network.service_files(node.settings)
+        ),
     ]
 
 
-def _flannel_service(node: JoinedNode) -> ResourceMapping:
-    """Return flanneld's service.
-
-    After a change of the configuration or token, a detached process restarts flanneld, because the restart may
-    interrupt the connection.
-    """
-    read = (
-        json.dumps(net_conf(node.network), sort_keys=True),
-        " ".join(flannel_arguments(node)),
-        node.api_server,
-        node.tokens[FLANNEL_ACCOUNT],
+def _parameters(service: NetworkService) -> list[ResourceMapping]:
+    return nssm.parameters(
+        service.name,
+        application=service.program,
+        arguments=service.arguments,
+        log_dir=service.log_dir,
+        restart=False,
+        environment=service.environment,
     )
+
+
+def _network_service(node: JoinedNode, service: NetworkService, needed: str) -> ResourceMapping:
+    """Return a service of the network.
+
+    After a change of the configuration or token, a detached process restarts a service whose start may interrupt the
+    connection.
+    """
     return {
         "type": "Service",
-        "name": "flanneld",
-        "display_name": "flannel",
-        "description": "Network of the pods",
-        "path": nssm_program(node.nssm_dir),
+        "name": service.name,
+        "display_name": service.display_name,
+        "description": service.description,
+        "path": service_manager.program(node.nssm_dir),
         "start_mode": "auto",
-        "dependencies": ["kubelet" if node.network.is_overlay else "kube-proxy"],
-        "environment": {"WINKUBE_CONFIGURATION": hashlib.sha256("".join(read).encode()).hexdigest()},
+        "dependencies": [needed],
+        "environment": {"WINKUBE_CONFIGURATION": hashlib.sha256(service.configuration.encode()).hexdigest()},
         "recovery": recovery(),
-        "cuts_connection": True,
+        **({"cuts_connection": True} if service.cuts_connection else {}),
         "state": "running",
     }
 
 
-def _kube_proxy_service(node: JoinedNode) -> ResourceMapping:
+def _kube_proxy_service(node: JoinedNode, needed: list[str]) -> ResourceMapping:
+    """Return kube-proxy's service.
+
+    Args:
+        node: the node.
+        needed: the network's services that kube-proxy depends on.
+    """
     kubernetes = node.kubernetes
     program = f"{kubernetes.install_dir}\\kube-proxy.exe"
     logged = [f"-log-file={_KUBE_PROXY_LOG}", *kubernetes.log_rotation, program] if kubernetes.kubelet_log_file else []
     return {
         "type": "Service",
-        "name": "kube-proxy",
+        "name": KUBE_PROXY,
         "display_name": "Kubernetes kube-proxy",
         "description": "Services of the cluster on this node",
         "path": kubernetes.log_runner if kubernetes.kubelet_log_file else program,
         "arguments": [*logged, "--windows-service", f"--config={node.kube_proxy_dir}\\config.yaml"],
         "start_mode": "auto",
-        "dependencies": ["flanneld" if node.network.is_overlay else "kubelet"],
+        "dependencies": needed or ["kubelet"],
         "recovery": recovery(),
         "state": "running",
     }

@@ -6,10 +6,33 @@ from __future__ import annotations
 
 import typing as t
 
+from ..pod_networks.catalogue import catalogue
 from ..resources.directory import closed
+from .variables import Variables
 
 DOCKER_RUNTIMES = ("docker", "moby")
 """Values of `container_runtime` for Docker's engine. The builds of both publishers are installed in the same way."""
+KUBE_PROXY = "kube-proxy"
+"""Name of kube-proxy's service."""
+DOCKER_NETWORK_SERVICES = (
+    *(name for known in catalogue().values() if "docker" in known.supported.runtimes for name in known.services),
+    KUBE_PROXY,
+)
+"""The services of all networks that work with Docker."""
+
+
+def network_services(variables: Variables) -> tuple[str, ...]:
+    """Return the services of the pod network that a node may have; those that depend on others come first.
+
+    They depend on the kubelet, so they are stopped before it. The network of a node with Docker always runs as
+    services; role cni sets the variable `winkube_network_services` for other nodes.
+
+    Args:
+        variables: the host's variables.
+    """
+    if variables.runtime in DOCKER_RUNTIMES:
+        return DOCKER_NETWORK_SERVICES
+    return tuple(variables.optional("winkube_network_services", ()))
 
 
 def recovery() -> dict[str, t.Any]:

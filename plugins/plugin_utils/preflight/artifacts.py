@@ -155,9 +155,8 @@ def _own_problems(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
         except ArtifactError as error:
             yield _problem(error)
         version = f"{kind.variables}_version"
-        only, dummy, accepted = kind.only.partition("=")
         # An empty version is read from the cluster later, or rejected by the check for compatible versions.
-        if values.get(version) not in (None, "") and (not only or str(values.get(only)) in accepted.split(",")):
+        if values.get(version) not in (None, "") and kind.is_used(values):
             try:
                 catalogue.checked_version(values[version], version)
             except ArtifactError as error:

@@ -1,134 +1,31 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""All checks of one host's variables (no I/O but a check for kubeconfigs on the controller)."""
+"""The variables of a host that are compared with its cluster."""
 
 from __future__ import annotations
 
-import pathlib
+import dataclasses
 import typing as t
 
-from ansible.errors import AnsibleError
-from ansible.module_utils.parsing.convert_bool import boolean
 
-from ..connection import checks as connection_checks
-from ..connection.host import settings_of_host
-from ..role_decisions import table
-from ..values.shown import text_without_secrets
-from . import artifacts, cluster, networks, shared_names
-from . import values as checked_values
-from . import variables as checks
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class HostVariables:
+    """The variables of a host that are compared with the cluster."""
 
-
-class HostCheck:
-    """Checks the variables of one host.
-
-    Args:
-        variables: Ansible's variables of the host.
-        template: evaluates a template.
-        connection: the connection of the task.
-    """
-
-    def __init__(self, variables: t.Mapping[str, t.Any], template: t.Callable[[t.Any], t.Any], connection: str) -> None:
-        self._variables = variables
-        self._template = template
-        self._connection = connection
-        self._templates = table.of_host(variables, template).templates
-
-    def run(self, options: t.Mapping[str, t.Any]) -> tuple[list[str], list[str]]:
-        """Return the problems and the warnings, one sentence each.
-
-        Args:
-            options: the options of the module preflight.
-        """
-        variables, roles = self._variables, checks.roles()
-        problems = checks.unknown_variables(variables, roles)
-        misspelt, warnings = shared_names.misspelt(variables)
-        values, untemplated = self._values(roles)
-        problems += misspelt + untemplated
-        problems += checked_values.problems(variables, values, roles, strict=not problems)
-        problems += _version_problems(options, values, variables)
-        given = networks.networks_given(variables, roles, self._of_cluster)
-        problems += networks.network_problems(values, roles, given)
-        proxy = f"{values.get('windows_settings_http_proxy') or ''}{values.get('windows_settings_https_proxy') or ''}"
-        warnings += cluster.proxy_warnings(proxy, given, str(values.get("node_join_kubeconfig") or ""))
-        problems += checks.name_problems(_host_names(variables))
-        problems += missing_kubeconfigs(values, joins=options["join"], drains=options["drain"])
-        sentences = [str(problem) for problem in checked_values.without_consequences(problems)]
-        sentences += self._connection_problems()
-        # The remaining warnings need values that are acceptable.
-        more = [] if sentences else artifacts.warnings(values, values.get("node_prepare_roles") or ())
-        return sentences, warnings + more
-
-    def _connection_problems(self) -> list[str]:
-        """Return why the host's connection cannot or must not be used."""
-        settings = settings_of_host(self._connection, self._variables, self._template)
-        allowed = boolean(self._template(self._variables.get(connection_checks.ALLOW, False)), strict=False)
-        reason = connection_checks.problem(settings, allow_insecure=allowed)
-        return [] if reason is None else [reason]
-
-    def _values(self, roles: t.Sequence[checks.Role]) -> tuple[dict[str, t.Any], list[checks.Problem]]:
-        """Return the templated values of the roles' options, and the options that cannot be templated."""
-        values: dict[str, t.Any] = {}
-        problems: list[checks.Problem] = []
-        for name in (name for role in roles for name in role.options if name in self._variables):
-            try:
-                values[name] = self._templates.variable(name)
-            except AnsibleError as error:
-                # Later tasks register some variables; any other undefined variable is the user's error.
-                if not any(own in str(error) for role in roles for own in role.own):
-                    problems.append(_untemplated(name, self._variables[name], error))
-        return values, problems
-
-    def _of_cluster(self, name: str) -> t.Any:
-        """Return a variable of the cluster as the roles' defaults look it up; empty if it cannot be read."""
-        try:
-            return self._templates.of_cluster(name)
-        except AnsibleError:
-            # The options that read this variable cannot be templated either, and `_values` reports them.
-            return ""
-
-
-def _untemplated(name: str, value: object, error: AnsibleError) -> checks.Problem:
-    # Remove secrets, because Ansible's message may contain the template.
-    return checks.Problem(name, value, "expected a valid template", text_without_secrets(str(error)))
-
-
-def _version_problems(
-    options: t.Mapping[str, t.Any], values: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]
-) -> list[checks.Problem]:
-    """Return the problems with the versions of Kubernetes and the runtime, as far as they are known."""
-    kubernetes, runtime = options["kubernetes_version"], options["container_runtime"]
-    if kubernetes == "":
-        # Only the role node_join reads the version from the cluster, and only this role has the variable.
-        asks = "node_join_purposes" in variables and bool(values.get("node_join_kubeconfig"))
-        return [] if asks or options["join"] else [checks.NO_VERSION]
-    if kubernetes and runtime in ("docker", "moby"):
-        return checks.docker_problems(runtime, kubernetes, values)
-    if kubernetes and options["containerd_version"]:
-        return checks.version_problems(kubernetes, options["containerd_version"])
-    return []
-
-
-def missing_kubeconfigs(values: t.Mapping[str, t.Any], *, joins: bool, drains: bool) -> list[checks.Problem]:
-    """Return the problems with the kubeconfigs; plays without roles for the cluster have no kubeconfigs."""
-    problems = []
-    drains = drains and boolean(values.get("node_maintenance_drain", False), strict=False)
-    for role, needed in (("node_join", joins), ("node_maintenance", drains)):
-        if f"{role}_kubeconfig" not in values or (role == "node_maintenance" and not needed):
-            continue
-        path = str(values[f"{role}_kubeconfig"] or "")
-        local = values.get(f"{role}_delegate") in ("localhost", "127.0.0.1")
-        missing = local and not pathlib.Path(path).expanduser().is_file()
-        problems += checks.kubeconfig_problems(path, joins=needed, missing=missing, role=role)
-    return problems
-
-
-def _host_names(variables: t.Mapping[str, t.Any]) -> dict[str, str]:
-    """Return the host names of all Windows hosts; empty except on the first host, as they are the same on all."""
-    hosts = list(variables.get("ansible_play_hosts_all") or ())
-    if not hosts or variables.get("inventory_hostname") != hosts[0]:
-        return {}
-    groups, hostvars = variables.get("groups") or {}, variables["hostvars"]
-    windows = dict.fromkeys([*hosts, *(groups.get("node-windows") or ()), *(groups.get("node_windows") or ())])
-    names = {host: hostvars[host].get("kubernetes_node_hostname") for host in windows}
-    return {host: str(name) for host, name in names.items() if name}
+    kubernetes: str
+    """Version of Kubernetes; empty: unknown."""
+    runtime: str
+    containerd: str
+    cni_plugin: str
+    backend: str
+    """The backend of flannel."""
+    cluster_dns: tuple[str, ...] = ()
+    """DNS addresses that replace those of kubeadm's configuration."""
+    pods: str
+    services: str
+    api_server: str
+    """`HOST:PORT` that replaces the cluster's own endpoint, or an empty string."""
+    hosts: t.Mapping[str, str]
+    """Addresses by name for the node's hosts file."""
+    address: str
+    """The address at which Ansible reaches the node."""

@@ -7,31 +7,40 @@ from __future__ import annotations
 import types
 import typing as t
 
-from ..node_resources.services import DOCKER_RUNTIMES
+from ..node_resources import cni
+from ..node_resources.services import DOCKER_RUNTIMES, KUBE_PROXY
 from ..node_resources.variables import Variables
+from ..pod_networks.catalogue import catalogue
+from ..pod_networks.manifests import REVISION_LABEL
+from ..pod_networks.network import daemon_sets
 
 Pod: t.TypeAlias = t.Mapping[str, str]
-"""A pod of flannel or kube-proxy: `namespace`, `name` and `revision`."""
+"""A pod of the network or of kube-proxy: `namespace`, `name` and `revision`."""
 
 
-def first_host(hosts: t.Iterable[str], runtime: t.Callable[[str], str], *, docker: bool) -> str:
-    """Return the first host with Docker or, if `docker` is false, the first one without it; empty if there is none.
+def runs_as(plugin: str, run_as: str, runtime: str) -> str:
+    """Return how the network of a host runs: `daemonset` or `service`; empty if another tool installs the network.
+
+    Args:
+        plugin: value of `cni_plugin`.
+        run_as: value of `cni_run_as`; empty if the host does not set it.
+        runtime: value of `container_runtime`.
+    """
+    known = catalogue().get(plugin)
+    if known is None or not known.is_managed:
+        return ""
+    return run_as or ("service" if runtime in DOCKER_RUNTIMES else "daemonset")
+
+
+def first_host(hosts: t.Iterable[str], how: t.Callable[[str], str], expected: str) -> str:
+    """Return the first host whose network runs as expected; empty if there is none.
 
     Args:
         hosts: hosts in the play's order.
-        runtime: returns the container runtime of a host. It is called for no more hosts than necessary.
-        docker: whether the host must run Docker.
+        how: returns how the network of a host runs. It is called for no more hosts than necessary.
+        expected: `daemonset` or `service`.
     """
-    return next((host for host in hosts if (runtime(host) in DOCKER_RUNTIMES) is docker), "")
-
-
-def runtime_label(runtime: str) -> str:
-    """Return the expected value of the node label winkube.node/container-runtime; empty if the label must not exist.
-
-    Args:
-        runtime: value of `container_runtime`.
-    """
-    return "docker" if runtime in DOCKER_RUNTIMES else ""
+    return next((host for host in hosts if how(host) == expected), "")
 
 
 def network_differs(recorded: t.Mapping[str, t.Any], expected: t.Mapping[str, t.Any]) -> bool:
@@ -94,23 +103,57 @@ def revision_selector(label: str, expected: t.Sequence[str]) -> str:
     return f"{label} in ({','.join(expected)})" if expected else label
 
 
-def _is_docker(host: Variables) -> bool:
-    return host.runtime in DOCKER_RUNTIMES
+def runs_of(host: Variables, name: str) -> tuple[str, str]:
+    """Return the network of a host of the play, and how it runs (see `runs_as`).
+
+    Hosts that do not set a variable have its default value.
+
+    Args:
+        host: the host that asks.
+        name: name of the host.
+    """
+    own = str(host.value("cni_plugin"))
+    if name == str(host.value("inventory_hostname")):
+        return own, runs_as(own, str(host.value("cni_run_as")), host.runtime)
+    plugin = str(host.of_host(name, "cni_plugin", default=own))
+    runtime = str(host.of_host(name, "container_runtime", default="containerd"))
+    return plugin, runs_as(plugin, str(host.of_host(name, "cni_run_as")), runtime)
 
 
-def _applying_host(host: Variables, *, docker: bool) -> str:
-    """Return the host that changes the cluster for all hosts with Docker, or for all hosts without Docker.
+def _applying_host(host: Variables, expected: str) -> str:
+    """Return the host that changes the cluster for all hosts whose network runs as expected.
 
     The result is empty for a host that is not in this group, because it only needs to know that it is not the one.
     """
-    if _is_docker(host) is not docker:
+    if runs_of(host, str(host.value("inventory_hostname")))[1] != expected:
         return ""
-    own = str(host.value("inventory_hostname"))
+    return first_host(host.value("ansible_play_hosts"), lambda name: runs_of(host, name)[1], expected)
 
-    def runtime(name: str) -> str:
-        return host.runtime if name == own else str(host.of_host(name, "container_runtime", default="containerd"))
 
-    return first_host(host.value("ansible_play_hosts"), runtime, docker=docker)
+def _network_services(host: Variables) -> list[str]:
+    """Return the services of the network that the node has or gets; those that depend on others come first."""
+    network = cni.pod_network(host)
+    recorded = host.value("cni_recorded_network")
+    plugins = [network.settings.plugin] if network.runs_as_services else []
+    plugins += [str(recorded.get("plugin"))] if recorded.get("services") else []
+    names = [name for plugin in plugins if plugin in catalogue() for name in catalogue()[plugin].services]
+    return [*dict.fromkeys(names), KUBE_PROXY] if plugins else []
+
+
+def _former_daemon_sets(host: Variables) -> list[str]:
+    """Return the DaemonSets of the node's former network that its new network does not have."""
+    kept = daemon_sets(str(host.value("cni_plugin")))
+    former = daemon_sets(str(host.value("cni_recorded_network").get("plugin", "")))
+    return [name for name in former if name not in kept] if host.value("cni_network_changes") else []
+
+
+def _former_files(host: Variables) -> list[str]:
+    """Return the CNI configuration of the node's former network, if the new network does not replace this file."""
+    former = catalogue().get(str(host.value("cni_recorded_network").get("plugin", "")))
+    own = catalogue()[str(host.value("cni_plugin"))].files.configuration
+    if former is None or former.files.configuration in ("", own):
+        return []
+    return [f"{host.value('cni_conf_dir')}\\{former.files.configuration}"]
 
 
 def _tokens(host: Variables) -> dict[str, str]:
@@ -128,10 +171,11 @@ def _tokens(host: Variables) -> dict[str, str]:
     return {}
 
 
-def _flannel_hosts(host: Variables) -> list[str]:
-    own = host.value("cni_plugin")
+def _former_network_hosts(host: Variables) -> list[str]:
+    """Return the hosts of the play that have the node's former network."""
+    own, former = host.value("cni_plugin"), host.value("cni_recorded_network").get("plugin", "")
     hosts = host.value("ansible_play_hosts_all")
-    return [name for name in hosts if host.of_host(name, "cni_plugin", default=own) == "flannel"]
+    return [name for name in hosts if host.of_host(name, "cni_plugin", default=own) == former]
 
 
 def _applied_revisions(host: Variables) -> list[str]:
@@ -139,17 +183,18 @@ def _applied_revisions(host: Variables) -> list[str]:
     for name in host.value("ansible_play_hosts_all"):
         results = host.of_host(name, "cni_applied", "result", "results", default=[])
         if results:
-            return revisions([one["result"] for one in results], str(host.value("cni_revision_label")))
+            return revisions([one["result"] for one in results], REVISION_LABEL)
     return []
 
 
 def _label_differs(host: Variables) -> bool:
-    expected = host.value("cni_expected_runtime_label")
-    return bool(host.part("winkube_cluster_node", "runtime_label", default=expected) != expected)
+    expected = host.value("cni_expected_label")
+    return bool(host.part("winkube_cluster_node", "network_runs_as", default=expected) != expected)
 
 
 def _pods_to_replace(host: Variables) -> list[Pod]:
-    configuration = f"{host.value('cni_kube_proxy_dir')}\\config.yaml"
+    folder = host.optional("kubernetes_node_install_dir", "C:\\k")
+    configuration = f"{folder}\\kube-proxy\\config.yaml"
     changes = host.part("winkube_node_converged", "changes", default=[])
     return pods_to_replace(
         host.value("cni_network_pods"),
@@ -160,11 +205,13 @@ def _pods_to_replace(host: Variables) -> list[Pod]:
 
 DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyType(
     {
-        "cni_is_docker": _is_docker,
-        "cni_daemon_set_host": lambda host: _applying_host(host, docker=False),
-        "cni_service_host": lambda host: _applying_host(host, docker=True),
-        "cni_expected_runtime_label": lambda host: runtime_label(host.runtime),
-        "cni_runtime_label_differs": _label_differs,
+        "cni_daemon_set_host": lambda host: _applying_host(host, "daemonset"),
+        "cni_service_host": lambda host: _applying_host(host, "service"),
+        "cni_expected_label": lambda host: cni.pod_network(host).node_label,
+        "cni_label_differs": _label_differs,
+        "cni_cluster_objects": lambda host: cni.pod_network(host).cluster_objects(cni.cluster_settings(host)),
+        "cni_account_objects": lambda host: cni.pod_network(host).account_objects(),
+        "winkube_network_services": _network_services,
         "cni_tokens": _tokens,
         "cni_missing_tokens": lambda host: [
             name for name in host.value("cni_account_secrets") if name not in host.value("cni_tokens")
@@ -173,7 +220,9 @@ DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyTy
         "cni_network_changes": lambda host: network_differs(
             host.value("cni_recorded_network"), host.value("cni_network_identity")
         ),
-        "cni_flannel_hosts": _flannel_hosts,
+        "cni_former_network_hosts": _former_network_hosts,
+        "cni_former_daemon_sets": _former_daemon_sets,
+        "cni_former_files": _former_files,
         "cni_applied_revisions": _applied_revisions,
         "cni_outdated_pods": lambda host: outdated(
             host.value("cni_network_pods"), host.value("cni_expected_revisions")
@@ -182,8 +231,6 @@ DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyTy
         "cni_namespaces_to_replace": lambda host: list(
             dict.fromkeys(pod["namespace"] for pod in host.value("cni_pods_to_replace"))
         ),
-        "cni_revision_selector": lambda host: revision_selector(
-            str(host.value("cni_revision_label")), host.value("cni_expected_revisions")
-        ),
+        "cni_revision_selector": lambda host: revision_selector(REVISION_LABEL, host.value("cni_expected_revisions")),
     }
 )

@@ -14,9 +14,10 @@ from ansible.plugins.filter.core import to_bool
 
 from ..node_config import kubeadm
 from ..node_resources import node_join, roles
-from ..node_resources.services import DOCKER_RUNTIMES
 from ..node_resources.variables import Variables
+from ..pod_networks.manifests import RUN_AS_LABEL
 from . import node_prepare
+from .cni import runs_of
 
 _SHORTEST_TTL = 1800
 _SECONDS_PER_GROUP = 300
@@ -25,14 +26,14 @@ _LABELS = "node-labels"
 """The kubelet's flag that sets the labels of its node."""
 _CHANGES = (
     *("node_prepare_converged", "node_join_guard", "node_join_tokens", "node_join_result", "node_join_converged"),
-    *("cni_daemon_sets_bound", "cni_accounts_applied", "cni_applied", "cni_labelled", "cni_flannel_removed"),
+    *("cni_daemon_sets_bound", "cni_accounts_applied", "cni_applied", "cni_labelled", "cni_daemon_sets_removed"),
     *("cni_network_removed", "cni_network_recorded", "cni_pods_deleted"),
 )
 """Registered results of the tasks that may change a node, or the cluster on behalf of a node."""
 
 
 def purposes(
-    *, read_only: bool, drains: bool, approves: bool, rejoins: bool, has_docker: bool, has_containerd: bool
+    *, read_only: bool, drains: bool, approves: bool, rejoins: bool, services: bool, pods: t.Sequence[str]
 ) -> list[str]:
     """Return the purposes for which the run uses the cluster, by the names that winkube.node.cluster_info accepts.
 
@@ -41,18 +42,18 @@ def purposes(
         drains: whether the run may drain nodes.
         approves: whether the run approves certificates of nodes.
         rejoins: whether the run may delete nodes whose machines join again.
-        has_docker: whether hosts run Docker with flannel.
-        has_containerd: whether hosts run containerd with flannel.
+        services: whether the network of hosts runs as services.
+        pods: the networks (values of `cni_plugin`) that run as pods on hosts.
     """
     needed = {
         "read": True,
-        "services_read": has_docker,
+        "services_read": services,
         "drain": drains,
         "join": not read_only,
         "approve": not read_only and approves,
         "rejoin": not read_only and rejoins,
-        "flannel": not read_only and has_containerd,
-        "services": not read_only and has_docker,
+        **dict.fromkeys(pods, not read_only),
+        "services": not read_only and services,
     }
     return [name for name, applies in needed.items() if applies]
 
@@ -84,21 +85,21 @@ def clock_problem(host: str, skew: float, limit: float) -> str:
 
 
 def kubelet_arguments(
-    given: t.Mapping[str, t.Any], of_service: t.Mapping[str, t.Any], runtime_label: str
+    given: t.Mapping[str, t.Any], of_service: t.Mapping[str, t.Any], network_label: str
 ) -> dict[str, t.Any]:
     """Return the kubelet's arguments that kubeadm passes on.
 
-    The node registers with its runtime label, so that DaemonSets for containerd never start on the node. A flag that
+    A node whose network runs as services registers with a label that keeps the networks' DaemonSets away. A flag that
     kubeadm passes on replaces the same flag of the kubelet's service, so the labels of that flag are repeated.
 
     Args:
         given: value of `node_join_kubelet_arguments`.
         of_service: value of `kubernetes_node_kubelet_arguments`.
-        runtime_label: `label=value`; empty if the node has no runtime label.
+        network_label: `label=value`; empty if DaemonSets may run the network on the node.
     """
-    if not runtime_label:
+    if not network_label:
         return dict(given)
-    labels = [of_service.get(_LABELS), given.get(_LABELS), runtime_label]
+    labels = [of_service.get(_LABELS), given.get(_LABELS), network_label]
     return {**given, _LABELS: ",".join(str(label) for label in labels if label)}
 
 
@@ -147,18 +148,14 @@ def all_stay_ready(
 
 def _purposes(host: Variables) -> list[str]:
     """Return the purposes of the run for all hosts of the play, because one host queries the cluster for all."""
-    docker: set[bool] = set()
-    if host.value("cni_plugin") == "flannel":
-        hosts = host.value("ansible_play_hosts")
-        runtimes = [host.of_host(name, "container_runtime", default="containerd") for name in hosts]
-        docker = {runtime in DOCKER_RUNTIMES for runtime in runtimes}
+    networks = {runs_of(host, name) for name in host.value("ansible_play_hosts")}
     return purposes(
         read_only=bool(host.value("node_join_read_only")),
         drains=to_bool(host.optional("node_maintenance_drain", False)),
         approves=host.value("node_join_approval") == "run",
         rejoins=to_bool(host.value("node_join_rejoin")),
-        has_docker=True in docker,
-        has_containerd=False in docker,
+        services=any(how == "service" for _plugin, how in networks),
+        pods=sorted(plugin for plugin, how in networks if how == "daemonset"),
     )
 
 
@@ -225,9 +222,11 @@ def _registered(host: Variables, field: str) -> str:
 
 
 def _kubelet_arguments(host: Variables) -> dict[str, t.Any]:
-    label = f"{host.value('cni_runtime_label')}=docker" if host.value("cni_is_docker") else ""
+    value = host.value("cni_expected_label")
     service = host.value("kubernetes_node_kubelet_arguments")
-    return kubelet_arguments(host.value("node_join_kubelet_arguments"), service, label)
+    return kubelet_arguments(
+        host.value("node_join_kubelet_arguments"), service, f"{RUN_AS_LABEL}={value}" if value else ""
+    )
 
 
 def _discovery(host: Variables) -> str:
@@ -288,9 +287,6 @@ DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyTy
         "node_join_problem": _join_problem,
         "node_join_pod_cidr": lambda host: _registered(host, "pod_cidr"),
         "node_join_internal_ip": lambda host: _registered(host, "internal_ip"),
-        "node_join_has_services": lambda host: bool(
-            host.value("cni_is_docker") and host.value("cni_plugin") == "flannel"
-        ),
         "node_join_discovery": _discovery,
         "node_join_configuration": _configuration,
         "node_join_node_resources": _node_resources,

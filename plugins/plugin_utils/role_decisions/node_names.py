@@ -49,19 +49,21 @@ def name_problem(reported: str, name: str, os: str) -> str:
     return f"the cluster has a node {name} with {os}; delete that node, or set another kubernetes_node_hostname"
 
 
-def flannel_removal_problem(host: str, plugin: str, users: t.Sequence[str]) -> str:
-    """Return why flannel's DaemonSet must not be removed; empty if no other host or node needs it.
+def removal_problem(host: str, former: str, plugin: str, users: t.Sequence[str]) -> str:
+    """Return why the DaemonSets of a network must not be removed; empty if no other host or node needs them.
 
     Args:
         host: name of the host.
-        plugin: the CNI plugin that the host's node gets instead of flannel.
-        users: hosts and nodes that may need the DaemonSet.
+        former: the network that the node has.
+        plugin: the network that the host's node gets instead.
+        users: hosts and nodes that may need the DaemonSets.
     """
     if not users:
         return ""
     return (
-        f"{host}: cni_plugin: expected flannel, got {plugin}. The node has flannel, whose DaemonSet would be removed, "
-        f"but {', '.join(users)} may need it. Run for all Windows nodes of the cluster, or set cni_remove_flannel: true"
+        f"{host}: cni_plugin: expected {former}, got {plugin}. The node has {former}, whose DaemonSet would be removed,"
+        f" but {', '.join(users)} may need it. Run for all Windows nodes of the cluster, or set "
+        "cni_remove_daemon_sets: true"
     )
 
 
@@ -111,9 +113,10 @@ def _other_windows_nodes(host: Variables) -> list[str]:
     return other_windows_nodes(host.part("node_join_cluster", "nodes", default={}), own)
 
 
-def _flannel_removal_problem(host: Variables) -> str:
-    users = [*host.value("node_join_other_windows_nodes"), *host.value("cni_flannel_hosts")]
-    return flannel_removal_problem(str(host.value("inventory_hostname")), str(host.value("cni_plugin")), users)
+def _removal_problem(host: Variables) -> str:
+    users = [*host.value("node_join_other_windows_nodes"), *host.value("cni_former_network_hosts")]
+    former = str(host.value("cni_recorded_network").get("plugin", ""))
+    return removal_problem(str(host.value("inventory_hostname")), former, str(host.value("cni_plugin")), users)
 
 
 DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyType(
@@ -129,6 +132,6 @@ DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyTy
         "node_join_name_problem": _name_problem,
         "node_join_name_is_proven": _is_proven,
         "node_join_other_windows_nodes": _other_windows_nodes,
-        "node_join_flannel_removal_problem": _flannel_removal_problem,
+        "node_join_removal_problem": _removal_problem,
     }
 )

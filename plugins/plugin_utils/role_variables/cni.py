@@ -15,12 +15,14 @@ from .shared import DownloadVariables
 class PodNetworkVariables:
     """The variables of the pod network."""
 
-    plugin: t.Literal["flannel", "cni"] = dataclasses.field(
+    plugin: t.Literal["flannel", "calico", "azure", "sdnbridge", "sdnoverlay", "none"] = dataclasses.field(
         metadata={
-            "hint": "For any other network, set cni_plugin: cni on the Windows hosts, and use that network's own tool."
+            "hint": "For any other network, set cni_plugin: none on the Windows hosts, and use that network's own tool."
         }
     )
+    run_as: t.Literal["daemonset", "service"]
     flannel_backend: t.Literal["host-gw", "vxlan"]
+    calico_mode: t.Literal["vxlan", "bgp"]
     pods_subnet: str
     services_subnet: str
 
@@ -56,6 +58,6 @@ class CniVariables(PodNetworkVariables, CniProgramVariables, DownloadVariables):
     no_proxy: str
     linux_namespaces: tuple[str, ...]
     unbound_daemon_sets: tuple[t.Mapping[str, t.Any], ...]
-    remove_flannel: bool
+    remove_daemon_sets: bool
     change_throttle: int
     api_server: str

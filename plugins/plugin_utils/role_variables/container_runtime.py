@@ -47,22 +47,28 @@ class ContainerdVariables(RuntimeVariables):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class DockerVariables(RuntimeVariables):
+class ServiceManagerVariables:
+    """The variables of nssm, which runs cri-dockerd and the pod network as services."""
+
+    nssm_version: str
+    nssm_url: str = dataclasses.field(metadata=SECRET)
+    nssm_sha256: str
+    nssm_dir: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DockerVariables(RuntimeVariables, ServiceManagerVariables):
     """The variables of a node with Docker, except those of the engine, which comes from one of two publishers."""
 
     cri_dockerd_version: str
     cri_dockerd_url: str = dataclasses.field(metadata=SECRET)
     cri_dockerd_sha256: str
-    nssm_version: str
-    nssm_url: str = dataclasses.field(metadata=SECRET)
-    nssm_sha256: str
     docker_dir: str
     docker_data_dir: str
     docker_log_options: t.Mapping[str, t.Any]
     docker_daemon: t.Mapping[str, t.Any] = dataclasses.field(metadata=SECRET)
     cri_dockerd_dir: str
     cri_dockerd_log_dir: str
-    nssm_dir: str
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

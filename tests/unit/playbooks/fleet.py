@@ -12,7 +12,7 @@ HOSTS: dict[str, dict[str, t.Any]] = {
     "docker": {"ansible_host": "10.0.0.12", "container_runtime": "moby"},
     "live": {"ansible_host": "10.0.0.13", "kubernetes_node_hostname": "win-live", "container_runtime": "containerd"},
 }
-NETWORK = {"plugin": "flannel", "backend": "host-gw", "network": "cbr0"}
+NETWORK = {"plugin": "flannel", "mode": "host-gw", "network": "cbr0"}
 PODS = [
     {"namespace": "kube-flannel", "name": "kube-flannel-windows-a", "revision": "flannel2"},
     {"namespace": "kube-system", "name": "kube-proxy-windows-a", "revision": "proxy1"},
@@ -55,7 +55,7 @@ def member(number: int, **more: t.Any) -> dict[str, t.Any]:
         "pod_cidr": f"10.244.{number}.0/24",
         "unschedulable": False,
         "cordon_owner": "",
-        "runtime_label": "",
+        "network_runs_as": "",
         "network_pods": [],
     }
     return {**usual, **more}
@@ -90,10 +90,10 @@ def daemon_set(name: str, revision: str) -> dict[str, t.Any]:
 LOST = {"unreachable": True, "msg": "the connection is lost"}
 DEFERRED = {"changed": True, "deferred": [{"name": "Hyper-V"}, {"name": "containerd"}]}
 JOINING = ["win-new", "docker1"]
-APPLIED = "Apply flannel's and kube-proxy's DaemonSets for Windows"
+APPLIED = "Apply the network's and kube-proxy's DaemonSets for Windows"
 APPROVALS = "Read which certificates were approved"
 MAINTAINED = "Wait until the nodes and their HostProcess DaemonSets are ready"
-CLUSTER = cluster(win_live=member(13, runtime_label="docker", network_pods=PODS))
+CLUSTER = cluster(win_live=member(13, network_runs_as="service", network_pods=PODS))
 RESULTS: dict[str, t.Any] = {
     "cluster_info": CLUSTER,
     "join_info@new": facts("win-new", clock_skew=-30),
@@ -103,7 +103,7 @@ RESULTS: dict[str, t.Any] = {
     "Converge the node@docker": {"changed": True, "rebooted": True},
     # Once before it is drained, and once after that.
     "Converge the node@live": [DEFERRED, {"changed": True, "rebooted": True}],
-    "Read the tokens of flannel and kube-proxy for nodes on which they are services": {
+    "Read the tokens of the network and kube-proxy for nodes on which they are services": {
         "tokens": {"kube-flannel/flannel-windows": "token 1"}
     },
     "Read the tokens that the cluster created for the accounts": {
@@ -130,6 +130,6 @@ RESULTS: dict[str, t.Any] = {
         "nodes": {"win-live": {"status": "drained", "cordoned_by": "site on here since noon", "pods": ["a"]}},
     },
     MAINTAINED: {"nodes": {"win-live": {"reason": ""}}, "waiting": []},
-    "Wait for the new pods of flannel and kube-proxy": {"resources": [{"status": {"phase": "Running"}}]},
+    "Wait for the new pods of the network and kube-proxy": {"resources": [{"status": {"phase": "Running"}}]},
     "Uncordon": {"changed": True, "nodes": {"win-live": {"failed": False, "unschedulable": False}}},
 }

@@ -40,10 +40,10 @@ def site() -> dict[str, Rehearsal]:
     """Return runs of site.yml."""
     nodes = {"docker": HOSTS["docker"], "live": HOSTS["live"]}
     converged: dict[str, t.Any] = {
-        "cluster_info": cluster(win_live=member(13), docker1=member(12, runtime_label="docker")),
+        "cluster_info": cluster(win_live=member(13), docker1=member(12, network_runs_as="service")),
         "join_info@docker": facts("docker1", joined=True, cni={**NETWORK, "services": True}),
         "join_info@live": RESULTS["join_info@live"],
-        "Read the tokens of flannel and kube-proxy for nodes on which they are services": RESULTS[
+        "Read the tokens of the network and kube-proxy for nodes on which they are services": RESULTS[
             "Read the tokens that the cluster created for the accounts"
         ],
     }
@@ -131,20 +131,20 @@ def trouble() -> dict[str, Rehearsal]:
 
 def network() -> dict[str, Rehearsal]:
     """Return runs of site.yml on a live node whose network changes."""
-    other = {"plugin": "flannel", "backend": "vxlan", "network": "flannel.4096"}
+    other = {"plugin": "flannel", "mode": "vxlan", "network": "flannel.4096"}
     hosts = {"live": HOSTS["live"]}
     results = {
         **RESULTS,
         "cluster_info": cluster(win_live=member(13, network_pods=CLUSTER["nodes"]["win-live"]["network_pods"])),
         "Converge the node@live": {},
     }
-    without = {**KUBECONFIG, "cni_plugin": "cni"}
+    without = {**KUBECONFIG, "cni_plugin": "none"}
     alone = {**results, "cluster_info": cluster(win_live=member(13), win_other=member(14))}
     return {
         "other-backend": Rehearsal(
             "site.yml", hosts, {**results, "join_info@live": facts("win-live", joined=True, cni=other)}, KUBECONFIG
         ),
-        "flannel-goes": Rehearsal("site.yml", hosts, alone, {**without, "cni_remove_flannel": True}),
+        "flannel-goes": Rehearsal("site.yml", hosts, alone, {**without, "cni_remove_daemon_sets": True}),
         "flannel-is-needed": Rehearsal("site.yml", hosts, alone, without),
         "no-namespace": Rehearsal(
             "site.yml",

@@ -9,7 +9,7 @@ import typing as t
 
 import yaml
 from ansible.template import Templar
-from unit.roles.templates import ROLES, task, templar, value
+from unit.roles.templates import task, templar, value
 
 CONTAINERD = ("1.6.36", "1.7.35", "2.0.14", "2.1.9", "2.2.9", "2.3.7", "2.4.2")
 BACKENDS = ("host-gw", "vxlan")
@@ -44,7 +44,6 @@ def node(runtime: str = "containerd", **variables: t.Any) -> Templar:
             "hostvars": {"win1": {}},
             "ansible_play_hosts": ["win1"],
             "ansible_play_hosts_all": ["win1"],
-            "ansible_search_path": [str(ROLES / "cni")],
             "container_runtime": runtime,
             "node_join_cluster": CLUSTER,
             "node_join_info": {"computer_name": "WIN1", "joined": False, "cni": {}},
@@ -137,14 +136,17 @@ def network() -> dict[str, str]:
         for runtime in RUNTIMES:
             known = node(runtime, cni_flannel_backend=backend)
             folder = f"network/{backend}/{runtime}"
-            found[f"{folder}/10-flannel.conf"] = value(known, "cni_conf | to_nice_json(indent=2)") + "\n"
+            found[f"{folder}/10-flannel.conf"] = (
+                value(known, "cni_pod_network.cni_conf | to_nice_json(indent=2)") + "\n"
+            )
             found[f"{folder}/kube-proxy.yaml"] = content(known, "node_join_resources", "config.yaml")
             if runtime == "docker":
                 for name in ("kube-proxy.kubeconfig", "flannel.kubeconfig"):
                     found[f"{folder}/{name}"] = content(known, "node_join_resources", name)
                 found[f"{folder}/flanneld.txt"] = _nssm_arguments(known, "node_join_resources", "flanneld")
-        known = node(cni_flannel_backend=backend)
-        found[f"network/{backend}/net-conf.json"] = value(known, "cni_net_conf | to_nice_json(indent=2)") + "\n"
+        objects = resources(node(cni_flannel_backend=backend), "cni_cluster_objects")
+        (text,) = [one["data"]["net-conf.json"] for one in objects if "net-conf.json" in one.get("data", {})]
+        found[f"network/{backend}/net-conf.json"] = json.dumps(json.loads(text), indent=2, sort_keys=True) + "\n"
     known = node(cni_flannel_backend="vxlan")
     (reserved,) = [one for one in resources(known, "node_join_resources") if "\\networks\\" in str(one.get("name"))]
     # As JSON, which shows the file's line endings.

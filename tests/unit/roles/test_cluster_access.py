@@ -4,45 +4,30 @@
 
 from __future__ import annotations
 
-import re
 import typing as t
 
 import pytest
-from unit.roles.templates import ROLES, templar, value
+from unit.roles.rendered import node, resources
+from unit.roles.templates import templar, value
 
 from ansible_collections.winkube.node.plugins.module_utils.cluster_access import APPLY, NEEDS
 
-_OBJECT = re.compile(
-    r"^kind: (\w+)\n(?:type: .*\n)?metadata:\s*(?:\{name: ([\w-]+)(?:, namespace: ([\w-]+))?"
-    r"|\n\s+name: ([\w-]+)(?:\n\s+namespace: ([\w-]+))?)",
-    re.MULTILINE,
-)
-
-
-def objects(*templates: str) -> set[tuple[str, str, str]]:
-    """Return resource, namespace and name of each object in some templates of the role cni."""
-    texts = [(ROLES / "cni" / "templates" / name).read_text(encoding="utf-8") for name in templates]
-    found = [match for text in texts for match in _OBJECT.findall(text)]
-    assert len(found) == sum(len(re.findall(r"^kind: (?!Config$)", text, re.MULTILINE)) for text in texts)
-    return {(f"{kind.lower()}s", space or space2, name or name2) for kind, name, space, name2, space2 in found}
-
 
 @pytest.mark.parametrize(
-    ("purpose", "templates"),
-    [
-        ("flannel", ("_flannel_account.j2", "flannel.yml.j2", "kube-proxy.yml.j2")),
-        ("services", ("_flannel_account.j2", "services.yml.j2")),
-    ],
+    ("purpose", "variable"), [("flannel", "cni_cluster_objects"), ("services", "cni_account_objects")]
 )
-def test_the_right_to_apply_every_object_is_checked(purpose: str, templates: tuple[str, ...]) -> None:
+def test_the_right_to_apply_every_object_is_checked(purpose: str, variable: str) -> None:
     asked = {(need.resource, need.namespace, need.name) for need in NEEDS[purpose] if set(APPLY) <= set(need.verbs)}
-    assert asked == objects(*templates)
+    applied = resources(node(), variable)
+    metadata = [(f"{one['kind'].lower()}s", one["metadata"]) for one in applied]
+    assert asked == {(kind, about.get("namespace", ""), about["name"]) for kind, about in metadata}
+    assert len(asked) == len(applied)
 
 
 def purposes(runtimes: t.Mapping[str, str], **variables: t.Any) -> set[str]:
     """Return the access that a run on hosts with these runtimes checks."""
     hosts = {host: {"container_runtime": runtime} if runtime else {} for host, runtime in runtimes.items()}
-    known = {"ansible_play_hosts": list(hosts), "hostvars": hosts, **variables}
+    known = {"inventory_hostname": "a", "ansible_play_hosts": list(hosts), "hostvars": hosts, **hosts["a"], **variables}
     return set(value(templar(["container_runtime", "cni", "node_join"], known), "node_join_purposes"))
 
 
@@ -52,7 +37,8 @@ def purposes(runtimes: t.Mapping[str, str], **variables: t.Any) -> set[str]:
         ({"a": "", "b": "containerd"}, {}, {"read", "join", "approve", "flannel"}),
         ({"a": "moby"}, {}, {"read", "join", "approve", "services", "services_read"}),
         ({"a": "docker", "b": ""}, {}, {"read", "join", "approve", "flannel", "services", "services_read"}),
-        ({"a": "docker", "b": ""}, {"cni_plugin": "cni"}, {"read", "join", "approve"}),
+        ({"a": "docker", "b": ""}, {"cni_plugin": "none"}, {"read", "join", "approve"}),
+        ({"a": ""}, {"cni_run_as": "service"}, {"read", "join", "approve", "services", "services_read"}),
         ({"a": ""}, {"node_join_approval": "cluster"}, {"read", "join", "flannel"}),
         # Playbooks that drain live nodes.
         ({"a": ""}, {"node_maintenance_drain": True}, {"read", "join", "approve", "flannel", "drain"}),

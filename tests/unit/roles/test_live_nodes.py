@@ -78,7 +78,7 @@ def test_a_machine_that_is_not_live_may_get_any_version() -> None:
     assert evaluated(arguments["that"], **variables)
 
 
-SAME = {"plugin": "flannel", "backend": "host-gw", "network": "cbr0"}
+SAME = {"plugin": "flannel", "mode": "host-gw", "network": "cbr0"}
 DEFERRED = {"deferred": [{"name": "Hyper-V"}]}
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.winkube.node.plugins.action import winrm_certificate_info
-from ansible_collections.winkube.node.plugins.plugin_utils.preflight.host import missing_kubeconfigs
+from ansible_collections.winkube.node.plugins.plugin_utils.preflight.host_check import missing_kubeconfigs
 
 NOW = datetime.datetime(2026, 11, 22, 12, tzinfo=datetime.UTC)
 HTTPS = {"inventory_hostname": "win1", "ansible_host": "192.0.2.1", "ansible_connection": "psrp"}

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import pytest
 from ansible.errors import AnsibleError
+from unit.plugins.plugin_utils.node_resources import samples
 from unit.roles import resource_cases
 from unit.roles.templates import templar, value
 
@@ -46,15 +47,19 @@ def test_a_value_that_cannot_be_is_refused() -> None:
 def test_the_pod_network(runtime: str) -> None:
     variables = {**resource_cases.HOST, "container_runtime": runtime, "cni_flannel_backend": "vxlan"}
     found = value(templar(["cni"], variables), "lookup('winkube.node.pod_network')")
-    network = cni.PodNetwork(
-        plugin="flannel", flannel_backend="vxlan", pods_subnet="10.244.0.0/16", services_subnet="10.96.0.0/12",
-        is_docker=runtime == "moby",
-    )  # fmt: skip
+    services = runtime == "moby"
+    network = samples.network(is_docker=services)
     assert found == {
         "name": "flannel.4096",
-        "net_conf": cni.net_conf(network),
-        "cni_conf": cni.cni_conf(network),
-        "identity": cni.identity(network),
+        "is_managed": True,
+        "is_overlay": True,
+        "needs_pod_cidr": True,
+        "runs_as_services": services,
+        "runs_as_pods": not services,
+        "conf_file": "10-flannel.conf",
+        "cni_conf": network.rules.cni_configuration(),
+        "accounts": ["kube-flannel/flannel-windows", "kube-system/kube-proxy-windows"] if services else [],
+        "identity": {"plugin": "flannel", "mode": "vxlan", "network": "flannel.4096"},
         "note": cni.noted(network),
     }
 

@@ -35,7 +35,7 @@ def facts(name: str, **more: t.Any) -> dict[str, t.Any]:
         "cordon_owner": "",
         "addresses": [name, "192.0.2.5"],
         "internal_ip": "192.0.2.5",
-        "runtime_label": "",
+        "network_runs_as": "",
         "network_pods": [],
     }
     return {**found, **more}
@@ -77,6 +77,7 @@ def test_information_of_a_new_cluster(cluster: FakeCluster) -> None:
         "service_subnet": "",
         "dns_domain": "cluster.local",
         "cluster_dns": [],
+        "dns_service": "",
         "unbound_daemon_sets": [],
         "nodes": {},
     }
@@ -99,7 +100,7 @@ def test_information_of_a_cluster_with_everything(cluster: FakeCluster) -> None:
         cluster.add(f"apis/apps/v1/namespaces/site/daemonsets/{name}", spec={"template": {"spec": spec}})
     labels = {
         "kubernetes.io/os": "windows",
-        "winkube.node/container-runtime": "moby",
+        "winkube.node/network-runs-as": "service",
     }
     mark = '{"by": "patch_nodes", "on": "me", "since": "now"}'
     add_node(cluster, "a", metadata={"labels": labels, "annotations": {"winkube.node/cordoned": mark}},
@@ -124,13 +125,14 @@ def test_information_of_a_cluster_with_everything(cluster: FakeCluster) -> None:
         "service_subnet": "10.1.0.0/16",
         "dns_domain": "site.example",
         "cluster_dns": ["10.1.0.10"],
+        "dns_service": "",
         "unbound_daemon_sets": [{"namespace": "site", "name": "any"}],
     }
     pods = [
         {"namespace": "kube-flannel", "name": "f", "revision": "r1"},
         {"namespace": "kube-system", "name": "p", "revision": ""},
     ]
-    more = {"os": "windows", "unschedulable": True, "cordon_owner": "patch_nodes", "runtime_label": "moby"}
+    more = {"os": "windows", "unschedulable": True, "cordon_owner": "patch_nodes", "network_runs_as": "service"}
     nothing = {"ready": False, "pod_cidr": "", "version": "", "addresses": [], "internal_ip": ""}
     assert found["nodes"] == {"a": facts("a", network_pods=pods, **more), "b": facts("b", **nothing)}
     assert list(run_module(cluster_info, cluster, nodes=["b"])["nodes"]) == ["b"]
@@ -205,3 +207,23 @@ def test_the_rights_that_each_purpose_needs() -> None:
         for purpose, needs in cluster_access.NEEDS.items()
     }
     outcomes.check("cluster/needs", found)
+
+
+@pytest.mark.parametrize(
+    ("services", "expected"),
+    [
+        ({"kube-dns": "10.1.0.10", "coredns": "10.1.0.3"}, "10.1.0.10"),
+        ({"coredns": "10.1.0.3"}, "10.1.0.3"),
+        ({"kube-dns": "None", "coredns": "10.1.0.3"}, "10.1.0.3"),
+        ({}, ""),
+    ],
+)
+def test_the_dns_service_replaces_an_address_that_only_linux_nodes_serve(
+    cluster: FakeCluster, services: dict[str, str], expected: str
+) -> None:
+    discoverable(cluster)
+    config_map(cluster, "kube-system/kubelet-config", kubelet="clusterDNS: [169.254.25.10]")
+    for name, address in services.items():
+        cluster.add(f"api/v1/namespaces/kube-system/services/{name}", spec={"clusterIP": address})
+    found = run_module(cluster_info, cluster)
+    assert (found["cluster_dns"], found["dns_service"]) == (["169.254.25.10"], expected)

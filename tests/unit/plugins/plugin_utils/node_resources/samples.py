@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.cni import PodNetwork
 from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.containerd import ContainerdSettings
 from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.docker import DockerSettings, Engine
 from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.downloads import (
@@ -16,6 +15,8 @@ from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.downlo
 )
 from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.kubernetes_node import KubernetesSettings
 from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.node_join import JoinedNode
+from ansible_collections.winkube.node.plugins.plugin_utils.pod_networks.network import PodNetwork
+from ansible_collections.winkube.node.plugins.plugin_utils.pod_networks.settings import NetworkSettings
 
 PASSWORD = Proxy(
     http_proxy="http://u:p@proxy.example:3128", https_proxy="http://u:p@proxy.example:3128", no_proxy="localhost"
@@ -91,6 +92,7 @@ def kubernetes(**given: t.Any) -> KubernetesSettings:
         "url": "",
         "sha256": "",
         "install_dir": "C:\\k",
+        "cluster_dns": (),
         "kubelet_configuration": {},
         "kubelet_arguments": {},
         "kubelet_log_file": "C:\\var\\log\\kubelet\\kubelet.log",
@@ -100,6 +102,7 @@ def kubernetes(**given: t.Any) -> KubernetesSettings:
         "kubelet_clients": (),
         "downloads": downloads(),
         "is_docker": False,
+        "network_services": ("flanneld", "kube-proxy") if given.get("is_docker") else (),
     }
     return KubernetesSettings(**values | given)
 
@@ -107,12 +110,13 @@ def kubernetes(**given: t.Any) -> KubernetesSettings:
 def network(**given: t.Any) -> PodNetwork:
     values: dict[str, t.Any] = {
         "plugin": "flannel",
-        "flannel_backend": "vxlan",
+        "mode": "vxlan" if given.get("plugin", "flannel") == "flannel" else "none",
+        "run_as": "service" if given.get("is_docker") else "daemonset",
+        "is_docker": False,
         "pods_subnet": "10.244.0.0/16",
         "services_subnet": "10.96.0.0/12",
-        "is_docker": False,
     }
-    return PodNetwork(**values | given)
+    return PodNetwork(NetworkSettings(**values | given))
 
 
 def joined(**given: t.Any) -> JoinedNode:
@@ -129,10 +133,10 @@ def joined(**given: t.Any) -> JoinedNode:
         "tokens": {"kube-system/kube-proxy-windows": "token 1", "kube-flannel/flannel-windows": "token 2"},
         "tokens_known": True,
         "conf_dir": "C:\\conf",
-        "flannel_dir": "C:\\flannel",
+        "folders": {"bin_dir": "C:\\cni", "flannel_dir": "C:\\flannel"},
         "nssm_dir": "C:\\nssm",
         "network_changes": False,
-        "had_services": False,
+        "former_services": "",
     }
     return JoinedNode(**values | given)
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 import typing as t
 
-import pytest
 from unit.plugins.plugin_utils.node_resources import samples
 from unit.plugins.plugin_utils.node_resources.samples import named
 
@@ -29,24 +28,10 @@ def settings(**network: t.Any) -> CniSettings:
     )
 
 
-@pytest.mark.parametrize(
-    ("network", "name", "overlay", "services"),
-    [
-        ({"flannel_backend": "host-gw"}, "cbr0", False, False),
-        ({"flannel_backend": "vxlan"}, "flannel.4096", True, False),
-        ({"flannel_backend": "vxlan", "is_docker": True}, "flannel.4096", True, True),
-        ({"plugin": "calico", "is_docker": True}, "flannel.4096", False, False),
-    ],
-)
-def test_valid_and_invalid_networks(network: dict[str, t.Any], name: str, overlay: bool, services: bool) -> None:
-    found = samples.network(**network)
-    assert (found.name, found.is_overlay, found.has_services) == (name, overlay, services)
-
-
 def test_another_plugin_gets_the_plugins_only() -> None:
-    kinds = [one["name"] for one in cni.resources(settings(plugin="calico")) if one["type"] == "Archive"]
+    kinds = [one["name"] for one in cni.resources(settings(plugin="none")) if one["type"] == "Archive"]
     assert kinds == ["CNI plugins"]
-    folders = {one["name"] for one in cni.resources(settings(plugin="calico")) if one["type"] == "Directory"}
+    folders = {one["name"] for one in cni.resources(settings(plugin="none")) if one["type"] == "Directory"}
     assert folders == {"C:\\cni", "C:\\conf"}
 
 
@@ -75,16 +60,16 @@ def test_programs_that_make_pods_networks_are_replaced_on_drained_nodes() -> Non
 def test_the_record_distinguishes_networks() -> None:
     notes = [
         samples.network(),
-        samples.network(flannel_backend="host-gw"),
-        samples.network(is_docker=True),
-        samples.network(plugin="calico"),
+        samples.network(mode="host-gw"),
+        samples.network(run_as="service"),
+        samples.network(plugin="none"),
     ]
     contents = [json.loads(cni.noted(one)["content"]) for one in notes]
     assert contents == [
-        {"plugin": "flannel", "backend": "vxlan", "network": "flannel.4096"},
-        {"plugin": "flannel", "backend": "host-gw", "network": "cbr0"},
-        {"plugin": "flannel", "backend": "vxlan", "network": "flannel.4096", "services": True},
-        {"plugin": "calico", "backend": "", "network": ""},
+        {"plugin": "flannel", "mode": "vxlan", "network": "flannel.4096"},
+        {"plugin": "flannel", "mode": "host-gw", "network": "cbr0"},
+        {"plugin": "flannel", "mode": "vxlan", "network": "flannel.4096", "services": True},
+        {"plugin": "none", "mode": "", "network": ""},
     ]
-    # The runtime does not change the network.
-    assert cni.identity(notes[0]) == cni.identity(notes[2])
+    # The network is the same, however it runs.
+    assert notes[0].identity() == notes[2].identity()

@@ -13,7 +13,8 @@ from unit.plugins.plugin_utils.node_resources import samples
 from unit.plugins.plugin_utils.node_resources.samples import named
 
 from ansible_collections.winkube.node.plugins.plugin_utils.node_resources import node_join
-from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.node_join import JoinedNode, source_vip
+from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.node_join import JoinedNode
+from ansible_collections.winkube.node.plugins.plugin_utils.pod_networks import flannel
 
 CONFIG = "C:\\k\\kube-proxy\\config.yaml"
 DOCKER = {"network": samples.network(is_docker=True), "kubernetes": samples.kubernetes(is_docker=True)}
@@ -22,19 +23,6 @@ NOTE = "C:\\ProgramData\\winkube\\cni.json"
 
 def names(node: JoinedNode) -> list[str]:
     return [str(one.get("name") or one["value_name"]) for one in node_join.resources(node)]
-
-
-@pytest.mark.parametrize(
-    ("cidr", "address"), [("10.244.3.0/24", "10.244.3.254"), ("10.0.0.8/29", "10.0.0.14"), ("fd00::/120", "fd00::fe")]
-)
-def test_source_vip_is_the_last_usable_address(cidr: str, address: str) -> None:
-    assert source_vip(cidr) == address
-
-
-@pytest.mark.parametrize("cidr", ["", "10.244.3.0/30", "10.244.3.1/24", "x"])
-def test_an_invalid_pod_cidr_has_no_source_vip(cidr: str) -> None:
-    with pytest.raises(ValueError, match="pod CIDR"):
-        source_vip(cidr)
 
 
 def test_the_kubelet_runs_and_no_token_is_left() -> None:
@@ -48,8 +36,8 @@ def test_the_kubelet_runs_and_no_token_is_left() -> None:
     ("given", "there", "absent"),
     [
         ({}, {CONFIG, "C:\\var\\lib\\cni\\networks\\flannel.4096\\10.244.3.254", NOTE}, {"flanneld", "kube-proxy"}),
-        ({"network": samples.network(flannel_backend="host-gw")}, {CONFIG}, {"flanneld"}),
-        ({"network": samples.network(plugin="calico")}, {NOTE}, {CONFIG, "flanneld"}),
+        ({"network": samples.network(mode="host-gw")}, {CONFIG}, {"flanneld"}),
+        ({"network": samples.network(plugin="none")}, {NOTE}, {CONFIG, "flanneld"}),
         # The cluster has not assigned a network yet.
         ({"pod_cidr": ""}, {"kubelet", NOTE}, {CONFIG, "flanneld"}),
         (DOCKER, {CONFIG, "flanneld", "kube-proxy", "C:\\conf\\10-flannel.conf"}, set()),
@@ -64,8 +52,14 @@ def test_values_that_depend_on_the_cluster(given: dict[str, t.Any], there: set[s
     assert not absent & found
 
 
+def test_the_source_address_is_reserved_before_kube_proxy_has_its_configuration() -> None:
+    for node in (samples.joined(), samples.joined(**DOCKER)):
+        found = names(node)
+        assert found.index("C:\\var\\lib\\cni\\networks\\flannel.4096\\10.244.3.254") < found.index(CONFIG)
+
+
 def test_services_of_a_former_runtime_are_removed() -> None:
-    found = node_join.resources(samples.joined(had_services=True))
+    found = node_join.resources(samples.joined(former_services="flannel"))
     services = {one["name"]: one["state"] for one in found if one["type"] == "Service"}
     assert services == {"kubelet": "running", "kube-proxy": "absent", "flanneld": "absent"}
     assert "C:\\etc\\kubernetes\\kube-proxy.kubeconfig" in {
@@ -77,7 +71,7 @@ def test_services_of_a_former_runtime_are_removed() -> None:
     ("backend", "order"), [("vxlan", ["flanneld", "kube-proxy"]), ("host-gw", ["kube-proxy", "flanneld"])]
 )
 def test_dependencies_of_services(backend: str, order: list[str]) -> None:
-    network = samples.network(is_docker=True, flannel_backend=backend)
+    network = samples.network(is_docker=True, mode=backend)
     found = node_join.resources(samples.joined(**{**DOCKER, "network": network}))
     services = [one for one in found if one["type"] == "Service" and one["name"] != "kubelet"]
     assert [one["name"] for one in services] == order
@@ -137,8 +131,8 @@ def test_kube_proxy_logs_as_the_kubelet_does() -> None:
 
 
 def test_flanneld_takes_the_address_that_the_cluster_knows() -> None:
-    assert node_join.flannel_arguments(samples.joined())[-1] == "-iface=10.0.0.11"
-    assert not any("-iface" in one for one in node_join.flannel_arguments(samples.joined(internal_ip="")))
+    assert flannel.flanneld_arguments(samples.joined().settings)[-1] == "-iface=10.0.0.11"
+    assert not any("-iface" in one for one in flannel.flanneld_arguments(samples.joined(internal_ip="").settings))
 
 
 def test_mappings_and_other_values_of_kube_proxy_replace_each_other() -> None:

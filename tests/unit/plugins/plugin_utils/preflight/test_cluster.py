@@ -10,9 +10,10 @@ import typing as t
 import pytest
 
 from ansible_collections.winkube.node.plugins.plugin_utils.preflight import cluster as checks
+from ansible_collections.winkube.node.plugins.plugin_utils.preflight.host import HostVariables
 from ansible_collections.winkube.node.plugins.plugin_utils.values.versions import Version, skew_problem
 
-NODE = checks.HostVariables(
+NODE = HostVariables(
     kubernetes="1.36.2",
     runtime="containerd",
     containerd="2.3.7",
@@ -79,7 +80,7 @@ def test_a_cluster_whose_version_is_not_supported_is_refused(runtime: str) -> No
         ({"pod_subnet": "10.233.64.0/18,fd00::/56", "service_subnet": "10.233.0.0/18,fd01::/112"}, {}),
         # A cluster that does not publish it, and a network other than flannel.
         ({"pod_subnet": ""}, {"pods": "10.1.0.0/16"}),
-        ({}, {"pods": "10.1.0.0/16", "cni_plugin": "cni"}),
+        ({}, {"pods": "10.1.0.0/16", "cni_plugin": "none"}),
     ],
 )
 def test_networks_that_may_be(cluster: dict[str, t.Any], node: dict[str, t.Any]) -> None:
@@ -129,7 +130,7 @@ def test_another_flannel_is_refused(backend: dict[str, object], own: str, named:
     (problem,) = problems_of(flannel(**backend), backend=own)
     for text in ("kube-flannel/kube-flannel-cfg", *named):
         assert text in problem
-    assert problems_of(flannel(**backend), backend=own, cni_plugin="cni") == []
+    assert problems_of(flannel(**backend), backend=own, cni_plugin="none") == []
 
 
 def test_flannels_network_is_the_pods() -> None:
@@ -202,3 +203,33 @@ def test_daemon_sets_without_an_operating_system_are_reported() -> None:
     assert "kubectl -n monitoring patch daemonset node-exporter" in warning
     assert "kube-proxy" not in warning
     assert checks.warnings({"unbound_daemon_sets": sets[:1]}, ["kube-system"]) == []
+
+
+LOCAL = {"cluster_dns": ["169.254.25.10"]}
+
+
+@pytest.mark.parametrize(
+    ("cluster", "node"), [({"cluster_dns": ["10.233.0.3"]}, {}), (LOCAL, {"cluster_dns": ("10.233.0.3",)})]
+)
+def test_dns_that_windows_nodes_reach(cluster: dict[str, t.Any], node: dict[str, t.Any]) -> None:
+    assert found(cluster, **node) == []
+
+
+def test_dns_that_only_linux_nodes_serve_is_refused() -> None:
+    (problem,) = found(LOCAL)
+    for text in ("kube-system/kubelet-config", "169.254.25.10", "kube-dns or coredns", "kubernetes_node_cluster_dns"):
+        assert text in problem
+
+
+@pytest.mark.parametrize(
+    ("node", "named"),
+    [
+        ({"address": "10.233.64.9"}, ["ansible_host", "the pods, 10.233.64.0/18"]),
+        ({"address": "10.233.0.9"}, ["ansible_host", "the services, 10.233.0.0/18"]),
+    ],
+)
+def test_a_node_inside_the_clusters_networks_is_refused(node: dict[str, t.Any], named: list[str]) -> None:
+    (problem,) = found(**node)
+    for text in named:
+        assert text in problem
+    assert found(**node, cni_plugin="none") == []

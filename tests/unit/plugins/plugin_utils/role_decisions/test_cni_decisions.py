@@ -16,29 +16,40 @@ PROXY = {"namespace": "kube-system", "name": "proxy-1", "revision": "b"}
 
 
 @pytest.mark.parametrize(
-    ("runtimes", "docker", "expected", "asked"),
+    ("networks", "expected", "host", "asked"),
     [
-        (["containerd", "moby"], False, "h0", 1),
-        (["containerd", "moby", "docker"], True, "h1", 2),
-        (["moby", "docker", "containerd"], False, "h2", 3),
-        (["containerd"], True, "", 1),
-        ([], True, "", 0),
+        (["daemonset", "service"], "daemonset", "h0", 1),
+        (["daemonset", "service", "service"], "service", "h1", 2),
+        (["service", "", "daemonset"], "daemonset", "h2", 3),
+        (["daemonset"], "service", "", 1),
+        ([], "service", "", 0),
     ],
 )
-def test_the_first_host_of_a_runtime(runtimes: list[str], docker: bool, expected: str, asked: int) -> None:
+def test_the_first_host_whose_network_runs_as_expected(
+    networks: list[str], expected: str, host: str, asked: int
+) -> None:
     queried = []
 
-    def runtime(host: str) -> str:
-        queried.append(host)
-        return runtimes[int(host[1:])]
+    def how(name: str) -> str:
+        queried.append(name)
+        return networks[int(name[1:])]
 
-    assert cni.first_host([f"h{number}" for number in range(len(runtimes))], runtime, docker=docker) == expected
+    assert cni.first_host([f"h{number}" for number in range(len(networks))], how, expected) == host
     assert len(queried) == asked
 
 
-@pytest.mark.parametrize(("runtime", "label"), [("containerd", ""), ("moby", "docker"), ("docker", "docker")])
-def test_the_label_of_a_runtime(runtime: str, label: str) -> None:
-    assert cni.runtime_label(runtime) == label
+@pytest.mark.parametrize(
+    ("plugin", "run_as", "runtime", "expected"),
+    [
+        ("flannel", "", "containerd", "daemonset"),
+        ("flannel", "", "moby", "service"),
+        ("flannel", "service", "containerd", "service"),
+        ("none", "service", "containerd", ""),
+        ("other", "", "containerd", ""),
+    ],
+)
+def test_how_the_network_of_a_host_runs(plugin: str, run_as: str, runtime: str, expected: str) -> None:
+    assert cni.runs_as(plugin, run_as, runtime) == expected
 
 
 @pytest.mark.parametrize(
@@ -48,7 +59,7 @@ def test_the_label_of_a_runtime(runtime: str, label: str) -> None:
         ({"plugin": "flannel", "network": "cbr0"}, False),
         ({"plugin": "flannel", "network": "cbr0", "services": True}, False),
         ({"plugin": "flannel", "network": "flannel.4096"}, True),
-        ({"plugin": "cni"}, True),
+        ({"plugin": "none"}, True),
     ],
 )
 def test_another_network(recorded: dict[str, t.Any], expected: bool) -> None:

@@ -27,7 +27,7 @@ NODES = {
         "ready": True,
         "version": "v1.35.6",
         "addresses": ["10.0.0.1"],
-        "runtime_label": "docker",
+        "network_runs_as": "service",
         "pod_cidr": "10.244.1.0/24",
         "internal_ip": "10.0.0.1",
         "network_pods": PODS,
@@ -56,7 +56,7 @@ ONE = {
         "self_named": False,
         "computer_name": "WIN-ONE",
         "clock_skew": 500.0,
-        "cni": {"plugin": "flannel", "backend": "vxlan", "network": "flannel.4096"},
+        "cni": {"plugin": "flannel", "mode": "vxlan", "network": "flannel.4096"},
     },
     "node_prepare_converged": {"changed": True, "deferred": [{"name": "Hyper-V"}], "clock_skew": 300.0},
     "node_join_converged": {
@@ -114,7 +114,7 @@ TWO = {
 }
 THREE: dict[str, t.Any] = {
     "kubernetes_node_hostname": "win-three",
-    "cni_plugin": "cni",
+    "cni_plugin": "none",
     "kube_version": "1.36.3",
     "image_cache_test_images": [{"name": "a:1"}],
 }

@@ -12,20 +12,20 @@ import pytest
 
 from ansible_collections.winkube.node.plugins.plugin_utils.role_decisions import node_join
 
-NOTHING = dict.fromkeys(("read_only", "drains", "approves", "rejoins", "has_docker", "has_containerd"), False)
+NOTHING = dict.fromkeys(("read_only", "drains", "approves", "rejoins", "services"), False)
 
 
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ([], ["read", "join"]),
-        (["approves", "rejoins", "has_containerd"], ["read", "join", "approve", "rejoin", "flannel"]),
-        (["has_docker", "drains"], ["read", "services_read", "drain", "join", "services"]),
-        (["read_only", *NOTHING], ["read", "services_read", "drain"]),
+        ({}, ["read", "join"]),
+        ({"approves": True, "rejoins": True, "pods": ["flannel"]}, ["read", "join", "approve", "rejoin", "flannel"]),
+        ({"services": True, "drains": True}, ["read", "services_read", "drain", "join", "services"]),
+        ({**dict.fromkeys(NOTHING, True), "pods": ["flannel"]}, ["read", "services_read", "drain"]),
     ],
 )
-def test_the_purposes_of_a_run(given: list[str], expected: list[str]) -> None:
-    assert node_join.purposes(**(NOTHING | dict.fromkeys(given, True))) == expected
+def test_the_purposes_of_a_run(given: dict[str, t.Any], expected: list[str]) -> None:
+    assert node_join.purposes(**{**NOTHING, "pods": [], **given}) == expected
 
 
 @pytest.mark.parametrize(

@@ -84,9 +84,9 @@ def test_a_name_of_another_node(reported: str, os: str, expected: str) -> None:
 
 
 def test_flannel_stays_while_others_need_it() -> None:
-    assert node_names.flannel_removal_problem("one", "cni", []) == ""
-    found = node_names.flannel_removal_problem("one", "cni", ["two", "three"])
-    assert "got cni" in found
+    assert node_names.removal_problem("one", "flannel", "none", []) == ""
+    found = node_names.removal_problem("one", "flannel", "none", ["two", "three"])
+    assert "got none" in found
     assert "two, three may need it" in found
 
 

@@ -1,0 +1,68 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""nssm, which runs programs as services that do not implement the protocol of Windows services."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ..role_variables.container_runtime import ServiceManagerVariables
+from .downloads import Downloads, ResourceMapping, unpacked
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ServiceManagerSettings(ServiceManagerVariables):
+    """The variables `container_runtime_nssm_*`."""
+
+    downloads: Downloads
+
+
+def program(nssm_dir: str) -> str:
+    """Return the Windows path of nssm.exe.
+
+    Args:
+        nssm_dir: `container_runtime_nssm_dir`.
+    """
+    return f"{nssm_dir}\\win64\\nssm.exe"
+
+
+def artifact(settings: ServiceManagerVariables, downloads: Downloads) -> ResourceMapping:
+    """Return the artifact of nssm.
+
+    Args:
+        settings: the version, and where to get it.
+        downloads: the role's downloads.
+    """
+    return downloads.artifact("nssm", settings.nssm_version, url=settings.nssm_url, sha256=settings.nssm_sha256)
+
+
+def installed(
+    archive: ResourceMapping, settings: ServiceManagerVariables, *, stops: t.Sequence[str]
+) -> ResourceMapping:
+    """Return the resource that unpacks nssm.
+
+    Args:
+        archive: the artifact.
+        settings: the version and the folder.
+        stops: services that nssm runs, and those that depend on them; those that depend on others come first.
+    """
+    return unpacked(
+        archive,
+        settings.nssm_dir,
+        members=[f"nssm-{settings.nssm_version}/win64/nssm.exe"],
+        strip_components=1,
+        check=["win64\\nssm.exe"],
+        stops=list(stops),
+    )
+
+
+def resources(settings: ServiceManagerSettings, *, stops: t.Sequence[str]) -> list[ResourceMapping]:
+    """Return the resources of nssm on a node on which it runs only the services of the pod network.
+
+    Args:
+        settings: the role's variables.
+        stops: as for `installed`.
+    """
+    archive = artifact(settings, settings.downloads)
+    return [archive, installed(archive, settings, stops=stops)]

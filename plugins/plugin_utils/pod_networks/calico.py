@@ -1,0 +1,16 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Calico on Windows nodes."""
+
+from __future__ import annotations
+
+import typing as t
+
+from .rules import NetworkRules
+from .unfinished import NOT_SUPPORTED
+
+
+class Calico(NetworkRules):
+    """Calico. Only its data file exists yet."""
+
+    unusable: t.ClassVar[str] = NOT_SUPPORTED

@@ -1,0 +1,239 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What is known of each pod network: its modes, programs, files and limits (one file per network in data/networks)."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import types
+import typing as t
+
+from ansible.module_utils.common.yaml import yaml_load
+
+from ..specification.convert import to_dataclass
+from ..values.errors import ResourceError
+from ..values.versions import DATA, Version, within
+
+NAMES = ("flannel", "calico", "azure", "sdnbridge", "sdnoverlay", "none")
+"""The values of `cni_plugin`."""
+RUN_AS = ("daemonset", "service")
+"""The values of `cni_run_as`."""
+_FOLDER = DATA / "networks"
+_NOTHING: t.Mapping[str, t.Any] = types.MappingProxyType({})
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class KubeProxyRules:
+    """What kube-proxy needs with a network."""
+
+    source_vip: t.Literal["none", "host-local", "network-endpoint"]
+    """Where its source address comes from: it needs none; the last address of the node's pod CIDR, which is reserved in
+    host-local; or an HNS endpoint that the network creates."""
+    endpoint: str = ""
+    """Name of that HNS endpoint."""
+    dsr: bool
+    """Whether direct server return is turned on."""
+    source: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Mode:
+    """A mode of a network."""
+
+    hns_type: t.Literal["L2Bridge", "Overlay", ""]
+    """Type of the pods' HNS network; empty: unknown, because another tool creates the network."""
+    hns_network: str
+    """Name of the pods' HNS network."""
+    other_networks: tuple[str, ...] = ()
+    """Names of the other HNS networks that belong to this network."""
+    is_overlay: bool
+    """Whether packets between nodes are encapsulated (VXLAN)."""
+    kube_proxy: KubeProxyRules | None = None
+    """None: another tool runs kube-proxy."""
+    fixed: t.Mapping[str, int] = dataclasses.field(default_factory=dict)
+    """Settings that have only one possible value on Windows, such as the VXLAN network identifier (`vni`)."""
+    mtu_overhead: int = 0
+    """Bytes of each packet that the encapsulation takes."""
+    routes: t.Literal["cni", "role", "none"]
+    """What creates the routes to the pods of other nodes: the network itself, the role cni, or nothing."""
+    features: tuple[str, ...] = ()
+    """Windows features that this mode needs."""
+    source: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Program:
+    """The programs of one artifact."""
+
+    title: str
+    """Name of the resource that unpacks the artifact; empty: the destination."""
+    variables: str
+    """The variables with the version, URL and checksum have the names `cni_VARIABLES_version` and so on."""
+    destination: str
+    """The variable with the folder, without the prefix `cni_`: `bin_dir` for CNI plugins."""
+    members: tuple[str, ...]
+    renames: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
+    check: tuple[str, ...]
+    """The programs, as they are named after unpacking."""
+    disturbs: bool = False
+    """Whether they are replaced only while the node is drained. CNI plugins set up the network of every new pod."""
+    stops: tuple[str, ...] = ()
+    """Services that run these programs, if the network runs as services."""
+    source: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NetworkFiles:
+    """Files and folders on the node, without the programs."""
+
+    configuration: str = ""
+    """Name of the CNI configuration file."""
+    written_by: t.Literal["run", "container", "other"]
+    """What writes this file: this collection (on the node, or through a ConfigMap), the network's own container, or
+    another tool."""
+    folders: tuple[str, ...] = ()
+    """Folders of the network's state that only administrators may change."""
+    service_folders: tuple[str, ...] = ()
+    """Such folders that exist only if the network runs as services."""
+    service_files: tuple[str, ...] = ()
+    """Files that only the network's services read, such as their kubeconfigs. They are removed with the services."""
+    state: tuple[str, ...] = ()
+    """State files and folders that must be removed with the network."""
+    source: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Span:
+    """Minor versions of Kubernetes, inclusive."""
+
+    oldest: str
+    newest: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Support:
+    """Where a network works."""
+
+    kubernetes: Span | None = None
+    """None: any version that the collection supports."""
+    windows: tuple[str, ...]
+    """Versions of Windows Server."""
+    runtimes: tuple[str, ...]
+    """Container runtimes: containerd or docker."""
+    reason: str = ""
+    """Why the other versions and runtimes are not supported, as a sentence."""
+    source: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Network:
+    """A network, which is the plugin that `cni_plugin` names."""
+
+    name: str
+    title: str
+    """The name in messages."""
+    mode_variable: str = ""
+    """The variable that selects the mode, without the prefix `cni_`; empty: there is only one mode."""
+    modes: t.Mapping[str, Mode]
+    is_managed: bool
+    """Whether this collection installs the network; otherwise another tool does."""
+    needs_pod_cidr: bool
+    """Whether a node can use the network only after the cluster has assigned a pod CIDR to it (`spec.podCIDR`)."""
+    pods_in_node_network: bool = False
+    """Whether pods have addresses of the nodes' own network."""
+    programs: t.Mapping[str, Program]
+    """The programs by kind of artifact, in the order in which they are installed."""
+    images: t.Mapping[str, t.Mapping[str, str]] = dataclasses.field(default_factory=dict)
+    """Container images by version and name; the version `any` fits all versions."""
+    files: NetworkFiles
+    run_as: tuple[t.Literal["daemonset", "service"], ...]
+    """How the network's programs and kube-proxy may run: as pods of a DaemonSet, or as services. Empty: another tool
+    runs them."""
+    services: tuple[str, ...] = ()
+    """The network's services, without kube-proxy; those that depend on others come first."""
+    supported: Support
+    policy: tuple[t.Literal["azure", "calico"], ...] = ()
+    """The engines of network policies that work with the network."""
+
+    def mode(self, name: str) -> Mode:
+        """Return a mode.
+
+        Args:
+            name: its name.
+
+        Raises:
+            ResourceError: the network has no such mode.
+        """
+        if name not in self.modes:
+            where = f"cni_{self.mode_variable}" if self.mode_variable else "mode"
+            raise ResourceError(where, name, f"expected {' or '.join(self.modes)} with {self.title}")
+        return self.modes[name]
+
+    def support_problem(self, *, kubernetes: str, windows: str, runtime: str) -> str | None:
+        """Return what the network expects instead of unsupported versions; None if they are supported.
+
+        Args:
+            kubernetes: version of Kubernetes; empty if unknown.
+            windows: version of Windows Server, such as 2022; empty if unknown.
+            runtime: `containerd` or `docker`.
+        """
+        supported, span = self.supported, self.supported.kubernetes
+        if runtime not in supported.runtimes:
+            return f"expected the container runtime {' or '.join(supported.runtimes)} with {self.title}"
+        if windows and windows not in supported.windows:
+            return f"expected Windows Server {' or '.join(supported.windows)} with {self.title}"
+        if kubernetes and span is not None:
+            minor = Version.parse(kubernetes).minor_version
+            if not within(minor, {"oldest": span.oldest, "newest": span.newest}):
+                return f"expected Kubernetes {span.oldest} to {span.newest} with {self.title}"
+        return None
+
+
+@functools.cache
+def catalogue() -> t.Mapping[str, Network]:
+    """Return all networks by name.
+
+    Raises:
+        ResourceError: a file has an unknown or missing key, or a value of the wrong type.
+    """
+    return types.MappingProxyType({name: _loaded(name) for name in NAMES})
+
+
+def network(name: str) -> Network:
+    """Return a network.
+
+    Args:
+        name: value of `cni_plugin`.
+
+    Raises:
+        ResourceError: there is no such network.
+    """
+    if name not in catalogue():
+        raise ResourceError("cni_plugin", name, f"expected one of {', '.join(NAMES)}")
+    return catalogue()[name]
+
+
+def parsed(name: str, text: str) -> Network:
+    """Return a network from the text of its data file.
+
+    Args:
+        name: the expected name.
+        text: YAML.
+
+    Raises:
+        ResourceError: as for `catalogue`.
+    """
+    where = f"data/networks/{name}.yml"
+    loaded = t.cast("Network", to_dataclass(Network, yaml_load(text) or _NOTHING, where))
+    if loaded.name != name:
+        raise ResourceError(f"{where}.name", loaded.name, f"expected {name}")
+    if bool(loaded.mode_variable) == (len(loaded.modes) == 1):
+        raise ResourceError(
+            f"{where}.mode_variable", loaded.mode_variable, "expected a variable for more than one mode"
+        )
+    return loaded
+
+
+def _loaded(name: str) -> Network:
+    return parsed(name, (_FOLDER / f"{name}.yml").read_text(encoding="utf-8"))

@@ -1,0 +1,77 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What kube-proxy needs with a network: the name of the HNS network, and a source address on an overlay."""
+
+from __future__ import annotations
+
+import ipaddress
+import typing as t
+
+from ..windows import node_paths
+from .catalogue import Mode
+
+RESERVATION = "kube-proxy-source-vip\r\neth0"
+"""Content of the reservation, in host-local's form: an id where the id of a container would be, and an interface."""
+
+
+def source_vip(pod_cidr: str) -> str:
+    """Return kube-proxy's source address on an overlay: the last usable address of the node's pod CIDR.
+
+    host-local assigns addresses in ascending order. The first two belong to the gateway and the host's own endpoint.
+
+    Args:
+        pod_cidr: the node's pod CIDR.
+
+    Raises:
+        ValueError: the pod CIDR is not a network, or too small for a Windows node.
+    """
+    try:
+        network = ipaddress.ip_network(str(pod_cidr))
+    except ValueError as error:
+        raise ValueError(f"pod CIDR {pod_cidr!r} is not a network: {error}") from error
+    if network.num_addresses < 8:
+        raise ValueError(f"pod CIDR {pod_cidr} is too small for a Windows node, which needs a /29 or larger")
+    return str(network.broadcast_address - 1)
+
+
+def winkernel(mode: Mode, pod_cidr: str) -> dict[str, t.Any]:
+    """Return the section `winkernel` of kube-proxy's configuration.
+
+    A source address that is the address of an HNS endpoint is not known yet, and is not in the result.
+
+    Args:
+        mode: the network's mode.
+        pod_cidr: the node's pod CIDR.
+
+    Raises:
+        ValueError: as for `source_vip`.
+    """
+    rules = mode.kube_proxy
+    if rules is None:
+        return {}
+    overlay = {"sourceVip": source_vip(pod_cidr)} if rules.source_vip == "host-local" else {}
+    return {"networkName": mode.hns_network, "enableDSR": rules.dsr, **overlay}
+
+
+def reservation(mode: Mode, pod_cidr: str) -> tuple[str, str] | None:
+    r"""Return the file that reserves kube-proxy's source address in host-local; None if none is needed.
+
+    host-local stores each reserved address as a file whose name is the address (containernetworking/plugins,
+    plugins/ipam/host-local/backend/disk/backend.go), in a folder of the network's name. It never assigns an address
+    whose file exists, and removes a file only if its content names the container that goes, which no container does
+    here. The file is in C:\var\lib\cni, which is on the disk, so the reservation survives a reboot. The file is written
+    before kube-proxy's configuration, without which kube-proxy does not start.
+
+    Args:
+        mode: the network's mode.
+        pod_cidr: the node's pod CIDR.
+
+    Returns:
+        Path and content of the file.
+
+    Raises:
+        ValueError: as for `source_vip`.
+    """
+    if mode.kube_proxy is None or mode.kube_proxy.source_vip != "host-local":
+        return None
+    return f"{node_paths.HOST_LOCAL_ADDRESSES}\\{mode.hns_network}\\{source_vip(pod_cidr)}", RESERVATION

@@ -1,0 +1,200 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Parts of Kubernetes objects that the DaemonSets of all networks share."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import typing as t
+
+from .settings import KubernetesObject
+
+RUN_AS_LABEL = "winkube.node/network-runs-as"
+"""The label of a node whose network must not run as pods. Its value is the value of `cni_run_as`."""
+REVISION_LABEL = "winkube.node/revision"
+"""The label of a DaemonSet's pods that identifies their template and configuration."""
+POD_VOLUME = "C:\\var\\lib\\kubelet\\pods\\$(POD_UID)\\volumes\\kubernetes.io~projected\\access"
+"""Path of the projected volume of a pod. A HostProcess container has the host's file system, but its volumes are
+mounted elsewhere on Windows Server 2019 and with containerd 1.6 (kubernetes.io: Create a Windows HostProcess Pod)."""
+MOUNTS: t.Sequence[t.Mapping[str, t.Any]] = ({"name": "access", "mountPath": "/var/run/winkube", "readOnly": True},)
+"""Mounts of that volume."""
+_FIELDS = {
+    "POD_UID": "metadata.uid",
+    "POD_NAME": "metadata.name",
+    "POD_NAMESPACE": "metadata.namespace",
+    "NODE_NAME": "spec.nodeName",
+    "HOST_IP": "status.hostIP",
+}
+
+
+def environment(*names: str) -> list[dict[str, t.Any]]:
+    """Return environment variables with fields of the pod.
+
+    Args:
+        names: names of the variables; all known ones if there are none.
+    """
+    return [
+        {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
+        for name, path in _FIELDS.items()
+        if name in names or not names
+    ]
+
+
+def container(name: str, image: str, **properties: t.Any) -> dict[str, t.Any]:
+    """Return a container that mounts the pod's volume.
+
+    Args:
+        name: name of the container.
+        image: its image.
+        properties: further properties, such as `command`, `args` and `env`.
+    """
+    return {"name": name, "image": image, **properties, "volumeMounts": [dict(mount) for mount in MOUNTS]}
+
+
+def host_process_pod(
+    account: str,
+    containers: t.Sequence[t.Mapping[str, t.Any]],
+    *,
+    config_map: str,
+    init_containers: t.Sequence[t.Mapping[str, t.Any]] = (),
+) -> dict[str, t.Any]:
+    """Return the specification of a HostProcess pod that runs on every Windows node, except where services run.
+
+    Docker cannot run HostProcess containers, so the network of a node with Docker runs as services.
+
+    Args:
+        account: name of the service account.
+        containers: the containers.
+        config_map: name of the ConfigMap whose files are in the pod's volume, with a token and the CA certificate.
+        init_containers: containers that run first.
+    """
+    services = {"key": RUN_AS_LABEL, "operator": "NotIn", "values": ["service"]}
+    terms = {"nodeSelectorTerms": [{"matchExpressions": [services]}]}
+    return {
+        "serviceAccountName": account,
+        "hostNetwork": True,
+        "securityContext": {"windowsOptions": {"hostProcess": True, "runAsUserName": "NT AUTHORITY\\SYSTEM"}},
+        "nodeSelector": {"kubernetes.io/os": "windows"},
+        "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}},
+        "priorityClassName": "system-node-critical",
+        "tolerations": [{"operator": "Exists"}],
+        **({"initContainers": [dict(one) for one in init_containers]} if init_containers else {}),
+        "containers": [dict(one) for one in containers],
+        "volumes": [
+            {
+                "name": "access",
+                "projected": {
+                    "sources": [
+                        {"serviceAccountToken": {"path": "token"}},
+                        {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
+                        {"configMap": {"name": config_map}},
+                    ]
+                },
+            }
+        ],
+    }
+
+
+def daemon_set(
+    name: str, labels: t.Mapping[str, str], pod: t.Mapping[str, t.Any], *configuration: t.Any
+) -> KubernetesObject:
+    """Return a DaemonSet.
+
+    A new network or a restart of kube-proxy disturbs the node's pods. So the DaemonSet replaces only pods that a run
+    deletes on a drained node (roles/cni/tasks/pods.yml).
+
+    Args:
+        name: `NAMESPACE/NAME`.
+        labels: labels of the DaemonSet and its pods.
+        pod: specification of the pods.
+        configuration: plain data that the pods read elsewhere. A change of it makes existing pods out of date, as a
+            change of their specification does.
+    """
+    namespace, short = name.split("/")
+    read = json.dumps([pod, *configuration], sort_keys=True)
+    revision = hashlib.sha256(read.encode()).hexdigest()[:16]
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {"name": short, "namespace": namespace, "labels": dict(labels)},
+        "spec": {
+            "selector": {"matchLabels": dict(labels)},
+            "updateStrategy": {"type": "OnDelete"},
+            "template": {"metadata": {"labels": {**labels, REVISION_LABEL: revision}}, "spec": dict(pod)},
+        },
+    }
+
+
+def config_map(name: str, files: t.Mapping[str, str]) -> KubernetesObject:
+    """Return a ConfigMap.
+
+    Args:
+        name: `NAMESPACE/NAME`.
+        files: contents of files by name.
+    """
+    namespace, short = name.split("/")
+    metadata = {"name": short, "namespace": namespace}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": dict(files)}
+
+
+def pod_kubeconfig(api_server: str) -> str:
+    """Return the kubeconfig of a pod. The token and the CA certificate are in the same folder.
+
+    Args:
+        api_server: the API server as `host:port`.
+    """
+    server = {"server": f"https://{api_server}", "certificate-authority": "ca.crt"}
+    return json.dumps(
+        {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "default", "cluster": server}],
+            "contexts": [{"name": "default", "context": {"cluster": "default", "user": "default"}}],
+            "current-context": "default",
+            "users": [{"name": "default", "user": {"tokenFile": "token"}}],
+        }
+    )
+
+
+def service_account(name: str) -> KubernetesObject:
+    """Return a service account.
+
+    Args:
+        name: `NAMESPACE/NAME`.
+    """
+    namespace, short = name.split("/")
+    return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": short, "namespace": namespace}}
+
+
+def token_secret(account: str) -> KubernetesObject:
+    """Return the Secret in which the cluster stores a long-lived token of a service account.
+
+    Args:
+        account: `NAMESPACE/NAME` of the account.
+    """
+    namespace, name = account.split("/")
+    owner = {"kubernetes.io/service-account.name": name}
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "type": "kubernetes.io/service-account-token",
+        "metadata": {"name": name, "namespace": namespace, "annotations": owner},
+    }
+
+
+def cluster_role_binding(role: str, account: str) -> KubernetesObject:
+    """Return the binding of a ClusterRole to a service account. The binding has the account's name.
+
+    Args:
+        role: name of the ClusterRole.
+        account: `NAMESPACE/NAME` of the account.
+    """
+    namespace, name = account.split("/")
+    return {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": name},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
+        "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": namespace}],
+    }

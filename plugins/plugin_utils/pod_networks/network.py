@@ -1,0 +1,201 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The pod network of a node, for all other packages. Each network's own rules are in a module of its own."""
+
+from __future__ import annotations
+
+import types
+import typing as t
+
+from . import kube_proxy, kube_proxy_pods
+from .azure import AzureCni
+from .calico import Calico
+from .catalogue import Mode, Network, NetworkFiles
+from .flannel import Flannel
+from .rules import NetworkRules
+from .sdn import SdnBridge, SdnOverlay
+from .settings import (
+    ClusterSettings,
+    KubernetesObject,
+    NetworkFile,
+    NetworkService,
+    NetworkSettings,
+    NodeSettings,
+    as_line,
+)
+
+_RULES: t.Mapping[str, type[NetworkRules]] = types.MappingProxyType(
+    {
+        "flannel": Flannel,
+        "calico": Calico,
+        "azure": AzureCni,
+        "sdnbridge": SdnBridge,
+        "sdnoverlay": SdnOverlay,
+        "none": NetworkRules,
+    }
+)
+
+
+class PodNetwork:
+    """A pod network: a plugin in a mode, as the variables `cni_*` describe it.
+
+    Args:
+        settings: the variables.
+
+    Raises:
+        ResourceError: the plugin has no such mode.
+    """
+
+    def __init__(self, settings: NetworkSettings) -> None:
+        self.settings = settings
+        self.rules = _RULES[settings.plugin](settings)
+        self.known: Network = settings.known
+        self.mode: Mode = settings.known_mode
+
+    @property
+    def name(self) -> str:
+        """Name of the pods' HNS network; empty if another tool creates it."""
+        return self.mode.hns_network
+
+    @property
+    def is_overlay(self) -> bool:
+        """Whether packets between nodes are encapsulated (VXLAN)."""
+        return self.mode.is_overlay
+
+    @property
+    def is_managed(self) -> bool:
+        """Whether this collection installs the network."""
+        return self.known.is_managed
+
+    @property
+    def needs_pod_cidr(self) -> bool:
+        """Whether a node can use the network only after the cluster has assigned a pod CIDR to it."""
+        return self.known.needs_pod_cidr
+
+    @property
+    def runs_as_services(self) -> bool:
+        """Whether the network's programs and kube-proxy are services of the node."""
+        return self.settings.runs_as_services
+
+    @property
+    def runs_as_pods(self) -> bool:
+        """Whether the network's programs and kube-proxy are pods of DaemonSets."""
+        return self.is_managed and not self.runs_as_services
+
+    @property
+    def node_label(self) -> str:
+        """Value of the node label that keeps the networks' DaemonSets away; empty if the node must not have it.
+
+        Docker cannot run the DaemonSets' HostProcess containers, whatever the node's own network is.
+        """
+        return "service" if self.runs_as_services or self.settings.is_docker else ""
+
+    @property
+    def files(self) -> NetworkFiles:
+        """The network's files and folders on a node."""
+        return self.known.files
+
+    @property
+    def accounts(self) -> list[str]:
+        """The accounts (`NAMESPACE/NAME`) whose tokens the services of a node use; empty if there are no services."""
+        return [*self.rules.accounts, kube_proxy_pods.ACCOUNT] if self.runs_as_services else []
+
+    def identity(self) -> dict[str, str]:
+        """Return the identity of the node's network. If the identity changes, the previous network must be removed."""
+        return {
+            "plugin": self.settings.plugin,
+            "mode": self.settings.mode if self.is_managed else "",
+            "network": self.name,
+        }
+
+    def record(self) -> dict[str, t.Any]:
+        """Return the node's record of its network: the identity, and whether the network runs as services.
+
+        If a later run no longer needs the services, it removes them.
+        """
+        return {**self.identity(), **({"services": True} if self.runs_as_services else {})}
+
+    def record_text(self) -> str:
+        """Return the content of the file with the record."""
+        return as_line(self.record())
+
+    def cni_configuration(self) -> tuple[str, dict[str, t.Any]] | None:
+        """Return the name and content of the CNI configuration file.
+
+        Returns:
+            None if the network's own container or another tool writes the file.
+        """
+        configuration = self.rules.cni_configuration()
+        return None if configuration is None else (self.files.configuration, configuration)
+
+    def winkernel(self, pod_cidr: str) -> dict[str, t.Any]:
+        """Return the section `winkernel` of kube-proxy's configuration.
+
+        Args:
+            pod_cidr: the node's pod CIDR.
+
+        Raises:
+            ValueError: the pod CIDR is not a network, or too small for a Windows node.
+        """
+        return kube_proxy.winkernel(self.mode, pod_cidr)
+
+    def reservation(self, pod_cidr: str) -> tuple[str, str] | None:
+        """Return path and content of the file that reserves kube-proxy's source address; None if none is needed.
+
+        Args:
+            pod_cidr: the node's pod CIDR.
+
+        Raises:
+            ValueError: as for `winkernel`.
+        """
+        return kube_proxy.reservation(self.mode, pod_cidr)
+
+    def cluster_objects(self, cluster: ClusterSettings) -> list[KubernetesObject]:
+        """Return the objects in the cluster that run the network and kube-proxy as pods.
+
+        Args:
+            cluster: the cluster.
+        """
+        if not self.is_managed:
+            return []
+        return [*self.rules.cluster_objects(cluster), *kube_proxy_pods.objects(cluster, self.name)]
+
+    def account_objects(self) -> list[KubernetesObject]:
+        """Return the objects in the cluster that give accounts to the network and kube-proxy as services."""
+        if not self.is_managed:
+            return []
+        return [*self.rules.account_objects(), *kube_proxy_pods.account_objects()]
+
+    def service_files(self, node: NodeSettings) -> list[NetworkFile]:
+        """Return the files that the network's services read.
+
+        Args:
+            node: the node.
+        """
+        return self.rules.files(node) if self.runs_as_services else []
+
+    def services(self, node: NodeSettings) -> list[NetworkService]:
+        """Return the network's services, without kube-proxy.
+
+        Args:
+            node: the node.
+        """
+        return self.rules.services(node) if self.runs_as_services else []
+
+
+def unusable(plugin: str) -> str:
+    """Return what is expected instead of a network, if it cannot be used; empty if it can be used.
+
+    Args:
+        plugin: a value of `cni_plugin`.
+    """
+    return _RULES[plugin].unusable
+
+
+def daemon_sets(plugin: str) -> tuple[str, ...]:
+    """Return the DaemonSets (`NAMESPACE/NAME`) of a network, without kube-proxy's.
+
+    Args:
+        plugin: a value of `cni_plugin`, such as the one in a node's record. An unknown value has no DaemonSets.
+    """
+    return _RULES[plugin].daemon_sets if plugin in _RULES else ()

@@ -1,0 +1,59 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What a network adds to a node and to its cluster. Each network derives a class from `NetworkRules`."""
+
+from __future__ import annotations
+
+import typing as t
+
+from .settings import ClusterSettings, KubernetesObject, NetworkFile, NetworkService, NetworkSettings, NodeSettings
+
+
+class NetworkRules:
+    """What a network adds. By default it adds nothing, which is right for a network that another tool provides.
+
+    Args:
+        settings: the network's variables.
+    """
+
+    accounts: t.ClassVar[tuple[str, ...]] = ()
+    """Service accounts (`NAMESPACE/NAME`) whose tokens the network's services need, without kube-proxy's."""
+    unusable: t.ClassVar[str] = ""
+    """What is expected instead of this network, if it cannot be used; empty if it can be used."""
+    daemon_sets: t.ClassVar[tuple[str, ...]] = ()
+    """The network's own DaemonSets (`NAMESPACE/NAME`), without kube-proxy's. They are removed with the network."""
+
+    def __init__(self, settings: NetworkSettings) -> None:
+        self.settings = settings
+
+    def cni_configuration(self) -> dict[str, t.Any] | None:
+        """Return the CNI configuration; None if the network's own container or another tool writes it."""
+        return None
+
+    def cluster_objects(self, cluster: ClusterSettings) -> list[KubernetesObject]:  # noqa: ARG002  # for subclasses
+        """Return the network's objects in the cluster if its programs are pods: DaemonSets, and what these need.
+
+        Args:
+            cluster: the cluster.
+        """
+        return []
+
+    def account_objects(self) -> list[KubernetesObject]:
+        """Return the objects of the network's service accounts in the cluster, if its programs are services."""
+        return []
+
+    def files(self, node: NodeSettings) -> list[NetworkFile]:  # noqa: ARG002  # for subclasses
+        """Return the files that the network's services read on a registered node.
+
+        Args:
+            node: the node.
+        """
+        return []
+
+    def services(self, node: NodeSettings) -> list[NetworkService]:  # noqa: ARG002  # for subclasses
+        """Return the network's services on a registered node.
+
+        Args:
+            node: the node.
+        """
+        return []

@@ -1,0 +1,126 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What the variables say about a network, its cluster and its node; and what a network adds to a node."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import typing as t
+
+from .catalogue import Mode, Network, network
+
+KubernetesObject: t.TypeAlias = dict[str, t.Any]
+"""An object of the Kubernetes API."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NetworkSettings:
+    """The variables of a pod network."""
+
+    plugin: str
+    """Value of `cni_plugin`."""
+    mode: str
+    """The mode; empty if it is not known yet, because it is read from the cluster."""
+    run_as: str
+    """Value of `cni_run_as`."""
+    is_docker: bool
+    """Whether the runtime is Docker, which has no HostProcess containers."""
+    pods_subnet: str
+    services_subnet: str
+    cluster_dns: tuple[str, ...] = ()
+    """Addresses of the cluster's DNS that Windows pods can reach; empty if unknown."""
+
+    @property
+    def known(self) -> Network:
+        """What the catalogue contains on the network."""
+        return network(self.plugin)
+
+    @property
+    def known_mode(self) -> Mode:
+        """What the catalogue contains on the network's mode."""
+        return self.known.mode(self.mode)
+
+    @property
+    def runs_as_services(self) -> bool:
+        """Whether the network's programs and kube-proxy are services instead of pods."""
+        return self.known.is_managed and self.run_as == "service"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ClusterSettings:
+    """What the objects of a network in the cluster are built from; they are the same for all nodes of a run."""
+
+    api_server: str
+    """The API server as `host:port`."""
+    conf_dir: str
+    """Folder of CNI configurations on the nodes."""
+    folders: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """Folders of programs by variable, without the prefix `cni_`, such as `flannel_dir`."""
+    install_dir: str
+    """Folder of Kubernetes' programs on the nodes."""
+    images: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """Container images by variable, without the prefix `cni_`, such as `flannel_image`."""
+    kube_proxy_configuration: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NodeSettings:
+    """What the services and files of a network on a node are built from."""
+
+    name: str
+    """Name of the node."""
+    pod_cidr: str
+    """Pod network of the node; empty if the cluster has not assigned one."""
+    internal_ip: str
+    """Address of the node in the cluster; empty if unknown."""
+    api_server: str
+    """The API server as `host:port`."""
+    ca_certificate: str
+    """CA certificate of the cluster (PEM)."""
+    tokens: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """Tokens of service accounts by `NAMESPACE/NAME`, if the network runs as services."""
+    conf_dir: str
+    folders: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """As in `ClusterSettings`."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NetworkFile:
+    """A file that a network needs on a node."""
+
+    path: str
+    content: str
+    is_secret: bool = False
+    """Whether only administrators may read the file, and messages must not show it."""
+    disturbs: bool = False
+    """Whether a change must wait until the node is drained."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NetworkService:
+    """A program of a network that nssm runs as a service."""
+
+    name: str
+    display_name: str
+    description: str
+    program: str
+    """Windows path."""
+    arguments: tuple[str, ...]
+    environment: t.Mapping[str, str]
+    log_dir: str
+    configuration: str
+    """Everything that the program reads when it starts. The service restarts when this text changes."""
+    cuts_connection: bool
+    """Whether its start may interrupt the connection to the node."""
+    kube_proxy_first: bool
+    """Whether it starts after kube-proxy; otherwise kube-proxy starts after it."""
+
+
+def as_line(value: t.Mapping[str, t.Any]) -> str:
+    """Return JSON on one line with sorted keys.
+
+    Args:
+        value: plain JSON data.
+    """
+    return json.dumps(value, sort_keys=True) + "\n"
