@@ -35,7 +35,7 @@ class JoinState:
     clock_skew: float
     """Seconds by which the node's clock is ahead of the controller's clock."""
     cni: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
-    """Content of NETWORK_RECORD: `plugin`, `backend`, `network`; empty if the file does not exist."""
+    """Content of NETWORK_RECORD: `plugin`, `mode`, `network`; empty if the file does not exist."""
     unresolved: str = ""
     """Why the name of the control plane endpoint cannot be resolved; empty if it can be, or if this was not checked."""
     uplink_at_risk: bool = False

@@ -212,11 +212,11 @@ LOCAL = {"cluster_dns": ["169.254.25.10"]}
     ("cluster", "node"), [({"cluster_dns": ["10.233.0.3"]}, {}), (LOCAL, {"cluster_dns": ("10.233.0.3",)})]
 )
 def test_dns_that_windows_nodes_reach(cluster: dict[str, t.Any], node: dict[str, t.Any]) -> None:
-    assert found(cluster, **node) == []
+    assert problems_of(cluster, **node) == []
 
 
 def test_dns_that_only_linux_nodes_serve_is_refused() -> None:
-    (problem,) = found(LOCAL)
+    (problem,) = problems_of(LOCAL)
     for text in ("kube-system/kubelet-config", "169.254.25.10", "kube-dns or coredns", "kubernetes_node_cluster_dns"):
         assert text in problem
 
@@ -229,7 +229,7 @@ def test_dns_that_only_linux_nodes_serve_is_refused() -> None:
     ],
 )
 def test_a_node_inside_the_clusters_networks_is_refused(node: dict[str, t.Any], named: list[str]) -> None:
-    (problem,) = found(**node)
+    (problem,) = problems_of(**node)
     for text in named:
         assert text in problem
-    assert found(**node, cni_plugin="none") == []
+    assert problems_of(**node, cni_plugin="none") == []

@@ -8,7 +8,6 @@ from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle import join
 from ansible_collections.winkube.node.plugins.plugin_utils.preflight import networks
 from ansible_collections.winkube.node.plugins.plugin_utils.preflight import values as checked
 from ansible_collections.winkube.node.plugins.plugin_utils.preflight import variables as preflight
-from ansible_collections.winkube.node.plugins.plugin_utils.windows.windows_info import WindowsInfo
 
 ROLES = preflight.roles()
 
@@ -117,15 +116,6 @@ def state(**changes: object) -> join_state.JoinState:
         "prepared": True,
         "computer_name": "WIN1",
         "clock_skew": 0.0,
-        "windows": WindowsInfo(
-            build=20348,
-            ubr=1,
-            product="",
-            installation="Server",
-            computer_name="",
-            active_computer_name="",
-            pending_reboot=(),
-        ),
     }
     return join_state.JoinState(**{**values, **changes})  # type: ignore[arg-type]
 
