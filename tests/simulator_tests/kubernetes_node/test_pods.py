@@ -160,8 +160,8 @@ def test_vxlan_makes_an_overlay(node: Node, cluster: Admin) -> None:
 @pytest.mark.parametrize(
     ("backend", "message"),
     [
-        ({"Type": "vxlan", "VNI": 1}, "must be greater than or equal to 4096"),
-        ({"Type": "vxlan", "VNI": 4096, "Port": 8472}, "Windows uses 4789 only"),
+        ({"Type": "vxlan", "VNI": 1}, "config. VNI [1] must be greater than or equal to 4096 on Windows"),
+        ({"Type": "vxlan", "VNI": 4096, "Port": 8472}, "config. Port [8472] is not supported on Windows. Omit the"),
         ({"Type": "wireguard"}, "unknown backend type: wireguard"),
     ],
 )

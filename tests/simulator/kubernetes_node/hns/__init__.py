@@ -7,7 +7,7 @@ Start with `service.py`, the operations on the objects of a machine. `cmdlets.py
 
 from __future__ import annotations
 
-from simulator.kubernetes_node.hns.objects import HnsError, HnsState, Network, PolicyList
+from simulator.kubernetes_node.hns.objects import Dns, HnsError, HnsState, Network, PolicyList, Wiring
 from simulator.kubernetes_node.hns.service import Store, new_id, store
 
-__all__ = ["HnsError", "HnsState", "Network", "PolicyList", "Store", "new_id", "store"]
+__all__ = ["Dns", "HnsError", "HnsState", "Network", "PolicyList", "Store", "Wiring", "new_id", "store"]
