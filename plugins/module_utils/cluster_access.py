@@ -135,9 +135,7 @@ NEEDS: t.Mapping[str, tuple[RequiredAccess, ...]] = {
         ),
         RequiredAccess("run pods that connect to each other", ("list", "create", "delete"), "pods"),
         RequiredAccess("connect to services", ("create",), "services"),
-        RequiredAccess(
-            "check that a network policy blocks", ("create",), "networkpolicies", group="networking.k8s.io"
-        ),
+        RequiredAccess("check that a network policy blocks", ("create",), "networkpolicies", group="networking.k8s.io"),
     ),
     "drain": (
         RequiredAccess("cordon and uncordon nodes", ("get", "list", "patch"), "nodes"),

@@ -41,11 +41,11 @@ options:
   windows_image:
     description: Image of the pods on Windows nodes. Its entry point must be C(agnhost).
     type: str
-    default: registry.k8s.io/e2e-test-images/agnhost:2.53
+    default: registry.k8s.io/e2e-test-images/agnhost:2.63.0
   linux_image:
     description: Image of the pods on Linux nodes. Its entry point must be C(agnhost).
     type: str
-    default: registry.k8s.io/e2e-test-images/agnhost:2.53
+    default: registry.k8s.io/e2e-test-images/agnhost:2.63.0
   tolerations:
     description: Tolerations of the pods. The default tolerates every taint, so that cordoned nodes are checked, too.
     type: list
@@ -201,6 +201,7 @@ linux_nodes:
 
 import os
 import platform
+import re
 import secrets
 import signal
 import socket
@@ -209,7 +210,6 @@ import time
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.common.yaml import HAS_YAML, yaml_load
 
 from ..module_utils.cluster_access import require_access
 from ..module_utils.cluster_client import Cluster, cluster_arguments
@@ -229,7 +229,7 @@ def connect(host: str, port: int, seconds: float) -> str:
     """Open a TCP connection from this machine, and return why that failed; empty if it succeeded."""
     try:
         socket.create_connection((host, port), timeout=seconds).close()
-    except socket.timeout:
+    except TimeoutError:
         return f"no response within {seconds:g} seconds"
     except ConnectionRefusedError:
         return "the connection was refused"
@@ -251,14 +251,12 @@ def runs(process: int) -> bool:
 
 def dns_domain(cluster: Cluster, given: str | None) -> str:
     """Return the cluster's DNS domain, from the option or from kubeadm's configuration."""
-    if given or not HAS_YAML:
-        return given or DEFAULT_DOMAIN
+    if given:
+        return given
     text = (config_map(cluster, "kube-system", "kubeadm-config") or {}).get("ClusterConfiguration") or ""
-    try:
-        networking = (yaml_load(text) or {}).get("networking") or {}
-        return str(networking.get("dnsDomain") or DEFAULT_DOMAIN)
-    except Exception:  # noqa: BLE001 - PyYAML's errors have no common class here, and the default is usually right
-        return DEFAULT_DOMAIN
+    # The key is unique in kubeadm's configuration.
+    match = re.search(r"^ +dnsDomain: *[\"']?([\w.-]+)", text, re.MULTILINE)
+    return match[1] if match else DEFAULT_DOMAIN
 
 
 def settings(params: t.Mapping[str, t.Any], domain: str) -> Settings:
