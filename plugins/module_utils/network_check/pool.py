@@ -12,6 +12,7 @@ from .outcome import why_waiting
 
 Pod = t.Mapping[str, t.Any]
 T = t.TypeVar("T")
+Read = t.TypeVar("Read", covariant=True)
 _NO_ACCOUNT = "error looking up service account"
 """Part of the message with which the API server refuses pods of a new namespace for some moments, until its service
 account `default` exists (kubernetes/kubernetes, plugin/pkg/admission/serviceaccount)."""
@@ -30,13 +31,13 @@ class PodApi(t.Protocol):
         """Begin to delete a pod."""
 
 
-class Reader(t.Protocol[T]):
+class Reader(t.Protocol[Read]):
     """Reads the result of a pod."""
 
-    def read(self, pod: Pod) -> T | None:
+    def read(self, pod: Pod) -> Read | None:
         """Return the result, or None if it is not known yet."""
 
-    def give_up(self, pod: Pod | None, why: str) -> T:
+    def give_up(self, pod: Pod | None, why: str) -> Read:
         """Return the result of a pod that is not waited for any more.
 
         Args:

@@ -156,7 +156,8 @@ def interrupted(api: RunApi, machine: str, now: float, runs: t.Callable[[int], b
     Raises:
         ApiError: a request failed.
     """
-    ended, others = [], []
+    ended: list[str] = []
+    others: list[str] = []
     for namespace in api.namespaces():
         group = ended if leftovers.is_interrupted(namespace, machine, now, runs) else others
         group.append(str(namespace["metadata"]["name"]))
