@@ -72,8 +72,8 @@ def totals(result: Entry) -> list[str]:
     results = result["results"]
     numbers = ", ".join(f"{count} {_STATUSES[status][0]}" for status, count in counts(results).items())
     windows, every = result["windows_nodes"], result["windows_nodes_total"]
-    nodes = f"{windows} of {every} Windows nodes, {result['linux_nodes']} Linux nodes"
-    lines = [f"{len(results)} checks on {nodes}: {numbers}"]
+    nodes = f"{windows} of {_counted(every, 'Windows node')} and {_counted(result['linux_nodes'], 'Linux node')}"
+    lines = [f"{_counted(len(results), 'check')} on {nodes}: {numbers}"]
     reasons: dict[str, int] = {}
     for one in results:
         if one["status"] == "not_run":
@@ -95,9 +95,9 @@ def problem(result: Entry, *, allow_not_run: bool) -> str:
     number = counts(result["results"])
     problems = []
     if number["failed"]:
-        problems.append(f"{_checks(number['failed'])} failed")
+        problems.append(f"{_counted(number['failed'], 'check')} failed")
     if number["not_run"] and not allow_not_run:
-        problems.append(f"{_checks(number['not_run'])} did not run")
+        problems.append(f"{_counted(number['not_run'], 'check')} did not run")
     if not number["passed"] and not problems:
         problems.append("no check passed")
     if not result["removed"]:
@@ -198,5 +198,5 @@ def _matrix(results: t.Sequence[Entry]) -> list[dict[str, t.Any]]:
     ]
 
 
-def _checks(count: int) -> str:
-    return f"{count} check" if count == 1 else f"{count} checks"
+def _counted(count: int, thing: str) -> str:
+    return f"{count} {thing}{'' if count == 1 else 's'}"
