@@ -159,7 +159,7 @@ def detail(one: Entry) -> str:
     """Return the reason for a status, with what the pod connected to."""
     parts = [one["detail"]]
     if one["answered_by"]:
-        parts.append(f"answered by a pod on {one['answered_by']}")
+        parts.append(f"service of a pod on {one['answered_by']}")
     if one["attempts"] > 1 and one["status"] != "not_run":
         parts.append(f"{one['attempts']} attempts")
     text = "; ".join(filter(None, parts))

@@ -54,7 +54,7 @@ def test_failures_come_first() -> None:
         "network policy",
     ]  # fmt: skip
     assert "10.244.1.5:8080  no response within 5 seconds; 3 attempts" in lines[1]
-    assert "192.0.2.1:30001  answered by a pod on lin1" in lines[7]
+    assert "192.0.2.1:30001  service of a pod on lin1" in lines[7]
     assert max(map(len, lines)) <= 170
 
 
