@@ -223,6 +223,7 @@ from ..module_utils.network_check.objects import Images
 from ..module_utils.network_check.options import OPTIONS, problem
 
 DEFAULT_DOMAIN = "cluster.local"
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def connect(host: str, port: int, seconds: float) -> str:
@@ -310,7 +311,9 @@ def check(module: AnsibleModule, cluster: Cluster, api: NetworkCheckApi, nodes: 
 
 
 def end_orderly(*dummy: t.Any) -> t.NoReturn:
-    """End the module by an exception, so that it deletes its namespace."""
+    """End the module by an exception, so that it deletes its namespace. Further signals do not interrupt that."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
     sys.exit(1)
 
 
@@ -319,7 +322,7 @@ def main() -> None:
     why = problem(module.params)
     if why:
         module.fail_json(msg=why)
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in SIGNALS:
         signal.signal(number, end_orderly)
     cluster = Cluster(module)
     api = NetworkCheckApi(cluster)

@@ -170,6 +170,15 @@ def _denied(folder: Path, kubeconfig: Path) -> tuple[int, str] | None:
     return (code, output) if "lacks permissions" in output else None
 
 
+def family(pid: int) -> list[int]:
+    """Return a process and its descendants, parents first."""
+    found = [pid]
+    for each in found:
+        for children in Path(f"/proc/{each}/task").glob("*/children"):
+            found += map(int, children.read_text(encoding="utf-8").split())
+    return found
+
+
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_a_run_that_was_ended_leaves_nothing_for_long(
     tmp_path: Path, kubeconfig: Path, admin: Client, kubelets: NetworkKubelets, number: signal.Signals
@@ -183,8 +192,13 @@ def test_a_run_that_was_ended_leaves_nothing_for_long(
         (left,) = eventually(lambda: namespaces(admin), "the run has begun")
         pods = f"/api/v1/namespaces/{left}/pods"
         eventually(lambda: "probe-0" in str(admin.get(pods)["items"]), "there is a probe")
-        # As the terminal does for Ctrl-C.
-        os.killpg(process.pid, number)
+        if number == signal.SIGINT:
+            # As the terminal does for Ctrl-C.
+            os.killpg(process.pid, number)
+        else:
+            # Ansible's workers have sessions of their own.
+            for each in family(process.pid):
+                os.kill(each, number)
         process.wait(90)
     if number == signal.SIGINT:
         # The run itself deletes its namespace.

@@ -144,6 +144,15 @@ class Connections:
             if attempt < self._settings.attempts:
                 self._tools.sleep(self._settings.retry_delay)
 
+    def lost_servers(self) -> set[str]:
+        """Return the nodes whose server pod no longer runs at its address.
+
+        Raises:
+            ApiError: the request failed.
+        """
+        addresses = {server_address(pod) for pod in self._api.pods(self._namespace, "server")}
+        return {name for name, server in self._servers.items() if server.address not in addresses}
+
     def _create_service(self, name: str, pod: str) -> ServiceAddress:
         try:
             created = self._api.create_service(self._namespace, objects.service(name, pod))

@@ -9,7 +9,7 @@ import typing as t
 from . import objects
 from .connections import Connections, Settings
 from .nodes import LINUX, WINDOWS
-from .plan import FAILED, NETWORK_POLICY, NOT_APPLICABLE, NOT_RUN, POD_TO_POD, Check, Outcome, policy_checks
+from .plan import FAILED, NETWORK_POLICY, NOT_APPLICABLE, NOT_RUN, PASSED, POD_TO_POD, Check, Outcome, policy_checks
 from .policy_engines import missing_engine
 
 AUTO, EXPECTED, SKIP = "auto", "expected", "skip"
@@ -60,6 +60,7 @@ class PolicyStage:
         if working:
             api.create_policy(namespace, objects.deny_policy("deny-all"))
             self._connections.perform(working, blocked=True)
+            self._distrust(self._connections.lost_servers())
 
     def outcomes(self, failure: str) -> list[Outcome]:
         """Return the outcomes.
@@ -70,6 +71,14 @@ class PolicyStage:
         known = self._connections.outcomes
         reason = failure or "the run ended before this check"
         return [*(known.get(check) or Outcome(check, NOT_RUN, reason) for check in self._checks), *self._without]
+
+    def _distrust(self, lost: t.Container[str]) -> None:
+        """Accept no blocked connection to a server pod that does not run any more."""
+        for check in self._checks:
+            known = self._connections.outcomes.get(check)
+            if check.target in lost and known is not None and known.status == PASSED:
+                why = f"the server pod on {check.target} stopped during the check"
+                self._connections.outcomes[check] = known._replace(status=NOT_RUN, detail=why)
 
     def _leave_out_unenforced(self, daemon_sets: t.Collection[str]) -> None:
         for system in (WINDOWS, LINUX):

@@ -177,6 +177,21 @@ def test_policies_that_no_program_enforces_are_not_applicable(
     assert counted(run(cluster_of(), policy="skip"))["not_applicable"] == 1
 
 
+def test_a_server_that_stops_is_not_a_blocked_connection() -> None:
+    cluster = cluster_of()
+    create = cluster.create_policy
+
+    def stop_one(namespace: str, body: t.Mapping[str, t.Any]) -> None:
+        create(namespace, body)
+        stopped = next(one for one in cluster.pods_.values() if "netexec" in str(one) and "win1" in str(one))
+        del cluster.pods_[stopped["metadata"]["name"]]
+
+    cluster.create_policy = stop_one  # type: ignore[method-assign]
+    result = run(cluster)
+    assert rows(result, "not_run") == {("network_policy", "win0", "win1")}
+    assert details(result, "network_policy")["win1"] == "the server pod on win1 stopped during the check"
+
+
 def test_a_policy_that_must_be_enforced_fails_where_it_is_not() -> None:
     cluster = cluster_of()
     cluster.daemon_sets, cluster.network.enforcing = set(), set()
