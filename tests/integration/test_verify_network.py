@@ -208,7 +208,7 @@ def test_a_run_that_was_ended_leaves_nothing_for_long(
     kubelets.network.silent = set()
     code, output, document = run(tmp_path, kubeconfig)
     assert code == 0, output
-    assert document["interrupted"] == [left]
+    assert document["interrupted"] == [left], output + json.dumps(admin.get(SELECTOR)["items"])
     assert namespaces(admin) == []
 
 
