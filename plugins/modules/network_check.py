@@ -208,6 +208,7 @@ import socket
 import sys
 import time
 import typing as t
+from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
@@ -247,7 +248,12 @@ def runs(process: int) -> bool:
         return False
     except PermissionError:
         return True
-    return True
+    try:
+        state = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2]
+    except OSError:
+        return True
+    # In a container whose first process collects no children, an ended process stays as a zombie.
+    return state.split()[:1] != ["Z"]
 
 
 def dns_domain(cluster: Cluster, given: str | None) -> str:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -170,6 +171,12 @@ def _denied(folder: Path, kubeconfig: Path) -> tuple[int, str] | None:
     return (code, output) if "lacks permissions" in output else None
 
 
+def module_process(admin: Client) -> int:
+    """Return the process of the module, which its namespace records."""
+    (namespace,) = admin.get(SELECTOR)["items"]
+    return int(json.loads(namespace["metadata"]["annotations"]["winkube.node/network-check"])["process"])
+
+
 def family(pid: int) -> list[int]:
     """Return a process and its descendants, parents first."""
     found = [pid]
@@ -196,9 +203,10 @@ def test_a_run_that_was_ended_leaves_nothing_for_long(
             # As the terminal does for Ctrl-C.
             os.killpg(process.pid, number)
         else:
-            # Ansible's workers have sessions of their own.
-            for each in family(process.pid):
-                os.kill(each, number)
+            # Ansible's workers have sessions of their own. The module first: it is the last descendant.
+            for each in [module_process(admin), *family(process.pid)]:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(each, number)
         process.wait(90)
     if number == signal.SIGINT:
         # The run itself deletes its namespace.

@@ -8,6 +8,7 @@ import os
 import platform
 import signal
 import socket
+import subprocess
 import typing as t
 from collections.abc import Iterator
 from pathlib import Path
@@ -222,3 +223,7 @@ def test_processes_of_this_machine() -> None:
     assert network_check.runs(os.getpid())
     assert network_check.runs(1)
     assert not network_check.runs(4_194_304)
+    with subprocess.Popen(["true"]) as ended:
+        # It has ended, but its parent has not collected it yet.
+        os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
+        assert not network_check.runs(ended.pid)
