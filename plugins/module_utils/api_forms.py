@@ -17,7 +17,7 @@ _META = {"name!": str, "namespace": str, "uid": str, "resourceVersion": str, "la
 _TEXTS = {"*": str}
 _CONDITIONS = [{"type!": str, "status!": str}]
 _OPTIONS = {"securityContext": {"windowsOptions": {}}}
-_STATUSES = [{"containerID": str, "state": {"waiting": {}}}]
+_STATUSES = [{"name": str, "containerID": str, "state": {"waiting": {}, "running": {}, "terminated": {}}}]
 
 NODE: Form = {
     "metadata!": {**_META, "resourceVersion!": str},
@@ -33,11 +33,14 @@ POD: Form = {
     "spec!": {**_OPTIONS, "nodeName": str, "volumes": [{}], "containers": [_OPTIONS]},
     "status": {
         "phase": str,
+        "podIP": str,
         "conditions": _CONDITIONS,
         "containerStatuses": _STATUSES,
         "initContainerStatuses": _STATUSES,
     },
 }
+NAMESPACE: Form = {"metadata!": _META}
+SERVICE: Form = {"metadata!": _META, "spec!": {"clusterIP!": str, "ports!": [{}]}}
 BUDGET: Form = {
     "metadata!": _META,
     "spec!": {"selector": {"matchLabels": {}, "matchExpressions": [{"key!": str, "operator!": str, "values": [str]}]}},

@@ -131,6 +131,17 @@ NEEDS: t.Mapping[str, tuple[RequiredAccess, ...]] = {
         ),
         RequiredAccess("run kube-proxy as a service", APPLY, "secrets", "kube-system", name="kube-proxy-windows"),
     ),
+    "network_check": (
+        RequiredAccess("see which nodes are Ready", ("list",), "nodes"),
+        RequiredAccess("find the program that enforces network policies", ("list",), "daemonsets", group="apps"),
+        RequiredAccess("read the cluster's DNS domain", ("get",), "configmaps", "kube-system", name="kubeadm-config"),
+        RequiredAccess(
+            "create and delete the namespace of the checks", ("list", "get", "create", "delete"), "namespaces"
+        ),
+        RequiredAccess("run pods that connect to each other", ("list", "create", "delete"), "pods"),
+        RequiredAccess("connect to services", ("create",), "services"),
+        RequiredAccess("check that a network policy blocks", ("create",), "networkpolicies", group="networking.k8s.io"),
+    ),
     "drain": (
         RequiredAccess("cordon and uncordon nodes", ("get", "list", "patch"), "nodes"),
         RequiredAccess("find a node's pods", ("get", "list"), "pods"),

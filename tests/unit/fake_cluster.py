@@ -17,7 +17,7 @@ import pytest
 from ansible.module_utils import basic
 
 Document = dict[str, t.Any]
-KINDS = ("nodes", "pods", "daemonsets", "certificatesigningrequests", "poddisruptionbudgets")
+KINDS = ("nodes", "namespaces", "pods", "daemonsets", "certificatesigningrequests", "poddisruptionbudgets")
 """The kinds that can be listed."""
 
 

@@ -233,3 +233,19 @@ def test_nothing_is_left_of_a_cluster_that_ended(tmp_path: Path, monkeypatch: py
     eventually(lambda: set(threading.enumerate()) <= before, "its threads have ended")
     with pytest.raises(OSError, match="refused"):
         client.get("/version")
+
+
+def test_a_service_gets_a_port_of_every_node(admin: Client) -> None:
+    path = "/api/v1/namespaces/default/services"
+
+    def service(name: str, *ports: dict[str, Any]) -> dict[str, Any]:
+        return {"metadata": {"name": name}, "spec": {"type": "NodePort", "ports": list(ports)}}
+
+    plain, requested = {"name": "a", "port": 80}, {"name": "b", "port": 81, "nodePort": 30000}
+    for name, ports in (("first", [plain, requested]), ("second", [plain])):
+        code, made = admin.request("POST", path, service(name, *ports))
+        assert code == 201, made
+    listed = admin.get(path)["items"]
+    given = [port["nodePort"] for one in listed for port in one["spec"]["ports"] if "nodePort" in port]
+    assert sorted(given) == [30000, 30001, 30002]
+    assert {one["spec"].get("externalTrafficPolicy") for one in listed if one["spec"]["type"] == "ClusterIP"} == {None}

@@ -33,6 +33,7 @@ BUNDLE_VARIABLES = {
 }
 PATCHES = {"windows_patches_public": ["KB1"], "windows_patches_private": [{"file": "a.msu", "sha256": 64 * "a"}]}
 PROXY = {"https_proxy": "http://proxy.example:3128", "no_proxy": "intranet.example"}
+PASSED = {"problem": "", "page": "build/network.html"}
 LOOSE = {"allow_unsupported_windows": True, "allowed_code_policies": ["site"]}
 
 
@@ -145,6 +146,51 @@ def inspections() -> dict[str, Rehearsal]:
             {**PLAIN, "win3": {}},
             {"hns_info@win1": {"failed": True, "msg": "HNS hangs"}, "hns_info@win2": LOST},
             {"winkube_hns_timeout": 5, "hns_cleanup_containerd_namespaces": ["a"], "winkube_hns_summary": True},
+        ),
+        "verify_network/plain": Rehearsal("verify_network.yml", PLAIN, {"network_report": PASSED}, KUBECONFIG),
+        "verify_network/failed": Rehearsal(
+            "verify_network.yml",
+            PLAIN,
+            {"network_report": {"problem": "1 check failed", "page": "/site/network.html"}},
+            {
+                "node_join_kubeconfig": "/own.conf",
+                "node_join_kubeconfig_context": "prod",
+                "node_join_delegate": "localhost",
+                "cni_network_policy": "calico",
+                "verify_network_nodes": ["win1"],
+                "verify_network_sample": 2,
+                "verify_network_linux_nodes": 1,
+                "verify_network_windows_image": "registry.example/agnhost:w",
+                "verify_network_linux_image": "registry.example/agnhost:l",
+                "verify_network_tolerations": [],
+                "verify_network_outbound_url": "",
+                "verify_network_node_port_from_controller": True,
+                "verify_network_dns_domain": "corp.example",
+                "verify_network_parallel": 3,
+                "verify_network_attempts": 1,
+                "verify_network_connect_timeout": 2,
+                "verify_network_result_timeout": 4,
+                "verify_network_pod_timeout": 6,
+                "verify_network_timeout": 7,
+                "verify_network_cleanup_timeout": 8,
+                "verify_network_report": "/site/network.json",
+                "verify_network_page": "/site/network.html",
+                "verify_network_summary": True,
+                "verify_network_allow_not_run": True,
+            },
+        ),
+        "verify_network/denied": Rehearsal(
+            "verify_network.yml",
+            PLAIN,
+            {"network_check": {"failed": True, "msg": "permissions are missing"}},
+            KUBECONFIG,
+        ),
+        "verify_network/check": Rehearsal(
+            "verify_network.yml",
+            PLAIN,
+            {"network_report": {"problem": "no check passed", "page": "build/network.html"}},
+            {**KUBECONFIG, "verify_network_policy": "skip"},
+            checks=True,
         ),
         "renew_winrm_certificates/plain": Rehearsal("renew_winrm_certificates.yml", PLAIN),
         "renew_winrm_certificates/full": Rehearsal(

@@ -3,8 +3,10 @@
 """Small container images with the names, tags and Windows builds of real ones. Their contents are invented.
 
 Builds of the images: registry.k8s.io/pause from kubernetes/kubernetes `build/pause/Makefile` (1809 and ltsc2022; 3.10.2
-also ltsc2025); the base images from Microsoft's artifact registry; windows-host-process-containers-base-image has one
-platform without a version (https://github.com/microsoft/windows-host-process-containers-base-image).
+also ltsc2025); registry.k8s.io/e2e-test-images/agnhost from `test/images/agnhost/BASEIMAGE` (1809 and ltsc2022; since
+2.62.0 also ltsc2025, kubernetes/kubernetes#136727); the base images from Microsoft's artifact registry;
+windows-host-process-containers-base-image has one platform without a version
+(https://github.com/microsoft/windows-host-process-containers-base-image).
 """
 
 from __future__ import annotations
@@ -93,6 +95,7 @@ def fill(blobs: Blobs) -> Blobs:
     for tag in ("windowsservercore-ltsc2019", "windowsservercore-ltsc2022", "windowsservercore-ltsc2025"):
         blobs.add(f"mcr.microsoft.com/windows/servercore/iis:{tag}", [tag[-4:]], size=64 * KB)
     blobs.add("registry.k8s.io/e2e-test-images/agnhost:2.53", _OLD, linux=True, size=8 * KB)
+    blobs.add("registry.k8s.io/e2e-test-images/agnhost:2.63.0", _NEW, linux=True, size=8 * KB)
     blobs.add("docker.io/rancher/mirrored-flannelcni-flannel:v0.25.7", [], linux=True)
     for component in ("kube-proxy", "coredns/coredns"):
         blobs.add(f"registry.k8s.io/{component}:v1.37.1", [], linux=True)

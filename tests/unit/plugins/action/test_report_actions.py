@@ -18,6 +18,7 @@ from ansible_collections.winkube.node.plugins.action import (
     hns_report,
     known_tags,
     logs_index,
+    network_report,
     patch_report,
     preflight_report,
 )
@@ -41,10 +42,10 @@ class Frozen(datetime.datetime):
 def shown(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return a list of the lines that an action prints."""
     lines: list[str] = []
-    for action in (drift_report, hns_report, patch_report, preflight_report):
+    for action in (drift_report, hns_report, network_report, patch_report, preflight_report):
         monkeypatch.setattr(action, "show", lines.append)
     clock = types.SimpleNamespace(datetime=Frozen, UTC=datetime.UTC)
-    for action in (drift_report, logs_index):
+    for action in (drift_report, logs_index, network_report):
         monkeypatch.setattr(action, "datetime", clock)
     return lines
 
@@ -316,3 +317,56 @@ def test_unknown_tags_are_refused(tmp_path: Path, tags: list[str], skipped: list
     if tags == ["x"]:
         found = run(known_tags, {}, {"ansible_run_tags": tags}, path=f"{playbook}:12")
         assert found["msg"] == "--tags: expected no tags, because play.yml has none, got 'x'"
+
+
+NETWORK: dict[str, t.Any] = {
+    "results": [
+        {"check": "pod_to_pod", "from": "win1", "from_os": "windows", "to": "lin1", "to_os": "linux",
+         "answered_by": "", "address": "10.0.0.5:8080", "status": "failed", "detail": "the connection was refused",
+         "attempts": 3},
+    ],
+    "namespace": "n",
+    "removed": True,
+    "interrupted": [],
+    "windows_nodes": 1,
+    "windows_nodes_total": 1,
+    "linux_nodes": 1,
+}  # fmt: skip
+
+
+def test_a_network_check_is_shown_and_written(shown: list[str], tmp_path: Path) -> None:
+    path, html = tmp_path / "new" / "network.json", tmp_path / "network.html"
+    options = {"result": NETWORK, "path": str(path), "page": str(html)}
+    found = run(network_report, options, {})
+    assert shown == [
+        "CHECK       FROM  TO    STATUS  DETAIL",
+        "pod to pod  win1  lin1  failed  10.0.0.5:8080  the connection was refused; 3 attempts",
+        "",
+        "1 check on 1 of 1 Windows node and 1 Linux node: 1 failed, 0 not run, 0 passed, 0 not applicable",
+        "The pod network has not passed: 1 check failed",
+    ]
+    assert found["problem"] == "1 check failed"
+    assert found["counts"] == {"failed": 1, "not_run": 0, "passed": 0, "not_applicable": 0}
+    document = json.loads(path.read_text(encoding="utf-8"))
+    assert (document["time"], document["ok"], document["results"]) == (
+        "2026-11-22T12:05:59Z",
+        False,
+        NETWORK["results"],
+    )
+    assert "Checked 2026-11-22 12:05 UTC" in html.read_text(encoding="utf-8")
+
+
+def test_a_network_check_in_check_mode_writes_nothing(shown: list[str], tmp_path: Path) -> None:
+    options = {"result": NETWORK, "path": str(tmp_path / "a"), "page": str(tmp_path / "b")}
+    run(network_report, options, {}, check_mode=True)
+    assert shown
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_network_report_needs_a_result_and_a_file(shown: list[str], tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    options = {"result": {}, "path": str(tmp_path / "a"), "page": str(tmp_path / "b")}
+    with pytest.raises(ResourceError, match="expected the registered result of network_check"):
+        run(network_report, options, {})
+    with pytest.raises(ResourceError, match="page: expected the path of a file that can be written"):
+        run(network_report, {**options, "result": NETWORK, "page": str(tmp_path / "file" / "b")}, {})

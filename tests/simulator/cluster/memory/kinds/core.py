@@ -14,6 +14,7 @@ from ..resources import Object
 from .context import Context
 
 KUBELET_CLIENT = "kubernetes.io/kube-apiserver-client-kubelet"
+_NODE_PORTS = range(30000, 32768)
 
 
 def create_namespace(context: Context, obj: Object) -> None:
@@ -62,6 +63,23 @@ def create_service(context: Context, obj: Object) -> None:
     spec.setdefault("ipFamilyPolicy", "SingleStack")
     spec["clusterIP"] = spec.get("clusterIP") or _free_address(context)
     spec["clusterIPs"] = [spec["clusterIP"]]
+    if spec["type"] in ("NodePort", "LoadBalancer"):
+        spec.setdefault("externalTrafficPolicy", "Cluster")
+        _assign_node_ports(context, spec["ports"])
+
+
+def _assign_node_ports(context: Context, ports: list[Object]) -> None:
+    """Assign a port of every node to each port of a service that requests none.
+
+    The default range is that of kube-apiserver's flag --service-node-port-range (kubernetes.io: kube-apiserver).
+    """
+    services = context.store.peek_all("services")
+    taken = {port.get("nodePort") for one in services for port in one["spec"].get("ports") or []}
+    taken |= {port.get("nodePort") for port in ports}
+    free = (number for number in _NODE_PORTS if number not in taken)
+    for port in ports:
+        if not port.get("nodePort"):
+            port["nodePort"] = next(free)
 
 
 def _free_address(context: Context) -> str:

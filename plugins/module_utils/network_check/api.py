@@ -1,0 +1,85 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The requests of a network check to the cluster; every method raises ApiError."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..api_error import ApiError
+from ..api_forms import DAEMON_SET, NAMESPACE, NODE, POD, SERVICE
+from ..cluster_client import Cluster
+from .objects import LABELS, ROLE_LABEL
+
+_NAMESPACES = "api/v1/namespaces"
+_POLICIES = "apis/networking.k8s.io/v1/namespaces"
+
+
+class NetworkCheckApi:
+    """The requests.
+
+    Args:
+        cluster: a cluster.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+
+    def nodes(self) -> list[dict[str, t.Any]]:
+        """Return all nodes."""
+        return self._cluster.items("api/v1/nodes", form=NODE)
+
+    def daemon_set_names(self) -> set[str]:
+        """Return the names of the DaemonSets of all namespaces."""
+        return {item["metadata"]["name"] for item in self._cluster.items("apis/apps/v1/daemonsets", form=DAEMON_SET)}
+
+    def namespaces(self) -> list[dict[str, t.Any]]:
+        """Return the namespaces of all network checks."""
+        selector = ",".join(f"{name}={value}" for name, value in LABELS.items())
+        return self._cluster.items(_NAMESPACES, form=NAMESPACE, query={"labelSelector": selector})
+
+    def namespace_exists(self, name: str) -> bool:
+        """Return whether a namespace still exists, including while it is being deleted."""
+        return self._cluster.lookup(_NAMESPACES, name, form=NAMESPACE) is not None
+
+    def create_namespace(self, body: t.Mapping[str, t.Any]) -> None:
+        """Create a namespace."""
+        self._cluster.ask("POST", _NAMESPACES, body=body)
+
+    def delete_namespace(self, name: str) -> None:
+        """Begin to delete a namespace with everything in it. It may already be gone."""
+        try:
+            self._cluster.ask("DELETE", _NAMESPACES, name)
+        except ApiError as error:
+            # 409: it is already being deleted.
+            if error.status not in (404, 409):
+                raise
+
+    def create_pod(self, namespace: str, body: t.Mapping[str, t.Any]) -> None:
+        """Create a pod. If it exists, an earlier request has created it, and only its response was lost."""
+        try:
+            self._cluster.ask("POST", _NAMESPACES, namespace, "pods", body=body)
+        except ApiError as error:
+            if error.status != 409:
+                raise
+
+    def pods(self, namespace: str, role: str) -> list[dict[str, t.Any]]:
+        """Return the pods of a namespace that have a role: `server` or `probe`."""
+        query = {"labelSelector": f"{ROLE_LABEL}={role}"}
+        return self._cluster.items(_NAMESPACES, namespace, "pods", form=POD, query=query)
+
+    def delete_pod(self, namespace: str, name: str) -> None:
+        """Begin to delete a pod. It may already be gone."""
+        try:
+            self._cluster.ask("DELETE", _NAMESPACES, namespace, "pods", name)
+        except ApiError as error:
+            if error.status != 404:
+                raise
+
+    def create_service(self, namespace: str, body: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+        """Create a service, and return it with its addresses and ports."""
+        return self._cluster.ask("POST", _NAMESPACES, namespace, "services", body=body, form=SERVICE)
+
+    def create_policy(self, namespace: str, body: t.Mapping[str, t.Any]) -> None:
+        """Create a network policy."""
+        self._cluster.ask("POST", _POLICIES, namespace, "networkpolicies", body=body)

@@ -1,0 +1,157 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The objects of a network check: namespace, pods, services, network policy (no I/O).
+
+The pods run agnhost, the program of Kubernetes' own network tests (kubernetes/kubernetes, test/images/agnhost), which
+exists for Linux and Windows. `netexec` serves HTTP. `connect` opens one TCP connection: it exits with 0, or prints why
+it could not connect and exits with 1. So the result of a check is in the status of a container. No command is executed
+in a running container, and no logs are read.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from .nodes import LINUX, WINDOWS, CheckedNode
+
+MANAGED_BY = {"app.kubernetes.io/managed-by": "winkube.node"}
+PURPOSE_LABEL = "winkube.node/purpose"
+LABELS = {**MANAGED_BY, PURPOSE_LABEL: "network-check"}
+RUN_ANNOTATION = "winkube.node/network-check"
+ROLE_LABEL, NAME_LABEL = "winkube.node/network-check-role", "winkube.node/network-check-name"
+SERVER_PORT = 8080
+_UNPRIVILEGED = 65534
+"""The user id of `nobody` in Linux images."""
+
+Object = dict[str, t.Any]
+
+
+class Images(t.NamedTuple):
+    """How the pods run."""
+
+    windows: str
+    linux: str
+    tolerations: t.Sequence[t.Mapping[str, t.Any]]
+
+    def of(self, system: str) -> str:
+        """Return the image for an operating system."""
+        return self.windows if system == WINDOWS else self.linux
+
+
+class Probe(t.NamedTuple):
+    """A container that opens one connection."""
+
+    name: str
+    host: str
+    port: int
+    seconds: int
+    """Time limit of the connection."""
+
+    @property
+    def address(self) -> str:
+        """What it connects to, as HOST:PORT."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+
+def namespace(name: str, mark: str) -> Object:
+    """Return the namespace of a run.
+
+    Its pods satisfy the strictest of the Pod Security Standards, so they are admitted even if the cluster enforces it
+    everywhere.
+
+    Args:
+        name: its name.
+        mark: the value of RUN_ANNOTATION.
+    """
+    levels = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "warn", "audit")}
+    metadata = {"name": name, "labels": {**LABELS, **levels}, "annotations": {RUN_ANNOTATION: mark}}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+
+
+def server_pod(name: str, node: CheckedNode, images: Images) -> Object:
+    """Return the pod that accepts connections on a node."""
+    container = {"name": "server", "args": ["netexec", f"--http-port={SERVER_PORT}"], **_container(node, images)}
+    container["ports"] = [{"containerPort": SERVER_PORT}]
+    return _pod(name, "server", node, images, [container], "Always")
+
+
+def probe_pod(name: str, node: CheckedNode, probes: t.Iterable[Probe], images: Images) -> Object:
+    """Return a pod that opens connections from a node, each in a container of its own, at the same time."""
+    containers = [
+        {
+            "name": probe.name,
+            "args": ["connect", f"--timeout={probe.seconds}s", probe.address],
+            # If the program fails, the end of its output becomes the termination message.
+            "terminationMessagePolicy": "FallbackToLogsOnError",
+            **_container(node, images),
+        }
+        for probe in probes
+    ]
+    return _pod(name, "probe", node, images, containers, "Never")
+
+
+def service(name: str, pod: str) -> Object:
+    """Return the service of one server pod, which can also be reached through a port of every node."""
+    port = {"name": "http", "port": SERVER_PORT, "targetPort": SERVER_PORT, "protocol": "TCP"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": name, "labels": LABELS},
+        "spec": {"type": "NodePort", "selector": {NAME_LABEL: pod}, "ports": [port]},
+    }
+
+
+def deny_policy(name: str) -> Object:
+    """Return the network policy that denies every connection to the server pods."""
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": {"name": name, "labels": LABELS},
+        "spec": {"podSelector": {"matchLabels": {ROLE_LABEL: "server"}}, "policyTypes": ["Ingress"]},
+    }
+
+
+def _pod(
+    name: str, role: str, node: CheckedNode, images: Images, containers: t.Sequence[Object], restart: str
+) -> Object:
+    # The scheduler binds the pod, as it binds the pods of a DaemonSet to their nodes (kubernetes.io: DaemonSet, "How
+    # Daemon Pods are scheduled"). A label such as kubernetes.io/hostname may differ from the node's name.
+    field = {"key": "metadata.name", "operator": "In", "values": [node.name]}
+    required = {"nodeSelectorTerms": [{"matchFields": [field]}]}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "labels": {**LABELS, ROLE_LABEL: role, NAME_LABEL: name}},
+        "spec": {
+            "restartPolicy": restart,
+            "terminationGracePeriodSeconds": 1,
+            "automountServiceAccountToken": False,
+            "enableServiceLinks": False,
+            "os": {"name": node.os},
+            "nodeSelector": {"kubernetes.io/os": node.os},
+            "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}},
+            "tolerations": list(images.tolerations),
+            "securityContext": _pod_security(node.os),
+            "containers": list(containers),
+        },
+    }
+
+
+def _container(node: CheckedNode, images: Images) -> Object:
+    container: Object = {
+        "image": images.of(node.os),
+        "imagePullPolicy": "IfNotPresent",
+        "resources": {"requests": {"cpu": "10m", "memory": "32Mi"}},
+    }
+    if node.os == LINUX:
+        # The API server refuses these settings for Windows (kubernetes.io: Pod Security Standards, "Restricted").
+        container["securityContext"] = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+    return container
+
+
+def _pod_security(system: str) -> Object:
+    if system == WINDOWS:
+        return {"runAsNonRoot": True, "windowsOptions": {"runAsUserName": "ContainerUser"}}
+    profile = {"type": "RuntimeDefault"}
+    return {"runAsNonRoot": True, "runAsUser": _UNPRIVILEGED, "runAsGroup": _UNPRIVILEGED, "seccompProfile": profile}

@@ -1,0 +1,107 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What the status of a pod means for the checks (no I/O).
+
+A container that could not run is no evidence about the network, so its check is `not_run`, neither passed nor failed.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..printable import printable
+
+_NO_CONNECTION = {
+    "TIMEOUT": "no response within {seconds} seconds",
+    "REFUSED": "the connection was refused",
+    "DNS": "the name cannot be resolved",
+    "OTHER": "the connection failed",
+}
+"""The first word that agnhost prints if it cannot connect (kubernetes/kubernetes, test/images/agnhost/connect)."""
+_LONGEST = 300
+
+Pod = t.Mapping[str, t.Any]
+
+
+class Answer(t.NamedTuple):
+    """What a probe observed."""
+
+    connected: bool | None
+    """None if the probe could not run."""
+    detail: str = ""
+
+
+def server_address(pod: Pod) -> str:
+    """Return the IP address of a server pod whose container runs; empty if it does not run yet."""
+    status = pod.get("status") or {}
+    running = any("running" in (one.get("state") or {}) for one in status.get("containerStatuses") or ())
+    return str(status.get("podIP") or "") if running and status.get("phase") == "Running" else ""
+
+
+def answers(pod: Pod, seconds: int) -> dict[str, Answer]:
+    """Return what the probes of a pod observed, by the name of the container. Probes that have not ended are missing.
+
+    Args:
+        pod: the pod.
+        seconds: the time limit of a connection.
+    """
+    status = pod.get("status") or {}
+    ended = {}
+    for one in status.get("containerStatuses") or ():
+        terminated = (one.get("state") or {}).get("terminated")
+        if terminated is not None:
+            ended[str(one.get("name"))] = _answer(terminated, seconds)
+    if status.get("phase") == "Failed":
+        # A pod that its node did not admit has no status of containers.
+        why = f"the pod failed: {_text(status.get('message') or status.get('reason'))}"
+        for container in pod["spec"].get("containers") or ():
+            ended.setdefault(str(container.get("name")), Answer(None, why))
+    return ended
+
+
+def is_running(pod: Pod) -> bool:
+    """Return whether every container of the pod has started, and at least one of them is still running."""
+    statuses = (pod.get("status") or {}).get("containerStatuses") or ()
+    states = [one.get("state") or {} for one in statuses]
+    started = all("running" in state or "terminated" in state for state in states)
+    return started and any("running" in state for state in states)
+
+
+def why_waiting(pod: Pod) -> str:
+    """Return why a pod does not run, as the scheduler or the kubelet reported it."""
+    status = pod.get("status") or {}
+    for one in status.get("containerStatuses") or ():
+        waiting = (one.get("state") or {}).get("waiting") or {}
+        if waiting.get("message"):
+            return _text(f"{waiting.get('reason') or 'waiting'}: {waiting['message']}")
+    for one in status.get("conditions") or ():
+        if one["type"] == "PodScheduled" and one["status"] != "True" and one.get("message"):
+            return _text(f"the scheduler reported: {one['message']}")
+    if status.get("message"):
+        return _text(status["message"])
+    reasons = [
+        str(waiting["reason"])
+        for one in status.get("containerStatuses") or ()
+        for waiting in [(one.get("state") or {}).get("waiting") or {}]
+        if waiting.get("reason")
+    ]
+    return _text(reasons[0]) if reasons else "its kubelet has not reported"
+
+
+def _answer(terminated: t.Mapping[str, t.Any], seconds: int) -> Answer:
+    if terminated.get("exitCode") == 0:
+        return Answer(True)
+    message = str(terminated.get("message") or "").strip()
+    kind, _colon, rest = message.partition(":")
+    if kind in _NO_CONNECTION and terminated.get("exitCode") == 1:
+        text = _NO_CONNECTION[kind].format(seconds=seconds)
+        return Answer(False, f"{text}: {_text(rest)}" if rest.strip() else text)
+    reason = terminated.get("reason") or "Error"
+    code = terminated.get("exitCode")
+    return Answer(None, f"the probe could not run: {_text(message) or 'no message'} ({reason}, exit code {code})")
+
+
+def _text(text: t.Any) -> str:
+    """Return a text of a node as one line of limited length."""
+    line = " ".join(printable(str(text or "")).split())
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"

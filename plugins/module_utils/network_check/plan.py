@@ -1,0 +1,202 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Which node connects to which node, and how (no I/O).
+
+The nodes form a ring: each connects to the next one. So the number of connections grows with the number of nodes, not
+with its square, and each node is the source and the target of every kind of connection.
+"""
+
+from __future__ import annotations
+
+import typing as t
+import urllib.parse
+
+from .nodes import LINUX, WINDOWS, CheckedNode, Participants
+
+POD_TO_POD, SERVICE_IP, SERVICE_DNS = "pod_to_pod", "service_ip", "service_dns"
+NODE_PORT, OUTBOUND, NETWORK_POLICY = "node_port", "outbound", "network_policy"
+KINDS = (POD_TO_POD, SERVICE_IP, SERVICE_DNS, NODE_PORT, OUTBOUND, NETWORK_POLICY)
+PASSED, FAILED, NOT_RUN, NOT_APPLICABLE = "passed", "failed", "not_run", "not_applicable"
+STATUSES = (FAILED, NOT_RUN, PASSED, NOT_APPLICABLE)
+
+CONTROLLER = "controller"
+"""The source of connections that the machine makes on which the module runs."""
+BACKENDS = 3
+"""How many services there are for each operating system. Each service is a rule on every node, so their number does
+not grow with the cluster."""
+_PORTS = {"http": 80, "https": 443}
+
+
+class Check(t.NamedTuple):
+    """One connection."""
+
+    kind: str
+    source: str
+    """The node of the pod that connects, or CONTROLLER."""
+    target: str
+    """The node that is tested, or the URL of an outbound connection."""
+    backend: str = ""
+    """The node whose pod answers; the target itself if this is empty."""
+    source_os: str = ""
+    target_os: str = ""
+
+    @property
+    def server(self) -> str:
+        """The node whose pod answers."""
+        return self.backend or self.target
+
+
+class Outcome(t.NamedTuple):
+    """The result of a check: one row of the report."""
+
+    check: Check
+    status: str
+    detail: str = ""
+    address: str = ""
+    """What the pod connected to, as HOST:PORT."""
+    attempts: int = 0
+
+    def to_result(self) -> dict[str, t.Any]:
+        """Return the row as plain data."""
+        return {
+            "check": self.check.kind,
+            "from": self.check.source,
+            "from_os": self.check.source_os,
+            "to": self.check.target,
+            "to_os": self.check.target_os,
+            "answered_by": self.check.backend,
+            "address": self.address,
+            "status": self.status,
+            "detail": self.detail,
+            "attempts": self.attempts,
+        }
+
+
+class Plan(t.NamedTuple):
+    """The checks of a run."""
+
+    checks: list[Check]
+    backends: list[CheckedNode]
+    """Nodes whose server pod is behind a service."""
+    outcomes: list[Outcome]
+    """Checks that have an outcome without a connection."""
+
+
+def plan(nodes: Participants, url: str, *, from_controller: bool = False) -> Plan:
+    """Return the checks of a run, except those of the network policy.
+
+    Args:
+        nodes: the nodes that take part.
+        url: where outbound connections go; empty for no such checks.
+        from_controller: whether the controller itself connects to NodePorts, too.
+    """
+    windows, linux = nodes.windows, nodes.linux
+    backends = [*windows[:BACKENDS], *linux[:BACKENDS]]
+    checks = _pod_to_pod(windows, linux)
+    for number, source in enumerate([*windows, *linux]):
+        checks += _to_services(source, backends, number)
+    checks += _node_ports(windows, linux, backends, from_controller)
+    if url:
+        checks += [Check(OUTBOUND, node.name, url, "", node.os) for node in [*windows, *linux]]
+    outcomes = [_unusable(node) for node in nodes.unusable]
+    outcomes += _missing(windows, linux)
+    if not url:
+        outcomes.append(Outcome(Check(OUTBOUND, "", ""), NOT_APPLICABLE, "no URL for outbound connections is set"))
+    return Plan(checks, backends, outcomes)
+
+
+def policy_checks(checks: t.Iterable[Check]) -> list[Check]:
+    """Return the checks of a network policy that denies all connections to the server pods: one for each node.
+
+    Args:
+        checks: the checks of the plan. Each check of the policy repeats a connection between two nodes, which has to
+            work without the policy.
+    """
+    by_target: dict[str, Check] = {}
+    for check in checks:
+        if check.kind == POD_TO_POD and check.source != check.target:
+            by_target.setdefault(check.target, check._replace(kind=NETWORK_POLICY))
+    return list(by_target.values())
+
+
+def host_and_port(url: str) -> tuple[str, int]:
+    """Return the host and port of a URL.
+
+    Raises:
+        ValueError: the text is not a URL with the scheme http or https.
+    """
+    parts = urllib.parse.urlsplit(url)
+    if parts.scheme not in _PORTS or not parts.hostname:
+        raise ValueError(f"expected a URL such as https://registry.k8s.io, got {url!r}")
+    return parts.hostname, parts.port or _PORTS[parts.scheme]
+
+
+def _pair(kind: str, source: CheckedNode, target: CheckedNode, backend: str = "") -> Check:
+    return Check(kind, source.name, target.name, backend, source.os, target.os)
+
+
+def _pod_to_pod(windows: t.Sequence[CheckedNode], linux: t.Sequence[CheckedNode]) -> list[Check]:
+    checks = [_pair(POD_TO_POD, node, node) for node in [*windows, *linux]]
+    for group in (windows, linux):
+        if len(group) > 1:
+            checks += [_pair(POD_TO_POD, node, group[(index + 1) % len(group)]) for index, node in enumerate(group)]
+    if linux:
+        for index, node in enumerate(windows):
+            other = linux[index % len(linux)]
+            checks += [_pair(POD_TO_POD, node, other), _pair(POD_TO_POD, other, node)]
+    return checks
+
+
+def _to_services(source: CheckedNode, backends: t.Sequence[CheckedNode], number: int) -> list[Check]:
+    """Return the checks of one source: one service of each operating system, whose pod is on another node."""
+    checks = []
+    for system in (WINDOWS, LINUX):
+        others = [node for node in backends if node.os == system and node.name != source.name]
+        if others:
+            target = others[number % len(others)]
+            checks += [_pair(kind, source, target) for kind in (SERVICE_IP, SERVICE_DNS)]
+    return checks
+
+
+def _node_ports(
+    windows: t.Sequence[CheckedNode],
+    linux: t.Sequence[CheckedNode],
+    backends: t.Sequence[CheckedNode],
+    from_controller: bool,
+) -> list[Check]:
+    """Return the checks of NodePorts: through each node, from another node.
+
+    On Windows, a NodePort cannot be reached from the node itself (kubernetes.io: Networking on Windows, "Limitations"),
+    so the source is never the node that is tested. The pod that answers is on another node, too, so that the tested
+    node has to forward the connection.
+    """
+    everyone, checks = [*linux, *windows], []
+    for number, entry in enumerate([*windows, *linux]):
+        others = [node for node in everyone if node.name != entry.name]
+        behind = [node for node in backends if node.name != entry.name]
+        behind = [node for node in behind if node.os != entry.os] or behind
+        if not others or not behind:
+            continue
+        near = [node for node in others if node.os == LINUX] or others
+        source, backend = near[number % len(near)], behind[number % len(behind)]
+        checks.append(_pair(NODE_PORT, source, entry, backend.name))
+        if from_controller:
+            checks.append(Check(NODE_PORT, CONTROLLER, entry.name, backend.name, "", entry.os))
+    return checks
+
+
+def _unusable(node: CheckedNode) -> Outcome:
+    return Outcome(Check(POD_TO_POD, node.name, node.name, "", WINDOWS, WINDOWS), NOT_RUN, node.problem)
+
+
+def _missing(windows: t.Sequence[CheckedNode], linux: t.Sequence[CheckedNode]) -> list[Outcome]:
+    """Return the checks that this cluster has no nodes for."""
+    outcomes = []
+    if len(windows) == 1:
+        why = "only one Windows node takes part, so no connection between Windows nodes can be checked"
+        only = windows[0].name
+        outcomes.append(Outcome(Check(POD_TO_POD, only, "", "", WINDOWS, WINDOWS), NOT_APPLICABLE, why))
+    if windows and not linux:
+        why = "no Ready Linux node takes part, so no connection between Windows and Linux can be checked"
+        outcomes.append(Outcome(Check(POD_TO_POD, "", "", "", WINDOWS, LINUX), NOT_APPLICABLE, why))
+    return outcomes

@@ -1,0 +1,98 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The last stage of a run: does a network policy block connections that work without it? The caller does all I/O."""
+
+from __future__ import annotations
+
+import typing as t
+
+from . import objects
+from .connections import Connections, Settings
+from .nodes import LINUX, WINDOWS
+from .plan import FAILED, NETWORK_POLICY, NOT_APPLICABLE, NOT_RUN, PASSED, POD_TO_POD, Check, Outcome, policy_checks
+from .policy_engines import missing_engine
+
+AUTO, EXPECTED, SKIP = "auto", "expected", "skip"
+MODES = (AUTO, EXPECTED, SKIP)
+
+
+class PolicyApi(t.Protocol):
+    """The requests of this stage; every method raises ApiError."""
+
+    def create_policy(self, namespace: str, body: t.Mapping[str, t.Any]) -> None:
+        """Create a network policy."""
+
+    def daemon_set_names(self) -> set[str]:
+        """Return the names of all DaemonSets."""
+
+
+def policy_plan(checks: t.Iterable[Check], settings: Settings) -> list[Check]:
+    """Return the checks of the network policy, without regard to what the cluster enforces."""
+    return [] if settings.policy == SKIP else policy_checks(checks)
+
+
+class PolicyStage:
+    """The checks of the network policy.
+
+    Args:
+        connections: opens the connections, and knows the outcomes of the same connections without the policy.
+        checks: all other checks of the run.
+        settings: the settings.
+    """
+
+    def __init__(self, connections: Connections, checks: t.Sequence[Check], settings: Settings) -> None:
+        self._connections, self._settings = connections, settings
+        self._checks = policy_plan(checks, settings)
+        self._without: list[Outcome] = []
+        if settings.policy == SKIP:
+            why = "checks of network policies are disabled"
+            self._without.append(Outcome(Check(NETWORK_POLICY, "", ""), NOT_APPLICABLE, why))
+
+    def perform(self, api: PolicyApi, namespace: str) -> None:
+        """Create the policy, and repeat one connection to each node.
+
+        Raises:
+            ApiError: a request failed permanently.
+        """
+        if self._settings.policy == AUTO and self._checks:
+            self._leave_out_unenforced(api.daemon_set_names())
+        working = [check for check in self._checks if self._works_without(check)]
+        if working:
+            api.create_policy(namespace, objects.deny_policy("deny-all"))
+            self._connections.perform(working, blocked=True)
+            self._distrust(self._connections.lost_servers())
+
+    def outcomes(self, failure: str) -> list[Outcome]:
+        """Return the outcomes.
+
+        Args:
+            failure: why the run ended early; empty if it did not.
+        """
+        known = self._connections.outcomes
+        reason = failure or "the run ended before this check"
+        return [*(known.get(check) or Outcome(check, NOT_RUN, reason) for check in self._checks), *self._without]
+
+    def _distrust(self, lost: t.Container[str]) -> None:
+        """Accept no blocked connection to a server pod that does not run any more."""
+        for check in self._checks:
+            known = self._connections.outcomes.get(check)
+            if check.target in lost and known is not None and known.status == PASSED:
+                why = f"the server pod on {check.target} stopped during the check"
+                self._connections.outcomes[check] = known._replace(status=NOT_RUN, detail=why)
+
+    def _leave_out_unenforced(self, daemon_sets: t.Collection[str]) -> None:
+        for system in (WINDOWS, LINUX):
+            why = missing_engine(system, daemon_sets)
+            if why and any(check.target_os == system for check in self._checks):
+                self._checks = [check for check in self._checks if check.target_os != system]
+                self._without.append(Outcome(Check(NETWORK_POLICY, "", "", "", "", system), NOT_APPLICABLE, why))
+
+    def _works_without(self, check: Check) -> bool:
+        """Return whether a connection works without the policy. If it does not, the policy cannot be checked."""
+        before = self._connections.outcomes[check._replace(kind=POD_TO_POD)]
+        if before.status not in (FAILED, NOT_RUN):
+            return True
+        state = "fails" if before.status == FAILED else "could not be checked"
+        why = f"the same connection without a network policy {state}"
+        self._connections.outcomes[check] = Outcome(check, NOT_RUN, why, before.address)
+        return False

@@ -1,0 +1,53 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Which programs enforce network policies on which operating system (no I/O).
+
+The API server accepts a NetworkPolicy even if no program enforces it (kubernetes.io: Network Policies). The programs
+run as DaemonSets, whose names are those of the projects' own manifests:
+
+* `calico-node`, `calico-node-windows`: projectcalico/calico, `manifests/calico.yaml`; tigera/operator,
+  `pkg/render/node.go` and `pkg/render/windows.go`. `canal` (`manifests/canal.yaml`) is Calico on Linux with flannel's
+  network; kubespray names it `canal-node` (`roles/network_plugin/canal`). It enforces nothing on Windows.
+* `antrea-agent`, `antrea-agent-windows`: antrea-io/antrea, `build/yamls`.
+* `cilium`, `kube-router`, `weave-net`: the projects' manifests, for Linux only.
+* `azure-npm`, `azure-npm-win`: Azure/azure-container-networking, `npm`. Microsoft ended the support of the program for
+  Windows on 30 September 2026 (AKS documentation, "Use network policies").
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from .nodes import LINUX, WINDOWS
+
+ENGINES: t.Mapping[str, tuple[str, ...]] = {
+    LINUX: (
+        "antrea-agent",
+        "azure-npm",
+        "calico-node",
+        "canal",
+        "canal-node",
+        "cilium",
+        "kube-router",
+        "weave-net",
+    ),
+    WINDOWS: ("antrea-agent-windows", "azure-npm-win", "calico-node-windows"),
+}
+"""Names of DaemonSets by operating system."""
+SYSTEMS = {LINUX: "Linux", WINDOWS: "Windows"}
+
+
+def missing_engine(system: str, daemon_sets: t.Collection[str]) -> str:
+    """Return why network policies cannot be checked on nodes of an operating system; empty if they can.
+
+    Args:
+        system: `windows` or `linux`.
+        daemon_sets: names of all DaemonSets in the cluster.
+    """
+    engines = ENGINES[system]
+    if set(engines) & set(daemon_sets):
+        return ""
+    return (
+        f"the cluster has no program that enforces network policies on {SYSTEMS[system]} nodes (expected one of the "
+        f"DaemonSets {', '.join(engines)})"
+    )
