@@ -52,7 +52,6 @@ YAML = Area(
         "roles/*/defaults/*.yml",
         "roles/*/tasks/*.yml",
         "roles/*/vars/*.yml",
-        "roles/*/templates/*.j2",
     ),
     ("tests/unit",),
 )
