@@ -8,6 +8,7 @@ import typing as t
 
 from ..plugin_utils.actions.controller_action import ControllerAction
 from ..plugin_utils.preflight import cluster as checks
+from ..plugin_utils.preflight.host import HostVariables
 
 _TEXTS = {
     "kubernetes_version": "kubernetes",
@@ -29,6 +30,7 @@ class ActionModule(ControllerAction):
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "cluster": {"type": "dict", "required": True},
         "hosts": {"type": "dict", "default": {}},
+        "cluster_dns": {"type": "list", "elements": "str", "default": []},
         "linux_namespaces": {"type": "list", "elements": "str", "default": []},
         "fail": {"type": "bool", "default": True},
         **{name: {"type": "str", "default": ""} for name in _TEXTS},
@@ -38,15 +40,16 @@ class ActionModule(ControllerAction):
         """Return `problems`, one sentence each, and fail if there are any, unless `fail` is false."""
         texts = {own: str(options[name] or "") for name, own in _TEXTS.items()}
         hosts = {str(name).lower(): str(address) for name, address in options["hosts"].items()}
-        problems = [str(one) for one in checks.problems(checks.HostVariables(**texts, hosts=hosts), options["cluster"])]
+        host = HostVariables(**texts, hosts=hosts, cluster_dns=tuple(options["cluster_dns"]))
+        problems = [str(one) for one in checks.problems(host, options["cluster"])]
         # Ansible prints a warning only once if it is the same for all hosts.
         result: dict[str, t.Any] = {
             "problems": problems,
             "warnings": checks.warnings(options["cluster"], options["linux_namespaces"]),
         }
         if problems:
-            host = variables.get("inventory_hostname")
+            name = variables.get("inventory_hostname")
             lines = "\n".join(f"- {problem}" for problem in problems)
-            message = f"{host}: no node was touched, because its variables do not fit the cluster:\n{lines}"
+            message = f"{name}: no node was touched, because its variables do not fit the cluster:\n{lines}"
             result |= {"refused": True, "failed": options["fail"], "msg": message}
         return result

@@ -14,12 +14,7 @@ from ..plugin_utils.actions.controller_action import ControllerAction
 from ..plugin_utils.connection import checks as connection_checks
 from ..plugin_utils.connection.host import settings_of_host
 from ..plugin_utils.node_resources.own_templates import compiled
-from ..plugin_utils.preflight import (
-    artifacts,
-    cluster,
-    networks,
-    shared_names,
-)
+from ..plugin_utils.preflight import artifacts, cluster, networks, shared_names
 from ..plugin_utils.preflight import values as checked_values
 from ..plugin_utils.preflight import variables as checks
 from ..plugin_utils.role_decisions import table
@@ -55,7 +50,7 @@ class ActionModule(ControllerAction):
         problems += checked_values.problems(variables, values, roles, strict=not problems)
         problems += self._version_problems(options, values, variables)
         given = networks.networks_given(variables, roles, lambda name: self._of_cluster(name, variables))
-        problems += networks.network_problems(values, roles, given)
+        problems += networks.network_problems(values, roles, given, self._address(variables))
         proxy = f"{values.get('windows_settings_http_proxy') or ''}{values.get('windows_settings_https_proxy') or ''}"
         warnings += cluster.proxy_warnings(proxy, given, str(values.get("node_join_kubeconfig") or ""))
         problems += checks.name_problems(self._names(variables))
@@ -112,6 +107,13 @@ class ActionModule(ControllerAction):
                 if not any(own in str(error) for role in roles for own in role.own):
                     problems.append(_untemplated(name, variables[name], error))
         return values, problems
+
+    def _address(self, variables: t.Mapping[str, t.Any]) -> str:
+        """Return the address or name at which Ansible reaches the host; empty if it cannot be read."""
+        try:
+            return str(self._templar.template(variables.get("ansible_host") or variables.get("inventory_hostname", "")))
+        except AnsibleError:
+            return ""
 
     def _of_cluster(self, name: str, variables: t.Mapping[str, t.Any]) -> t.Any:
         """Return a variable of the cluster as the roles' defaults look it up; empty if it cannot be read."""

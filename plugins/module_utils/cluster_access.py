@@ -47,6 +47,8 @@ NEEDS: t.Mapping[str, tuple[RequiredAccess, ...]] = {
         RequiredAccess(
             "read the kubelets' configuration", ("get",), "configmaps", "kube-system", name="kubelet-config"
         ),
+        RequiredAccess("find the cluster's DNS", ("get",), "services", "kube-system", name="kube-dns"),
+        RequiredAccess("find the cluster's DNS", ("get",), "services", "kube-system", name="coredns"),
         RequiredAccess("compare flannel's settings", ("get",), "configmaps", "kube-flannel", name="kube-flannel-cfg"),
         RequiredAccess("compare flannel's settings", ("get",), "configmaps", "kube-system", name="kube-flannel-cfg"),
         RequiredAccess("see which nodes are Ready", ("list",), "nodes"),

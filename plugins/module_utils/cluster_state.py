@@ -4,16 +4,20 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import typing as t
 
-from .api_forms import CONFIG_MAP, DAEMON_SET, POD
+from .api_forms import CONFIG_MAP, DAEMON_SET, POD, SERVICE
 from .cluster_client import Cluster
 from .cordon import read_cordon
 
 FLANNEL = "kube-flannel-cfg"
 FLANNEL_NAMESPACES = ("kube-flannel", "kube-system")
 """Namespaces in which old and new manifests of flannel and kubespray create flannel's ConfigMap."""
+DNS_SERVICES = ("kube-dns", "coredns")
+"""Names of the cluster's DNS service in kube-system: kubeadm's (cmd/kubeadm/app/phases/addons/dns/manifests.go) and
+kubespray's (roles/kubernetes-apps/ansible/templates/coredns-svc.yml.j2)."""
 NETWORK_LABEL = "winkube.node/network-runs-as"
 REVISION_LABEL = "winkube.node/revision"
 NETWORK_PODS = (("kube-flannel", "app=flannel-windows"), ("kube-system", "k8s-app=kube-proxy-windows"))
@@ -66,6 +70,28 @@ def config_map(cluster: Cluster, namespace: str, name: str) -> dict[str, str] | 
     """Return the data of a ConfigMap, or None if it does not exist."""
     existing = cluster.lookup("api/v1/namespaces", namespace, "configmaps", name, form=CONFIG_MAP)
     return existing if existing is None else existing.get("data") or {}
+
+
+def dns_service(cluster: Cluster, configured: t.Iterable[str]) -> str:
+    """Return the address of the cluster's DNS service; empty if it is not needed, or if there is no such service.
+
+    It is needed only if the kubelets use a link-local address, which only Linux nodes serve.
+    """
+    if not any(_is_link_local(address) for address in configured):
+        return ""
+    for name in DNS_SERVICES:
+        service = cluster.lookup("api/v1/namespaces", "kube-system", "services", name, form=SERVICE)
+        address = "" if service is None else service["spec"].get("clusterIP") or ""
+        if address not in ("", "None"):
+            return str(address)
+    return ""
+
+
+def _is_link_local(address: str) -> bool:
+    try:
+        return ipaddress.ip_address(address).is_link_local
+    except ValueError:
+        return False
 
 
 def flannel(cluster: Cluster) -> dict[str, t.Any]:

@@ -117,6 +117,12 @@ cluster_dns:
   type: list
   elements: str
   returned: always
+dns_service:
+  description:
+    - Address of the cluster's DNS service (C(kube-dns) or C(coredns) in kube-system), if RV(cluster_dns) contains a
+      link-local address, which only Linux nodes serve. Otherwise empty.
+  type: str
+  returned: always
 unbound_daemon_sets:
   description:
     - DaemonSets that select no operating system, neither by node selector nor by affinity. If they are for Linux, their
@@ -196,10 +202,11 @@ from pathlib import Path
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 from ansible.module_utils.common.yaml import yaml_load
 
+from ..module_utils import cluster_state
 from ..module_utils.api_forms import NODE, Form, problem
 from ..module_utils.cluster_access import NEEDS, require_access
 from ..module_utils.cluster_client import Cluster, cluster_arguments
-from ..module_utils.cluster_state import config_map, describe_node, flannel, network_pods, unbound_daemon_sets
+from ..module_utils.cluster_state import config_map, describe_node
 
 try:
     import yaml
@@ -295,21 +302,23 @@ def read(module: AnsibleModule, cluster: Cluster) -> dict[str, t.Any]:
     kubeadm = document(module, cluster, "kube-system/kubeadm-config", "ClusterConfiguration", {"networking": {}})
     kubelet = document(module, cluster, "kube-system/kubelet-config", "kubelet", {"clusterDNS": [str]})
     networking = kubeadm.get("networking") or {}
+    cluster_dns = kubelet.get("clusterDNS") or []
     names = module.params["nodes"]
     version = cluster.version()
-    pods = network_pods(cluster) if "read" in module.params["purposes"] else {}
+    pods = cluster_state.network_pods(cluster) if "read" in module.params["purposes"] else {}
     nodes = {node["metadata"]["name"]: describe_node(node, pods) for node in cluster.items("api/v1/nodes", form=NODE)}
     return {
         **about,
         "kubernetes_version": version,
         "node_version": node_version(version),
-        "flannel": flannel(cluster),
+        "flannel": cluster_state.flannel(cluster),
         "cluster_name": kubeadm.get("clusterName") or "kubernetes",
         "pod_subnet": networking.get("podSubnet") or "",
         "service_subnet": networking.get("serviceSubnet") or "",
         "dns_domain": networking.get("dnsDomain") or "cluster.local",
-        "cluster_dns": kubelet.get("clusterDNS") or [],
-        "unbound_daemon_sets": unbound_daemon_sets(cluster),
+        "cluster_dns": cluster_dns,
+        "dns_service": cluster_state.dns_service(cluster, cluster_dns),
+        "unbound_daemon_sets": cluster_state.unbound_daemon_sets(cluster),
         "nodes": {name: node for name, node in nodes.items() if not names or name in names},
     }
 

@@ -40,9 +40,15 @@ def pod_network(variables: Variables) -> PodNetwork:
             is_docker=variables.runtime in DOCKER_RUNTIMES,
             pods_subnet=values.pods_subnet,
             services_subnet=values.services_subnet,
-            cluster_dns=tuple(variables.optional("kubernetes_node_cluster_dns", ())),
+            cluster_dns=_cluster_dns(variables),
         )
     )
+
+
+def _cluster_dns(variables: Variables) -> tuple[str, ...]:
+    """Return the addresses of the cluster's DNS that Windows pods use; empty if unknown."""
+    replaced = variables.optional("kubernetes_node_cluster_dns", ())
+    return tuple(replaced or variables.part("winkube_cluster", "cluster_dns", default=()))
 
 
 def folders(variables: Variables) -> dict[str, str]:

@@ -131,6 +131,9 @@ def kubelet_configuration(settings: KubernetesSettings) -> dict[str, t.Any]:
         "resolvConf": "",
         "cgroupsPerQOS": False,
         "enforceNodeAllocatable": [],
+        # The list replaces that of kubeadm's configuration (kubernetes.io: Set Kubelet Parameters Via A Configuration
+        # File, "Kubelet configuration merging order").
+        **({"clusterDNS": list(settings.cluster_dns)} if settings.cluster_dns else {}),
         **settings.kubelet_configuration,
     }
 

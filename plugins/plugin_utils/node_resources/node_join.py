@@ -13,7 +13,7 @@ from ..node_config import nssm
 from ..pod_networks import kube_proxy_pods, kubeconfigs
 from ..pod_networks.catalogue import network as known_network
 from ..pod_networks.network import PodNetwork
-from ..pod_networks.settings import NodeService, NodeSettings, as_line
+from ..pod_networks.settings import NetworkService, NodeSettings, as_line
 from ..windows import node_paths
 from ..windows.sddl import ADMINISTRATORS_ONLY_FILE
 from . import cni, kubernetes_node, service_manager
@@ -274,7 +274,7 @@ def _service_files(node: JoinedNode) -> list[ResourceMapping]:
     ]
 
 
-def _parameters(service: NodeService) -> list[ResourceMapping]:
+def _parameters(service: NetworkService) -> list[ResourceMapping]:
     return nssm.parameters(
         service.name,
         application=service.program,
@@ -285,7 +285,7 @@ def _parameters(service: NodeService) -> list[ResourceMapping]:
     )
 
 
-def _network_service(node: JoinedNode, service: NodeService, needed: str) -> ResourceMapping:
+def _network_service(node: JoinedNode, service: NetworkService, needed: str) -> ResourceMapping:
     """Return a service of the network.
 
     After a change of the configuration or token, a detached process restarts a service whose start may interrupt the

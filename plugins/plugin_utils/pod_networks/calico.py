@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import typing as t
+
 from .rules import NetworkRules
 from .unfinished import NOT_SUPPORTED
 
@@ -11,6 +13,4 @@ from .unfinished import NOT_SUPPORTED
 class Calico(NetworkRules):
     """Calico. Only its data file exists yet."""
 
-    def problem(self) -> str:
-        """Return that the network is not supported yet."""
-        return NOT_SUPPORTED
+    unusable: t.ClassVar[str] = NOT_SUPPORTED

@@ -102,7 +102,7 @@ class Program:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Files:
+class NetworkFiles:
     """Files and folders on the node, without the programs."""
 
     configuration: str = ""
@@ -170,11 +170,13 @@ class Network:
     """Whether this collection installs the network; otherwise another tool does."""
     needs_pod_cidr: bool
     """Whether a node can use the network only after the cluster has assigned a pod CIDR to it (`spec.podCIDR`)."""
+    pods_in_node_network: bool = False
+    """Whether pods have addresses of the nodes' own network."""
     programs: t.Mapping[str, Program]
     """The programs by kind of artifact, in the order in which they are installed."""
     images: t.Mapping[str, t.Mapping[str, str]] = dataclasses.field(default_factory=dict)
     """Container images by version and name; the version `any` fits all versions."""
-    files: Files
+    files: NetworkFiles
     run_as: tuple[t.Literal["daemonset", "service"], ...]
     """How the network's programs and kube-proxy may run: as pods of a DaemonSet, or as services. Empty: another tool
     runs them."""

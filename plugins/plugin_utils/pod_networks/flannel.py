@@ -22,7 +22,7 @@ from .manifests import (
     token_secret,
 )
 from .rules import NetworkRules
-from .settings import ClusterSettings, KubernetesObject, NodeFile, NodeService, NodeSettings, as_line
+from .settings import ClusterSettings, KubernetesObject, NetworkFile, NetworkService, NodeSettings, as_line
 
 _ACCOUNT = "kube-flannel/flannel-windows"
 _DAEMON_SET = "kube-flannel/kube-flannel-windows"
@@ -102,18 +102,18 @@ class Flannel(NetworkRules):
         """Return flannel's account and namespace, and the Secret of the account's token."""
         return [*_account(), token_secret(_ACCOUNT)]
 
-    def files(self, node: NodeSettings) -> list[NodeFile]:
+    def files(self, node: NodeSettings) -> list[NetworkFile]:
         """Return the files that flanneld reads.
 
         Args:
             node: the node.
         """
         return [
-            NodeFile(path=_KUBECONFIG, content=kubeconfigs.of_service(node, _ACCOUNT), is_secret=True),
-            NodeFile(path=_NET_CONF, content=as_line(self.net_conf())),
+            NetworkFile(path=_KUBECONFIG, content=kubeconfigs.of_service(node, _ACCOUNT), is_secret=True),
+            NetworkFile(path=_NET_CONF, content=as_line(self.net_conf())),
         ]
 
-    def services(self, node: NodeSettings) -> list[NodeService]:
+    def services(self, node: NodeSettings) -> list[NetworkService]:
         """Return flanneld as a service.
 
         On an overlay, flanneld starts before kube-proxy, which needs the source address from flannel's network
@@ -130,7 +130,7 @@ class Flannel(NetworkRules):
             node.tokens[_ACCOUNT],
         )
         return [
-            NodeService(
+            NetworkService(
                 name="flanneld",
                 display_name="flannel",
                 description="Network of the pods",

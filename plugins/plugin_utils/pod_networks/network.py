@@ -10,11 +10,19 @@ import typing as t
 from . import kube_proxy, kube_proxy_pods
 from .azure import AzureCni
 from .calico import Calico
-from .catalogue import Files, Mode, Network
+from .catalogue import Mode, Network, NetworkFiles
 from .flannel import Flannel
 from .rules import NetworkRules
 from .sdn import SdnBridge, SdnOverlay
-from .settings import ClusterSettings, KubernetesObject, NetworkSettings, NodeFile, NodeService, NodeSettings, as_line
+from .settings import (
+    ClusterSettings,
+    KubernetesObject,
+    NetworkFile,
+    NetworkService,
+    NetworkSettings,
+    NodeSettings,
+    as_line,
+)
 
 _RULES: t.Mapping[str, type[NetworkRules]] = types.MappingProxyType(
     {
@@ -83,7 +91,7 @@ class PodNetwork:
         return "service" if self.runs_as_services or self.settings.is_docker else ""
 
     @property
-    def files(self) -> Files:
+    def files(self) -> NetworkFiles:
         """The network's files and folders on a node."""
         return self.known.files
 
@@ -158,7 +166,7 @@ class PodNetwork:
             return []
         return [*self.rules.account_objects(), *kube_proxy_pods.account_objects()]
 
-    def service_files(self, node: NodeSettings) -> list[NodeFile]:
+    def service_files(self, node: NodeSettings) -> list[NetworkFile]:
         """Return the files that the network's services read.
 
         Args:
@@ -166,13 +174,22 @@ class PodNetwork:
         """
         return self.rules.files(node) if self.runs_as_services else []
 
-    def services(self, node: NodeSettings) -> list[NodeService]:
+    def services(self, node: NodeSettings) -> list[NetworkService]:
         """Return the network's services, without kube-proxy.
 
         Args:
             node: the node.
         """
         return self.rules.services(node) if self.runs_as_services else []
+
+
+def unusable(plugin: str) -> str:
+    """Return what is expected instead of a network, if it cannot be used; empty if it can be used.
+
+    Args:
+        plugin: a value of `cni_plugin`.
+    """
+    return _RULES[plugin].unusable
 
 
 def daemon_sets(plugin: str) -> tuple[str, ...]:

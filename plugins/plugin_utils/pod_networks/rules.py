@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import typing as t
 
-from .settings import ClusterSettings, KubernetesObject, NetworkSettings, NodeFile, NodeService, NodeSettings
+from .settings import ClusterSettings, KubernetesObject, NetworkFile, NetworkService, NetworkSettings, NodeSettings
 
 
 class NetworkRules:
@@ -18,6 +18,8 @@ class NetworkRules:
 
     accounts: t.ClassVar[tuple[str, ...]] = ()
     """Service accounts (`NAMESPACE/NAME`) whose tokens the network's services need, without kube-proxy's."""
+    unusable: t.ClassVar[str] = ""
+    """What is expected instead of this network, if it cannot be used; empty if it can be used."""
     daemon_sets: t.ClassVar[tuple[str, ...]] = ()
     """The network's own DaemonSets (`NAMESPACE/NAME`), without kube-proxy's. They are removed with the network."""
 
@@ -40,7 +42,7 @@ class NetworkRules:
         """Return the objects of the network's service accounts in the cluster, if its programs are services."""
         return []
 
-    def files(self, node: NodeSettings) -> list[NodeFile]:  # noqa: ARG002  # for subclasses
+    def files(self, node: NodeSettings) -> list[NetworkFile]:  # noqa: ARG002  # for subclasses
         """Return the files that the network's services read on a registered node.
 
         Args:
@@ -48,14 +50,10 @@ class NetworkRules:
         """
         return []
 
-    def services(self, node: NodeSettings) -> list[NodeService]:  # noqa: ARG002  # for subclasses
+    def services(self, node: NodeSettings) -> list[NetworkService]:  # noqa: ARG002  # for subclasses
         """Return the network's services on a registered node.
 
         Args:
             node: the node.
         """
         return []
-
-    def problem(self) -> str:
-        """Return what is expected instead of this network, if it cannot be used; empty if it can be used."""
-        return ""

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import typing as t
+
 from .rules import NetworkRules
 from .unfinished import NOT_SUPPORTED
 
@@ -11,14 +13,10 @@ from .unfinished import NOT_SUPPORTED
 class SdnBridge(NetworkRules):
     """sdnbridge. Only its data file exists yet."""
 
-    def problem(self) -> str:
-        """Return that the network is not supported yet."""
-        return NOT_SUPPORTED
+    unusable: t.ClassVar[str] = NOT_SUPPORTED
 
 
 class SdnOverlay(NetworkRules):
     """sdnoverlay. Only its data file exists yet."""
 
-    def problem(self) -> str:
-        """Return that the network is not supported yet."""
-        return NOT_SUPPORTED
+    unusable: t.ClassVar[str] = NOT_SUPPORTED

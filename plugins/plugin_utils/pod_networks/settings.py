@@ -86,7 +86,7 @@ class NodeSettings:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class NodeFile:
+class NetworkFile:
     """A file that a network needs on a node."""
 
     path: str
@@ -98,7 +98,7 @@ class NodeFile:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class NodeService:
+class NetworkService:
     """A program of a network that nssm runs as a service."""
 
     name: str

@@ -4,41 +4,23 @@
 
 from __future__ import annotations
 
-import dataclasses
 import ipaddress
+import types
 import typing as t
 
+from ..pod_networks.addresses import is_link_local
+from ..pod_networks.catalogue import catalogue
 from ..values.versions import EXPECTED, Version, skew_problem, supported, within
-from .networks import NETWORKS
+from . import flannel
+from .host import HostVariables
+from .networks import NETWORKS, overlaps, parsed_networks
 from .variables import Problem, version_problems
 
 _VERSION = "kubernetes_node_version (from kube_version)"
-_BACKEND = "cni_flannel_backend (from flannel_backend_type)"
-WINDOWS_VXLAN = {"VNI": 4096, "Port": 4789}
-"""Settings of flannel's vxlan that clusters with Windows nodes need (flannel, Documentation/backends.md, VXLAN)."""
-_VXLAN_DEFAULTS = {"VNI": 1, "Port": 8472}
-"""Defaults of flannel's vxlan on Linux, also from backends.md; the port is the Linux kernel's default."""
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class HostVariables:
-    """The variables of a host that are compared with the cluster."""
-
-    kubernetes: str
-    """Version of Kubernetes; empty: unknown."""
-    runtime: str
-    containerd: str
-    cni_plugin: str
-    backend: str
-    """The backend of flannel."""
-    pods: str
-    services: str
-    api_server: str
-    """`HOST:PORT` that replaces the cluster's own endpoint, or an empty string."""
-    hosts: t.Mapping[str, str]
-    """Addresses by name for the node's hosts file."""
-    address: str
-    """The address at which Ansible reaches the node."""
+_CHECKS: t.Mapping[str, t.Callable[[HostVariables, t.Mapping[str, t.Any]], list[Problem]]] = types.MappingProxyType(
+    {"flannel": flannel.problems}
+)
+"""The checks of a network on the cluster's Linux nodes. cluster_info returns the facts under the same name."""
 
 
 def problems(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Problem]:
@@ -49,9 +31,15 @@ def problems(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Proble
         cluster: the result of cluster_info.
     """
     mismatches = version_skew(node, str(cluster.get("kubernetes_version") or ""))
-    if node.cni_plugin == "flannel":
+    known = catalogue().get(node.cni_plugin)
+    if known is not None and known.is_managed:
         mismatches += networks(node, cluster)
-        mismatches += flannel_backend(node, cluster.get("flannel") or {})
+        mismatches += overlaps(
+            node.cni_plugin, parsed_networks(node.pods), parsed_networks(node.services), node.address
+        )
+    if node.cni_plugin in _CHECKS:
+        mismatches += _CHECKS[node.cni_plugin](node, cluster.get(node.cni_plugin) or {})
+    mismatches += dns(node, cluster)
     return mismatches + endpoint(node, str(cluster.get("api_server") or ""))
 
 
@@ -124,56 +112,21 @@ def networks(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Proble
     return different
 
 
-def flannel_backend(node: HostVariables, flannel: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return the node's flannel settings that differ from those of the Linux nodes.
-
-    Args:
-        node: the host.
-        flannel: `config_map` and `net_conf` of cluster_info; empty if the cluster has no flannel on Linux.
-    """
-    if not flannel:
+def dns(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Problem]:
+    """Return the problem if pods on the node would use a DNS address that only Linux nodes serve."""
+    local = [address for address in cluster.get("cluster_dns") or () if is_link_local(address)]
+    if not local or node.cluster_dns:
         return []
-    where = f"ConfigMap {flannel.get('config_map')} (net-conf.json)"
-    conf = flannel.get("net_conf") or {}
-    backend = conf.get("Backend") or {}
-    kind = str(backend.get("Type") or "")
-    if kind not in ("host-gw", "vxlan"):
-        return [
-            Problem(
-                f"Backend.Type in {where}",
-                kind,
-                "expected host-gw or vxlan",
-                "flannel on Windows supports no other backend. Change the ConfigMap and flannel_backend_type.",
-            )
-        ]
-    if kind != node.backend:
-        hint = f"flannel's Linux nodes use {kind} ({where}), and all nodes need the same backend."
-        return [Problem(_BACKEND, node.backend, f"expected {kind}", hint)]
-    return (_vxlan(backend, where) if kind == "vxlan" else []) + _pod_network(node, conf, where)
-
-
-def _vxlan(backend: t.Mapping[str, t.Any], where: str) -> list[Problem]:
-    """Return vxlan settings that Windows nodes do not support."""
-    wrong = {name: backend.get(name) or default for name, default in _VXLAN_DEFAULTS.items()}
-    if wrong == WINDOWS_VXLAN:
-        return []
-    required = ", ".join(f'"{name}": {value}' for name, value in WINDOWS_VXLAN.items())
-    shown = ", ".join(f"{name} {value}" for name, value in wrong.items())
-    expected = f'expected "Backend": {{"Type": "vxlan", {required}}}, which Windows nodes need'
-    hint = (
-        "Change the ConfigMap and restart flannel on the Linux nodes (kubespray: flannel_vxlan_vni: 4096, "
-        "flannel_vxlan_port: 4789)."
-    )
-    return [Problem(f"Backend in {where}", shown, expected, hint)]
-
-
-def _pod_network(node: HostVariables, conf: t.Mapping[str, t.Any], where: str) -> list[Problem]:
-    """Return a problem if flannel's pod network differs from the node's."""
-    network = str(conf.get("Network") or "")
-    if not network or network == node.pods:
-        return []
-    hint = f"flannel's Linux nodes use this network ({where})."
-    return [Problem("cni_pods_subnet (from kube_pods_subnet)", node.pods, f"expected {network}", hint)]
+    return [
+        Problem(
+            "clusterDNS in ConfigMap kube-system/kubelet-config",
+            ",".join(local),
+            "expected an address that Windows nodes reach",
+            "This is a link-local address, which only Linux nodes serve, and the cluster has no Service kube-dns or "
+            "coredns in kube-system that could replace it. Set kubernetes_node_cluster_dns to the addresses of the "
+            "cluster's DNS.",
+        )
+    ]
 
 
 def endpoint(node: HostVariables, cluster_endpoint: str) -> list[Problem]:

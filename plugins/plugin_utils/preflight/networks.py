@@ -8,6 +8,7 @@ import contextlib
 import ipaddress
 import typing as t
 
+from ..pod_networks.catalogue import catalogue
 from .variables import Problem, Role
 
 _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -34,14 +35,18 @@ def networks_given(
 
 
 def network_problems(
-    values: t.Mapping[str, t.Any], known_roles: t.Sequence[Role], given: t.Collection[str] = NETWORKS
+    values: t.Mapping[str, t.Any],
+    known_roles: t.Sequence[Role],
+    given: t.Collection[str] = NETWORKS,
+    address: str = "",
 ) -> list[Problem]:
-    """Return pod and service networks that are malformed or overlap.
+    """Return pod and service networks that are malformed, overlap, or contain the node's address.
 
     Args:
         values: templated values of the roles' options that are set.
         known_roles: the roles, which show where a value comes from.
         given: the networks that are known already. The others have defaults, which may overlap.
+        address: the address or name at which Ansible reaches the node.
     """
     sources = {name: f" (from {source})" for role in known_roles for name, source in role.sources.items()}
     parsed: dict[str, list[_Network]] = {}
@@ -53,11 +58,60 @@ def network_problems(
             expected = f"expected a network in CIDR notation{_nearest(str(values[name]))}"
             problems.append(Problem(name + sources.get(name, ""), str(values[name]), expected))
     pods, services = (parsed.get(name, []) if name in given else [] for name in NETWORKS)
-    # If another tool installs the network, its settings are not checked here.
-    if values.get("cni_plugin") != "cni" and any(one.overlaps(other) for one in pods for other in services):
-        both = f"{values[NETWORKS[0]]} and {values[NETWORKS[1]]}"
+    return problems + overlaps(str(values.get("cni_plugin", "")), pods, services, address)
+
+
+def parsed_networks(text: str) -> list[_Network]:
+    """Return the networks in a text such as `10.244.0.0/16,fd00::/56`; malformed ones are left out.
+
+    Args:
+        text: networks in CIDR notation, separated by commas.
+    """
+    networks = []
+    for part in text.split(","):
+        with contextlib.suppress(ValueError):
+            networks.append(_network(part.strip()))
+    return networks
+
+
+def overlaps(plugin: str, pods: t.Sequence[_Network], services: t.Sequence[_Network], address: str) -> list[Problem]:
+    """Return the problems if the networks of pods, services and nodes overlap.
+
+    Args:
+        plugin: value of `cni_plugin`. If another tool installs the network, its settings are not checked.
+        pods: networks of the pods, as far as they are known.
+        services: networks of the services, as far as they are known.
+        address: the address or name at which Ansible reaches the node. A name is not checked.
+    """
+    known = catalogue().get(plugin)
+    if known is not None and not known.is_managed:
+        return []
+    problems = []
+    if any(one.overlaps(other) for one in pods for other in services):
+        both = f"{_joined(pods)} and {_joined(services)}"
         problems.append(Problem(", ".join(NETWORKS), both, "expected networks that do not overlap"))
+    in_nodes = known is not None and known.pods_in_node_network
+    for name, what, networks in (
+        (NETWORKS[0], "the pods", () if in_nodes else pods),
+        (NETWORKS[1], "the services", services),
+    ):
+        around = [network for network in networks if _contains(network, address)]
+        if around:
+            expected = f"expected an address outside the network of {what}, {_joined(around)} ({name})"
+            hint = "The node could not reach other machines of its own network. Choose another network in the cluster."
+            problems.append(Problem("ansible_host", address, expected, hint))
     return problems
+
+
+def _joined(networks: t.Sequence[_Network]) -> str:
+    return ",".join(map(str, networks))
+
+
+def _contains(network: _Network, address: str) -> bool:
+    try:
+        return ipaddress.ip_address(address) in network
+    except ValueError:
+        return False
 
 
 def _network(text: str) -> _Network:

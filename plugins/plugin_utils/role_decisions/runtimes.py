@@ -7,11 +7,16 @@ from __future__ import annotations
 import types
 import typing as t
 
+from ansible.plugins.filter.core import to_bool
+
 from ..node_resources.downloads import Proxy
 from ..node_resources.services import DOCKER_RUNTIMES
 from ..node_resources.variables import Variables
+from ..pod_networks.addresses import kubespray_dns, reachable_dns
 from ..windows import node_paths
 
+_NODELOCALDNS = "169.254.25.10"
+"""kubespray's default of nodelocaldns_ip (roles/kubespray_defaults/defaults/main/main.yml)."""
 _PAUSE = "registry.k8s.io/pause:3.10.2"
 _HOST_PROCESS = (
     "mcr.microsoft.com/oss/kubernetes/windows-host-process-containers-base-image"
@@ -49,6 +54,21 @@ def needs_buildkit(store: str, builds: bool) -> bool:
     return store == "containerd" and builds
 
 
+def _cluster_dns(host: Variables) -> list[str]:
+    """Return the DNS addresses that replace those of kubeadm's configuration on this node; empty to keep those.
+
+    The cluster is the better source. Without a cluster, kubespray's variables show what its configuration will be.
+    """
+    if host.has("winkube_cluster", "cluster_dns"):
+        configured = host.part("winkube_cluster", "cluster_dns")
+        return reachable_dns(configured, str(host.part("winkube_cluster", "dns_service", default="")))
+    of_cluster = host.templates.of_cluster
+    if not to_bool(of_cluster("enable_nodelocaldns", False)):
+        return []
+    address = str(of_cluster("nodelocaldns_ip", _NODELOCALDNS))
+    return reachable_dns([address], kubespray_dns(str(of_cluster("kube_service_addresses"))))
+
+
 def _base_images(host: Variables) -> list[str]:
     return base_images(
         str(host.value("image_cache_runtime")),
@@ -64,6 +84,7 @@ def _needs_buildkit(host: Variables) -> bool:
 
 DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyType(
     {
+        "kubernetes_node_cluster_dns": _cluster_dns,
         "kubernetes_node_cri_socket": lambda host: cri_socket(host.runtime),
         "container_runtime_service_environment": lambda host: host.read(Proxy, "container_runtime").environment,
         "image_cache_base_images": _base_images,

@@ -19,6 +19,7 @@ class KubeletVariables:
     url: str = dataclasses.field(metadata=SECRET)
     sha256: str
     install_dir: str
+    cluster_dns: tuple[str, ...]
     kubelet_configuration: t.Mapping[str, t.Any]
     kubelet_arguments: t.Mapping[str, t.Any] = dataclasses.field(metadata=SECRET)
     kubelet_log_file: str

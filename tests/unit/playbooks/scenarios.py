@@ -138,7 +138,7 @@ def network() -> dict[str, Rehearsal]:
         "cluster_info": cluster(win_live=member(13, network_pods=CLUSTER["nodes"]["win-live"]["network_pods"])),
         "Converge the node@live": {},
     }
-    without = {**KUBECONFIG, "cni_plugin": "cni"}
+    without = {**KUBECONFIG, "cni_plugin": "none"}
     alone = {**told, "cluster_info": cluster(win_live=member(13), win_other=member(14))}
     return {
         "other-backend": Rehearsal(

@@ -126,7 +126,7 @@ DOCKER = {
 BARE = {
     "windows_settings_artifact_cache": "",
     "windows_settings_page_file": {"automatic": True},
-    "cni_plugin": "cni",
+    "cni_plugin": "none",
     "kubernetes_node_kubelet_log_max_days": 0,
     "kubernetes_node_open_kubelet_port": False,
     "image_cache_prune_images": True,

@@ -77,6 +77,7 @@ def test_what_a_new_cluster_tells(cluster: FakeCluster) -> None:
         "service_subnet": "",
         "dns_domain": "cluster.local",
         "cluster_dns": [],
+        "dns_service": "",
         "unbound_daemon_sets": [],
         "nodes": {},
     }
@@ -124,6 +125,7 @@ def test_what_a_cluster_with_everything_tells(cluster: FakeCluster) -> None:
         "service_subnet": "10.1.0.0/16",
         "dns_domain": "site.example",
         "cluster_dns": ["10.1.0.10"],
+        "dns_service": "",
         "unbound_daemon_sets": [{"namespace": "site", "name": "any"}],
     }
     pods = [

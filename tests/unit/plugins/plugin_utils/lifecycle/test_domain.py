@@ -130,7 +130,7 @@ ROLES = ("cni", "container_runtime", "kubernetes_node")
     [
         ({"cni_plugin": "flannel"}, ROLES, ["cni_flannel_sha256"]),
         ({"cni_plugin": "flannel", "cni_flannel_sha256": "0" * 64}, ROLES, []),
-        ({"cni_plugin": "cni", "cni_flannel_url": "http://x/a.tgz"}, ROLES, []),
+        ({"cni_plugin": "none", "cni_flannel_url": "http://x/a.tgz"}, ROLES, []),
         ({"cni_plugin": "flannel"}, ["container_runtime"], []),
         (
             {"container_runtime": "containerd", "container_runtime_containerd_url": "http://x/a.tgz?sig=s3cret"},

@@ -92,6 +92,7 @@ def kubernetes(**given: t.Any) -> KubernetesSettings:
         "url": "",
         "sha256": "",
         "install_dir": "C:\\k",
+        "cluster_dns": (),
         "kubelet_configuration": {},
         "kubelet_arguments": {},
         "kubelet_log_file": "C:\\var\\log\\kubelet\\kubelet.log",

@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 import typing as t
 
-import pytest
 from unit.plugins.plugin_utils.node_resources import samples
 from unit.plugins.plugin_utils.node_resources.samples import named
 

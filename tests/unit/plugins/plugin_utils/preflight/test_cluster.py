@@ -10,9 +10,10 @@ import typing as t
 import pytest
 
 from ansible_collections.winkube.node.plugins.plugin_utils.preflight import cluster as checks
+from ansible_collections.winkube.node.plugins.plugin_utils.preflight.host import HostVariables
 from ansible_collections.winkube.node.plugins.plugin_utils.values.versions import Version, skew_problem
 
-NODE = checks.HostVariables(
+NODE = HostVariables(
     kubernetes="1.36.2",
     runtime="containerd",
     containerd="2.3.7",
@@ -79,7 +80,7 @@ def test_a_cluster_whose_version_is_not_supported_is_refused(runtime: str) -> No
         ({"pod_subnet": "10.233.64.0/18,fd00::/56", "service_subnet": "10.233.0.0/18,fd01::/112"}, {}),
         # A cluster that does not publish it, and a network other than flannel.
         ({"pod_subnet": ""}, {"pods": "10.1.0.0/16"}),
-        ({}, {"pods": "10.1.0.0/16", "cni_plugin": "cni"}),
+        ({}, {"pods": "10.1.0.0/16", "cni_plugin": "none"}),
     ],
 )
 def test_networks_that_may_be(cluster: dict[str, t.Any], node: dict[str, t.Any]) -> None:
@@ -129,7 +130,7 @@ def test_another_flannel_is_refused(backend: dict[str, object], own: str, named:
     (problem,) = found(flannel(**backend), backend=own)
     for text in ("kube-flannel/kube-flannel-cfg", *named):
         assert text in problem
-    assert found(flannel(**backend), backend=own, cni_plugin="cni") == []
+    assert found(flannel(**backend), backend=own, cni_plugin="none") == []
 
 
 def test_flannels_network_is_the_pods() -> None:

@@ -60,7 +60,7 @@ CLUSTERS: dict[str, tuple[Values, Values]] = {
     ),
     "other networks": ({"pods": "10.0.0.0/16", "services": "10.1.0.0/16"}, {"flannel": None}),
     "one of two networks": ({}, {"pod_subnet": "fd00::/56,10.233.64.0/18"}),
-    "networks of another plugin": ({"pods": "10.0.0.0/16", "cni_plugin": "calico"}, {}),
+    "networks of another plugin": ({"pods": "10.0.0.0/16", "cni_plugin": "none"}, {}),
     "a cluster that says no networks": ({"pods": "x"}, {"pod_subnet": "", "service_subnet": None, "flannel": {}}),
     "another backend": ({"backend": "host-gw"}, {}),
     "a backend that Windows does not have": (
@@ -168,7 +168,7 @@ def test_versions_networks_names_and_numbers() -> None:
     }
     same = dict.fromkeys(networks.NETWORKS, "10.0.0.0/16")
     found["a fallback"] = told(networks.network_problems(same, roles, ["cni_pods_subnet"]))
-    found["networks of another plugin"] = told(networks.network_problems({**same, "cni_plugin": "cni"}, roles))
+    found["networks of another plugin"] = told(networks.network_problems({**same, "cni_plugin": "none"}, roles))
     for kubernetes, containerd in (
         ("1.36.2", "2.3.7"),
         ("1.36", "2.3.7"),

@@ -4,14 +4,7 @@
 
 from __future__ import annotations
 
-import json
-import typing as t
-
-import jinja2
 import pytest
-import yaml
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
 
 from ansible_collections.winkube.node.plugins.plugin_utils.preflight import folders, variables
 

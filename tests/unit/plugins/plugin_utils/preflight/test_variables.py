@@ -31,7 +31,10 @@ def test_an_unknown_variable_that_may_be_a_secret_is_not_shown() -> None:
 
 
 def test_what_roles_set_for_themselves_is_known() -> None:
-    assert preflight.unknown_variables(dict.fromkeys(["node_join_info", "cni_conf", "node_join_tokens"]), ROLES) == []
+    assert (
+        preflight.unknown_variables(dict.fromkeys(["node_join_info", "cni_pod_network", "node_join_tokens"]), ROLES)
+        == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -45,10 +48,9 @@ def test_what_roles_set_for_themselves_is_known() -> None:
             [{"key": "os", "effect": "noSchedule"}],
             "node_join_node_taints[0].effect: expected one of NoSchedule, PreferNoSchedule, NoExecute",
         ),
-        ("cni_plugin", "Flannel", "expected one of flannel, cni, got 'Flannel'. Did you mean flannel?"),
+        ("cni_plugin", "Flannel", "sdnoverlay, none, got 'Flannel'. Did you mean flannel?"),
         ("hns_cleanup_timeout", None, "hns_cleanup_timeout: expected a whole number, got nothing"),
-        ("cni_plugin", "calico", "cni_plugin (from kube_network_plugin)"),
-        ("cni_plugin", "calico", "got 'calico'. For any other network, set cni_plugin: cni"),
+        ("cni_plugin", "cilium", "got 'cilium'. For any other network, set cni_plugin: none"),
     ],
 )
 def test_a_value_of_the_wrong_type_says_what_is_accepted(name: str, value: object, expected: str) -> None:
@@ -224,9 +226,9 @@ def test_networks_are_compared_where_both_are_given_and_ours_to_bring() -> None:
     assert networks.network_problems(values, ROLES)
     assert networks.network_problems(values, ROLES, {SERVICES}) == []
     assert networks.network_problems(values, ROLES, {PODS}) == []
-    assert networks.network_problems({**values, "cni_plugin": "cni"}, ROLES) == []
+    assert networks.network_problems({**values, "cni_plugin": "none"}, ROLES) == []
     # An invalid one is rejected on its own.
-    assert len(networks.network_problems({PODS: "x", SERVICES: "y", "cni_plugin": "cni"}, ROLES, ())) == 2
+    assert len(networks.network_problems({PODS: "x", SERVICES: "y", "cni_plugin": "none"}, ROLES, ())) == 2
 
 
 def test_the_name_that_the_run_gives_counts() -> None:

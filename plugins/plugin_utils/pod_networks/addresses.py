@@ -1,0 +1,52 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Addresses in a cluster: those that only Linux nodes serve, and that of the cluster's DNS."""
+
+from __future__ import annotations
+
+import ipaddress
+import typing as t
+
+_DNS = 3
+"""Number of the address in the services' network that kubespray gives to the cluster's DNS (`skydns_server` in
+roles/kubespray_defaults/defaults/main/main.yml)."""
+
+
+def is_link_local(address: str) -> bool:
+    """Return whether an address is valid on one machine only, such as 169.254.25.10 of kubespray's nodelocaldns.
+
+    Args:
+        address: an IP address. Any other text is no such address.
+    """
+    try:
+        return ipaddress.ip_address(address.strip()).is_link_local
+    except ValueError:
+        return False
+
+
+def kubespray_dns(services: str) -> str:
+    """Return the address that kubespray gives to the cluster's DNS; empty if the network is not a network.
+
+    Args:
+        services: network of the services in CIDR notation, or several separated by commas, of which the first counts.
+    """
+    try:
+        network = ipaddress.ip_network(services.split(",")[0].strip(), strict=False)
+    except ValueError:
+        return ""
+    return str(network[_DNS]) if network.num_addresses > _DNS else ""
+
+
+def reachable_dns(configured: t.Iterable[str], service: str) -> list[str]:
+    """Return the DNS addresses that replace those of the kubelets' configuration on Windows nodes.
+
+    nodelocaldns runs on Linux nodes only, at a link-local address. A pod on a Windows node reaches nothing there.
+
+    Args:
+        configured: `clusterDNS` in the kubelets' configuration.
+        service: address of the cluster's DNS service; empty if unknown.
+
+    Returns:
+        The addresses; empty if the kubelets' configuration is right for Windows nodes, or if the service is unknown.
+    """
+    return [service] if service and any(is_link_local(one) for one in configured) else []

@@ -1,0 +1,69 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Compare a host's variables with flannel on the cluster's Linux nodes (no I/O)."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..pod_networks.catalogue import network
+from .host import HostVariables
+from .variables import Problem
+
+_BACKEND = "cni_flannel_backend (from flannel_backend_type)"
+_VXLAN_DEFAULTS = {"VNI": 1, "Port": 8472}
+"""Defaults of flannel's vxlan on Linux, also from backends.md; the port is the Linux kernel's default."""
+
+
+def problems(node: HostVariables, flannel: t.Mapping[str, t.Any]) -> list[Problem]:
+    """Return the node's flannel settings that differ from those of the Linux nodes.
+
+    Args:
+        node: the host.
+        flannel: `config_map` and `net_conf` of cluster_info; empty if the cluster has no flannel on Linux.
+    """
+    if not flannel:
+        return []
+    where = f"ConfigMap {flannel.get('config_map')} (net-conf.json)"
+    conf = flannel.get("net_conf") or {}
+    backend = conf.get("Backend") or {}
+    kind = str(backend.get("Type") or "")
+    if kind not in network("flannel").modes:
+        return [
+            Problem(
+                f"Backend.Type in {where}",
+                kind,
+                "expected host-gw or vxlan",
+                "flannel on Windows supports no other backend. Change the ConfigMap and flannel_backend_type.",
+            )
+        ]
+    if kind != node.backend:
+        hint = f"flannel's Linux nodes use {kind} ({where}), and all nodes need the same backend."
+        return [Problem(_BACKEND, node.backend, f"expected {kind}", hint)]
+    return (_vxlan(backend, where) if kind == "vxlan" else []) + _pod_network(node, conf, where)
+
+
+def _vxlan(backend: t.Mapping[str, t.Any], where: str) -> list[Problem]:
+    """Return vxlan settings that Windows nodes do not support."""
+    fixed = network("flannel").mode("vxlan").fixed
+    needed = {"VNI": fixed["vni"], "Port": fixed["port"]}
+    wrong = {name: backend.get(name) or default for name, default in _VXLAN_DEFAULTS.items()}
+    if wrong == needed:
+        return []
+    required = ", ".join(f'"{name}": {value}' for name, value in needed.items())
+    shown = ", ".join(f"{name} {value}" for name, value in wrong.items())
+    expected = f'expected "Backend": {{"Type": "vxlan", {required}}}, which Windows nodes need'
+    hint = (
+        "Change the ConfigMap and restart flannel on the Linux nodes (kubespray: flannel_vxlan_vni: 4096, "
+        "flannel_vxlan_port: 4789)."
+    )
+    return [Problem(f"Backend in {where}", shown, expected, hint)]
+
+
+def _pod_network(node: HostVariables, conf: t.Mapping[str, t.Any], where: str) -> list[Problem]:
+    """Return a problem if flannel's pod network differs from the node's."""
+    pods = str(conf.get("Network") or "")
+    if not pods or pods == node.pods:
+        return []
+    hint = f"flannel's Linux nodes use this network ({where})."
+    return [Problem("cni_pods_subnet (from kube_pods_subnet)", node.pods, f"expected {pods}", hint)]

@@ -1,0 +1,31 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The variables of a host that are compared with its cluster."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class HostVariables:
+    """The variables of a host that are compared with the cluster."""
+
+    kubernetes: str
+    """Version of Kubernetes; empty: unknown."""
+    runtime: str
+    containerd: str
+    cni_plugin: str
+    backend: str
+    """The backend of flannel."""
+    cluster_dns: tuple[str, ...] = ()
+    """DNS addresses that replace those of kubeadm's configuration."""
+    pods: str
+    services: str
+    api_server: str
+    """`HOST:PORT` that replaces the cluster's own endpoint, or an empty string."""
+    hosts: t.Mapping[str, str]
+    """Addresses by name for the node's hosts file."""
+    address: str
+    """The address at which Ansible reaches the node."""

@@ -1,0 +1,60 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Check whether the selected pod network works with the host's versions and runtime (no I/O)."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..node_resources.services import DOCKER_RUNTIMES
+from ..pod_networks.catalogue import Network, catalogue
+from ..pod_networks.network import unusable
+from ..values.versions import Version
+from .variables import Problem
+
+_PLUGIN = "cni_plugin (from kube_network_plugin)"
+_RUN_AS = "cni_run_as"
+
+
+def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
+    """Return why the host cannot have the selected network.
+
+    Args:
+        values: templated values of the roles' options that are set.
+    """
+    plugin = str(values.get("cni_plugin", ""))
+    known = catalogue().get(plugin)
+    if known is None:  # a value of the wrong type, or a play without the role cni
+        return []
+    reason = unusable(plugin)
+    if reason:
+        hint = "For any other network, set cni_plugin: none on the Windows hosts, and use that network's own tool."
+        return [Problem(_PLUGIN, plugin, reason, hint)]
+    docker = str(values.get("container_runtime", "containerd")) in DOCKER_RUNTIMES
+    return [*_unsupported(known, values, docker=docker), *_run_as(known, values, docker=docker)]
+
+
+def _unsupported(known: Network, values: t.Mapping[str, t.Any], *, docker: bool) -> list[Problem]:
+    kubernetes = str(values.get("kubernetes_node_version") or "")
+    try:
+        Version.parse(kubernetes)
+    except ValueError:
+        kubernetes = ""  # unknown yet, or refused by another check
+    runtime = "docker" if docker else "containerd"
+    expected = known.support_problem(kubernetes=kubernetes, windows="", runtime=runtime)
+    return [] if expected is None else [Problem(_PLUGIN, known.name, expected, known.supported.reason)]
+
+
+def _run_as(known: Network, values: t.Mapping[str, t.Any], *, docker: bool) -> list[Problem]:
+    run_as = values.get("cni_run_as")
+    if run_as is None or not known.is_managed:
+        return []
+    if run_as not in known.run_as:
+        expected = f"expected {' or '.join(known.run_as)} with {known.title}"
+        return [Problem(_RUN_AS, run_as, expected)]
+    if docker and run_as != "service":
+        hint = "The pods of the DaemonSets are HostProcess containers, which Docker cannot run."
+        return [
+            Problem(_RUN_AS, run_as, f"expected service with container_runtime: {values['container_runtime']}", hint)
+        ]
+    return []
