@@ -172,6 +172,8 @@ class Network:
     """Whether a node can use the network only after the cluster has assigned a pod CIDR to it (`spec.podCIDR`)."""
     pods_in_node_network: bool = False
     """Whether pods have addresses of the nodes' own network."""
+    needs_azure: bool = False
+    """Whether the network works on virtual machines of Azure only, with addresses of their network interfaces."""
     programs: t.Mapping[str, Program]
     """The programs by kind of artifact, in the order in which they are installed."""
     images: t.Mapping[str, t.Mapping[str, str]] = dataclasses.field(default_factory=dict)
