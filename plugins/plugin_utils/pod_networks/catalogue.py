@@ -192,6 +192,11 @@ class Network:
     refused_policies: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     """Why the network does not work with the other engines of network policies, by engine."""
 
+    @property
+    def purpose(self) -> str:
+        """Name of the purpose in module_utils/cluster_access.py for applying the network's and kube-proxy's DaemonSets."""
+        return "flannel" if any(mode.flannel_backend for mode in self.modes.values()) else "kube_proxy"
+
     def mode(self, name: str) -> Mode:
         """Return a mode.
 
@@ -230,14 +235,11 @@ class Network:
         """Return what a mode expects instead of the patches of a node; None if the patches are new enough.
 
         Args:
-            mode: name of the mode.
+            mode: name of the mode; empty if it is not known yet.
             windows: version of Windows Server, such as 2025.
             ubr: update build revision of the node.
-
-        Raises:
-            ResourceError: the network has no such mode.
         """
-        needed = self.mode(mode).patches.get(windows)
+        needed = self.modes[mode].patches.get(windows) if mode in self.modes else None
         if needed is None or ubr >= needed.ubr:
             return None
         return (
