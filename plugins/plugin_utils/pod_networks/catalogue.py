@@ -194,7 +194,7 @@ class Network:
 
     @property
     def purpose(self) -> str:
-        """Name of the purpose in module_utils/cluster_access.py for applying the network's and kube-proxy's DaemonSets."""
+        """The purpose in module_utils/cluster_access.py for applying the network's and kube-proxy's DaemonSets."""
         return "flannel" if any(mode.flannel_backend for mode in self.modes.values()) else "kube_proxy"
 
     def mode(self, name: str) -> Mode:
@@ -229,7 +229,6 @@ class Network:
             if not within(minor, {"oldest": span.oldest, "newest": span.newest}):
                 return f"expected Kubernetes {span.oldest} to {span.newest} with {self.title}"
         return None
-
 
     def patch_problem(self, mode: str, *, windows: str, ubr: int) -> str | None:
         """Return what a mode expects instead of the patches of a node; None if the patches are new enough.

@@ -72,7 +72,7 @@ class FirewallRule(Resource):
     except_users: tuple[str, ...] = dataclasses.field(
         default=(),
         metadata={
-            "help": "Users whose programs the rule ignores: SIDs, or names of local users. Windows applies the rule to the"
+            "help": "Users whose programs the rule ignores: SIDs, or names of local users. The rule applies to the"
             " programs of all other users. A local user that does not exist is left out."
         },
     )
