@@ -13,6 +13,7 @@ from ..node_resources.variables import Variables
 from ..pod_networks.catalogue import catalogue
 from ..pod_networks.manifests import REVISION_LABEL
 from ..pod_networks.network import daemon_sets
+from ..windows.node_paths import HOST_LOCAL_ADDRESSES
 
 Pod: t.TypeAlias = t.Mapping[str, str]
 """A pod of the network or of kube-proxy: `namespace`, `name` and `revision`."""
@@ -148,14 +149,17 @@ def _former_daemon_sets(host: Variables) -> list[str]:
 
 
 def _former_files(host: Variables) -> list[str]:
-    """Return the CNI configuration and the state of the node's former network that the new network does not have."""
+    """Return the CNI configuration and the state of the node's former network that the new network does not have.
+
+    The cleanup itself removes the addresses that host-local recorded for the removed networks.
+    """
     former = catalogue().get(str(host.value("cni_recorded_network").get("plugin", "")))
     own = catalogue()[str(host.value("cni_plugin"))].files
     if former is None or not former.is_managed:
         return []
-    name = former.files.configuration
+    name, kept = former.files.configuration, {*own.state, HOST_LOCAL_ADDRESSES}
     configuration = [] if name in ("", own.configuration) else [f"{host.value('cni_conf_dir')}\\{name}"]
-    return [*configuration, *(path for path in former.files.state if path not in own.state)]
+    return [*configuration, *(path for path in former.files.state if path not in kept)]
 
 
 def _tokens(host: Variables) -> dict[str, str]:
