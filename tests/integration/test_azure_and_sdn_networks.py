@@ -18,8 +18,8 @@ from simulator.artifacts import catalog
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("test_azure_and_sdn_networks")]
 
-SECONDARY = ["10.240.0.5", "10.240.0.6", "10.240.0.7"]
-AZURE = {"subnet": "10.240.0.0/16", "primary": "10.240.0.4", "secondary": SECONDARY}
+SECONDARY = ["10.244.0.5", "10.244.0.6", "10.244.0.7"]
+AZURE = {"subnet": "10.244.0.0/16", "primary": "10.244.0.4", "secondary": SECONDARY}
 ARCHIVE = "packages.aks.azure.com/azure-cni/v1.6.21/binaries/azure-vnet-cni-windows-amd64-v1.6.21.zip"
 MAC_KEY = r"HKLM:\SYSTEM\CurrentControlSet\Services\hns\State"
 WIRE_SERVER = "winkube-azure-wireserver"
@@ -56,7 +56,6 @@ def azure(start_site: SiteFactory) -> tuple[Site, PlayRun]:
         cluster={"kind": "memory"},
         kube_network_plugin="azure",
         cni_azure_vnet_sha256=pin,
-        kube_pods_subnet="10.240.0.0/16",
     )
     refused = site.run("site.yml").expect(2)
     assert refused.recap["vm1"]["changed"] == 0
@@ -78,7 +77,7 @@ def test_pods_of_azure_cni_have_addresses_of_the_virtual_machine(azure: tuple[Si
     site, _ = azure
     assert start_pod(site, "vm1") in SECONDARY
     (network,) = [one for one in hns(site, "vm1")["networks"] if one["name"] == "azure"]
-    assert (network["type"], network["subnet"]) == ("L2Bridge", "10.240.0.0/16")
+    assert (network["type"], network["subnet"]) == ("L2Bridge", "10.244.0.0/16")
     machine = site.machine("vm1")
     proxy = machine.files.read_text(r"C:\k\kube-proxy\config.yaml")
     assert "networkName: azure" in proxy
@@ -118,7 +117,6 @@ def test_azure_cni_is_refused_outside_azure(start_site: SiteFactory) -> None:
         {"name": "metal", "windows": "2022"},
         cluster={"kind": "memory"},
         kube_network_plugin="azure",
-        kube_pods_subnet="10.240.0.0/16",
     )
     refused = site.run("site.yml").expect(2)
     assert "it is not a virtual machine of Azure" in refused.messages("metal")

@@ -195,9 +195,8 @@ def _applied_revisions(host: Variables) -> list[str]:
 
 def _cluster_objects(host: Variables) -> list[t.Any]:
     """Return the objects of the network. All nodes share them, so one host in Azure is enough for its access lists."""
-    hosts = host.value("ansible_play_hosts_all")
-    shared = host.value("cni_block_wireserver") == "auto"
-    in_azure = shared and any(host.of_host(name, "node_join_info", "azure", default=False) for name in hosts)
+    automatic = host.value("cni_block_wireserver") == "auto"
+    in_azure = automatic and bool(host.optional("winkube_play_in_azure", False))
     return cni.pod_network(host, in_azure=in_azure).cluster_objects(cni.cluster_settings(host))
 
 
