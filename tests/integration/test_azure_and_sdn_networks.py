@@ -27,6 +27,12 @@ FIRST, SECOND, DRIFT = 12, 3, 1
 """The largest number of remote commands of a first run, of a second run, and of a plan."""
 
 
+def counted(site: Site, host: str, playbook: str = "site.yml", exit_code: int = 0) -> tuple[PlayRun, int]:
+    """Run a playbook, and return the number of remote commands that the node counted."""
+    run = site.run(playbook).expect(exit_code)
+    return run, site.counters(host)["remote_commands"]
+
+
 def hns(site: Site, host: str) -> dict[str, Any]:
     status: dict[str, Any] = site.node(host).status()["hns"]
     return status
@@ -48,7 +54,7 @@ def start_pod(site: Site, host: str, name: str = "web") -> str:
 
 
 @pytest.fixture(scope="module")
-def azure(start_site: SiteFactory) -> tuple[Site, PlayRun]:
+def azure(start_site: SiteFactory) -> tuple[Site, int]:
     """Return a node with Azure CNI, in a virtual machine of Azure."""
     pin = hashlib.sha256(catalog.content(ARCHIVE) or b"").hexdigest()
     site = start_site(
@@ -63,17 +69,17 @@ def azure(start_site: SiteFactory) -> tuple[Site, PlayRun]:
     assert "its network interfaces have 3 secondary addresses for pods, expected at least 110" in message
     assert "kubernetes_node_kubelet_configuration: {maxPods: 3}" in message
     site.variables["kubernetes_node_kubelet_configuration"] = {"maxPods": 3}
-    return site, site.run("site.yml").expect()
+    return site, counted(site, "vm1")[1]
 
 
-def test_azure_cni_joins_within_the_budget(azure: tuple[Site, PlayRun]) -> None:
+def test_azure_cni_joins_within_the_budget(azure: tuple[Site, int]) -> None:
     site, first = azure
     assert cluster_nodes(site)[node_name("vm1")]["ready"]
-    assert first.commands("vm1") <= FIRST
-    assert site.machine("vm1").registry.value(MAC_KEY, "SDNRemoteArpMacAddress").data == "12-34-56-78-9a-bc"
+    assert first <= FIRST
+    assert site.machine("vm1").registry.data(MAC_KEY, "SDNRemoteArpMacAddress") == "12-34-56-78-9a-bc"
 
 
-def test_pods_of_azure_cni_have_addresses_of_the_virtual_machine(azure: tuple[Site, PlayRun]) -> None:
+def test_pods_of_azure_cni_have_addresses_of_the_virtual_machine(azure: tuple[Site, int]) -> None:
     site, _ = azure
     assert start_pod(site, "vm1") in SECONDARY
     (network,) = [one for one in hns(site, "vm1")["networks"] if one["name"] == "azure"]
@@ -85,7 +91,7 @@ def test_pods_of_azure_cni_have_addresses_of_the_virtual_machine(azure: tuple[Si
     assert "sourceVip" not in proxy
 
 
-def test_containers_in_azure_cannot_reach_wire_server(azure: tuple[Site, PlayRun]) -> None:
+def test_containers_in_azure_cannot_reach_wire_server(azure: tuple[Site, int]) -> None:
     site, _ = azure
     conflist = json.loads(site.machine("vm1").files.read_text(r"C:\etc\cni\net.d\10-azure.conflist"))
     values = [one["Value"] for one in conflist["plugins"][0]["AdditionalArgs"]]
@@ -102,14 +108,28 @@ def test_containers_in_azure_cannot_reach_wire_server(azure: tuple[Site, PlayRun
     assert rule["local_user"] == "O:LSD:(D;;CC;;;S-1-5-18)(A;;CC;;;S-1-1-0)"
 
 
-def test_a_second_run_changes_nothing_with_azure_cni(azure: tuple[Site, PlayRun]) -> None:
+def test_a_second_run_changes_nothing_with_azure_cni(azure: tuple[Site, int]) -> None:
     site, _ = azure
-    second = site.run("site.yml").expect()
+    second, commands = counted(site, "vm1")
     assert second.recap["vm1"]["changed"] == 0
-    assert second.commands("vm1") <= SECOND
-    run, document = site.plan()
-    assert run.recap["vm1"]["changed"] == 0, document
-    assert run.commands("vm1") <= SECOND
+    assert commands <= SECOND
+    _, document = site.plan()
+    assert site.counters("vm1")["remote_commands"] == DRIFT, document
+
+
+def test_nothing_of_azure_cni_is_left_after_a_change_to_flannel(azure: tuple[Site, int]) -> None:
+    site, _ = azure
+    client.CoreV1Api(cluster_api(site)).delete_namespaced_pod("web", "default", grace_period_seconds=0)
+    site.variables["kube_network_plugin"] = "flannel"
+    site.run("site.yml").expect()
+    machine = site.machine("vm1")
+    assert {one["name"] for one in hns(site, "vm1")["networks"]} & {"azure"} == set()
+    assert machine.registry.get(MAC_KEY, "SDNRemoteArpMacAddress") is None
+    folders = (r"C:\Windows\System32", r"C:\opt\cni\bin", r"C:\etc\cni\net.d")
+    names = {entry.name for folder in folders for entry in machine.files.listing(folder)}
+    assert {name for name in names if "azure" in name} == set()
+    assert cluster_nodes(site)[node_name("vm1")]["ready"]
+    assert site.run("site.yml").expect().recap["vm1"]["changed"] == 0
 
 
 def test_azure_cni_is_refused_outside_azure(start_site: SiteFactory) -> None:
@@ -124,19 +144,19 @@ def test_azure_cni_is_refused_outside_azure(start_site: SiteFactory) -> None:
 
 
 @pytest.fixture(scope="module")
-def bridge(start_site: SiteFactory) -> tuple[Site, PlayRun]:
+def bridge(start_site: SiteFactory) -> tuple[Site, int]:
     """Return a node with sdnbridge."""
     site = start_site({"name": "sdn1", "windows": "2025"}, cluster={"kind": "memory"}, kube_network_plugin="sdnbridge")
-    return site, site.run("site.yml").expect()
+    return site, counted(site, "sdn1")[1]
 
 
-def test_sdnbridge_joins_within_the_budget(bridge: tuple[Site, PlayRun]) -> None:
+def test_sdnbridge_joins_within_the_budget(bridge: tuple[Site, int]) -> None:
     site, first = bridge
     assert cluster_nodes(site)[node_name("sdn1")]["ready"]
-    assert first.commands("sdn1") <= FIRST
+    assert first <= FIRST
 
 
-def test_pods_of_sdnbridge_are_on_flannels_network(bridge: tuple[Site, PlayRun]) -> None:
+def test_pods_of_sdnbridge_are_on_flannels_network(bridge: tuple[Site, int]) -> None:
     site, _ = bridge
     wait_for(lambda: any(one["name"] == "l2bridge" for one in hns(site, "sdn1")["networks"]), "flannel's network")
     (network,) = [one for one in hns(site, "sdn1")["networks"] if one["name"] == "l2bridge"]
@@ -152,8 +172,8 @@ def test_pods_of_sdnbridge_are_on_flannels_network(bridge: tuple[Site, PlayRun])
     assert WIRE_SERVER not in site.node("sdn1").status()["firewall"]
 
 
-def test_a_second_run_changes_nothing_with_sdnbridge(bridge: tuple[Site, PlayRun]) -> None:
+def test_a_second_run_changes_nothing_with_sdnbridge(bridge: tuple[Site, int]) -> None:
     site, _ = bridge
-    second = site.run("site.yml").expect()
+    second, commands = counted(site, "sdn1")
     assert second.recap["sdn1"]["changed"] == 0
-    assert second.commands("sdn1") <= SECOND
+    assert commands <= SECOND

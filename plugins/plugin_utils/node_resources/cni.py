@@ -7,7 +7,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ..pod_networks.catalogue import Program, network
+from ..pod_networks.catalogue import Network, Program, network
 from ..pod_networks.network import PodNetwork
 from ..pod_networks.settings import ClusterSettings, NetworkSettings
 from ..resources.directory import closed
@@ -155,6 +155,34 @@ def noted(network: PodNetwork) -> ResourceMapping:
         A resource of type File.
     """
     return {"type": "File", "name": node_paths.NETWORK_RECORD, "content": network.record_text()}
+
+
+def former_remains(former: Network, network: PodNetwork, variables: Variables) -> list[ResourceMapping]:
+    """Return the resources that remove a former network's programs and registry values from a node.
+
+    They are removed after the network itself, because some of the programs run until then.
+
+    Args:
+        former: the former network.
+        network: the pod network.
+        variables: the host's variables.
+    """
+    kept = {(one.destination, name) for one in network.known.programs.values() for name in one.check}
+    programs = [(one.destination, name) for one in former.programs.values() for name in one.check]
+    values = {(one.key, one.value_name) for one in network.known.registry}
+    return [
+        *(
+            {"type": "Registry", "key": one.key, "value_name": one.value_name, "state": "absent"}
+            | {"restarts": list(one.restarts)}
+            for one in former.registry
+            if (one.key, one.value_name) not in values
+        ),
+        *(
+            {"type": "File", "name": f"{variables.value(f'{ROLE}_{folder}')}\\{name}", "state": "absent"}
+            for folder, name in programs
+            if (folder, name) not in kept
+        ),
+    ]
 
 
 def described(network: PodNetwork) -> dict[str, t.Any]:

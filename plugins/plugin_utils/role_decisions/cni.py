@@ -162,6 +162,17 @@ def _former_files(host: Variables) -> list[str]:
     return [*configuration, *(path for path in former.files.state if path not in kept)]
 
 
+def _recorded_resources(host: Variables) -> list[t.Any]:
+    """Return the resources that end a change of the node's network.
+
+    The record comes last. If a run ends before it is written, the next run applies these resources again.
+    """
+    network = cni.pod_network(host)
+    former = catalogue().get(str(host.value("cni_recorded_network").get("plugin", "")))
+    remains = [] if former is None else cni.former_remains(former, network, host)
+    return [*remains, cni.noted(network)]
+
+
 def _tokens(host: Variables) -> dict[str, str]:
     """Return the tokens of the service accounts, which one host read for all hosts.
 
@@ -236,6 +247,7 @@ DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyTy
         "cni_former_network_hosts": _former_network_hosts,
         "cni_former_daemon_sets": _former_daemon_sets,
         "cni_former_files": _former_files,
+        "cni_recorded_resources": _recorded_resources,
         "cni_applied_revisions": _applied_revisions,
         "cni_outdated_pods": lambda host: outdated(
             host.value("cni_network_pods"), host.value("cni_expected_revisions")
