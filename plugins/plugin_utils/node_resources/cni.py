@@ -158,17 +158,17 @@ def noted(network: PodNetwork) -> ResourceMapping:
 
 
 def former_remains(former: Network, network: PodNetwork, variables: Variables) -> list[ResourceMapping]:
-    """Return the resources that remove a former network's programs and registry values from a node.
+    """Return the resources that remove a former network's CNI plugins and registry values from a node.
 
-    They are removed after the network itself, because some of the programs run until then.
+    Programs of pods stay, because Windows cannot remove a program that runs, and a pod may take long to end.
 
     Args:
         former: the former network.
         network: the pod network.
         variables: the host's variables.
     """
-    kept = {(one.destination, name) for one in network.known.programs.values() for name in one.check}
-    programs = [(one.destination, name) for one in former.programs.values() for name in one.check]
+    kept = {name for one in network.known.programs.values() for name in one.check}
+    plugins = [name for one in former.programs.values() if one.destination == "bin_dir" for name in one.check]
     values = {(one.key, one.value_name) for one in network.known.registry}
     return [
         *(
@@ -178,9 +178,9 @@ def former_remains(former: Network, network: PodNetwork, variables: Variables) -
             if (one.key, one.value_name) not in values
         ),
         *(
-            {"type": "File", "name": f"{variables.value(f'{ROLE}_{folder}')}\\{name}", "state": "absent"}
-            for folder, name in programs
-            if (folder, name) not in kept
+            {"type": "File", "name": f"{variables.value(f'{ROLE}_bin_dir')}\\{name}", "state": "absent"}
+            for name in plugins
+            if name not in kept
         ),
     ]
 
