@@ -99,3 +99,10 @@ def test_networks_for_containerd_only(plugin: str) -> None:
     (problem,) = pod_networks.problems(given)
     assert "expected the container runtime containerd" in str(problem)
     assert pod_networks.problems({**GOOD, "cni_plugin": plugin}) == []
+
+
+def test_networks_of_a_virtual_network() -> None:
+    given = {**GOOD, "cni_plugin": "azure", "cni_azure_vnet_subnets": ["10.240.0.0/12", "10.0.0.1", "10.0.0.1/8"]}
+    names = [str(one).partition(":")[0] for one in pod_networks.problems(given)]
+    assert names == ["cni_azure_vnet_subnets[1]", "cni_azure_vnet_subnets[2]"]
+    assert pod_networks.problems({**given, "cni_azure_vnet_subnets": "10.0.0.0/8"}) == []
