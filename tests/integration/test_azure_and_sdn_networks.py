@@ -119,7 +119,11 @@ def test_a_second_run_changes_nothing_with_azure_cni(azure: tuple[Site, int]) ->
 
 def test_nothing_of_azure_cni_is_left_after_a_change_to_flannel(azure: tuple[Site, int]) -> None:
     site, _ = azure
-    client.CoreV1Api(cluster_api(site)).delete_namespaced_pod("web", "default", grace_period_seconds=0)
+    assert start_pod(site, "vm1", "last") in SECONDARY
+    core = client.CoreV1Api(cluster_api(site))
+    # Drains wait for pods that no controller owns.
+    for pod in core.list_namespaced_pod("default").items:
+        core.delete_namespaced_pod(pod.metadata.name, "default", grace_period_seconds=0)
     site.variables["kube_network_plugin"] = "flannel"
     site.run("site.yml").expect()
     machine = site.machine("vm1")
