@@ -102,3 +102,14 @@ def test_an_unknown_number_of_addresses() -> None:
     assert azure_platform.secondary_addresses(answer(stdout="<html>", exit_code=0)) is None
     assert azure_platform.secondary_addresses(answer(stdout="[]", exit_code=28)) is None
     assert azure_platform.secondary_addresses(failure("NotSpecified", "curl")) is None
+
+
+def test_a_network_that_does_not_support_the_version_of_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = join_state.catalogue()["sdnbridge"]
+    supported = dataclasses.replace(known.supported, windows=("2019", "2022"), reason="It is older.")
+    monkeypatch.setattr(join_state, "catalogue", lambda: {"sdnbridge": dataclasses.replace(known, supported=supported)})
+    expected = ExpectedNetwork(plugin="sdnbridge", mode="bridge")
+    assert refused(state(), expected) == ""
+    assert refused(state(26100, 6899), expected) == (
+        "it runs Windows Server 2025, expected Windows Server 2019 or 2022 with sdnbridge. It is older."
+    )
