@@ -10,6 +10,7 @@ from ..node_resources.services import DOCKER_RUNTIMES
 from ..pod_networks.catalogue import Network, catalogue
 from ..pod_networks.network import unusable
 from ..values.versions import Version
+from .networks import parsed_networks
 from .variables import Problem
 
 _PLUGIN = "cni_plugin (from kube_network_plugin)"
@@ -31,7 +32,12 @@ def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
         hint = "For any other network, set cni_plugin: none on the Windows hosts, and use that network's own tool."
         return [Problem(_PLUGIN, plugin, reason, hint)]
     docker = str(values.get("container_runtime", "containerd")) in DOCKER_RUNTIMES
-    return [*_unsupported(known, values, docker=docker), *_run_as(known, values, docker=docker)]
+    return [
+        *_unsupported(known, values, docker=docker),
+        *_run_as(known, values, docker=docker),
+        *_policy(known, values),
+        *_subnets(values),
+    ]
 
 
 def _unsupported(known: Network, values: t.Mapping[str, t.Any], *, docker: bool) -> list[Problem]:
@@ -58,3 +64,25 @@ def _run_as(known: Network, values: t.Mapping[str, t.Any], *, docker: bool) -> l
             Problem(_RUN_AS, run_as, f"expected service with container_runtime: {values['container_runtime']}", hint)
         ]
     return []
+
+
+def _subnets(values: t.Mapping[str, t.Any]) -> list[Problem]:
+    """Return the networks of the virtual network that are malformed."""
+    given = values.get("cni_azure_vnet_subnets")
+    networks = given if isinstance(given, list) else []  # any other value is refused as such
+    expected = "expected a network in CIDR notation such as 10.240.0.0/12"
+    return [
+        Problem(f"cni_azure_vnet_subnets[{number}]", one, expected)
+        for number, one in enumerate(networks)
+        if "/" not in str(one) or not parsed_networks(str(one))
+    ]
+
+
+def _policy(known: Network, values: t.Mapping[str, t.Any]) -> list[Problem]:
+    """Return the problem if the engine of network policies does not work with the network."""
+    engine = str(values.get("cni_network_policy") or "")
+    # Values that are no engines are refused as such.
+    if engine in known.policy or engine not in known.refused_policies:
+        return []
+    expected = f"expected {' or '.join([*known.policy, 'an empty value'])} with {known.title}"
+    return [Problem("cni_network_policy", engine, expected, known.refused_policies[engine])]

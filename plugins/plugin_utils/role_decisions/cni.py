@@ -13,6 +13,7 @@ from ..node_resources.variables import Variables
 from ..pod_networks.catalogue import catalogue
 from ..pod_networks.manifests import REVISION_LABEL
 from ..pod_networks.network import daemon_sets
+from ..windows.node_paths import HOST_LOCAL_ADDRESSES
 
 Pod: t.TypeAlias = t.Mapping[str, str]
 """A pod of the network or of kube-proxy: `namespace`, `name` and `revision`."""
@@ -148,12 +149,28 @@ def _former_daemon_sets(host: Variables) -> list[str]:
 
 
 def _former_files(host: Variables) -> list[str]:
-    """Return the CNI configuration of the node's former network, if the new network does not replace this file."""
+    """Return the CNI configuration and the state of the node's former network that the new network does not have.
+
+    The cleanup itself removes the addresses that host-local recorded for the removed networks.
+    """
     former = catalogue().get(str(host.value("cni_recorded_network").get("plugin", "")))
-    own = catalogue()[str(host.value("cni_plugin"))].files.configuration
-    if former is None or former.files.configuration in ("", own):
+    own = catalogue()[str(host.value("cni_plugin"))].files
+    if former is None or not former.is_managed:
         return []
-    return [f"{host.value('cni_conf_dir')}\\{former.files.configuration}"]
+    name, kept = former.files.configuration, {*own.state, HOST_LOCAL_ADDRESSES}
+    configuration = [] if name in ("", own.configuration) else [f"{host.value('cni_conf_dir')}\\{name}"]
+    return [*configuration, *(path for path in former.files.state if path not in kept)]
+
+
+def _recorded_resources(host: Variables) -> list[t.Any]:
+    """Return the resources that end a change of the node's network.
+
+    The record comes last. If a run ends before it is written, the next run applies these resources again.
+    """
+    network = cni.pod_network(host)
+    former = catalogue().get(str(host.value("cni_recorded_network").get("plugin", "")))
+    remains = [] if former is None else cni.former_remains(former, network, host)
+    return [*remains, cni.noted(network)]
 
 
 def _tokens(host: Variables) -> dict[str, str]:
@@ -187,6 +204,13 @@ def _applied_revisions(host: Variables) -> list[str]:
     return []
 
 
+def _cluster_objects(host: Variables) -> list[t.Any]:
+    """Return the objects of the network. All nodes share them, so one host in Azure is enough for its access lists."""
+    automatic = host.value("cni_block_wireserver") == "auto"
+    in_azure = automatic and bool(host.optional("winkube_play_in_azure", False))
+    return cni.pod_network(host, in_azure=in_azure).cluster_objects(cni.cluster_settings(host))
+
+
 def _label_differs(host: Variables) -> bool:
     expected = host.value("cni_expected_label")
     return bool(host.part("winkube_cluster_node", "network_runs_as", default=expected) != expected)
@@ -209,7 +233,7 @@ DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyTy
         "cni_service_host": lambda host: _applying_host(host, "service"),
         "cni_expected_label": lambda host: cni.pod_network(host).node_label,
         "cni_label_differs": _label_differs,
-        "cni_cluster_objects": lambda host: cni.pod_network(host).cluster_objects(cni.cluster_settings(host)),
+        "cni_cluster_objects": _cluster_objects,
         "cni_account_objects": lambda host: cni.pod_network(host).account_objects(),
         "winkube_network_services": _network_services,
         "cni_tokens": _tokens,
@@ -223,6 +247,7 @@ DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyTy
         "cni_former_network_hosts": _former_network_hosts,
         "cni_former_daemon_sets": _former_daemon_sets,
         "cni_former_files": _former_files,
+        "cni_recorded_resources": _recorded_resources,
         "cni_applied_revisions": _applied_revisions,
         "cni_outdated_pods": lambda host: outdated(
             host.value("cni_network_pods"), host.value("cni_expected_revisions")

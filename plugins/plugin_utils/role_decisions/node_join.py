@@ -15,6 +15,7 @@ from ansible.plugins.filter.core import to_bool
 from ..node_config import kubeadm
 from ..node_resources import node_join, roles
 from ..node_resources.variables import Variables
+from ..pod_networks.catalogue import catalogue
 from ..pod_networks.manifests import RUN_AS_LABEL
 from . import node_prepare
 from .cni import runs_of
@@ -43,7 +44,7 @@ def purposes(
         approves: whether the run approves certificates of nodes.
         rejoins: whether the run may delete nodes whose machines join again.
         services: whether the network of hosts runs as services.
-        pods: the networks (values of `cni_plugin`) that run as pods on hosts.
+        pods: what runs as pods on hosts, by the names of purposes.
     """
     needed = {
         "read": True,
@@ -146,6 +147,12 @@ def all_stay_ready(
     return all(hosts_untouched) and all(nodes.get(name, {}).get("ready") for name in awaited)
 
 
+def _in_azure(host: Variables) -> bool:
+    """Return whether any host of the play is a virtual machine of Azure."""
+    hosts = host.value("ansible_play_hosts_all")
+    return any(host.of_host(name, "node_join_info", "azure", default=False) for name in hosts)
+
+
 def _purposes(host: Variables) -> list[str]:
     """Return the purposes of the run for all hosts of the play, because one host queries the cluster for all."""
     networks = {runs_of(host, name) for name in host.value("ansible_play_hosts")}
@@ -155,7 +162,7 @@ def _purposes(host: Variables) -> list[str]:
         approves=host.value("node_join_approval") == "run",
         rejoins=to_bool(host.value("node_join_rejoin")),
         services=any(how == "service" for _plugin, how in networks),
-        pods=sorted(plugin for plugin, how in networks if how == "daemonset"),
+        pods=sorted({catalogue()[plugin].purpose for plugin, how in networks if how == "daemonset"}),
     )
 
 
@@ -270,6 +277,7 @@ DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyTy
         "node_join_is_tagged": lambda host: node_prepare.runs_tagged(
             host.value("node_join_tags"), host.value("ansible_run_tags"), host.value("ansible_skip_tags")
         ),
+        "winkube_play_in_azure": _in_azure,
         "node_join_purposes": _purposes,
         "node_join_endpoint": _endpoint,
         "node_join_token_ttl": lambda host: token_ttl(

@@ -151,7 +151,7 @@ def test_the_report_of_a_machine_is_read() -> None:
 
 def state(**more: Any) -> JoinState:
     usual = {"joined": False, "server": "", "prepared": True, "computer_name": "win-a", "clock_skew": 0.0}
-    return JoinState(**{**usual, **more})
+    return JoinState(**{**usual, "windows": WINDOWS, **more})
 
 
 JOINED = {"joined": True, "server": "10.0.0.1:6443"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from unit.resource_answers import SERVER_2022
 
 from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle import join_state
 from ansible_collections.winkube.node.plugins.plugin_utils.preflight import networks
@@ -116,6 +117,7 @@ def state(**changes: object) -> join_state.JoinState:
         "prepared": True,
         "computer_name": "WIN1",
         "clock_skew": 0.0,
+        "windows": SERVER_2022,
     }
     return join_state.JoinState(**{**values, **changes})  # type: ignore[arg-type]
 
