@@ -2,8 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Calico in a cluster for tests: the objects that kubespray or the Tigera operator create, and the operator itself.
 
-`install_calico(cluster, CalicoOptions(install="kubespray", strict_affinity=True))` works with both kinds of cluster. In a
-fleet file: `cluster: {…, calico: {install: kubespray, strict_affinity: true}}`. The programs of Linux nodes do not exist.
+`start_cluster(…, calico={"install": "kubespray", "strict_affinity": True})` works with both kinds of cluster. In a
+fleet file, this is `cluster: {…, calico: {install: kubespray, strict_affinity: true}}`. The programs of Linux nodes do
+not exist.
 """
 
 from __future__ import annotations
