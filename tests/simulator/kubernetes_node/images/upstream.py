@@ -13,6 +13,7 @@ import json
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from simulator.artifacts.archives import tar_gz
@@ -94,7 +95,16 @@ class Blobs:
 
 
 def fill(blobs: Blobs) -> Blobs:
-    """Add the images to a registry."""
+    """Add the images to a registry. A process creates them once."""
+    known = _upstream()
+    blobs.content |= known.content
+    blobs.tags |= known.tags
+    return blobs
+
+
+@cache
+def _upstream() -> Blobs:
+    blobs = Blobs()
     for tag in ("3.6", "3.7", "3.8", "3.9", "3.10", "3.10.1", "3.10.2"):
         builds = _NEW if tag == "3.10.2" else _OLD
         for path in ("registry.k8s.io/pause", "mcr.microsoft.com/oss/kubernetes/pause"):
