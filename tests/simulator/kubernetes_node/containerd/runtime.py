@@ -182,8 +182,9 @@ class Containerd(Runtime):
         """
         network = self.network()
         netns = hns.new_id()
-        pod_namespace = sandbox.namespace
-        sandbox.address = cni.add(self._machine, network, sandbox.id, netns, pod_namespace=pod_namespace).address
+        sandbox.address = cni.add(
+            self._machine, network, sandbox.id, netns, pod_namespace=sandbox.namespace, pod=sandbox.pod
+        ).address
         sandbox.network, sandbox.netns = network.name, netns
 
     def stop_sandbox(self, sandbox: Sandbox) -> None:
