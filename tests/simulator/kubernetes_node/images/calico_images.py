@@ -10,7 +10,7 @@ cni-plugin/Dockerfile-windows and node/Dockerfile-windows of projectcalico/calic
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from simulator.kubernetes_node.cni.calico.releases import Release, all_releases, registries
 
@@ -42,8 +42,8 @@ def _node(release: Release) -> Mapping[str, str]:
 def add(blobs: Blobs) -> None:
     """Add the images of all releases to a registry."""
     for release in all_releases():
-        cni = {"Cmd": ["install.exe"], "WorkingDir": "/opt/cni/bin"}
-        node = {"Entrypoint": ["powershell"], "WorkingDir": "/CalicoWindows"}
+        cni: dict[str, Any] = {"Cmd": ["install.exe"], "WorkingDir": "/opt/cni/bin"}
+        node: dict[str, Any] = {"Entrypoint": ["powershell"], "WorkingDir": "/CalicoWindows"}
         for name, programs, config in (
             ("cni-windows", _cni(release), cni),
             ("node-windows", _node(release), node),
@@ -51,13 +51,11 @@ def add(blobs: Blobs) -> None:
             _add(blobs, name, release, programs, config)
 
 
-def _add(
-    blobs: Blobs, name: str, release: Release, programs: Mapping[str, str], config: Mapping[str, list[str] | str]
-) -> None:
+def _add(blobs: Blobs, name: str, release: Release, programs: Mapping[str, str], config: Mapping[str, Any]) -> None:
     tag = f"v{release.version}"
     first, *others = [f"{host}/calico/{name}" for host in registries()]
-    about = {"size": _SIZE, "programs": programs, "version": release.version, "config": config}
-    blobs.add(f"{first}:{tag}", list(release.windows.values()), **about)
+    builds = list(release.windows.values())
+    blobs.add(f"{first}:{tag}", builds, size=_SIZE, programs=programs, version=release.version, config=config)
     index = blobs.document(f"{first}:{tag}")
     tags = {tag: blobs.tags[f"{first}:{tag}"]}
     for suffix, entry in zip(release.windows, index["manifests"], strict=True):

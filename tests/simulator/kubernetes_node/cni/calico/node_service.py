@@ -256,7 +256,8 @@ def confd_service(machine: Machine, run: Invocation) -> ProgramResult:
 def uninstall(machine: Machine, run: Invocation) -> ProgramResult:
     """Simulate uninstall-calico.ps1: it removes files and services of a Calico that was installed without containers.
 
-    Until 3.30.6 and 3.31.3 it also removes the service kube-proxy in every case, later only with CNI_PLUGIN_TYPE=Calico.
+    Until 3.30.6 and 3.31.3 it also removes the service kube-proxy in every case; later, only with
+    CNI_PLUGIN_TYPE=Calico.
     """
     output = Output(machine, run, "uninstall-calico")
     decided = Release(run.version).has("plugin_type")

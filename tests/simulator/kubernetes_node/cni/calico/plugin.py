@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Calico's CNI plugin with calico-ipam: an address of the node's block, the endpoint, the pod's annotations.
+r"""Calico's CNI plugin with calico-ipam: an address of the node's block, the endpoint, the pod's annotations.
 
-Sources: cni-plugin/pkg/plugin/plugin.go, pkg/k8s/k8s.go, pkg/ipamplugin/ipam_plugin.go, internal/pkg/utils/winpol. What
-the plugin needs for a removal is the cache of libcni (`C:\\var\\lib\\cni\\results`). Modelled for a pod in Kubernetes with
-containerd and `windows_use_single_network`; not modelled: annotations of pods that choose pools or addresses.
+Sources: cni-plugin/pkg/plugin/plugin.go, pkg/k8s/k8s.go, pkg/ipamplugin/ipam_plugin.go, internal/pkg/utils/winpol.
+What the plugin needs for a removal is the cache of libcni (`C:\var\lib\cni\results`). Modelled for a pod in Kubernetes
+with containerd and `windows_use_single_network`. Not modelled: annotations of pods that choose pools or addresses.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _attached(call: Call, datastore: Datastore, pod: str) -> Attachment:
     address, block = ipam.assign(_handle(call), attributes)
     try:
         network = hns_network.ensure(
-            call.machine, str(call.get("mode")), block, int(call.get("vxlan_vni") or 0), lambda level, text: None
+            call.machine, str(call.get("mode")), block, int(call.get("vxlan_vni") or 0), lambda *_: None
         )
         found = attach(call, network, address, _wiring(call, datastore, block, address))
         annotations = {

@@ -32,7 +32,7 @@ class Cluster:
     pods: Sequence[Object] = ()
     namespaces: Sequence[Object] = ()
     policies: Sequence[Object] = ()
-    skipped: Callable[[str], object] = field(default=lambda text: None)
+    skipped: Callable[[str], object] = field(default=lambda _text: None)
 
 
 def acl(direction: str, action: str, priority: int, **more: object) -> Rule:
