@@ -15,6 +15,7 @@ from simulator.kubernetes_node import hns
 from simulator.kubernetes_node.cni.calico.environment import CalicoError
 from simulator.kubernetes_node.hns.adapters import management_ip
 from simulator.kubernetes_node.hns.policies import normalize
+from simulator.windows.networking.network_state import state_of
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
@@ -116,4 +117,7 @@ def _l2bridge(machine: Machine, block: ipaddress.IPv4Network, log: Log) -> hns.N
         log("INFO", f"Created bridge endpoint [{name}], and attached it to the host")
     if not management_ip(machine):
         raise CalicoError(f"timed out waiting for interface matching the management IP () of network {NAME}")
+    for interface in state_of(machine).interfaces.values():
+        if interface.address in (management_ip(machine), str(block[2])):
+            interface.forwarding = True
     return network
