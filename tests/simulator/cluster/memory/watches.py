@@ -41,7 +41,7 @@ class ObjectSelection:
 def list_objects(store: ObjectStore, kind: ResourceType, selection: ObjectSelection) -> Object:
     """Return the List object of a selection."""
     with store.lock:
-        revision, found = store.revision, [one for one in store.peek_all(kind.plural) if selection.has(one)]
+        revision, found = store.revision, [one for one in store.peek_all(kind.key) if selection.has(one)]
     selection.has({"metadata": {"name": ""}})  # an invalid selector is an error even if the list is empty
     items = [{key: value for key, value in one.items() if key not in ("kind", "apiVersion")} for one in found]
     return {
@@ -71,7 +71,7 @@ def watch_objects(
     initial = query.get("sendInitialEvents") == "true" or requested in ("", "0")
     with store.lock:
         revision = store.revision if initial else int(requested)
-        current = [one for one in store.peek_all(kind.plural) if selection.has(one)] if initial else []
+        current = [one for one in store.peek_all(kind.key) if selection.has(one)] if initial else []
         if not initial:
             store.changes_after(kind, revision)  # an old revision raises an error before the response begins
     seconds = float(query.get("timeoutSeconds") or _DEFAULT_SECONDS)
