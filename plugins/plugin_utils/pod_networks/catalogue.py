@@ -153,6 +153,8 @@ class Network:
     services: tuple[str, ...] = ()
     """The network's services, without kube-proxy; those that depend on others come first."""
     supported: Support
+    oldest_version: str = ""
+    """The oldest version of the network that works on Windows; empty if the version is ours."""
     policy: tuple[t.Literal["azure", "calico"], ...] = ()
     """The engines of network policies that work with the network."""
 

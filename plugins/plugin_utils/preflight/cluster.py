@@ -11,14 +11,14 @@ import typing as t
 from ..pod_networks.addresses import is_link_local
 from ..pod_networks.catalogue import catalogue
 from ..values.versions import EXPECTED, Version, skew_problem, supported, within
-from . import flannel
+from . import calico, flannel
 from .host import HostVariables
 from .networks import NETWORKS, overlaps, parsed_networks
 from .variables import Problem, version_problems
 
 _VERSION = "kubernetes_node_version (from kube_version)"
 _CHECKS: t.Mapping[str, t.Callable[[HostVariables, t.Mapping[str, t.Any]], list[Problem]]] = types.MappingProxyType(
-    {"flannel": flannel.problems}
+    {"flannel": flannel.problems, "calico": calico.problems}
 )
 """The checks of a network on the cluster's Linux nodes. cluster_info returns the facts under the same name."""
 
