@@ -58,7 +58,16 @@ MISTAKES: dict[str, tuple[dict[str, Any], list[str]]] = {
         {"kube_service_addresses": "10.240.0.0/12", "kube_pods_subnet": "10.244.0.0/16"},
         ["cni_pods_subnet, cni_services_subnet", "10.244.0.0/16 and 10.240.0.0/12", "networks that do not overlap"],
     ),
-    "calico": ({"kube_network_plugin": "calico"}, ["cni_plugin (from kube_network_plugin)", "cni_plugin: cni"]),
+    "calico": ({"kube_network_plugin": "calico"}, ["cni_plugin (from kube_network_plugin)", "cni_plugin: none"]),
+    "cilium": ({"kube_network_plugin": "cilium"}, ["cni_plugin (from kube_network_plugin)", "cni_plugin: none"]),
+    "privileged": (
+        {"container_runtime": "moby", "cni_run_as": "daemonset"},
+        ["cni_run_as", "expected service with container_runtime: moby", "HostProcess"],
+    ),
+    "inside": (
+        {"kube_pods_subnet": "127.0.0.0/8"},
+        ["ansible_host", "outside the network of the pods, 127.0.0.0/8 (cni_pods_subnet)"],
+    ),
     "collides": (
         {"kubernetes_node_hostname": "Windows-Worker-West-1"},
         ["kubernetes_node_hostname of collides-too", "'windows-worker-west-2'", "15", "collides"],

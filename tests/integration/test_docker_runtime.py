@@ -91,7 +91,7 @@ def test_a_cluster_of_both_runtimes(mixed: tuple[Site, PlayRun]) -> None:
     nodes = cluster_nodes(site)
     assert {name: node["ready"] for name, node in nodes.items()} == {node_name("moby"): True, node_name("other"): True}
     assert nodes[node_name("moby")]["runtime"] == "docker://29.2.1"
-    assert nodes[node_name("moby")]["labels"][LABEL] == "docker"
+    assert nodes[node_name("moby")]["labels"][LABEL] == "service"
     assert LABEL not in nodes[node_name("other")]["labels"]
     # Docker cannot run HostProcess containers, so none is scheduled there.
     wait_for(

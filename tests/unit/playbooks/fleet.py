@@ -90,7 +90,7 @@ def daemon_set(name: str, revision: str) -> dict[str, t.Any]:
 LOST = {"unreachable": True, "msg": "the connection is lost"}
 DEFERRED = {"changed": True, "deferred": [{"name": "Hyper-V"}, {"name": "containerd"}]}
 JOINING = ["win-new", "docker1"]
-APPLIED = "Apply flannel's and kube-proxy's DaemonSets for Windows"
+APPLIED = "Apply the network's and kube-proxy's DaemonSets for Windows"
 APPROVALS = "Read which certificates were approved"
 MAINTAINED = "Wait until the nodes and their HostProcess DaemonSets are ready"
 CLUSTER = cluster(win_live=member(13, network_runs_as="service", network_pods=PODS))
@@ -103,7 +103,7 @@ TOLD: dict[str, t.Any] = {
     "Converge the node@docker": {"changed": True, "rebooted": True},
     # Once before it is drained, and once after that.
     "Converge the node@live": [DEFERRED, {"changed": True, "rebooted": True}],
-    "Read the tokens of flannel and kube-proxy for nodes on which they are services": {
+    "Read the tokens of the network and kube-proxy for nodes on which they are services": {
         "tokens": {"kube-flannel/flannel-windows": "token 1"}
     },
     "Read the tokens that the cluster created for the accounts": {
@@ -130,6 +130,6 @@ TOLD: dict[str, t.Any] = {
         "nodes": {"win-live": {"status": "drained", "cordoned_by": "site on here since noon", "pods": ["a"]}},
     },
     MAINTAINED: {"nodes": {"win-live": {"reason": ""}}, "waiting": []},
-    "Wait for the new pods of flannel and kube-proxy": {"resources": [{"status": {"phase": "Running"}}]},
+    "Wait for the new pods of the network and kube-proxy": {"resources": [{"status": {"phase": "Running"}}]},
     "Uncordon": {"changed": True, "nodes": {"win-live": {"failed": False, "unschedulable": False}}},
 }

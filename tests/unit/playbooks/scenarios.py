@@ -43,7 +43,7 @@ def site() -> dict[str, Rehearsal]:
         "cluster_info": cluster(win_live=member(13), docker1=member(12, network_runs_as="service")),
         "join_info@docker": facts("docker1", joined=True, cni={**NETWORK, "services": True}),
         "join_info@live": TOLD["join_info@live"],
-        "Read the tokens of flannel and kube-proxy for nodes on which they are services": TOLD[
+        "Read the tokens of the network and kube-proxy for nodes on which they are services": TOLD[
             "Read the tokens that the cluster created for the accounts"
         ],
     }

@@ -207,3 +207,23 @@ def test_what_each_purpose_needs() -> None:
         for purpose, needs in cluster_access.NEEDS.items()
     }
     outcomes.check("cluster/needs", found)
+
+
+@pytest.mark.parametrize(
+    ("services", "expected"),
+    [
+        ({"kube-dns": "10.1.0.10", "coredns": "10.1.0.3"}, "10.1.0.10"),
+        ({"coredns": "10.1.0.3"}, "10.1.0.3"),
+        ({"kube-dns": "None", "coredns": "10.1.0.3"}, "10.1.0.3"),
+        ({}, ""),
+    ],
+)
+def test_the_dns_service_replaces_an_address_that_only_linux_nodes_serve(
+    cluster: FakeCluster, services: dict[str, str], expected: str
+) -> None:
+    discoverable(cluster)
+    config_map(cluster, "kube-system/kubelet-config", kubelet="clusterDNS: [169.254.25.10]")
+    for name, address in services.items():
+        cluster.add(f"api/v1/namespaces/kube-system/services/{name}", spec={"clusterIP": address})
+    found = run_module(cluster_info, cluster)
+    assert (found["cluster_dns"], found["dns_service"]) == (["169.254.25.10"], expected)

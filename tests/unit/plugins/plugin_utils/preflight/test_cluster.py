@@ -201,3 +201,33 @@ def test_daemon_sets_of_any_namespace_without_an_operating_system_are_told() -> 
     assert "kubectl -n monitoring patch daemonset node-exporter" in warning
     assert "kube-proxy" not in warning
     assert checks.warnings({"unbound_daemon_sets": sets[:1]}, ["kube-system"]) == []
+
+
+LOCAL = {"cluster_dns": ["169.254.25.10"]}
+
+
+@pytest.mark.parametrize(
+    ("cluster", "node"), [({"cluster_dns": ["10.233.0.3"]}, {}), (LOCAL, {"cluster_dns": ("10.233.0.3",)})]
+)
+def test_dns_that_windows_nodes_reach(cluster: dict[str, t.Any], node: dict[str, t.Any]) -> None:
+    assert found(cluster, **node) == []
+
+
+def test_dns_that_only_linux_nodes_serve_is_refused() -> None:
+    (problem,) = found(LOCAL)
+    for text in ("kube-system/kubelet-config", "169.254.25.10", "kube-dns or coredns", "kubernetes_node_cluster_dns"):
+        assert text in problem
+
+
+@pytest.mark.parametrize(
+    ("node", "named"),
+    [
+        ({"address": "10.233.64.9"}, ["ansible_host", "the pods, 10.233.64.0/18"]),
+        ({"address": "10.233.0.9"}, ["ansible_host", "the services, 10.233.0.0/18"]),
+    ],
+)
+def test_a_node_inside_the_clusters_networks_is_refused(node: dict[str, t.Any], named: list[str]) -> None:
+    (problem,) = found(**node)
+    for text in named:
+        assert text in problem
+    assert found(**node, cni_plugin="none") == []

@@ -129,3 +129,78 @@ def test_a_kubeconfig_names_the_api_server(tmp_path: Path) -> None:
 def test_every_decision_belongs_to_a_role() -> None:
     roles = tuple(f"{path.name}_" for path in ROLES.iterdir())
     assert [name for name in table.DECISIONS if not name.startswith((*roles, "winkube_"))] == []
+
+
+LOCAL = "169.254.25.10"
+KUBESPRAY = {"enable_nodelocaldns": True, "kube_service_addresses": "10.233.0.0/18"}
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({}, []),
+        ({"winkube_cluster": {"cluster_dns": ["10.96.0.10"], "dns_service": ""}}, []),
+        ({"winkube_cluster": {"cluster_dns": [LOCAL], "dns_service": "10.233.0.3"}}, ["10.233.0.3"]),
+        ({"winkube_cluster": {"cluster_dns": [LOCAL], "dns_service": ""}}, []),
+        (KUBESPRAY, ["10.233.0.3"]),
+        ({**KUBESPRAY, "enable_nodelocaldns": "false"}, []),
+        ({**KUBESPRAY, "nodelocaldns_ip": "10.0.0.53"}, []),
+        ({"enable_nodelocaldns": True}, []),
+        # The cluster knows better than the inventory.
+        ({**KUBESPRAY, "winkube_cluster": {"cluster_dns": ["10.233.0.10"], "dns_service": ""}}, []),
+    ],
+)
+def test_dns_that_replaces_the_kubelets(variables: dict[str, t.Any], expected: list[str]) -> None:
+    found = templar(["kubernetes_node"], {"groups": {}, "hostvars": {}, **variables})
+    assert value(found, "kubernetes_node_cluster_dns") == expected
+
+
+@pytest.mark.parametrize(
+    ("recorded", "variables", "expected"),
+    [
+        ({}, {}, []),
+        ({}, {"cni_run_as": "service"}, ["flanneld", "kube-proxy"]),
+        # The run removes them.
+        ({"plugin": "flannel", "services": True}, {}, ["flanneld", "kube-proxy"]),
+        ({"plugin": "flannel", "services": True}, {"cni_plugin": "none"}, ["flanneld", "kube-proxy"]),
+        ({"plugin": "flannel"}, {"cni_plugin": "none"}, []),
+    ],
+)
+def test_services_that_depend_on_the_kubelet(
+    recorded: dict[str, t.Any], variables: dict[str, t.Any], expected: list[str]
+) -> None:
+    known = {"inventory_hostname": "win1", "groups": {}, "hostvars": {}, **variables}
+    found = templar(["container_runtime", "cni"], {**known, "winkube_node_information": {"cni": recorded}})
+    assert value(found, "winkube_network_services") == expected
+
+
+@pytest.mark.parametrize(
+    ("recorded", "variables", "daemon_sets", "files"),
+    [
+        ({}, {"cni_plugin": "none"}, [], []),
+        ({"plugin": "flannel", "mode": "vxlan", "network": "flannel.4096"}, {}, [], []),
+        (
+            {"plugin": "flannel", "mode": "host-gw", "network": "cbr0"},
+            {"cni_plugin": "none"},
+            ["kube-flannel/kube-flannel-windows"],
+            ["C:\\etc\\cni\\net.d\\10-flannel.conf"],
+        ),
+        ({"plugin": "other", "mode": "x", "network": "y"}, {}, [], []),
+    ],
+)
+def test_what_a_former_network_leaves(
+    recorded: dict[str, t.Any], variables: dict[str, t.Any], daemon_sets: list[str], files: list[str]
+) -> None:
+    known = {"inventory_hostname": "win1", "groups": {}, "hostvars": {}, **variables}
+    found = templar(["container_runtime", "cni"], {**known, "winkube_node_information": {"cni": recorded}})
+    assert value(found, "cni_former_daemon_sets") == daemon_sets
+    assert value(found, "cni_former_files") == files
+
+
+@pytest.mark.parametrize(
+    ("kubespray", "expected"),
+    [("", "flannel"), ("cni", "none"), ("custom_cni", "none"), ("calico", "calico"), ("cilium", "cilium")],
+)
+def test_the_network_of_kubespray(kubespray: str, expected: str) -> None:
+    given = {"kube_network_plugin": kubespray} if kubespray else {}
+    assert value(templar(["cni"], {"groups": {}, "hostvars": {}, **given}), "cni_plugin") == expected
