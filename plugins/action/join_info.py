@@ -26,13 +26,19 @@ class ActionModule(NodeAction):
         "require_prepared": {"type": "bool", "default": False},
         "node_name": {"type": "str", "default": ""},
         "next_computer_name": {"type": "str", "default": ""},
+        "cni_plugin": {"type": "str", "default": ""},
+        "cni_mode": {"type": "str", "default": ""},
+        "max_pods": {"type": "int", "default": 0},
     }
 
     def perform(self, options: t.Mapping[str, t.Any], session: NodeSession[Node]) -> dict[str, t.Any]:
         node = session.node
         api_server = options["api_server"] or options["cluster_server"]
         hosts = {str(name).lower(): str(address) for name, address in options["hosts"].items()}
-        calls = join_state.calls(name_to_resolve(api_server, hosts))
+        network = join_state.ExpectedNetwork(
+            plugin=options["cni_plugin"], mode=options["cni_mode"], max_pods=options["max_pods"]
+        )
+        calls = join_state.calls(name_to_resolve(api_server, hosts), counts_addresses=network.needs_azure)
         seen = node.observe(calls, step="read whether it has joined", private=True)
         state = join_state.read(seen, datetime.datetime.now(datetime.UTC))
         session.windows = state.windows
@@ -50,6 +56,7 @@ class ActionModule(NodeAction):
                 next_name=options["next_computer_name"],
             )
         )
+        problems += join_state.network_problems(state, network)
         return session.report(
             joined=state.joined,
             server=state.server,
@@ -59,6 +66,7 @@ class ActionModule(NodeAction):
             self_named=not options["node_name"],
             clock_skew=round(state.clock_skew, 3),
             cni=dict(state.cni),
+            azure=state.azure,
             uplink_at_risk=state.uplink_at_risk,
             unsupported_windows=session.refused_windows,
             **({"failed": True, "msg": f"{node.name}: " + "; ".join(problems)} if problems else {}),

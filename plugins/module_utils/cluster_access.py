@@ -39,6 +39,13 @@ class RequiredAccess(t.NamedTuple):
 
 
 _NAMESPACE = RequiredAccess("run flannel on Windows nodes", APPLY, "namespaces", name="kube-flannel")
+_KUBE_PROXY = (
+    RequiredAccess("run kube-proxy on Windows nodes", APPLY, "configmaps", "kube-system", name="kube-proxy-windows"),
+    RequiredAccess(
+        "run kube-proxy on Windows nodes", APPLY, "daemonsets", "kube-system", "apps", "kube-proxy-windows"
+    ),
+    RequiredAccess("let the DaemonSets recreate their pods", ("get", "delete"), "pods", "kube-system"),
+)
 
 NEEDS: t.Mapping[str, tuple[RequiredAccess, ...]] = {
     "read": (
@@ -101,15 +108,10 @@ NEEDS: t.Mapping[str, tuple[RequiredAccess, ...]] = {
         RequiredAccess(
             "run flannel on Windows nodes", APPLY, "daemonsets", "kube-flannel", "apps", "kube-flannel-windows"
         ),
-        RequiredAccess(
-            "run kube-proxy on Windows nodes", APPLY, "configmaps", "kube-system", name="kube-proxy-windows"
-        ),
-        RequiredAccess(
-            "run kube-proxy on Windows nodes", APPLY, "daemonsets", "kube-system", "apps", "kube-proxy-windows"
-        ),
+        *_KUBE_PROXY,
         RequiredAccess("let the DaemonSets recreate their pods", ("get", "delete"), "pods", "kube-flannel"),
-        RequiredAccess("let the DaemonSets recreate their pods", ("get", "delete"), "pods", "kube-system"),
     ),
+    "kube_proxy": _KUBE_PROXY,
     "services_read": (
         RequiredAccess("read flannel's token", ("get",), "secrets", "kube-flannel", name="flannel-windows"),
         RequiredAccess("read kube-proxy's token", ("get",), "secrets", "kube-system", name="kube-proxy-windows"),

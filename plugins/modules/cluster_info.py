@@ -33,11 +33,12 @@ options:
         and fails with a list of the missing ones.
       - V(read) is what this module reads. V(join) creates and deletes bootstrap tokens and labels nodes. V(approve)
         approves the certificates of the nodes that join. V(rejoin) deletes nodes whose machines join again. V(flannel)
-        applies flannel's and kube-proxy's DaemonSets. V(services) creates the service accounts for nodes on which these
-        are services, and V(services_read) reads their tokens. V(drain) cordons nodes and evicts pods.
+        applies flannel's and kube-proxy's DaemonSets, and V(kube_proxy) applies kube-proxy's alone. V(services) creates
+        the service accounts for nodes on which these are services, and V(services_read) reads their tokens. V(drain)
+        cordons nodes and evicts pods.
     type: list
     elements: str
-    choices: [read, join, approve, rejoin, flannel, services_read, services, drain]
+    choices: [read, join, approve, rejoin, flannel, kube_proxy, services_read, services, drain]
     default: []
 extends_documentation_fragment:
   - kubernetes.core.k8s_auth_options

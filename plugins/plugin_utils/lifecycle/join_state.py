@@ -12,8 +12,9 @@ import typing as t
 import urllib.parse
 
 from ..hns.facts import uplink
+from ..pod_networks.catalogue import catalogue
 from ..resources.computer_name import NETBIOS
-from ..windows import windows_info
+from ..windows import azure_platform, windows_info
 from ..windows.node_paths import KUBELET_CONF, NETWORK_RECORD
 from ..windows.registry_keys import KUBELET_SERVICE
 from ..wire.calls import query
@@ -41,13 +42,34 @@ class JoinState:
     """Why the name of the control plane endpoint cannot be resolved; empty if it can be, or if this was not checked."""
     uplink_at_risk: bool = False
     """Whether an adapter has a static address that may be lost when the first CNI network is created (hns/guard)."""
+    azure: bool = False
+    """Whether the machine is a virtual machine of Azure."""
+    secondary_addresses: int | None = None
+    """Number of addresses that Azure CNI can give to pods; None: unknown, or not asked for."""
 
 
-def calls(name: str = "") -> tuple[Call, ...]:
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ExpectedNetwork:
+    """The pod network that the machine gets, as far as the machine can be unfit for it."""
+
+    plugin: str = ""
+    """Value of `cni_plugin`; empty to skip the checks."""
+    mode: str = ""
+    max_pods: int = 0
+    """Maximum number of pods that the kubelet accepts."""
+
+    @property
+    def needs_azure(self) -> bool:
+        """Whether the network works on virtual machines of Azure only."""
+        return self.plugin in catalogue() and catalogue()[self.plugin].needs_azure
+
+
+def calls(name: str = "", *, counts_addresses: bool = False) -> tuple[Call, ...]:
     """Return the calls that read the state. The kubeconfig may contain a key, so their batch is private.
 
     Args:
         name: name of the control plane endpoint that the machine must resolve; empty to skip this check.
+        counts_addresses: whether to count the addresses for pods of a virtual machine of Azure.
     """
     # Resolve-DnsName resolves names as the system does, including the hosts file (learn.microsoft.com).
     resolve = query("resolve", "Resolve-DnsName", {"Name": name}, select=("Name",))
@@ -59,6 +81,8 @@ def calls(name: str = "") -> tuple[Call, ...]:
             "service", "@read-registry", {"values": [{"path": KUBELET_SERVICE, "name": "ImagePath"}]}, on_error="stop"
         ),
         *uplink.calls(),
+        azure_platform.chassis_call(),
+        *([azure_platform.addresses_call()] if counts_addresses else []),
     )
 
 
@@ -86,6 +110,8 @@ def read(seen: Observation, now: datetime.datetime) -> JoinState:
         cni=_note(notes),
         unresolved=_unresolved(seen),
         uplink_at_risk=bool(uplink.read(seen.calls).at_risk),
+        azure=azure_platform.is_azure(seen.calls.get(azure_platform.CHASSIS)),
+        secondary_addresses=azure_platform.secondary_addresses(seen.calls.get(azure_platform.ADDRESSES)),
     )
 
 
@@ -154,4 +180,36 @@ def problems(
         yield (
             f"its clock is {abs(state.clock_skew):.0f} s {'ahead of' if state.clock_skew > 0 else 'behind'} the "
             f"controller's clock; expected at most {skew_limit:.0f} s, because certificates may be rejected otherwise"
+        )
+
+
+def network_problems(state: JoinState, expected: ExpectedNetwork) -> t.Iterator[str]:
+    """Return why the machine cannot have the expected network. A node that has this network already is not refused.
+
+    Args:
+        state: the reported state.
+        expected: the network.
+    """
+    known = catalogue().get(expected.plugin)
+    if known is None or (
+        state.joined and (state.cni.get("plugin"), state.cni.get("mode")) == (expected.plugin, expected.mode)
+    ):
+        return
+    version = state.windows.version or ""
+    unpatched = known.patch_problem(expected.mode, windows=version, ubr=state.windows.ubr) if known.is_managed else None
+    if unpatched is not None:
+        yield unpatched
+    if not known.needs_azure:
+        return
+    count = state.secondary_addresses
+    if not state.azure:
+        yield (
+            f"it is not a virtual machine of Azure, expected one with cni_plugin: {expected.plugin}, because pods get "
+            "addresses of the virtual machine's network interface. Use another network, such as flannel or calico"
+        )
+    elif count is not None and count < max(expected.max_pods, 1):
+        yield (
+            f"its network interfaces have {count} secondary addresses for pods, expected at least {expected.max_pods} "
+            "(maxPods of its kubelet). Add IP configurations to the network interface, or set "
+            f"kubernetes_node_kubelet_configuration: {{maxPods: {max(count, 1)}}}"
         )

@@ -12,19 +12,24 @@ from ..pod_networks.network import PodNetwork
 from ..pod_networks.settings import ClusterSettings, NetworkSettings
 from ..resources.directory import closed
 from ..role_variables.cni import CniProgramVariables, PodNetworkVariables
+from ..values.versions import Version
 from ..windows import node_paths
+from ..windows.azure_platform import platform
 from .downloads import Downloads, Proxy, ResourceMapping, unpacked
 from .services import DOCKER_RUNTIMES
 from .variables import Variables
 
 ROLE = "cni"
+_WIRE_SERVER_RULE = "winkube-azure-wireserver"
+_SYSTEM = "S-1-5-18"
 
 
-def pod_network(variables: Variables) -> PodNetwork:
+def pod_network(variables: Variables, *, in_azure: bool | None = None) -> PodNetwork:
     """Return the pod network that a host's variables describe.
 
     Args:
         variables: the host's variables.
+        in_azure: whether the network is for machines in Azure; None: for this host, as it reported.
 
     Raises:
         ResourceError: a variable is not acceptable.
@@ -32,6 +37,8 @@ def pod_network(variables: Variables) -> PodNetwork:
     values = variables.read(PodNetworkVariables, ROLE)
     known = network(values.plugin)
     mode = str(getattr(values, known.mode_variable)) if known.mode_variable else next(iter(known.modes))
+    if in_azure is None:
+        in_azure = bool(variables.part("winkube_node_information", "azure", default=False))
     return PodNetwork(
         NetworkSettings(
             plugin=values.plugin,
@@ -41,6 +48,10 @@ def pod_network(variables: Variables) -> PodNetwork:
             pods_subnet=values.pods_subnet,
             services_subnet=values.services_subnet,
             cluster_dns=_cluster_dns(variables),
+            kubernetes=_kubernetes(variables),
+            block_wireserver=values.block_wireserver == "always" or (in_azure and values.block_wireserver == "auto"),
+            block_imds=values.block_imds,
+            vnet_subnets=values.azure_vnet_subnets,
         )
     )
 
@@ -49,6 +60,15 @@ def _cluster_dns(variables: Variables) -> tuple[str, ...]:
     """Return the addresses of the cluster's DNS that Windows pods use; empty if unknown."""
     replaced = variables.optional("kubernetes_node_cluster_dns", ())
     return tuple(replaced or variables.part("winkube_cluster", "cluster_dns", default=()))
+
+
+def _kubernetes(variables: Variables) -> str:
+    """Return the version of Kubernetes on the node; empty if unknown."""
+    version = str(variables.optional("kubernetes_node_version"))
+    try:
+        return str(Version.parse(version))
+    except ValueError:
+        return ""
 
 
 def folders(variables: Variables) -> dict[str, str]:
@@ -83,6 +103,7 @@ class CniSettings(CniProgramVariables):
     """The variables `cni_*`."""
 
     network: PodNetwork
+    block_wireserver: t.Literal["auto", "always", "never"]
     downloads: Downloads
 
     @classmethod
@@ -116,7 +137,12 @@ def resources(settings: CniSettings) -> list[ResourceMapping]:
     """
     programs = settings.network.known.programs
     unpacks = [_unpacks(settings, kind, program) for kind, program in programs.items()]
-    return [*_folders(settings), *(one for pair in unpacks for one in pair)]
+    return [
+        *_folders(settings),
+        *(one for pair in unpacks for one in pair),
+        *_registry(settings.network),
+        *_host_firewall(settings),
+    ]
 
 
 def noted(network: PodNetwork) -> ResourceMapping:
@@ -161,6 +187,48 @@ def _folders(settings: CniSettings) -> list[ResourceMapping]:
     return [
         *closed([settings.bin_dir, settings.conf_dir, *programs], users="read", disturbs=True),
         *closed(state, users="read", content="nothing"),
+    ]
+
+
+def _registry(network: PodNetwork) -> list[ResourceMapping]:
+    """Return the registry values of the network. A change restarts services under the pods."""
+    return [
+        {
+            "type": "Registry",
+            "key": one.key,
+            "value_name": one.value_name,
+            "value": one.value,
+            "restarts": list(one.restarts),
+        }
+        for one in network.known.registry
+    ]
+
+
+def _host_firewall(settings: CniSettings) -> list[ResourceMapping]:
+    """Return the rule that closes Azure's WireServer to programs of the host, except SYSTEM's and cloudbase-init's.
+
+    The access lists of pods do not apply to HostProcess containers. Azure's agents run as SYSTEM. Without these
+    exceptions, machines do not come online (kubernetes-sigs/image-builder#719).
+    """
+    if not settings.network.is_managed:
+        return []
+    known = platform()
+    rule = {"type": "FirewallRule", "name": _WIRE_SERVER_RULE}
+    if settings.block_wireserver == "never":
+        return [{**rule, "state": "absent"}]
+    return [
+        {
+            **rule,
+            "display_name": "Azure WireServer",
+            "description": "Closes Azure's WireServer to programs other than the agents of the platform",
+            "direction": "Outbound",
+            "action": "Block",
+            "protocol": "TCP",
+            "remote_addresses": [known.wire_server.address],
+            "remote_ports": [str(port) for port in known.host_ports],
+            "except_users": [_SYSTEM, known.boot_user],
+            **({"platform": "azure"} if settings.block_wireserver == "auto" else {}),
+        }
     ]
 
 

@@ -135,6 +135,7 @@ def resources(node: JoinedNode) -> list[ResourceMapping]:
         *leftovers(),
         *([*_reserved_address(node), *_kube_proxy_files(node)] if node.is_ready_for_network else []),
         *(_services(node) if network.runs_as_services and node.is_ready_for_network and node.tokens_known else []),
+        *(_cni_configuration(node) if _is_configured(node) else []),
         *_former_services(node),
         *([] if node.network_changes else [cni.noted(network)]),
     ]
@@ -161,6 +162,7 @@ def kube_proxy_configuration(node: JoinedNode) -> dict[str, t.Any]:
         "clientConnection": {"kubeconfig": kubeconfig},
         "clusterCIDR": node.cluster_cidr,
         "hostnameOverride": node.name,
+        **({"featureGates": network.feature_gates()} if network.feature_gates() else {}),
         "winkernel": network.winkernel(node.pod_cidr),
     }
     return _merged(own, node.kube_proxy_configuration)
@@ -238,13 +240,19 @@ def _services(node: JoinedNode) -> list[ResourceMapping]:
         *(_network_service(node, one, "kubelet") for one in first),
         _kube_proxy_service(node, [one.name for one in first]),
         *(_network_service(node, one, KUBE_PROXY) for one in last),
-        *_cni_configuration(node),
     ]
 
 
+def _is_configured(node: JoinedNode) -> bool:
+    """Return whether the node gets its CNI configuration from this collection, after the network's services."""
+    network = node.network
+    known = node.tokens_known or not network.runs_as_services
+    return network.writes_configuration and node.is_ready_for_network and known
+
+
 def _cni_configuration(node: JoinedNode) -> list[ResourceMapping]:
-    """Return the CNI configuration file. If the network runs as pods, the network's pod writes the file instead."""
-    configuration = node.network.cni_configuration()
+    """Return the CNI configuration file. Some networks have a pod that writes the file instead."""
+    configuration = node.network.cni_configuration(node.internal_ip)
     if configuration is None:
         return []
     name, content = configuration

@@ -1,16 +1,63 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Azure CNI on Windows nodes."""
+"""Azure CNI on Windows nodes: azure-vnet gives pods secondary addresses of the virtual machine's network interface."""
 
 from __future__ import annotations
 
 import typing as t
 
+from ..windows.azure_platform import platform
+from .policies import EndpointPolicy, access_list, broadest, flat
 from .rules import NetworkRules
-from .unfinished import NOT_SUPPORTED
+
+_TIMEOUT = 120
+"""Seconds until azure-vnet gives up a call of HNS (Azure/azure-container-networking cni/azure-windows-swift.conflist)."""
+_SEARCH = "svc.cluster.local"
 
 
 class AzureCni(NetworkRules):
-    """Azure CNI. Only its data file exists yet."""
+    """azure-vnet and azure-vnet-ipam, without a service or a pod of their own."""
 
-    unusable: t.ClassVar[str] = NOT_SUPPORTED
+    configured_on_node: t.ClassVar[bool] = True
+
+    def cni_configuration(self, internal_ip: str = "") -> dict[str, t.Any]:  # noqa: ARG002  # for subclasses
+        """Return the configuration of azure-vnet.
+
+        It has the form of Azure/azure-container-networking cni/azure-windows.conflist, with the values that
+        Azure/AgentBaker sets (staging/cse/windows/azurecnifunc.ps1, Set-AzureCNIConfig). azure-vnet before 1.6 needs
+        `mode`; later versions ignore it. With direct server return, azure-vnet adds a policy with which a pod can reach
+        itself through its service (enableLoopbackDSR), and the route to the services is not needed.
+
+        Args:
+            internal_ip: not needed.
+        """
+        dsr = self.settings.known_mode.kube_proxy is not None and self.settings.known_mode.kube_proxy.dsr
+        windows = {"enableLoopbackDSR": True} if dsr else {}
+        plugin = {
+            "type": "azure-vnet",
+            "mode": "bridge",
+            "capabilities": {"portMappings": True, "dns": True},
+            "ipam": {"type": "azure-vnet-ipam"},
+            **({"dns": self._dns()} if self.settings.cluster_dns else {}),
+            "AdditionalArgs": self._policies(dsr=dsr),
+            "windowsSettings": {**windows, "hnsTimeoutDurationInSeconds": _TIMEOUT},
+        }
+        return {"cniVersion": "0.3.0", "name": self.settings.known_mode.hns_network, "plugins": [plugin]}
+
+    def _dns(self) -> dict[str, t.Any]:
+        """Return the DNS settings. azure-vnet refuses servers without a search list."""
+        return {"Nameservers": [*self.settings.cluster_dns, platform().wire_server.address], "Search": [_SEARCH]}
+
+    def _policies(self, *, dsr: bool) -> list[EndpointPolicy]:
+        """Return the policies in the form that azure-vnet expects with each API of HNS.
+
+        The networks of services are no exceptions of outbound NAT, because the load balancer or the route handles them.
+        """
+        settings = self.settings
+        exceptions = broadest([settings.pods_subnet, *settings.vnet_subnets])
+        service = {"DestinationPrefix": settings.services_subnet, "NeedEncap": True}
+        return [
+            flat("OutBoundNAT", {"ExceptionList": exceptions}),
+            *([] if dsr else [flat("ROUTE", service)]),
+            *(flat("ACL", one) for one in access_list(settings)),
+        ]

@@ -38,6 +38,18 @@ class KubeProxyRules:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class Patches:
+    """The oldest cumulative update of a version of Windows with which a mode works."""
+
+    ubr: int
+    """Update build revision: the fourth part of the version of Windows."""
+    update: str
+    """The update that brings this revision, such as KB5066835."""
+    reason: str
+    source: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Mode:
     """A mode of a network."""
 
@@ -59,6 +71,12 @@ class Mode:
     """What creates the routes to the pods of other nodes: the network itself, the role cni, or nothing."""
     features: tuple[str, ...] = ()
     """Windows features that this mode needs."""
+    flannel_backend: t.Literal["host-gw", "vxlan", ""] = ""
+    """The backend with which flanneld creates the HNS network and its routes; empty: flanneld is not used."""
+    delegate: str = ""
+    """The CNI plugin that flannel's CNI plugin calls."""
+    patches: t.Mapping[str, Patches] = dataclasses.field(default_factory=dict)
+    """The oldest patches that this mode needs, by version of Windows Server. Versions that are not listed need none."""
     source: str
 
 
@@ -127,6 +145,18 @@ class Support:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class RegistryValue:
+    """A registry value of a node. A change restarts services."""
+
+    key: str
+    value_name: str
+    value: str
+    restarts: tuple[str, ...]
+    """Services that read the value when they start."""
+    source: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Network:
     """A network, which is the plugin that `cni_plugin` names."""
 
@@ -142,6 +172,8 @@ class Network:
     """Whether a node can use the network only after the cluster has assigned a pod CIDR to it (`spec.podCIDR`)."""
     pods_in_node_network: bool = False
     """Whether pods have addresses of the nodes' own network."""
+    needs_azure: bool = False
+    """Whether the network works on virtual machines of Azure only, with addresses of their network interfaces."""
     programs: t.Mapping[str, Program]
     """The programs by kind of artifact, in the order in which they are installed."""
     images: t.Mapping[str, t.Mapping[str, str]] = dataclasses.field(default_factory=dict)
@@ -155,8 +187,19 @@ class Network:
     supported: Support
     oldest_version: str = ""
     """The oldest version of the network that works on Windows; empty if the version is ours."""
+    registry: tuple[RegistryValue, ...] = ()
+    """Registry values that the network needs."""
     policy: tuple[t.Literal["azure", "calico"], ...] = ()
     """The engines of network policies that work with the network."""
+    refused_policies: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """Why the network does not work with the other engines of network policies, by engine."""
+
+    @property
+    def purpose(self) -> str:
+        """Name of the purpose in module_utils/cluster_access.py for applying the network's and kube-proxy's DaemonSets."""
+        if self.oldest_version:
+            return self.name
+        return "flannel" if any(mode.flannel_backend for mode in self.modes.values()) else "kube_proxy"
 
     def mode(self, name: str) -> Mode:
         """Return a mode.
@@ -190,6 +233,23 @@ class Network:
             if not within(minor, {"oldest": span.oldest, "newest": span.newest}):
                 return f"expected Kubernetes {span.oldest} to {span.newest} with {self.title}"
         return None
+
+
+    def patch_problem(self, mode: str, *, windows: str, ubr: int) -> str | None:
+        """Return what a mode expects instead of the patches of a node; None if the patches are new enough.
+
+        Args:
+            mode: name of the mode; empty if it is not known yet.
+            windows: version of Windows Server, such as 2025.
+            ubr: update build revision of the node.
+        """
+        needed = self.modes[mode].patches.get(windows) if mode in self.modes else None
+        if needed is None or ubr >= needed.ubr:
+            return None
+        return (
+            f"Windows Server {windows} has the update build revision {ubr}, expected {needed.ubr} ({needed.update}) or "
+            f"newer with {self.title}. {needed.reason}"
+        )
 
 
 @functools.cache

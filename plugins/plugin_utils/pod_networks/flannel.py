@@ -21,6 +21,7 @@ from .manifests import (
     service_account,
     token_secret,
 )
+from .policies import access_list, flat, nested
 from .rules import NetworkRules
 from .settings import ClusterSettings, KubernetesObject, NetworkFile, NetworkService, NodeSettings, as_line
 
@@ -41,12 +42,12 @@ class Flannel(NetworkRules):
     def net_conf(self) -> dict[str, t.Any]:
         """Return flannel's net-conf.json (flannel Documentation/configuration.md and Documentation/backends.md)."""
         mode = self.settings.known_mode
-        backend: dict[str, t.Any] = {"Name": mode.hns_network, "Type": self.settings.mode}
+        backend: dict[str, t.Any] = {"Name": mode.hns_network, "Type": mode.flannel_backend}
         if mode.is_overlay:
             backend |= {"VNI": mode.fixed["vni"], "Port": mode.fixed["port"]}
         return {"Network": self.settings.pods_subnet, "Backend": backend}
 
-    def cni_configuration(self) -> dict[str, t.Any]:
+    def cni_configuration(self, internal_ip: str = "") -> dict[str, t.Any]:  # noqa: ARG002  # for subclasses
         """Return the configuration of flannel's CNI plugin.
 
         Version 2 of the plugins' API requires an HCN namespace, which Docker's containers do not have. With Docker, the
@@ -55,29 +56,27 @@ class Flannel(NetworkRules):
 
         The configuration has no addresses of the cluster's DNS: the runtime passes those of the kubelet (`dns` in the
         capabilities).
+
+        Args:
+            internal_ip: not needed.
         """
-        settings = self.settings
+        settings, form = self.settings, flat if self.settings.is_docker else nested
         local = [settings.pods_subnet, settings.services_subnet]
-        service = settings.services_subnet
-        policies: list[dict[str, t.Any]] = [
-            {"Type": "OutBoundNAT", "Settings": {"Exceptions": local}},
-            {"Type": "SDNROUTE", "Settings": {"DestinationPrefix": service, "NeedEncap": True}},
-        ]
-        if settings.is_docker:
-            policies = [
-                {"Type": "OutBoundNAT", "ExceptionList": local},
-                {"Type": "ROUTE", "DestinationPrefix": service, "NeedEncap": True},
-            ]
+        service = {"DestinationPrefix": settings.services_subnet, "NeedEncap": True}
+        nat, route = ("ExceptionList", "ROUTE") if settings.is_docker else ("Exceptions", "SDNROUTE")
+        policies = [form("OutBoundNAT", {nat: local}), form(route, service)]
+        policies += [form("ACL", one) for one in access_list(settings)]
+        delegate = {"type": settings.known_mode.delegate, "apiVersion": 1 if settings.is_docker else 2}
+        return self._configuration({**delegate, "policies": policies})
+
+    def _configuration(self, delegate: t.Mapping[str, t.Any], version: str = "1.0.0") -> dict[str, t.Any]:
+        """Return the configuration of flannel's CNI plugin, which calls another plugin for each pod."""
         return {
-            "name": settings.known_mode.hns_network,
-            "cniVersion": "1.0.0",
+            "name": self.settings.known_mode.hns_network,
+            "cniVersion": version,
             "type": "flannel",
             "capabilities": {"portMappings": True, "dns": True},
-            "delegate": {
-                "type": "win-overlay" if settings.known_mode.is_overlay else "win-bridge",
-                "apiVersion": 1 if settings.is_docker else 2,
-                "policies": [{"Name": "EndpointPolicy", "Value": policy} for policy in policies],
-            },
+            "delegate": dict(delegate),
         }
 
     def cluster_objects(self, cluster: ClusterSettings) -> list[KubernetesObject]:
@@ -86,12 +85,13 @@ class Flannel(NetworkRules):
         Args:
             cluster: the cluster.
         """
+        configuration = None if self.configured_on_node else self.cni_configuration()
         files = {
-            "cni-conf.json": json.dumps(self.cni_configuration()),
+            **({} if configuration is None else {"cni-conf.json": json.dumps(configuration)}),
             "net-conf.json": json.dumps(self.net_conf()),
             "kubeconfig.conf": pod_kubeconfig(cluster.api_server),
         }
-        read = [self.cni_configuration(), self.net_conf(), cluster.api_server]
+        read = [configuration, self.net_conf(), cluster.api_server]
         return [
             *_account(),
             config_map(_DAEMON_SET, files),
@@ -148,8 +148,6 @@ class Flannel(NetworkRules):
         """Return the pod of flannel's DaemonSet: the node's own flanneld.exe, or the image that the user gives."""
         image, known = cluster.images["host_process_image"], environment()
         own_image = cluster.images.get("flannel_image", "")
-        source = f"{POD_VOLUME}\\cni-conf.json"
-        target = f"{cluster.conf_dir}\\{self.settings.known.files.configuration}"
         program = {
             "command": [f"{cluster.folders['flannel_dir']}\\flanneld.exe"],
             "args": [
@@ -163,12 +161,16 @@ class Flannel(NetworkRules):
             "flannel-windows",
             [container("kube-flannel", own_image or image, **({} if own_image else program), env=known)],
             config_map="kube-flannel-windows",
-            init_containers=[
-                container(
-                    "install-cni", image, command=["cmd.exe"], args=["/c", "copy", "/Y", source, target], env=known
-                )
-            ],
+            init_containers=[] if self.configured_on_node else [self._install_cni(cluster)],
         )
+
+    def _install_cni(self, cluster: ClusterSettings) -> dict[str, t.Any]:
+        """Return the container that copies the CNI configuration from the ConfigMap to the node."""
+        source = f"{POD_VOLUME}\\cni-conf.json"
+        target = f"{cluster.conf_dir}\\{self.settings.known.files.configuration}"
+        arguments = ["/c", "copy", "/Y", source, target]
+        image = cluster.images["host_process_image"]
+        return container("install-cni", image, command=["cmd.exe"], args=arguments, env=environment())
 
 
 def flanneld_arguments(node: NodeSettings) -> list[str]:

@@ -7,8 +7,12 @@ from __future__ import annotations
 import ipaddress
 import typing as t
 
+from ..values.versions import Version
 from ..windows import node_paths
 from .catalogue import Mode
+
+_DSR_BY_DEFAULT = (1, 33)
+"""The first minor version of Kubernetes in which the gate WinDSR is on by default."""
 
 RESERVATION = "kube-proxy-source-vip\r\neth0"
 """Content of the reservation, in host-local's form: an id where the id of a container would be, and an interface."""
@@ -51,6 +55,22 @@ def winkernel(mode: Mode, pod_cidr: str) -> dict[str, t.Any]:
         return {}
     overlay = {"sourceVip": source_vip(pod_cidr)} if rules.source_vip == "host-local" else {}
     return {"networkName": mode.hns_network, "enableDSR": rules.dsr, **overlay}
+
+
+def feature_gates(mode: Mode, kubernetes: str) -> dict[str, bool]:
+    """Return the feature gates that kube-proxy needs.
+
+    Direct server return needs the gate WinDSR, which is off by default until 1.32, on in 1.33, and part of kube-proxy
+    since 1.34 (kubernetes test/compatibility_lifecycle/reference/versioned_feature_list.yaml). Later versions remove it
+    (kubernetes/kubernetes#142125) and refuse unknown gates. WinOverlay is on by default in all supported versions.
+
+    Args:
+        mode: the network's mode.
+        kubernetes: version of Kubernetes; empty if unknown.
+    """
+    if mode.kube_proxy is None or not mode.kube_proxy.dsr or not kubernetes:
+        return {}
+    return {"WinDSR": True} if Version.parse(kubernetes)[:2] < _DSR_BY_DEFAULT else {}
 
 
 def reservation(mode: Mode, pod_cidr: str) -> tuple[str, str] | None:

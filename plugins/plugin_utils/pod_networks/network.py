@@ -119,13 +119,24 @@ class PodNetwork:
         """Return the content of the file with the record."""
         return as_line(self.record())
 
-    def cni_configuration(self) -> tuple[str, dict[str, t.Any]] | None:
+    @property
+    def writes_configuration(self) -> bool:
+        """Whether the CNI configuration is a file that this collection writes on the node.
+
+        Otherwise the network's pod or another tool writes it.
+        """
+        return self.is_managed and (self.runs_as_services or self.rules.configured_on_node)
+
+    def cni_configuration(self, internal_ip: str = "") -> tuple[str, dict[str, t.Any]] | None:
         """Return the name and content of the CNI configuration file.
+
+        Args:
+            internal_ip: address of the node in the cluster; empty if unknown.
 
         Returns:
             None if the network's own container or another tool writes the file.
         """
-        configuration = self.rules.cni_configuration()
+        configuration = self.rules.cni_configuration(internal_ip)
         return None if configuration is None else (self.files.configuration, configuration)
 
     def winkernel(self, pod_cidr: str) -> dict[str, t.Any]:
@@ -138,6 +149,10 @@ class PodNetwork:
             ValueError: the pod CIDR is not a network, or too small for a Windows node.
         """
         return kube_proxy.winkernel(self.mode, pod_cidr)
+
+    def feature_gates(self) -> dict[str, bool]:
+        """Return the feature gates that kube-proxy needs with this network."""
+        return kube_proxy.feature_gates(self.mode, self.settings.kubernetes)
 
     def reservation(self, pod_cidr: str) -> tuple[str, str] | None:
         """Return path and content of the file that reserves kube-proxy's source address; None if none is needed.

@@ -18,6 +18,9 @@ class NetworkRules:
 
     accounts: t.ClassVar[tuple[str, ...]] = ()
     """Service accounts (`NAMESPACE/NAME`) whose tokens the network's services need, without kube-proxy's."""
+    configured_on_node: t.ClassVar[bool] = False
+    """Whether the CNI configuration is written on the node even if the network's programs run as pods. Otherwise these
+    pods write it."""
     unusable: t.ClassVar[str] = ""
     """What is expected instead of this network, if it cannot be used; empty if it can be used."""
     daemon_sets: t.ClassVar[tuple[str, ...]] = ()
@@ -26,8 +29,12 @@ class NetworkRules:
     def __init__(self, settings: NetworkSettings) -> None:
         self.settings = settings
 
-    def cni_configuration(self) -> dict[str, t.Any] | None:
-        """Return the CNI configuration; None if the network's own container or another tool writes it."""
+    def cni_configuration(self, internal_ip: str = "") -> dict[str, t.Any] | None:  # noqa: ARG002  # for subclasses
+        """Return the CNI configuration; None if the network's own container or another tool writes it.
+
+        Args:
+            internal_ip: address of the node in the cluster; empty if unknown.
+        """
         return None
 
     def cluster_objects(self, cluster: ClusterSettings) -> list[KubernetesObject]:  # noqa: ARG002  # for subclasses

@@ -1,22 +1,60 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Microsoft's plugins sdnbridge and sdnoverlay."""
+"""Microsoft's CNI plugins sdnbridge and sdnoverlay, which flannel's CNI plugin calls for each pod."""
 
 from __future__ import annotations
 
 import typing as t
 
-from .rules import NetworkRules
-from .unfinished import NOT_SUPPORTED
+from .flannel import Flannel
+from .policies import EndpointPolicy, access_list, nested
+
+_CNI_VERSION = "0.3.0"
+"""All versions of the plugins accept it, but neither 0.3.1 nor 1.1.0 (microsoft/windows-container-networking cni/cni.go,
+VersionsSupported)."""
 
 
-class SdnBridge(NetworkRules):
-    """sdnbridge. Only its data file exists yet."""
+class SdnBridge(Flannel):
+    """sdnbridge. flanneld creates the HNS network, its endpoint and the routes, as it does for win-bridge."""
 
-    unusable: t.ClassVar[str] = NOT_SUPPORTED
+    configured_on_node: t.ClassVar[bool] = True
+
+    def cni_configuration(self, internal_ip: str = "") -> dict[str, t.Any]:
+        """Return the configuration of flannel's CNI plugin, with Microsoft's plugin as its delegate.
+
+        flannel's plugin adds the name, and the type and subnet of host-local, which are the only fields that Microsoft's
+        plugins pass on to host-local (microsoft/windows-container-networking#64).
+
+        Args:
+            internal_ip: address of the node in the cluster; empty if unknown.
+        """
+        delegate = {"type": self.settings.known_mode.delegate, **self._flags()}
+        return self._configuration({**delegate, "AdditionalArgs": self._policies(internal_ip)}, _CNI_VERSION)
+
+    def _flags(self) -> dict[str, t.Any]:
+        """Return the plugin's flags.
+
+        Packets to other nodes leave through the endpoint of the host, the second address of the subnet, which this flag
+        makes the gateway (microsoft/windows-container-networking#40).
+        """
+        return {"optionalFlags": {"forceBridgeGateway": True}}
+
+    def _policies(self, internal_ip: str) -> list[EndpointPolicy]:  # noqa: ARG002  # for subclasses
+        settings = self.settings
+        local = [settings.pods_subnet, settings.services_subnet]
+        service = {"DestinationPrefix": settings.services_subnet, "NeedEncap": True}
+        rules = [nested("ACL", one) for one in access_list(settings)]
+        return [nested("OutBoundNAT", {"Exceptions": local}), nested("SDNRoute", service), *rules]
 
 
-class SdnOverlay(NetworkRules):
-    """sdnoverlay. Only its data file exists yet."""
+class SdnOverlay(SdnBridge):
+    """sdnoverlay. flanneld creates the HNS network and its remote subnets, as it does for win-overlay."""
 
-    unusable: t.ClassVar[str] = NOT_SUPPORTED
+    def _flags(self) -> dict[str, t.Any]:
+        """Return no flags: the gateway of an overlay is the first address of the subnet, which is the default."""
+        return {}
+
+    def _policies(self, internal_ip: str) -> list[EndpointPolicy]:
+        """Return the policies with the node's address, which win-overlay finds out itself, but sdnoverlay does not."""
+        provider = [nested("ProviderAddress", {"ProviderAddress": internal_ip})] if internal_ip else []
+        return [*super()._policies(internal_ip), *provider]

@@ -30,6 +30,14 @@ class NetworkSettings:
     services_subnet: str
     cluster_dns: tuple[str, ...] = ()
     """Addresses of the cluster's DNS that Windows pods can reach; empty if unknown."""
+    kubernetes: str = ""
+    """Version of Kubernetes on the node; empty if unknown."""
+    block_wireserver: bool = False
+    """Whether containers cannot reach Azure's WireServer."""
+    block_imds: bool = False
+    """Whether containers cannot reach Azure's Instance Metadata Service."""
+    vnet_subnets: tuple[str, ...] = ()
+    """Networks that pods of Azure CNI reach with their own addresses, besides the pods' network."""
 
     @property
     def known(self) -> Network:

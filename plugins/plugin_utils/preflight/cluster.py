@@ -18,9 +18,11 @@ from .variables import Problem, version_problems
 
 _VERSION = "kubernetes_node_version (from kube_version)"
 _CHECKS: t.Mapping[str, t.Callable[[HostVariables, t.Mapping[str, t.Any]], list[Problem]]] = types.MappingProxyType(
-    {"flannel": flannel.problems, "calico": calico.problems}
+    {**dict.fromkeys(("flannel", "sdnbridge", "sdnoverlay"), flannel.problems), "calico": calico.problems}
 )
-"""The checks of a network on the cluster's Linux nodes. cluster_info returns the facts under the same name."""
+"""The checks of a network on the cluster's Linux nodes."""
+_FACTS: t.Mapping[str, str] = types.MappingProxyType(dict.fromkeys(("sdnbridge", "sdnoverlay"), "flannel"))
+"""The key of the facts in cluster_info's result, if it is not the network's name."""
 
 
 def problems(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Problem]:
@@ -38,7 +40,7 @@ def problems(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Proble
             node.cni_plugin, parsed_networks(node.pods), parsed_networks(node.services), node.address
         )
     if node.cni_plugin in _CHECKS:
-        mismatches += _CHECKS[node.cni_plugin](node, cluster.get(node.cni_plugin) or {})
+        mismatches += _CHECKS[node.cni_plugin](node, cluster.get(_FACTS.get(node.cni_plugin, node.cni_plugin)) or {})
     mismatches += dns(node, cluster)
     return mismatches + endpoint(node, str(cluster.get("api_server") or ""))
 

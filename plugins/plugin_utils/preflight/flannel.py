@@ -11,6 +11,7 @@ from .host import HostVariables
 from .variables import Problem
 
 _BACKEND = "cni_flannel_backend (from flannel_backend_type)"
+_PLUGIN = "cni_plugin (from kube_network_plugin)"
 _VXLAN_DEFAULTS = {"VNI": 1, "Port": 8472}
 """Defaults of flannel's vxlan on Linux, also from backends.md; the port is the Linux kernel's default."""
 
@@ -37,9 +38,13 @@ def problems(node: HostVariables, flannel: t.Mapping[str, t.Any]) -> list[Proble
                 "flannel on Windows supports no other backend. Change the ConfigMap and flannel_backend_type.",
             )
         ]
-    if kind != node.backend:
-        hint = f"flannel's Linux nodes use {kind} ({where}), and all nodes need the same backend."
-        return [Problem(_BACKEND, node.backend, f"expected {kind}", hint)]
+    hint = f"flannel's Linux nodes use {kind} ({where}), and all nodes need the same backend."
+    known = network(node.cni_plugin)
+    own = node.backend if known.mode_variable else next(iter(known.modes.values())).flannel_backend
+    if kind != own and known.mode_variable:
+        return [Problem(_BACKEND, own, f"expected {kind}", hint)]
+    if kind != own:
+        return [Problem(_PLUGIN, known.name, f"expected flannel's backend {own} on Linux nodes", hint)]
     return (_vxlan(backend, where) if kind == "vxlan" else []) + _pod_network(node, conf, where)
 
 

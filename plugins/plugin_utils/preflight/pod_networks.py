@@ -31,7 +31,7 @@ def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
         hint = "For any other network, set cni_plugin: none on the Windows hosts, and use that network's own tool."
         return [Problem(_PLUGIN, plugin, reason, hint)]
     docker = str(values.get("container_runtime", "containerd")) in DOCKER_RUNTIMES
-    return [*_unsupported(known, values, docker=docker), *_run_as(known, values, docker=docker)]
+    return [*_unsupported(known, values, docker=docker), *_run_as(known, values, docker=docker), *_policy(known, values)]
 
 
 def _unsupported(known: Network, values: t.Mapping[str, t.Any], *, docker: bool) -> list[Problem]:
@@ -58,3 +58,13 @@ def _run_as(known: Network, values: t.Mapping[str, t.Any], *, docker: bool) -> l
             Problem(_RUN_AS, run_as, f"expected service with container_runtime: {values['container_runtime']}", hint)
         ]
     return []
+
+
+def _policy(known: Network, values: t.Mapping[str, t.Any]) -> list[Problem]:
+    """Return the problem if the engine of network policies does not work with the network."""
+    engine = str(values.get("cni_network_policy") or "")
+    # Values that are no engines are refused as such.
+    if engine in known.policy or engine not in known.refused_policies:
+        return []
+    expected = f"expected {' or '.join([*known.policy, 'an empty value'])} with {known.title}"
+    return [Problem("cni_network_policy", engine, expected, known.refused_policies[engine])]

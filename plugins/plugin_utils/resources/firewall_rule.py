@@ -10,6 +10,7 @@ import typing as t
 from ..engine.changes import create, is_missing, only, remove, update
 from ..engine.resource import Change, Resource
 from ..values.errors import ResourceError
+from ..windows import azure_platform
 from ..windows.windows_info import WindowsInfo
 from ..wire.calls import action, query
 from ..wire.messages import Call, Input, Json, Results
@@ -29,8 +30,11 @@ _PARAMETERS = {
     "local_addresses": "LocalAddress",
     "remote_addresses": "RemoteAddress",
     "program": "Program",
+    "local_user": "LocalUser",
 }
 _LISTS = ("local_ports", "remote_ports", "local_addresses", "remote_addresses")
+_SID = "S-1-"
+_EVERYONE = "S-1-1-0"
 _NUMBERED = {"1": "ICMPv4", "6": "TCP", "17": "UDP", "58": "ICMPv6"}
 
 
@@ -65,6 +69,17 @@ class FirewallRule(Resource):
     program: str = dataclasses.field(
         default="", metadata={"help": "Path of a program. The rule then applies only to the traffic of this program."}
     )
+    except_users: tuple[str, ...] = dataclasses.field(
+        default=(),
+        metadata={
+            "help": "Users whose programs the rule ignores: SIDs, or names of local users. Windows applies the rule to the"
+            " programs of all other users. A local user that does not exist is left out."
+        },
+    )
+    platform: t.Literal["any", "azure"] = dataclasses.field(
+        default="any",
+        metadata={"help": "`azure`: only on virtual machines of Azure. Other machines keep the rule if they have it."},
+    )
     profile: tuple[t.Literal["Any", "Domain", "Private", "Public"], ...] = dataclasses.field(
         default=("Any",), metadata={"help": "The network profiles to which the rule applies."}
     )
@@ -97,7 +112,11 @@ class FirewallRule(Resource):
         }
         if self.program:
             filters["program"] = ("Get-NetFirewallApplicationFilter", ("Program",))
+        if self.except_users:
+            filters["security"] = ("Get-NetFirewallSecurityFilter", ("LocalUser",))
         return (
+            *([azure_platform.chassis_call()] if self.platform == "azure" else []),
+            *(query(f"user.{name}", "Get-LocalUser", {"Name": [name]}, select=("SID",)) for name in self._named()),
             query(
                 "rule",
                 "Get-NetFirewallRule",
@@ -111,13 +130,15 @@ class FirewallRule(Resource):
         )
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
+        if self.platform == "azure" and not azure_platform.is_azure(seen.get(azure_platform.CHASSIS)):
+            return None
         exists = not is_missing(seen.get("rule"))
         delete = action("remove", "Remove-NetFirewallRule", {"Name": [self.name]})
         if self.state == "absent":
             if not exists:
                 return None
             return remove(self, {"display_name": only(self, seen, "rule").get("DisplayName")}, [delete])
-        desired = self._desired()
+        desired = self._desired(seen)
         if not exists:
             return create(self, desired, [self._write("New-NetFirewallRule", desired)])
         observed: dict[str, t.Any] = {
@@ -125,8 +146,8 @@ class FirewallRule(Resource):
             **only(self, seen, "ports"),
             **only(self, seen, "addresses"),
         }
-        if self.program:
-            observed |= only(self, seen, "program")
+        for part in (*(["program"] if self.program else []), *(["security"] if self.except_users else [])):
+            observed |= only(self, seen, part)
         before = {key: _seen(key, observed.get(_PARAMETERS[key]), desired[key]) for key in desired}
         changed = {key: value for key, value in desired.items() if before[key] != value}
         if "group" in changed:  # Set-NetFirewallRule cannot change a rule's group: its parameter -Group selects rules.
@@ -136,8 +157,25 @@ class FirewallRule(Resource):
             changed |= {key: desired[key] for key in ("protocol", "local_ports", "remote_ports")}
         return update(self, before, desired, [self._write("Set-NetFirewallRule", changed)])
 
-    def _desired(self) -> dict[str, t.Any]:
-        desired: dict[str, t.Any] = {key: getattr(self, key) for key in _PARAMETERS}
+    def _named(self) -> list[str]:
+        """Return the exempt users whose SIDs the node must be asked for."""
+        return [name for name in self.except_users if not name.startswith(_SID)]
+
+    def _local_user(self, seen: Results) -> str:
+        """Return the users that the rule applies to: everyone except the exempt users, as SDDL.
+
+        The form is that of kubernetes-sigs/image-builder images/capi/ansible/windows/roles/providers/tasks/azure.yml.
+        """
+        sids = []
+        for name in self.except_users:
+            result = None if name.startswith(_SID) else seen.get(f"user.{name}")
+            found = result.first if result is not None and result.ok else None
+            sids += [name] if name.startswith(_SID) else [str(found["SID"])] if found else []
+        return "O:LSD:" + "".join(f"(D;;CC;;;{sid})" for sid in sids) + f"(A;;CC;;;{_EVERYONE})"
+
+    def _desired(self, seen: Results) -> dict[str, t.Any]:
+        desired: dict[str, t.Any] = {key: getattr(self, key) for key in _PARAMETERS if key != "local_user"}
+        desired["local_user"] = self._local_user(seen) if self.except_users else ""
         for key in _LISTS:
             desired[key] = sorted(desired[key]) or ["Any"]
         desired["profile"] = ", ".join(sorted(self.profile)) or "Any"

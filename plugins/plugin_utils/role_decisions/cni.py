@@ -148,12 +148,14 @@ def _former_daemon_sets(host: Variables) -> list[str]:
 
 
 def _former_files(host: Variables) -> list[str]:
-    """Return the CNI configuration of the node's former network, if the new network does not replace this file."""
+    """Return the CNI configuration and the state of the node's former network that the new network does not have."""
     former = catalogue().get(str(host.value("cni_recorded_network").get("plugin", "")))
-    own = catalogue()[str(host.value("cni_plugin"))].files.configuration
-    if former is None or former.files.configuration in ("", own):
+    own = catalogue()[str(host.value("cni_plugin"))].files
+    if former is None or not former.is_managed:
         return []
-    return [f"{host.value('cni_conf_dir')}\\{former.files.configuration}"]
+    name = former.files.configuration
+    configuration = [] if name in ("", own.configuration) else [f"{host.value('cni_conf_dir')}\\{name}"]
+    return [*configuration, *(path for path in former.files.state if path not in own.state)]
 
 
 def _tokens(host: Variables) -> dict[str, str]:
@@ -187,6 +189,14 @@ def _applied_revisions(host: Variables) -> list[str]:
     return []
 
 
+def _cluster_objects(host: Variables) -> list[t.Any]:
+    """Return the objects of the network. All nodes share them, so one host in Azure is enough for its access lists."""
+    hosts = host.value("ansible_play_hosts_all")
+    shared = host.value("cni_block_wireserver") == "auto"
+    in_azure = shared and any(host.of_host(name, "node_join_info", "azure", default=False) for name in hosts)
+    return cni.pod_network(host, in_azure=in_azure).cluster_objects(cni.cluster_settings(host))
+
+
 def _label_differs(host: Variables) -> bool:
     expected = host.value("cni_expected_label")
     return bool(host.part("winkube_cluster_node", "network_runs_as", default=expected) != expected)
@@ -209,7 +219,7 @@ DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyTy
         "cni_service_host": lambda host: _applying_host(host, "service"),
         "cni_expected_label": lambda host: cni.pod_network(host).node_label,
         "cni_label_differs": _label_differs,
-        "cni_cluster_objects": lambda host: cni.pod_network(host).cluster_objects(cni.cluster_settings(host)),
+        "cni_cluster_objects": _cluster_objects,
         "cni_account_objects": lambda host: cni.pod_network(host).account_objects(),
         "winkube_network_services": _network_services,
         "cni_tokens": _tokens,

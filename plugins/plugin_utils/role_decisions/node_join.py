@@ -15,6 +15,7 @@ from ansible.plugins.filter.core import to_bool
 from ..node_config import kubeadm
 from ..node_resources import node_join, roles
 from ..node_resources.variables import Variables
+from ..pod_networks.catalogue import catalogue
 from ..pod_networks.manifests import RUN_AS_LABEL
 from . import node_prepare
 from .cni import runs_of
@@ -43,7 +44,7 @@ def purposes(
         approves: whether the run approves certificates of nodes.
         rejoins: whether the run may delete nodes whose machines join again.
         services: whether the network of hosts runs as services.
-        pods: the networks (values of `cni_plugin`) that run as pods on hosts.
+        pods: what runs as pods on hosts, by the names of purposes.
     """
     needed = {
         "read": True,
@@ -155,7 +156,7 @@ def _purposes(host: Variables) -> list[str]:
         approves=host.value("node_join_approval") == "run",
         rejoins=to_bool(host.value("node_join_rejoin")),
         services=any(how == "service" for _plugin, how in networks),
-        pods=sorted(plugin for plugin, how in networks if how == "daemonset"),
+        pods=sorted({catalogue()[plugin].purpose for plugin, how in networks if how == "daemonset"}),
     )
 
 

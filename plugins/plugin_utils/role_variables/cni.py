@@ -23,13 +23,17 @@ class PodNetworkVariables:
     run_as: t.Literal["daemonset", "service"]
     flannel_backend: t.Literal["host-gw", "vxlan"]
     calico_mode: t.Literal["vxlan", "bgp"]
+    network_policy: t.Literal["", "azure", "calico"]
+    block_wireserver: t.Literal["auto", "always", "never"]
+    block_imds: bool
+    azure_vnet_subnets: tuple[str, ...]
     pods_subnet: str
     services_subnet: str
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CniProgramVariables:
-    """The variables of the CNI plugins and of flannel's programs."""
+    """The variables of the networks' programs."""
 
     plugins_version: str
     plugins_url: str = dataclasses.field(metadata=SECRET)
@@ -40,6 +44,12 @@ class CniProgramVariables:
     flannel_plugin_version: str
     flannel_plugin_url: str = dataclasses.field(metadata=SECRET)
     flannel_plugin_sha256: str
+    azure_vnet_version: str
+    azure_vnet_url: str = dataclasses.field(metadata=SECRET)
+    azure_vnet_sha256: str
+    sdn_plugin_version: str
+    sdn_plugin_url: str = dataclasses.field(metadata=SECRET)
+    sdn_plugin_sha256: str
     bin_dir: str
     conf_dir: str
     flannel_dir: str

@@ -17,6 +17,7 @@ LAYER = Layer(
         "simulator.kubernetes_node.cni.plugins",
         "simulator.kubernetes_node.hns.cmdlets",
         "simulator.kubernetes_node.hns.scenes",
+        "simulator.kubernetes_node.hns.adapters",
         "simulator.kubernetes_node.containerd.ctr",
         "simulator.kubernetes_node.cri.crictl",
         "simulator.kubernetes_node.kubelet.image_gc",

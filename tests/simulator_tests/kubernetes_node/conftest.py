@@ -127,11 +127,12 @@ class Node:
             self.put(rf"C:\k\{program}.exe", program, self.kubernetes)
         self.machine.services.create("kubelet", service, Start=2, DependOnService=[after])
 
-    def install_cni(self, conf: str = CONF_DIR, binaries: str = BIN_DIR) -> None:
+    def install_cni(self, conf: str = CONF_DIR, binaries: str = BIN_DIR, api: int = 2) -> None:
         """Put flannel's CNI configuration and the plugins where they are told to be."""
         for program in ("flannel", "win-bridge", "win-overlay", "host-local"):
             self.put(rf"{binaries}\{program}.exe", program, "1.9.0")
-        document = {"name": "cbr0", "cniVersion": "1.0.0", "type": "flannel", "delegate": {"type": "win-bridge"}}
+        delegate = {"type": "win-bridge", "apiVersion": api}
+        document = {"name": "cbr0", "cniVersion": "1.0.0", "type": "flannel", "delegate": delegate}
         self.write(rf"{conf}\10-flannel.conf", json.dumps(document))
 
     def join_configuration(self, cluster: Cluster, token: str, **changes: Any) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 BASE = "mcr.microsoft.com/oss/kubernetes/windows-host-process-containers-base-image:v1.0.0"
 VOLUME = r"C:\var\lib\kubelet\pods\$(POD_UID)\volumes\kubernetes.io~projected\access"
+SUBNET_ENV = "FLANNEL_NETWORK=10.244.0.0/16\nFLANNEL_SUBNET=10.244.9.1/24\nFLANNEL_MTU=1500\nFLANNEL_IPMASQ=true\n"
 NETWORKS = {
     "host-gw": {"Network": "10.244.0.0/16", "Backend": {"Name": "cbr0", "Type": "host-gw"}},
     "vxlan": {
@@ -100,7 +101,7 @@ def flannel(node: str, config_map: str, conf_dir: str = r"C:\etc\cni\net.d") -> 
 def flannel_config(name: str, server: str, backend: str) -> dict[str, Any]:
     """Flannel's ConfigMap."""
     network = NETWORKS[backend]
-    delegate = {"type": "win-bridge" if backend == "host-gw" else "win-overlay"}
+    delegate = {"type": "win-bridge" if backend == "host-gw" else "win-overlay", "apiVersion": 2}
     conf = {"name": network["Backend"]["Name"], "cniVersion": "1.0.0", "type": "flannel", "delegate": delegate}  # type: ignore[index]
     data = {
         "cni-conf.json": json.dumps(conf),

@@ -63,8 +63,8 @@ def docker_node(make_node: Callable[..., Node], registry: Registry) -> Node:
     node = make_node()
     install_docker(node, registry)
     install_cri(node)
-    node.install_cni()
-    node.write(r"C:\run\flannel\subnet.env", "FLANNEL_SUBNET=10.244.9.1/24\n")
+    node.install_cni(api=1)
+    node.write(r"C:\run\flannel\subnet.env", manifests.SUBNET_ENV)
     fixtures.add_network(node.machine, "cbr0", "L2Bridge", "10.244.9.0/24", "10.244.9.1")
     wait_for(lambda: cri.connect(node.machine, PIPE), "cri-dockerd answers")
     return node
@@ -92,7 +92,7 @@ def test_pods_are_containers_of_docker(docker_node: Node) -> None:
     assert sorted(names(node)) == ["k8s_POD_web_default_u1_0", "k8s_app_web_default_u1_0"]
     (endpoint,) = hns.store(node.machine).endpoints_of(sandbox.id)
     assert (endpoint.address, endpoint.namespace, endpoint.shared) == (sandbox.address, "", [sandbox.id])
-    assert sandbox.address == "10.244.9.3"
+    assert sandbox.address == "10.244.9.2"
     assert container.alive
 
     assert node.run(rf"{DOCKER}\docker.exe", "rm", "-f", "k8s_app_web_default_u1_0").exit_code == 0
@@ -262,7 +262,7 @@ def test_a_node_with_docker_joins_and_its_network_comes_from_services(
     node.machine.files.make_directory(r"C:\logs")
     install_docker(node, registry)
     install_cri(node)
-    node.install_cni()
+    node.install_cni(api=1)
     join(node, cluster)
     cluster.wait_ready(node.name, "True")
     found = cluster.client.get(f"/api/v1/nodes/{node.name}")

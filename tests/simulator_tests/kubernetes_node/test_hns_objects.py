@@ -262,7 +262,9 @@ def test_a_pod_gets_no_traffic_while_a_remote_endpoint_has_its_address(
     node = in_use(make_node, windows)
     found = fixtures.populate(node.machine, "flannel-host-gw", running=0, remote=1)
     store = hns.store(node.machine)
-    remote = node.machine.part(hns.State).endpoints[found.remote[0]]
+    network = node.machine.part(hns.State).endpoints[found.remote[0]].network
+    # kube-proxy created it for a pod that had been on another node.
+    remote = store.add_endpoint("Ethernet", network, "10.244.5.9", remote=True)
 
     added = store.add_endpoint("new", remote.network, remote.address, container="c", namespace=hns.new_id())
 

@@ -2,21 +2,30 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """flanneld.exe: its command line, its HNS network (host-gw: L2Bridge, vxlan: Overlay), its subnet file.
 
-Flags: flannel-io/flannel main.go 0.28 (Go's flag package). Behaviour on Windows:
-pkg/backend/hostgw/hostgw_windows.go and pkg/backend/vxlan/vxlan_windows.go.
+Flags: flannel-io/flannel main.go 0.28 (Go's flag package). `flannel_network` creates the network, and
+`flannel_leases` keeps the routes to other nodes up to date while flanneld runs.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from simulator.kubernetes_node import hns
 from simulator.kubernetes_node.api import cluster_access
 from simulator.kubernetes_node.api.client import STRATEGIC, ApiError, Client, KubeconfigError
+from simulator.kubernetes_node.cni.flannel_leases import Leases, unreachable
+from simulator.kubernetes_node.cni.flannel_network import (
+    NAT,
+    Backend,
+    FlannelError,
+    Log,
+    attach_host,
+    backend_of,
+    ensure,
+)
 from simulator.kubernetes_node.kubelet.settings import drive
 from simulator.machine.objects import Invocation, Program, ProgramResult
 from simulator.windows.networking.network import interfaces
@@ -33,24 +42,10 @@ _TEXT = (
 )  # fmt: skip
 _BOOL = ("kube-subnet-mgr", "ip-masq", "version", "ip-blackhole-route", "iptables-forward-rules",
          "set-node-network-unavailable", "logtostderr", "alsologtostderr", "help", "h")  # fmt: skip
-VNI, PORT = 4096, 4789
-
-
-class FlannelError(Exception):
-    """The reason why flanneld ends. The text is its log message."""
 
 
 class _UsageError(Exception):
     pass
-
-
-@dataclass(frozen=True)
-class Backend:
-    """The network that flannel creates."""
-
-    name: str
-    kind: str
-    vni: int = 0
 
 
 def parse(argv: list[str]) -> dict[str, str]:
@@ -83,15 +78,19 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
         return ProgramResult(0, "", "Usage: flanneld.exe [OPTION]...\n")
     if flags.get("version") == "true":
         return ProgramResult(0, "", f"v{invocation.version}\n")
+    log = machine.part(Log)
+    log.lines.clear()
     try:
-        network = _start(machine, invocation, flags)
+        _serve(machine, invocation, flags, log)
     except (FlannelError, KubeconfigError, OSError, hns.HnsError) as error:
-        return ProgramResult(1, "", f"E1121 00:00:00.000000    1000 main.go:359] {error}\n")
-    invocation.stop.wait()
-    return ProgramResult(0, "", f"I1121 00:00:00.000000    1000 main.go:470] network {network} stopped\n")
+        log.write("E", f"main.go:359] {error}")
+        return ProgramResult(1, "", log.text())
+    log.write("I", "main.go:470] stopped")
+    return ProgramResult(0, "", log.text())
 
 
-def _start(machine: Machine, invocation: Invocation, flags: Mapping[str, str]) -> str:
+def _serve(machine: Machine, invocation: Invocation, flags: Mapping[str, str], log: Log) -> None:
+    """Create the network, then keep the routes to other nodes up to date until flanneld is stopped."""
     if flags.get("kube-subnet-mgr") != "true":
         raise FlannelError("Failed to create SubnetManager: the simulator does not model etcd (use -kube-subnet-mgr)")
     address = _interface(machine, flags)
@@ -106,14 +105,17 @@ def _start(machine: Machine, invocation: Invocation, flags: Mapping[str, str]) -
         node = _node(client, invocation)
         settings = network_settings(machine, flags)
         backend = backend_of(settings)
+        if flags.get("public-ip", address) != address and not backend.vni:
+            raise FlannelError(f"Error fetching backend: {NAT}")
         subnet = _subnet(node)
-        _network(machine, backend, subnet)
+        ensure(machine, backend, subnet, log)
         _wait_for_link(machine, invocation)
+        attach_host(machine, backend, subnet, log)
         _annotate(client, node["metadata"]["name"], backend, flags, address)
+        _write_subnet_file(machine, flags, settings, subnet, backend)
+        Leases(machine, backend, node["metadata"]["name"], log).follow(client, invocation.stop)
     finally:
         client.close()
-    _write_subnet_file(machine, flags, settings, subnet, backend)
-    return backend.name
 
 
 def _wait_for_link(machine: Machine, invocation: Invocation) -> None:
@@ -169,52 +171,12 @@ def network_settings(machine: Machine, flags: Mapping[str, str]) -> dict[str, An
     return dict(found)
 
 
-def backend_of(settings: Mapping[str, Any]) -> Backend:
-    """Return the network that is configured in net-conf.json.
-
-    Raises:
-        FlannelError: flannel does not support it on Windows.
-    """
-    about = settings.get("Backend") or {}
-    kind = str(about.get("Type") or "udp").lower()
-    if kind == "host-gw":
-        return Backend(str(about.get("Name") or "cbr0"), "L2Bridge")
-    if kind == "vxlan":
-        vni, port = int(about.get("VNI") or VNI), int(about.get("Port") or PORT)
-        if vni < VNI:
-            raise FlannelError(
-                f"Error registering network: invalid VNI {vni}: on Windows it must be greater than or equal to {VNI}"
-            )
-        if port != PORT:
-            raise FlannelError(f"Error registering network: invalid port {port}: Windows uses {PORT} only")
-        return Backend(str(about.get("Name") or f"flannel.{vni}"), "Overlay", vni)
-    raise FlannelError(f"Error fetching backend: unknown backend type: {kind}")
-
-
 def _subnet(node: Mapping[str, Any]) -> ipaddress.IPv4Network:
     text = (node.get("spec") or {}).get("podCIDR")
     if not text:
         name = node["metadata"]["name"]
         raise FlannelError(f'Error registering network: failed to acquire lease: node "{name}" pod cidr not assigned')
     return ipaddress.IPv4Network(text)
-
-
-def _network(machine: Machine, backend: Backend, subnet: ipaddress.IPv4Network) -> None:
-    """Create the HNS network, or replace one with the same name but different settings."""
-    store = hns.store(machine)
-    known = store.network_named(backend.name)
-    if known and (known.kind, known.subnet) == (backend.kind, str(subnet)):
-        return
-    if known:
-        for endpoint in store.endpoints():
-            if endpoint.network == known.id:
-                store.remove_endpoint(endpoint.id)
-        store.remove_network(known.id)
-    gateway = str(subnet[1])
-    network = store.create_network(backend.name, backend.kind, str(subnet), gateway, backend.vni)
-    if backend.kind == "L2Bridge":
-        # The host's endpoint on the bridge.
-        store.add_endpoint(f"{backend.name}_ep", network.id, str(subnet[2]))
 
 
 def _annotate(client: Client, name: str, backend: Backend, flags: Mapping[str, str], address: str) -> None:
@@ -251,4 +213,10 @@ def _write_subnet_file(
     machine.files.write_text(path, "".join(line + "\n" for line in lines))
 
 
+def _status(machine: Machine) -> object:
+    """Return the log of the flanneld that runs or ran last, and the subnets whose next hop is in no own subnet."""
+    return {"log": list(machine.part(Log).lines), "unreachable": unreachable(machine)}
+
+
 PROGRAMS: Mapping[str, Program] = {"flanneld": run}
+STATUS: Mapping[str, Callable[[Machine], object]] = {"flanneld": _status}

@@ -3,16 +3,15 @@
 """kube-proxy.exe: its command line and configuration, and the load balancers that it creates in HNS.
 
 Flags and fields are those of contracts/kubernetes.json. Behaviour and messages on Windows are those of kubernetes
-pkg/proxy/winkernel/proxier.go. An unknown field is only logged: kube-proxy decodes the file again in lenient mode
-(cmd/kube-proxy/app/options.go).
+pkg/proxy/winkernel/proxier.go. `kube_proxy_sync` creates the load balancers. An unknown field is only logged:
+kube-proxy decodes the file again in lenient mode (cmd/kube-proxy/app/options.go).
 """
 
 from __future__ import annotations
 
 import threading
 import time
-import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +20,7 @@ import yaml
 from simulator.kubernetes_node import hns
 from simulator.kubernetes_node.api import cluster_access
 from simulator.kubernetes_node.api.client import ApiError, Client, KubeconfigError
+from simulator.kubernetes_node.cni.kube_proxy_sync import Programmer, ProxyLog
 from simulator.kubernetes_node.kubelet.settings import drive
 from simulator.kubernetes_node.programs import configuration, contracts
 from simulator.kubernetes_node.programs.configuration import ConfigurationError
@@ -37,7 +37,6 @@ KIND = "kubeproxy.config.k8s.io/v1alpha1 KubeProxyConfiguration"
 _SYNC = 5.0  # seconds between two checks of the cluster's services
 _INTERVAL = 1.0  # seconds between two checks of kube-proxy's configuration
 _AGAIN = 1.0  # seconds until a retry after a failure
-_PROTOCOLS = {"TCP": 6, "UDP": 17}
 
 
 class ProxyError(Exception):
@@ -140,7 +139,6 @@ class Proxy:
     def __init__(self, machine: Machine, invocation: Invocation, settings: ProxySettings) -> None:
         self._machine, self._invocation, self._settings = machine, invocation, settings
         self._stop = invocation.stop
-        self._made: set[str] = set()
         self._configuration = self._read_configuration()
         self.waiting = ""
 
@@ -165,12 +163,16 @@ class Proxy:
             return
         self._check(network)
         client = self._client()
-        store = hns.store(self._machine)
+        settings = self._settings
+        programmer = Programmer(self._machine, network, settings.source_vip, dsr=settings.dsr)
         try:
             while not self._stop.is_set():
                 pause = _SYNC
                 try:
-                    self._sync(client, store, network)
+                    services = client.get("/api/v1/services", resourceVersion="0").get("items") or []
+                    slices = client.get("/apis/discovery.k8s.io/v1/endpointslices", resourceVersion="0")
+                    programmer.sync(services, slices.get("items") or [])
+                    self.waiting = ""
                 except (ApiError, OSError, hns.HnsError) as error:
                     self.waiting, pause = str(error), _AGAIN
                 self._watch(pause)
@@ -181,12 +183,14 @@ class Proxy:
         name = self._settings.network or self._invocation.variable("KUBE_NETWORK")
         if not name:
             raise ProxyError("Environment variable KUBE_NETWORK and network-flag not initialized")
-        store = hns.store(self._machine)
+        store, log = hns.store(self._machine), self._machine.part(ProxyLog)
         while True:
             found = store.network_named(name)
             if found:
                 return found
-            self.waiting = f"Unable to find HNS Network specified, please check network name and CNI deployment: {name}"
+            missing = "Unable to find HNS Network specified, please check network name and CNI deployment"
+            log.write("E", f'"{missing}" hnsNetworkName="{name}"')
+            self.waiting = f"{missing}: {name}"
             if self._watch(1.0):
                 return None
 
@@ -200,9 +204,7 @@ class Proxy:
             raise ProxyError("WinOverlay feature gate not enabled")
         if not settings.source_vip:
             raise ProxyError("source-vip flag not set")
-        store = hns.store(self._machine)
-        if not any(item.network == network.id and item.address == settings.source_vip for item in store.endpoints()):
-            store.add_endpoint("Ethernet", network.id, settings.source_vip)
+        self._machine.part(ProxyLog).write("I", f'"Source VIP" sourceVip="{settings.source_vip}"')
 
     def _client(self) -> Client:
         """Return a connection, after waiting for the token if it does not exist yet."""
@@ -221,71 +223,6 @@ class Proxy:
                 self.waiting = str(error)
                 if self._stop.wait(2.0):
                     raise ProxyError("stopped") from error
-
-    def _sync(self, client: Client, store: hns.Store, network: hns.Network) -> None:
-        services = client.get("/api/v1/services", resourceVersion="0").get("items") or []
-        slices = client.get("/apis/discovery.k8s.io/v1/endpointslices", resourceVersion="0").get("items") or []
-        wanted = policies(services, slices)
-        known = {item.id: item for item in store.policies()}
-        for policy in wanted:
-            backends = tuple(self._backend(store, network, address) for address in policy.endpoints)
-            policy.endpoints = backends
-            policy.dsr = self._settings.dsr
-            if known.get(policy.id) != policy:
-                store.put_policy(policy)
-        for policy_id in self._made - {item.id for item in wanted}:
-            if policy_id in known:
-                store.remove_policy(policy_id)
-        self._made = {item.id for item in wanted}
-        self.waiting = ""
-
-    def _backend(self, store: hns.Store, network: hns.Network, address: str) -> str:
-        for item in store.endpoints():
-            if item.address == address and item.network == network.id:
-                return item.id
-        # kube-proxy does not set the names of endpoints (pkg/proxy/winkernel/hns.go), so HNS chooses them.
-        return store.add_endpoint("Ethernet", network.id, address, remote=True).id
-
-
-def policies(services: Sequence[Mapping[str, Any]], slices: Sequence[Mapping[str, Any]]) -> list[hns.PolicyList]:
-    """Return the load balancers for the cluster's services. Their `endpoints` are still addresses, not ids."""
-    found: list[hns.PolicyList] = []
-    for service in services:
-        spec, metadata = service["spec"], service["metadata"]
-        address = spec.get("clusterIP")
-        if not address or address == "None":
-            continue
-        own = [
-            item
-            for item in slices
-            if item["metadata"]["namespace"] == metadata["namespace"]
-            and (item["metadata"].get("labels") or {}).get("kubernetes.io/service-name") == metadata["name"]
-        ]
-        for port in spec.get("ports") or []:
-            targets = _targets(own, port.get("name") or "")
-            if not targets:
-                continue
-            protocol = _PROTOCOLS.get(port.get("protocol") or "TCP", 6)
-            places = [(address, int(port["port"]), False)]
-            if port.get("nodePort"):
-                places.append(("", int(port["nodePort"]), True))
-            for vip, number, on_node in places:
-                name = str(uuid.uuid5(uuid.NAMESPACE_URL, f"{vip}:{number}/{protocol}")).upper()
-                addresses = tuple(sorted({item for item, _ in targets}))
-                found.append(hns.PolicyList(name, vip, number, protocol, targets[0][1], addresses, on_node))
-    return found
-
-
-def _targets(slices: Sequence[Mapping[str, Any]], port_name: str) -> list[tuple[str, int]]:
-    found: list[tuple[str, int]] = []
-    for item in slices:
-        for port in item.get("ports") or []:
-            if (port.get("name") or "") == port_name and port.get("port"):
-                ready = [
-                    entry for entry in item.get("endpoints") or [] if (entry.get("conditions") or {}).get("ready", True)
-                ]
-                found += [(address, int(port["port"])) for entry in ready for address in entry.get("addresses") or []]
-    return found
 
 
 def run(machine: Machine, invocation: Invocation) -> ProgramResult:
@@ -359,5 +296,11 @@ class ProxyService:
         return _Running(machine, invocation, settings, stderr)
 
 
+def _status(machine: Machine) -> object:
+    """Return the last lines of kube-proxy's log."""
+    return list(machine.part(ProxyLog).lines)
+
+
 PROGRAMS: Mapping[str, Program] = {"kube-proxy": run}
+STATUS: Mapping[str, Callable[[Machine], object]] = {"kube_proxy": _status}
 SERVICES: Mapping[str, ServiceProgram] = {"kube-proxy": ProxyService()}

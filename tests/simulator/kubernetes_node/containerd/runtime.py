@@ -134,6 +134,10 @@ class Containerd(Runtime):
         """
         return cni.ready(self._machine, self.config.cni_conf_dir, self.config.cni_bin_dirs)
 
+    def load_status(self) -> str:
+        """Return why the CNI configuration could not be loaded, or `OK`."""
+        return cni.load_status(self._machine, self.config.cni_conf_dir, self.config.cni_bin_dirs)
+
     def run_sandbox(self, pod: PodConfig) -> Sandbox:
         """Create the sandbox of a pod.
 
@@ -177,7 +181,8 @@ class Containerd(Runtime):
         """
         network = self.network()
         netns = hns.new_id()
-        sandbox.address = cni.add(self._machine, network, sandbox.id, netns).address
+        pod_namespace = sandbox.namespace
+        sandbox.address = cni.add(self._machine, network, sandbox.id, netns, pod_namespace=pod_namespace).address
         sandbox.network, sandbox.netns = network.name, netns
 
     def stop_sandbox(self, sandbox: Sandbox) -> None:

@@ -288,7 +288,9 @@ def _info(run: _Run) -> str:
     except CniError as error:
         text = run.server.network_problem(error)
         conditions.append({"message": text, "reason": "NetworkPluginNotReady", "status": False, "type": "NetworkReady"})
-    return json.dumps({"status": {"conditions": conditions}, "config": run.server.info()}, indent=2) + "\n"
+    loaded = run.server.load_status()
+    more = {"lastCNILoadStatus": loaded, "lastCNILoadStatus.default": loaded} if loaded else {}
+    return json.dumps({"status": {"conditions": conditions}, "config": run.server.info(), **more}, indent=2) + "\n"
 
 
 def _image_file_systems(run: _Run) -> str:

@@ -74,6 +74,10 @@ class Runtime(ABC):
         """Return the reason for RuntimeReady=false; empty if it is true."""
         return ""
 
+    def load_status(self) -> str:
+        """Return `lastCNILoadStatus` in the output of `crictl info`; empty if the runtime does not report it."""
+        return ""
+
     def network_problem(self, error: cni.CniError) -> str:
         """Return the message for NetworkReady=false."""
         return f"Network plugin returns error: {error}"

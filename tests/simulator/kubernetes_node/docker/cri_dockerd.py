@@ -114,7 +114,9 @@ class CriDockerd(Runtime):
 
     def network(self) -> cni.NetworkConfig:
         """Return the CNI configuration."""
-        return cni.ready(self._machine, self._settings.cni_conf_dir, list(self._settings.cni_bin_dirs))
+        return cni.ready(
+            self._machine, self._settings.cni_conf_dir, list(self._settings.cni_bin_dirs), skips_invalid=True
+        )
 
     # -- container images
 
@@ -195,7 +197,7 @@ class CriDockerd(Runtime):
         """Let CNI set up a sandbox's network. Without a namespace, plugins attach the endpoint to the container."""
         try:
             network = self.network()
-            sandbox.address = cni.add(self._machine, network, item.id, "").address
+            sandbox.address = cni.add(self._machine, network, item.id, "", pod_namespace=sandbox.namespace).address
             sandbox.network = network.name
         except cni.CniError as error:
             message = f'networkPlugin cni failed to set up pod "{sandbox.pod}_{sandbox.namespace}" network: {error}'

@@ -7,7 +7,7 @@ Start with `service.py`, the operations on the objects of a machine. `cmdlets.py
 
 from __future__ import annotations
 
-from simulator.kubernetes_node.hns.objects import HnsError, Network, PolicyList, State
+from simulator.kubernetes_node.hns.objects import Dns, HnsError, Network, PolicyList, State, Wiring
 from simulator.kubernetes_node.hns.service import Store, new_id, store
 
-__all__ = ["HnsError", "Network", "PolicyList", "State", "Store", "new_id", "store"]
+__all__ = ["Dns", "HnsError", "Network", "PolicyList", "State", "Store", "Wiring", "new_id", "store"]

@@ -7,17 +7,17 @@ Cmdlets: module HostNetworkingService (https://learn.microsoft.com/powershell/mo
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from simulator.kubernetes_node.hns import hang, ports, status
+from simulator.kubernetes_node.hns import hang, ports, status, switch
 from simulator.kubernetes_node.hns.objects import (
     ELEMENT_NOT_FOUND,
     SERVICE,
     UNSPECIFIED,
     HnsError,
+    Network,
     State,
 )
 from simulator.kubernetes_node.hns.service import Store
@@ -33,8 +33,7 @@ _CONTINUES = ("continue", "silentlycontinue", "ignore")
 
 def _failure(error: HnsError) -> CmdletError:
     """Return an error of HNS as the module writes it: the function, the number, and HNS's response in JSON."""
-    answer = json.dumps({"Success": False, "Error": f"{error.text} ", "ErrorCode": error.code}, separators=(",", ":"))
-    message = f"Hcn{error.function} -- HRESULT: {error.code}. Result: {answer}"
+    message = f"Hcn{error.function} -- HRESULT: {error.code}. Result: {error.answer}"
     return CmdletError("NotSpecified", "System.Exception", message, "System.Exception")
 
 
@@ -144,7 +143,10 @@ class _Running(IdleService):
             if not hang.service_may_stop(machine):
                 raise ServiceError(1053, SERVICE)
             state = machine.part(State)
+            before = list(state.networks.values())
             state.restarted()
+            for network in _gone(before, state):
+                switch.vanished(machine, network, list(state.networks.values()))
             ports.restarted(machine, set(state.networks))
             hang.service_stopped(machine)
         self.alive = False
@@ -156,10 +158,18 @@ class _HnsService:
         return _Running(machine=machine)
 
 
+def _gone(before: Iterable[Network], state: State) -> list[Network]:
+    """Return the networks that do not exist any more."""
+    return [item for item in before if item.id not in state.networks]
+
+
 def on_boot(machine: Machine) -> None:
     """Restore the persistent objects of HNS, and end all hangs."""
     state = machine.part(State)
+    before = list(state.networks.values())
     state.rebooted(keep_endpoints=machine.settings.option("hns_keeps_endpoints", True) is True)
+    for network in _gone(before, state):
+        switch.forgotten(machine, network, list(state.networks.values()))
     ports.restarted(machine, {*state.networks, *state.policies})
     hang.machine_rebooted(machine)
 

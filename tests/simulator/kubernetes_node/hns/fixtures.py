@@ -237,6 +237,7 @@ class _Builder:
     def _owned(self, container: str) -> Endpoint:
         name = cni.endpoint_name(self._plan.plugin, self._plan.network, container)
         endpoint = self._endpoint(name, container=container, namespace=new_id())
+        endpoint.policies = [{"ExceptionList": ["10.96.0.0/12"], "Type": "OutBoundNAT"}]
         if self._isolated:
             endpoint.shared = []
         self.pods.append((container, endpoint.address, endpoint.id))

@@ -118,7 +118,7 @@ def write_files(machine: Machine, plan: Plan, pods: list[Pod]) -> None:
     machine.files.make_directory(r"C:\run\flannel")
     machine.files.write_text(
         r"C:\run\flannel\subnet.env",
-        f"FLANNEL_NETWORK=10.244.0.0/16\nFLANNEL_SUBNET={gateway[1]}/{gateway.prefixlen}\nFLANNEL_MTU=1450\n",
+        f"FLANNEL_NETWORK=10.244.0.0/16\nFLANNEL_SUBNET={gateway[1]}/{gateway.prefixlen}\nFLANNEL_MTU=1450\nFLANNEL_IPMASQ=true\n",
     )
     folder = rf"C:\var\lib\cni\networks\{plan.config}"
     machine.files.make_directory(folder)

@@ -3,11 +3,14 @@
 """The objects of the Host Networking Service, and its errors.
 
 States, types and flags: microsoft/hcsshim internal/hns/hnsendpoint.go and hcn/hcnnetwork.go. Errors:
-https://learn.microsoft.com/windows-server/networking/technologies/hcn/hcn-error-codes.
+https://learn.microsoft.com/windows-server/networking/technologies/hcn/hcn-error-codes. Their form:
+internal/hcserror/hcserror.go and hcn/hcnerrors.go (an example with the response is in kubernetes/kubernetes#100962).
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 EXTERNAL = ("L2Bridge", "Overlay", "Transparent", "L2Tunnel")
@@ -18,12 +21,19 @@ CREATED, ATTACHED, ATTACHED_SHARING, DETACHED = 1, 2, 3, 4
 NON_PERSISTENT = 8
 
 UNSPECIFIED = 0x80004005
+INVALID_PARAMETER = 0x80070057
 ELEMENT_NOT_FOUND = 0x80070490
+OBJECT_EXISTS = 0x80071392
 NETWORK_NOT_FOUND = 0x803B0001
 ENDPOINT_NOT_FOUND = 0x803B0002
+ADAPTER_NOT_FOUND = 0x803B0006
+INVALID_NETWORK_TYPE = 0x803B000B
+INVALID_POLICY = 0x803B000D
+INVALID_POLICY_TYPE = 0x803B000E
 NETWORK_ALREADY_EXISTS = 0x803B0010
 PORT_EXISTS = 0x803B0013
 REQUEST_UNSUPPORTED = 0x803B0015
+INVALID_ADDRESS = 0x803B001E
 ENTITY_HAS_REFERENCES = 0x803B002C
 ADDRESS_RESERVED = 0x803B002F
 RPC_UNAVAILABLE = 0x800706BA
@@ -32,12 +42,19 @@ TIMED_OUT = 0x800705B4
 
 TEXTS = {
     UNSPECIFIED: "Unspecified error",
+    INVALID_PARAMETER: "The parameter is incorrect.",
     ELEMENT_NOT_FOUND: "Element not found.",
+    OBJECT_EXISTS: "The object already exists.",
     NETWORK_NOT_FOUND: "The network was not found.",
     ENDPOINT_NOT_FOUND: "The endpoint was not found.",
+    ADAPTER_NOT_FOUND: "An adapter was not found.",
+    INVALID_NETWORK_TYPE: "Invalid network type.",
+    INVALID_POLICY: "The provided policy configuration is invalid or missing parameters.",
+    INVALID_POLICY_TYPE: "Invalid policy type.",
     NETWORK_ALREADY_EXISTS: "A network with this name already exists.",
     PORT_EXISTS: "The specified port already exists.",
     REQUEST_UNSUPPORTED: "The requested operation is not supported.",
+    INVALID_ADDRESS: "IP address is either invalid or not part of any configured subnet(s).",
     ENTITY_HAS_REFERENCES: "The specified entity cannot be removed while it still has references.",
     ADDRESS_RESERVED: "An address provided is invalid or reserved.",
     RPC_UNAVAILABLE: "The RPC server is unavailable.",
@@ -47,11 +64,27 @@ TEXTS = {
 
 
 class HnsError(Exception):
-    """An error of HNS. The text is hcsshim's message: `hcnCreateEndpoint failed in Win32: … (0x803b002f)`."""
+    """An error of HNS.
 
-    def __init__(self, function: str, code: int) -> None:
+    Args:
+        function: HCN's function without its prefix, such as `CreateEndpoint`.
+        code: the HRESULT, one of `TEXTS`.
+        api: 1 if the caller uses HNS's first API. The text is that of hcsshim for this API:
+            `hcnCreateEndpoint failed in Win32: … (0x803b002f) {"Success":false,…}`, or `hnsCall failed in Win32: …`.
+    """
+
+    def __init__(self, function: str, code: int, api: int = 2) -> None:
         self.function, self.code, self.text = function, code, TEXTS[code]
-        super().__init__(f"hcn{function} failed in Win32: {self.text} (0x{code:x})")
+        # hcsshim prints the number of a Win32 error without its facility.
+        number = code & 0xFFFF if code >> 16 == 0x8007 else code
+        message = f"failed in Win32: {self.text} (0x{number:x})"
+        super().__init__(f"hnsCall {message}" if api == 1 else f"hcn{function} {message} {self.answer}")
+
+    @property
+    def answer(self) -> str:
+        """HNS's response in JSON."""
+        found = {"Success": False, "Error": f"{self.text} ", "ErrorCode": self.code}
+        return json.dumps(found, separators=(",", ":"))
 
 
 @dataclass
@@ -63,6 +96,7 @@ class Network:
         adapter: the physical adapter of an external network.
         flags: 8 means not persistent.
         type_text: the type with its creator's spelling, if that differs (Docker: `nat`).
+        policies: the policies that were added to it, in HCN's form: `{"Type": "RemoteSubnetRoute", "Settings": {…}}`.
     """
 
     id: str
@@ -74,11 +108,20 @@ class Network:
     adapter: str = "Ethernet"
     flags: int = 0
     type_text: str = ""
+    policies: list[dict[str, object]] = field(default_factory=list)
 
     @property
     def external(self) -> bool:
         """Whether it uses the physical network adapter."""
         return self.kind in EXTERNAL
+
+
+@dataclass(frozen=True)
+class Dns:
+    """The DNS settings of an endpoint."""
+
+    servers: tuple[str, ...] = ()
+    search: tuple[str, ...] = ()
 
 
 @dataclass
@@ -92,6 +135,9 @@ class Endpoint:
         state: from CREATED to DETACHED.
         shared: the value of SharedContainers, which omits containers with Hyper-V isolation
             (projectcalico/calico#8913).
+        policies: its policies as Get-HnsEndpoint prints them (`hns/policies.py`).
+        gateway: its gateway; empty for the gateway of its network.
+        dns: its name servers and search list.
     """
 
     id: str
@@ -104,6 +150,26 @@ class Endpoint:
     remote: bool = False
     state: int = CREATED
     shared: list[str] = field(default_factory=list)
+    policies: list[dict[str, object]] = field(default_factory=list)
+    gateway: str = ""
+    dns: Dns = field(default_factory=Dns)
+
+
+@dataclass(frozen=True)
+class Wiring:
+    """The settings of an endpoint that a CNI plugin chooses in addition to its address.
+
+    Args:
+        policies: normalized policies (`hns/policies.py`).
+        api: the version of HNS's API that the plugin uses, 1 or 2.
+        mac: the MAC address; empty if HNS chooses it.
+    """
+
+    policies: tuple[Mapping[str, object], ...] = ()
+    gateway: str = ""
+    dns: Dns = field(default_factory=Dns)
+    api: int = 2
+    mac: str = ""
 
 
 @dataclass

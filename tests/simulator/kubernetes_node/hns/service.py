@@ -4,11 +4,12 @@
 
 from __future__ import annotations
 
+import ipaddress
 import uuid
 from typing import TYPE_CHECKING
 
 from simulator.kubernetes_node.cri import shims
-from simulator.kubernetes_node.hns import hang, ports, switch
+from simulator.kubernetes_node.hns import adapters, hang, ports, switch
 from simulator.kubernetes_node.hns.objects import (
     ADDRESS_RESERVED,
     ATTACHED,
@@ -17,8 +18,10 @@ from simulator.kubernetes_node.hns.objects import (
     ELEMENT_NOT_FOUND,
     ENDPOINT_NOT_FOUND,
     ENTITY_HAS_REFERENCES,
+    INVALID_ADDRESS,
     NETWORK_ALREADY_EXISTS,
     NETWORK_NOT_FOUND,
+    OBJECT_EXISTS,
     REQUEST_UNSUPPORTED,
     RPC_UNAVAILABLE,
     SERVICE,
@@ -29,6 +32,7 @@ from simulator.kubernetes_node.hns.objects import (
     Network,
     PolicyList,
     State,
+    Wiring,
 )
 from simulator.machine.services import ServiceError
 
@@ -98,7 +102,16 @@ class Store:
         return first is endpoint
 
     def create_network(
-        self, name: str, kind: str, subnet: str = "", gateway: str = "", vni: int = 0, *, type_text: str = ""
+        self,
+        name: str,
+        kind: str,
+        subnet: str = "",
+        gateway: str = "",
+        vni: int = 0,
+        *,
+        type_text: str = "",
+        flags: int = 0,
+        api: int = 2,
     ) -> Network:
         """Create a network.
 
@@ -107,8 +120,9 @@ class Store:
         """
         self.require()
         if self.network_named(name):
-            raise HnsError("CreateNetwork", NETWORK_ALREADY_EXISTS)
-        network = Network(new_id(), name, kind, subnet, gateway, vni, type_text=type_text)
+            raise HnsError("CreateNetwork", NETWORK_ALREADY_EXISTS, api)
+        network = Network(new_id(), name, kind, subnet, gateway, vni, flags=flags, type_text=type_text)
+        adapters.require(self._machine, network, api)
         ports.note_creation(self._machine, network)
         self._state.networks[network.id] = network
         ports.reserve(self._machine, network.id)
@@ -131,27 +145,46 @@ class Store:
         ports.release(self._machine, network.id, network=True)
         switch.vanished(self._machine, network, self.networks())
 
+    def free_address(self, network: Network) -> str:
+        """Return the address that HNS itself assigns to a new endpoint: the lowest free one.
+
+        Raises:
+            HnsError: the network has no free address.
+        """
+        taken = {item.address for item in self.endpoints() if item.network == network.id} | {network.gateway}
+        hosts = ipaddress.ip_network(network.subnet).hosts() if network.subnet else iter(())
+        found = next((str(item) for item in hosts if str(item) not in taken), "")
+        if not found:
+            raise HnsError("CreateEndpoint", INVALID_ADDRESS)
+        return found
+
     def add_endpoint(
-        self, name: str, network: str, address: str, *, container: str = "", namespace: str = "", remote: bool = False
+        self,
+        name: str,
+        network: str,
+        address: str,
+        *,
+        container: str = "",
+        namespace: str = "",
+        remote: bool = False,
+        wiring: Wiring | None = None,
     ) -> Endpoint:
         """Create an endpoint.
-
-        On Windows Server 2019, two endpoints can have the same address (kubernetes pkg/proxy/winkernel/hns.go); on
-        later versions they cannot. All versions allow the address of a remote endpoint.
 
         Raises:
             HnsError: HNS rejects the call.
         """
         self.require()
+        wiring = wiring or Wiring()
         if network not in self._state.networks:
-            raise HnsError("CreateEndpoint", ELEMENT_NOT_FOUND)
-        taken = any(
-            item.network == network and item.address == address and item.remote == remote for item in self.endpoints()
-        )
-        if taken and self._machine.windows.build > 17763:
-            raise HnsError("CreateEndpoint", ADDRESS_RESERVED)
-        mac = "00-15-5D-" + "-".join(f"{int(part):02X}" for part in address.split(".")[1:])
+            raise HnsError("CreateEndpoint", ELEMENT_NOT_FOUND, wiring.api)
+        if not remote:
+            self._require_address(self._state.networks[network], address, wiring.api)
+        self._require_free(network, address, remote, wiring.api)
+        mac = wiring.mac or "00-15-5D-" + "-".join(f"{int(part):02X}" for part in address.split(".")[1:])
         endpoint = Endpoint(new_id(), name, network, address, mac, container, namespace.upper(), remote)
+        endpoint.policies = [dict(item) for item in wiring.policies]
+        endpoint.gateway, endpoint.dns = wiring.gateway, wiring.dns
         if container:
             endpoint.state, endpoint.shared = (ATTACHED_SHARING if namespace else ATTACHED), [container]
         elif not remote:
@@ -164,6 +197,28 @@ class Store:
             known.containers += [container] if container else []
         switch.host_endpoint(self._machine, endpoint, present=True)
         return endpoint
+
+    def _require_address(self, network: Network, address: str, api: int) -> None:
+        """Raise HnsError for an address outside the network's subnet, or one that no endpoint can have."""
+        if not network.subnet:
+            return
+        subnet = ipaddress.ip_network(network.subnet)
+        if ipaddress.ip_address(address) not in subnet:
+            raise HnsError("CreateEndpoint", INVALID_ADDRESS, api)
+        if address in (str(subnet.network_address), str(subnet.broadcast_address), network.gateway):
+            raise HnsError("CreateEndpoint", ADDRESS_RESERVED, api)
+
+    def _require_free(self, network: str, address: str, remote: bool, api: int) -> None:
+        """Raise HnsError for an address in use.
+
+        No version gives a pod the address of the host's own endpoint (microsoft/SDN#333). On Windows Server 2019, two
+        other endpoints can have the same address (kubernetes pkg/proxy/winkernel/hns.go); on later versions they
+        cannot. All versions allow the address of a remote endpoint.
+        """
+        others = [item for item in self.endpoints() if (item.network, item.address) == (network, address)]
+        taken = [item for item in others if item.remote == remote]
+        if any(item.name.endswith("_ep") for item in taken) or (taken and self._machine.windows.build > 17763):
+            raise HnsError("CreateEndpoint", OBJECT_EXISTS if api == 1 else ADDRESS_RESERVED, api)
 
     def remove_endpoint(self, endpoint_id: str) -> None:
         """Remove an endpoint. Policy lists keep their references to it.

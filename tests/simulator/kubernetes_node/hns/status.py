@@ -38,6 +38,7 @@ def describe(machine: Machine) -> object:
                 "subnet": item.subnet,
                 "vni": item.vni,
                 "external": item.external,
+                "policies": [dict(policy) for policy in item.policies],
             }
             for item in networks
         ],
@@ -75,6 +76,7 @@ def _endpoint(item: Endpoint, names: Mapping[str, str], connected: bool) -> dict
         "remote": item.remote,
         "state": item.state,
         "connected": connected,
+        "policies": [dict(policy) for policy in item.policies],
     }
 
 

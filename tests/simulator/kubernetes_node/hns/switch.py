@@ -49,10 +49,20 @@ def appeared(machine: Machine, network: Network, others: Sequence[Network]) -> N
 def vanished(machine: Machine, network: Network, others: Sequence[Network]) -> None:
     """Apply the effects of a removed network at once, so that the caller's response is lost."""
     if network.external and not _shared(network, others):
-        _remove_switch(machine, network.adapter)
+        _remove_switch(machine, network.adapter, keeps=not _loses(machine, "vanish"))
         _drop(machine, 0.0)
     elif network.kind == "NAT":
         _take(machine, network.name)
+
+
+def forgotten(machine: Machine, network: Network, others: Sequence[Network]) -> None:
+    """Apply the effects of a network that does not survive a boot.
+
+    Whether a manually set address survives is not documented. The better case is modelled: it is kept.
+    """
+    if network.external and not _shared(network, others):
+        _remove_switch(machine, network.adapter, keeps=True)
+        settle(machine)
 
 
 def host_endpoint(machine: Machine, endpoint: Endpoint, *, present: bool) -> None:
@@ -77,14 +87,14 @@ def make_switch(machine: Machine, adapter: str, *, keeps: bool) -> None:
     _move(machine, state, card, switch, keeps=keeps)
 
 
-def _remove_switch(machine: Machine, adapter: str) -> None:
+def _remove_switch(machine: Machine, adapter: str, *, keeps: bool) -> None:
     state = state_of(machine)
     switch = state.interfaces.pop(_alias(adapter), None)
     if switch is None:
         return
     card = state.interfaces[adapter]
     card.bound = True
-    _move(machine, state, switch, card, keeps=not _loses(machine, "vanish"))
+    _move(machine, state, switch, card, keeps=keeps)
 
 
 def _move(machine: Machine, state: NetworkState, before: Interface, after: Interface, *, keeps: bool) -> None:

@@ -15,9 +15,9 @@ import uuid
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from simulator.kubernetes_node.hns.adapters import management_ip
 from simulator.kubernetes_node.hns.objects import Endpoint, Namespace, Network, PolicyList
 from simulator.machine.objects import PSObject, custom_object
-from simulator.windows.networking.network_state import uplink
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
@@ -46,7 +46,7 @@ class Views:
         for item in endpoints:
             self._counts[item.network] = self._counts.get(item.network, 0) + 1
         self._version = VERSIONS.get(machine.windows.key, VERSIONS["2025"])
-        self._management = uplink(machine).address
+        self._management = management_ip(machine)
 
     def network(self, item: Network) -> PSObject:
         """Return a network."""
@@ -80,7 +80,7 @@ class Views:
             "MacPools": [custom_object(EndMacAddress="00-15-5D-2B-FF-FF", StartMacAddress="00-15-5D-2B-F0-00")],
             "MaxConcurrentEndpoints": count,
             "Name": item.name,
-            "Policies": [],
+            "Policies": [_network_policy(policy) for policy in item.policies],
             "State": 1,
             "Subnets": [subnet] if item.subnet else [],
             "TotalEndpoints": count,
@@ -92,7 +92,8 @@ class Views:
             properties |= {
                 "DrMacAddress": "00-15-5D-00-00-01",
                 "DNSServerCompartment": 3,
-                "ManagementIP": self._management,
+                # HNS does not print a property without a value.
+                **({"ManagementIP": self._management} if self._management else {}),
                 "NetworkAdapterName": item.adapter,
                 "SwitchGuid": _derived(item.adapter, "switch"),
             }
@@ -108,7 +109,7 @@ class Views:
             "AdditionalParams": custom_object(),
             "EncapOverhead": 50 if network and network.kind == "Overlay" else 0,
             "Flags": int(item.remote),
-            "GatewayAddress": network.gateway if network and not item.remote else "",
+            "GatewayAddress": (item.gateway or network.gateway) if network and not item.remote else "",
             "Health": _health(),
             "ID": self._cased(item.id),
             "IPAddress": item.address,
@@ -124,6 +125,10 @@ class Views:
             "VirtualNetwork": self._cased(item.network),
             "VirtualNetworkName": network.name if network else "",
         }
+        if item.dns.servers:
+            properties["DNSServerList"] = ",".join(item.dns.servers)
+        if item.dns.search:
+            properties["DNSSuffix"] = ",".join(item.dns.search)
         # False values are not printed.
         if item.remote:
             properties["IsRemoteEndpoint"] = True
@@ -212,7 +217,10 @@ def _resources(identity: str) -> PSObject:
 def _policies(item: Endpoint) -> list[PSObject]:
     if item.remote:
         return [custom_object(Type="L2Driver")]
-    if not item.container:
-        return []
-    exceptions: Mapping[str, object] = {"ExceptionList": ["10.96.0.0/12"], "Type": "OutBoundNAT"}
-    return [custom_object(**exceptions)]
+    return [custom_object(**policy) for policy in item.policies]
+
+
+def _network_policy(policy: Mapping[str, object]) -> PSObject:
+    """Return a network's policy in the form of the first API, which has no separate settings."""
+    settings = policy.get("Settings")
+    return custom_object(**{"Type": policy["Type"], **(settings if isinstance(settings, Mapping) else {})})

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from simulator.machine.objects import ProcessEndedError
 from simulator.windows.curl import errors
 from simulator.windows.curl.errors import CurlError
+from simulator.windows.networking import azure_metadata
 from simulator.windows.networking.names import resolve
 
 if TYPE_CHECKING:
@@ -163,6 +164,10 @@ def connect(machine: Machine, host: str, port: int, limits: Limits, *, proxy: bo
 
 
 def _connect(machine: Machine, address: str, port: int, limits: Limits) -> socket.socket:
+    if address == azure_metadata.ADDRESS:
+        if not azure_metadata.answers(machine):
+            raise CurlError(errors.OPERATION_TIMEDOUT, "Connection timed out after 3001 milliseconds")
+        return azure_metadata.connect(machine)
     connection = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
         if address.startswith("127.") and machine.address.startswith("127."):

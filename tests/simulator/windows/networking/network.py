@@ -232,7 +232,7 @@ def get_ip_interface(machine: Machine, bound: Bound) -> Iterable[object]:
                 "InterfaceMetric": 15,
                 "Dhcp": Enumeration("Enabled" if item.dhcp else "Disabled", int(item.dhcp)),
                 "ConnectionState": Enumeration("Connected", 1),
-                "Forwarding": Enumeration("Disabled", 2),
+                "Forwarding": Enumeration("Enabled", 1) if item.forwarding else Enumeration("Disabled", 2),
             },
             _NAMESPACE,
         )
@@ -302,6 +302,7 @@ def _status(machine: Machine) -> object:
             "gateway": default_gateway(machine, item.alias),
             "dns": list(item.dns),
             "static_dns": bool(item.static_dns),
+            "forwarding": item.forwarding,
             "routes": [
                 {"destination": route.destination, "next_hop": route.next_hop, "metric": route.metric}
                 for route in known

@@ -128,7 +128,7 @@ def remove_address(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def set_ip_interface(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Set-NetIPInterface -Dhcp, -NlMtuBytes. Other parameters have no effect."""
+    """Simulate Set-NetIPInterface -Dhcp, -Forwarding, -NlMtuBytes. Other parameters have no effect."""
     for interface in _chosen_interfaces(machine, bound, "MSFT_NetIPInterface") or interfaces(machine):
         wanted = bound.text("Dhcp").casefold()
         if wanted == "enabled" and not interface.dhcp:
@@ -136,6 +136,8 @@ def set_ip_interface(machine: Machine, bound: Bound) -> Iterable[object]:
         elif wanted == "disabled" and interface.dhcp:
             _leave_dhcp(machine, interface)
         interface.mtu = bound.number("NlMtuBytes", interface.mtu)
+        if "Forwarding" in bound:
+            interface.forwarding = bound.text("Forwarding").casefold() == "enabled"
     settle(machine)
     return list(get_ip_interface(machine, bound)) if bound.flag("PassThru") else []
 

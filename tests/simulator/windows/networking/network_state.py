@@ -72,6 +72,7 @@ class Interface:
         bound: whether TCP/IP is bound to it, unlike the adapter of a virtual switch.
         physical: whether it is a physical adapter.
         plugged: whether its cable is plugged in.
+        forwarding: whether it forwards packets of others, as hosts of an L2Bridge without a fabric must.
         static_dns: the name servers that were set manually; if empty, those of DHCP are used.
     """
 
@@ -87,6 +88,7 @@ class Interface:
     bound: bool = True
     physical: bool = False
     plugged: bool = True
+    forwarding: bool = False
 
     @property
     def address(self) -> str:

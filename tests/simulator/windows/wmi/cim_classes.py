@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from simulator.machine.objects import PSObject
 from simulator.windows.common import cim
+from simulator.windows.networking import azure_metadata
 from simulator.windows.networking.network import interfaces
 from simulator.windows.networking.network_state import default_gateway
 from simulator.windows.updates.hot_fixes import hot_fixes
@@ -207,6 +208,11 @@ def _device_guard(machine: Machine) -> list[PSObject]:
     return [cim("Win32_DeviceGuard", properties)]
 
 
+def _enclosure(machine: Machine) -> list[PSObject]:
+    tag = azure_metadata.asset_tag(machine)
+    return [cim("Win32_SystemEnclosure", {"Manufacturer": "Microsoft Corporation", "SMBIOSAssetTag": tag})]
+
+
 def _single(class_name: str, **properties: object) -> Callable[[Machine], list[PSObject]]:
     return lambda _: [cim(class_name, dict(properties))]
 
@@ -222,6 +228,7 @@ CLASSES: Mapping[str, Callable[[Machine], list[PSObject]]] = {
     "Win32_QuickFixEngineering": _updates,
     "Win32_NetworkAdapterConfiguration": _network,
     "Win32_DeviceGuard": _device_guard,
+    "Win32_SystemEnclosure": _enclosure,
     "Win32_BIOS": _single(
         "Win32_BIOS", Manufacturer="Microsoft Corporation", SerialNumber="0000-0001", Version="VRTUAL - 1"
     ),

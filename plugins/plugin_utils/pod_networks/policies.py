@@ -1,0 +1,129 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Policies of HNS endpoints in a CNI configuration: outbound NAT, routes, and access lists for services of Azure.
+
+CNI plugins accept two forms of a policy. Those that use the API of HCN expect the settings under `Settings`. The older
+API of HNS, and azure-vnet with both APIs, expect the settings next to `Type`.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..windows.azure_platform import PlatformService, platform
+from .settings import KubernetesObject, NetworkSettings
+
+EndpointPolicy: t.TypeAlias = dict[str, t.Any]
+"""An entry of `policies` or `AdditionalArgs` in a CNI configuration."""
+_TCP = "6"
+
+
+def nested(kind: str, settings: t.Mapping[str, t.Any]) -> EndpointPolicy:
+    """Return a policy for the API of HCN (microsoft/hcsshim hcn/hcnpolicy.go).
+
+    Args:
+        kind: type of the policy.
+        settings: its settings.
+    """
+    return {"Name": "EndpointPolicy", "Value": {"Type": kind, "Settings": dict(settings)}}
+
+
+def flat(kind: str, settings: t.Mapping[str, t.Any]) -> EndpointPolicy:
+    """Return a policy for the older API of HNS, or for azure-vnet (microsoft/hcsshim internal/hns/hnspolicy.go).
+
+    Args:
+        kind: type of the policy.
+        settings: its settings.
+    """
+    return {"Name": "EndpointPolicy", "Value": {"Type": kind, **settings}}
+
+
+def access_list(settings: NetworkSettings) -> list[dict[str, t.Any]]:
+    """Return the settings of the policies of type ACL; empty if nothing is blocked.
+
+    An endpoint with any ACL denies what no ACL allows (microsoft/Windows-Containers#616), so the last two allow
+    everything else. DNS (UDP and TCP 53) and DHCP at WireServer's address are not blocked.
+
+    Args:
+        settings: the network's variables.
+    """
+    known = platform()
+    services = _blocked(settings)
+    if not services:
+        return []
+    blocks = [
+        {
+            "Protocols": _TCP,
+            "Action": "Block",
+            "Direction": "Out",
+            "RemoteAddresses": f"{service.address}/32",
+            "RemotePorts": str(port),
+            "Priority": known.block_priority,
+            "RuleType": "Switch",
+        }
+        for service in services
+        for port in service.ports
+    ]
+    allowed = [{"Action": "Allow", "Direction": way, "Priority": known.allow_priority} for way in ("In", "Out")]
+    return [*blocks, *allowed]
+
+
+def broadest(networks: t.Iterable[str]) -> list[str]:
+    """Return the networks without those that another one with the same first address contains.
+
+    Windows Server 2019 ignores the prefix lengths when it compares exceptions of outbound NAT, and keeps one of several
+    networks with the same address (Azure/AgentBaker azurecnifunc.ps1, GetBroadestRangesForEachAddress). The shorter
+    list means the same on every version.
+
+    Args:
+        networks: networks in CIDR notation; empty texts are left out.
+    """
+    chosen: dict[str, str] = {}
+    for network in networks:
+        address, _slash, length = network.partition("/")
+        if address and (address not in chosen or int(length) < int(chosen[address].partition("/")[2])):
+            chosen[address] = network
+    return list(chosen.values())
+
+
+def calico_objects(settings: NetworkSettings) -> list[KubernetesObject]:
+    """Return the objects that close the services of Azure to Windows pods on Calico; empty if nothing is blocked.
+
+    Calico writes the access lists of its endpoints itself, so its CNI configuration must not contain any. The policy
+    is in a tier of its own. It passes all other traffic on to the next tier, so it changes no other policy. Tiers
+    require Calico 3.29 (kubespray's role calico has the ClusterRole calico-tier-getter from that version on). Pods
+    know no operating system label, so the policy applies to all pods.
+
+    Args:
+        settings: the network's variables.
+    """
+    services = _blocked(settings)
+    if not services:
+        return []
+    api, tier = "crd.projectcalico.org/v1", "winkube"
+    rules: list[dict[str, t.Any]] = [
+        {
+            "action": "Deny",
+            "protocol": "TCP",
+            "destination": {"nets": [f"{service.address}/32"], "ports": list(service.ports)},
+        }
+        for service in services
+    ]
+    policy = {"tier": tier, "order": 1, "types": ["Egress"], "egress": [*rules, {"action": "Pass"}]}
+    return [
+        {"apiVersion": api, "kind": "Tier", "metadata": {"name": tier}, "spec": {"order": 50}},
+        {
+            "apiVersion": api,
+            "kind": "GlobalNetworkPolicy",
+            "metadata": {"name": f"{tier}.block-azure-services"},
+            "spec": policy,
+        },
+    ]
+
+
+def _blocked(settings: NetworkSettings) -> list[PlatformService]:
+    known = platform()
+    return [
+        *([known.wire_server] if settings.block_wireserver else []),
+        *([known.metadata_service] if settings.block_imds else []),
+    ]

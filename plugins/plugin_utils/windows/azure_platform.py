@@ -1,0 +1,105 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Whether a machine is a virtual machine of Azure, and how many addresses it has for pods (data/azure_platform.yml)."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import typing as t
+
+from ansible.module_utils.common.yaml import yaml_load
+
+from ..specification.convert import to_dataclass
+from ..values.versions import DATA
+from ..wire.calls import query
+from ..wire.messages import Call, CallResult
+
+CHASSIS = "azure.chassis"
+"""Id of the call that reads the asset tag of the chassis."""
+ADDRESSES = "azure.addresses"
+"""Id of the call that reads the addresses of the machine's network interfaces."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PlatformService:
+    """A service of the platform."""
+
+    address: str
+    ports: tuple[int, ...]
+    """TCP ports that containers must not reach."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class AzurePlatform:
+    """What is known of the platform."""
+
+    chassis_asset_tag: str
+    wire_server: PlatformService
+    host_ports: tuple[int, ...]
+    """TCP ports of WireServer that the firewall of the host closes to the programs of other users."""
+    metadata_service: PlatformService
+    addresses_url: str
+    block_priority: int
+    allow_priority: int
+    boot_user: str
+    """The local user that configures the machine when it starts, and needs WireServer."""
+
+
+@functools.cache
+def platform() -> AzurePlatform:
+    """Return what is known of the platform.
+
+    Raises:
+        ResourceError: the data file has an unknown or missing key, or a value of the wrong type.
+    """
+    text = (DATA / "azure_platform.yml").read_text(encoding="utf-8")
+    return t.cast("AzurePlatform", to_dataclass(AzurePlatform, yaml_load(text), "data/azure_platform.yml"))
+
+
+def chassis_call(call_id: str = CHASSIS) -> Call:
+    """Return the call that reads the asset tag of the chassis, which contacts no service.
+
+    Args:
+        call_id: id of the call.
+    """
+    return query(call_id, "Get-CimInstance", {"ClassName": "Win32_SystemEnclosure"}, select=("SMBIOSAssetTag",))
+
+
+def is_azure(result: CallResult | None) -> bool:
+    """Return whether the machine is a virtual machine of Azure.
+
+    Args:
+        result: the result of `chassis_call`. A machine without a readable asset tag is not in Azure.
+    """
+    chassis = result.output if result is not None and result.ok else ()
+    tags = [str(one.get("SMBIOSAssetTag") or "").strip() for one in chassis if isinstance(one, t.Mapping)]
+    return platform().chassis_asset_tag in tags
+
+
+def addresses_call() -> Call:
+    """Return the call that reads the addresses of all network interfaces from the Instance Metadata Service.
+
+    Outside Azure, nothing answers at this address, so the call fails after a few seconds.
+    """
+    options = ("--silent", "--show-error", "--fail", "--noproxy", "*", "--connect-timeout", "3", "--max-time", "10")
+    return query(ADDRESSES, "curl.exe", arguments=(*options, "--header", "Metadata: true", platform().addresses_url))
+
+
+def secondary_addresses(result: CallResult | None) -> int | None:
+    """Return the number of addresses that Azure CNI can give to pods: the secondary IPv4 addresses of all interfaces.
+
+    Args:
+        result: the result of `addresses_call`.
+
+    Returns:
+        None if the number is unknown.
+    """
+    if result is None or not result.ok or result.exit_code not in (0, None):
+        return None
+    try:
+        interfaces = json.loads(result.stdout)
+        return sum(max(0, len(one["ipv4"]["ipAddress"]) - 1) for one in interfaces)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None

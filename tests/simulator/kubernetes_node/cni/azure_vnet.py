@@ -1,0 +1,191 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""azure-vnet: it creates the HNS network at the first pod, and gives pods the addresses of azure-vnet-ipam.
+
+Source: Azure/azure-container-networking cni/network/network.go, cni/network/network_windows.go,
+network/network_windows.go, network/endpoint_windows.go, network/policy/policy_windows.go. A network that exists is used
+whatever its type is. The configuration's `bridge` has no effect on Windows. State and logs are in the working
+directory.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from simulator.kubernetes_node import hns
+from simulator.kubernetes_node.cni import azure_ipam
+from simulator.kubernetes_node.cni.azure_ipam import Lease
+from simulator.kubernetes_node.cni.objects import NO_NAMESPACE, Attachment, Call, CniError, attach, plugin_path
+from simulator.kubernetes_node.hns.objects import Network
+from simulator.kubernetes_node.hns.policies import normalize
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+STATE = rf"{azure_ipam.FOLDER}\azure-vnet.json"
+LOG = rf"{azure_ipam.FOLDER}\azure-vnet.log"
+VERSIONS = ("0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0")
+_IPAM = "azure-vnet-ipam"
+_MODES = {"bridge": "L2Bridge", "tunnel": "L2Tunnel", "": "L2Tunnel"}
+
+
+def add(call: Call) -> Attachment:
+    """Add a pod.
+
+    Raises:
+        CniError: the plugin fails.
+    """
+    call.require_version(VERSIONS)
+    version = call.program_version()
+    _require_unlocked(call.machine)
+    state = azure_ipam.read_state(call.machine, STATE, "Network")
+    lease = _lease(call, version)
+    try:
+        dns = _dns(call)
+        network = _network(call, lease)
+        attachment = _attach(call, network, lease, dns)
+    except CniError:
+        azure_ipam.release(call.machine, call.container)
+        raise
+    _remember(call, state, lease, attachment, version)
+    return attachment
+
+
+def remove(machine: Machine, container: str) -> None:
+    """Release the address of a pod and forget its endpoint. It is not an error if the plugin does not know it."""
+    azure_ipam.release(machine, container)
+    if not machine.files.is_file(STATE):
+        return
+    state = azure_ipam.read_state(machine, STATE, "Network")
+    for card in (state.get("ExternalInterfaces") or {}).values():
+        for network in card["Networks"].values():
+            known = network["Endpoints"]
+            network["Endpoints"] = {key: item for key, item in known.items() if item["ContainerID"] != container}
+    _write(machine, state)
+
+
+def endpoint_name(container: str) -> str:
+    """Return the name of a pod's endpoint (ConstructEndpointID; an example is in issue 283 of the project)."""
+    return f"{container[:8]}-eth0"
+
+
+def _require_unlocked(machine: Machine) -> None:
+    """Raise CniError while a running process has locked the state (Azure/azure-container-networking#359)."""
+    lock = f"{STATE}.lock"
+    owner = machine.files.read_text(lock).strip() if machine.files.is_file(lock) else ""
+    if owner and any(str(process.id) == owner for process in machine.processes.all()):
+        message = "timed out locking store"
+        raise CniError(f"Failed to initialize key-value store of network plugin, err:{message}.")
+
+
+def _lease(call: Call, version: str) -> Lease:
+    ipam = str((call.get("ipam") or {}).get("type") or "")
+    failed = "IPAM Invoker Add failed with error: Failed to allocate pool: Failed to delegate: "
+    if ipam.removesuffix(".exe") != _IPAM:
+        raise CniError(f"{failed}the simulator does not model the IPAM plugin {ipam!r} of azure-vnet")
+    try:
+        plugin_path(call.machine, ipam, call.bin_dirs)
+        return azure_ipam.allocate(call.machine, call.container, version)
+    except CniError as error:
+        _log(call.machine, f"[azure-vnet] Failed to allocate pool: Failed to delegate: {error}.")
+        raise CniError(f"{failed}{error}") from error
+
+
+def _network(call: Call, lease: Lease) -> Network:
+    store = hns.store(call.machine)
+    known = store.network_named(call.name)
+    if known:
+        return known
+    mode = str(call.get("mode") or "")
+    if mode not in _MODES:
+        raise CniError("Failed to create network: network mode is invalid")
+    try:
+        return store.create_network(call.name, _MODES[mode], lease.subnet, lease.gateway)
+    except hns.HnsError as error:
+        message = f"Failed to create hcn network: {call.name} due to error: {error}"
+        raise CniError(f"Failed to create network: {message}") from error
+
+
+def _attach(call: Call, network: Network, lease: Lease, dns: hns.Dns) -> Attachment:
+    api = 2 if call.namespace and call.namespace != NO_NAMESPACE else 1
+    try:
+        policies = normalize(_policies(call, lease.address, api), api)
+        wiring = hns.Wiring(policies, lease.gateway, dns, api)
+        return attach(call, network, lease.address, wiring, endpoint_name(call.container))
+    except hns.HnsError as error:
+        raise CniError(f"Failed to create endpoint: {error}") from error
+
+
+def _policies(call: Call, address: str, api: int) -> list[object]:
+    """Return the policies for HNS. Those of the configuration have the form of the first API for both APIs."""
+    found: list[object] = []
+    for item in call.get("additionalArgs") or []:
+        entry = {key.casefold(): value for key, value in item.items()}
+        value = entry.get("value")
+        if "Policy" not in str(entry.get("name")) or not isinstance(value, Mapping):
+            continue
+        found += [dict(value)] if api == 1 else _second_form(value)
+    if (call.get("windowsSettings") or {}).get("enableLoopbackDSR"):
+        found.append({"Type": "OutBoundNAT", "Settings": {"Destinations": [address]}} if api == 2
+                     else {"Type": "OutBoundNAT", "Destinations": [address]})  # fmt: skip
+    for item in call.ports:
+        ports = {"InternalPort": item["containerPort"], "ExternalPort": item["hostPort"], "Protocol": item["protocol"]}
+        found.append({"Type": "PortMapping", "Settings": ports} if api == 2 else {"Type": "NAT", **ports})
+    return found
+
+
+def _second_form(value: Mapping[str, Any]) -> list[object]:
+    """Return a policy of the configuration for the second API. Unknown ones are dropped."""
+    kind = str(value.get("Type") or "").casefold()
+    rest = {key: item for key, item in value.items() if key != "Type"}
+    if kind == "outboundnat":
+        if not value.get("ExceptionList"):
+            raise CniError("Failed to create endpoint: OutBoundNAT policy not set")
+        return [{"Type": "OutBoundNAT", "Settings": {"Exceptions": value["ExceptionList"]}}]
+    if kind == "route":
+        return [{"Type": "SDNRoute", "Settings": rest}]
+    if kind == "loopbackdsr":
+        return [{"Type": "OutBoundNAT", "Settings": {"Destinations": [value.get("IPAddress")]}}]
+    if kind == "acl" and value.get("Action"):
+        return [{"Type": "ACL", "Settings": rest}]
+    if kind == "l4wfpproxy":
+        return [{"Type": "L4WFPPROXY", "Settings": rest}]
+    return []
+
+
+def _dns(call: Call) -> hns.Dns:
+    given = {key.casefold(): value for key, value in (call.get("dns") or {}).items()}
+    servers, search = given.get("nameservers") or [], given.get("search") or []
+    if bool(servers) != bool(search):
+        raise CniError(f"Wrong DNS configuration: {{Nameservers:{servers} Search:{search}}}")
+    first = [f"{call.pod_namespace}.{search[0]}"] if search else []
+    return hns.Dns(tuple(servers), (*first, *search[1:]))
+
+
+def _remember(call: Call, state: dict[str, Any], lease: Lease, attachment: Attachment, version: str) -> None:
+    card = state.setdefault("ExternalInterfaces", {}).setdefault("Ethernet", {"Name": "Ethernet", "Networks": {}})
+    about = {"Id": call.name, "Mode": call.get("mode"), "Endpoints": {}, "Subnets": [lease.subnet]}
+    name = endpoint_name(call.container)
+    card["Networks"].setdefault(call.name, about)["Endpoints"][name] = {
+        "Id": name,
+        "HnsId": attachment.endpoint.lower(),
+        "ContainerID": call.container,
+        "IPAddresses": [{"IP": lease.address}],
+    }
+    _write(call.machine, {**state, "Version": f"v{version}"})
+    _log(call.machine, f"[cni-net] ADD command completed for pod with IPs:[{lease.address}].")
+
+
+def _write(machine: Machine, state: Mapping[str, Any]) -> None:
+    machine.files.write_text(STATE, json.dumps({"Network": state}, indent=1))
+    machine.files.write_text(f"{STATE}.lock", "")
+
+
+def _log(machine: Machine, text: str) -> None:
+    known = machine.files.read_text(LOG) if machine.files.is_file(LOG) else ""
+    machine.files.write_text(LOG, f"{known}{machine.clock.now():%Y/%m/%d %H:%M:%S} {text}\r\n")
+
+
+PLUGINS = {"azure-vnet": add}

@@ -1,0 +1,125 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The objects of CNI: configurations, calls of plugins, and what the executables of plugins have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from simulator.kubernetes_node import hns
+from simulator.kubernetes_node.programs.versions import version_of
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+VERSIONS = ("0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0")
+NO_NAMESPACE = "none"  # The network namespace of a Docker container.
+
+
+class CniError(Exception):
+    """CNI is not ready, or a plugin failed. The text is the message of the plugin, libcni or containerd."""
+
+
+@dataclass
+class NetworkConfig:
+    """A network configuration: its file, its name and its plugins, with the folders of their executables."""
+
+    path: str
+    name: str
+    version: str
+    plugins: list[dict[str, Any]]
+    bin_dirs: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Attachment:
+    """The address and the HNS endpoint of a pod."""
+
+    address: str
+    endpoint: str
+
+
+@dataclass(frozen=True)
+class Call:
+    """The call of one plugin.
+
+    Args:
+        conf: the plugin's configuration.
+        name: the name of the network.
+        version: the version of the CNI specification that the configuration names.
+        container: the id of the sandbox.
+        namespace: the id of its network namespace; empty for a Docker container.
+        pod_namespace: the Kubernetes namespace of the pod.
+        ports: the runtime's port mappings: `{"hostPort": 80, "containerPort": 8080, "protocol": "tcp"}`.
+    """
+
+    machine: Machine
+    conf: Mapping[str, Any]
+    name: str
+    version: str
+    container: str
+    namespace: str
+    bin_dirs: Sequence[str]
+    pod_namespace: str = "default"
+    ports: Sequence[Mapping[str, Any]] = ()
+
+    @property
+    def kind(self) -> str:
+        """The plugin's name, without the ending of its executable."""
+        return str(self.conf["type"]).removesuffix(".exe")
+
+    @property
+    def endpoint(self) -> str:
+        """The name of the pod's endpoint (containernetworking/plugins pkg/hns: ConstructEndpointName)."""
+        return f"{self.container}_{self.name}"
+
+    def get(self, name: str) -> Any:
+        """Return a value of the configuration. Go ignores the case of keys."""
+        wanted = name.casefold()
+        return next((value for key, value in self.conf.items() if key.casefold() == wanted), None)
+
+    def delegate(self, conf: Mapping[str, Any]) -> Call:
+        """Return the call of a plugin that this plugin calls itself."""
+        return replace(self, conf=conf)
+
+    def program_version(self) -> str:
+        """Return the version of the plugin's executable."""
+        return version_of(self.machine, plugin_path(self.machine, str(self.conf["type"]), self.bin_dirs))
+
+    def require_version(self, supported: Sequence[str]) -> None:
+        """Raise CniError unless the plugin supports the version (containernetworking/cni pkg/version/reconcile.go)."""
+        if self.version not in supported:
+            known = " ".join(f'"{item}"' for item in supported)
+            raise CniError(f'incompatible CNI versions; config is "{self.version}", plugin supports [{known}]')
+
+
+def plugin_path(machine: Machine, name: str, bin_dirs: Sequence[str]) -> str:
+    """Return the path of a plugin's executable.
+
+    Raises:
+        CniError: the executable does not exist.
+    """
+    for folder in bin_dirs:
+        for path in (f"{folder}\\{name}.exe", f"{folder}\\{name}"):
+            if machine.files.is_file(path):
+                return path
+    raise CniError(f'failed to find plugin "{name}" in path [{" ".join(bin_dirs)}]')
+
+
+def attach(call: Call, network: hns.Network, address: str, wiring: hns.Wiring, name: str = "") -> Attachment:
+    """Create a pod's endpoint in HNS.
+
+    Raises:
+        hns.HnsError: HNS refuses it.
+    """
+    endpoint = hns.store(call.machine).add_endpoint(
+        name or call.endpoint,
+        network.id,
+        address,
+        container=call.container,
+        namespace=call.namespace,
+        wiring=wiring,
+    )
+    return Attachment(address, endpoint.id)
