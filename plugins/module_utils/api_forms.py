@@ -48,7 +48,12 @@ DAEMON_SET: Form = {
 }
 WORKLOAD: Form = {
     "metadata!": _META,
-    "spec!": {"template!": {"spec!": {"containers": [{"name!": str, "env": [{"name!": str, "value": str}]}]}}},
+    "spec!": {
+        "template!": {
+            "metadata": {"labels": {}},
+            "spec!": {"containers": [{"name!": str, "env": [{"name!": str, "value": str}]}]},
+        }
+    },
 }
 CUSTOM_OBJECT: Form = {"metadata!": _META, "spec": {}}
 CALICO_POOL: Form = {

@@ -13,13 +13,25 @@ import typing as t
 
 from .api_forms import CALICO_POOL, CONFIG_MAP, CUSTOM_OBJECT, WORKLOAD, Form
 from .cluster_client import Cluster
+from .cluster_state import REVISION_LABEL
 
 _CRDS = "apis/crd.projectcalico.org/v1"
+_WINDOWS = "calico-node-windows"
 _DAEMON_SETS = ("calico-system", "kube-system")
 """Namespaces of the DaemonSet calico-node: the operator's, and that of the manifests."""
 _OPERATOR_NAMESPACE = "tigera-operator"
-_VNI_VARIABLES = {"vni": ("FELIX_VXLANVNI", "vxlanVNI"), "port": ("FELIX_VXLANPORT", "vxlanPort")}
+_VXLAN = {
+    "vni": ("FELIX_VXLANVNI", "vxlanVNI"),
+    "port": ("FELIX_VXLANPORT", "vxlanPort"),
+    "mtu": ("FELIX_VXLANMTU", "vxlanMTU"),
+}
 """Where a VXLAN setting is defined: an environment variable of calico-node, which wins, and FelixConfiguration."""
+_SWITCHES = {
+    "bpfEnabled": "FELIX_BPFENABLED",
+    "wireguardEnabled": "FELIX_WIREGUARDENABLED",
+    "wireguardEnabledV6": "FELIX_WIREGUARDENABLEDV6",
+}
+"""Fields of FelixConfiguration, and the environment variables of calico-node that override them."""
 
 
 def calico(cluster: Cluster) -> dict[str, t.Any]:
@@ -27,24 +39,28 @@ def calico(cluster: Cluster) -> dict[str, t.Any]:
     namespace, daemon_set = _daemon_set(cluster)
     if daemon_set is None:
         return {}
-    felix = _spec(cluster, "felixconfigurations", "default")
+    felix = _spec(cluster, "felixconfigurations", "default") or {}
+    information = _spec(cluster, "clusterinformations", "default") or {}
+    ipam = _spec(cluster, "ipamconfigs", "default")
     settings = _config_map(cluster, namespace, "calico-config")
     variables = _variables(daemon_set)
-    information = _spec(cluster, "clusterinformations", "default")
     return {
         "namespace": namespace,
         "version": information.get("calicoVersion") or "",
         "cluster_type": settings.get("cluster_type") or information.get("clusterType") or "",
         "backend": settings.get("calico_backend") or "",
         "typha": _typha(settings, variables),
+        "typha_secure": "FELIX_TYPHACAFILE" in variables,
         "has_etcd": bool(settings.get("etcd_endpoints") or variables.get("ETCD_ENDPOINTS")),
-        "strict_affinity": bool(_spec(cluster, "ipamconfigs", "default").get("strictAffinity")),
+        # Without the object, Calico's default applies, which is false.
+        "strict_affinity": bool((ipam or {}).get("strictAffinity")),
+        "has_ipam_configuration": ipam is not None,
         "pools": _pools(cluster),
-        "felix": {name: felix.get(name) for name in ("bpfEnabled", "wireguardEnabled", "vxlanMTU", "ipipEnabled")},
-        "vxlan": {name: _vxlan_setting(variables, felix, name) for name in _VNI_VARIABLES},
+        "felix": {name: _switch(variables, felix, name) for name in _SWITCHES},
+        "vxlan": {name: _vxlan_setting(variables, felix, name) for name in _VXLAN},
         "uses_host_local": '"host-local"' in (settings.get("cni_network_config") or ""),
         "installation": _installation(cluster),
-        "windows_daemon_set": _exists(cluster, namespace, "calico-node-windows"),
+        "windows_daemon_set": _windows_daemon_set(cluster, namespace),
     }
 
 
@@ -57,9 +73,13 @@ def _daemon_set(cluster: Cluster) -> tuple[str, t.Mapping[str, t.Any] | None]:
     return "", None
 
 
-def _exists(cluster: Cluster, namespace: str, name: str) -> bool:
-    path = ("apis/apps/v1/namespaces", namespace, "daemonsets", name)
-    return cluster.lookup(*path, form=WORKLOAD) is not None
+def _windows_daemon_set(cluster: Cluster, namespace: str) -> str:
+    """Return who applied the DaemonSet for Windows: `winkube`, `other`, or nobody (empty)."""
+    existing = cluster.lookup("apis/apps/v1/namespaces", namespace, "daemonsets", _WINDOWS, form=WORKLOAD)
+    if existing is None:
+        return ""
+    labels = (existing["spec"]["template"].get("metadata") or {}).get("labels") or {}
+    return "winkube" if REVISION_LABEL in labels else "other"
 
 
 def _variables(daemon_set: t.Mapping[str, t.Any]) -> dict[str, str]:
@@ -69,14 +89,14 @@ def _variables(daemon_set: t.Mapping[str, t.Any]) -> dict[str, str]:
         one["name"]: one["value"]
         for container in containers
         for one in container.get("env") or ()
-        if one.get("value") is not None
+        if container["name"] == "calico-node" and one.get("value") is not None
     }
 
 
-def _spec(cluster: Cluster, resource: str, name: str, api: str = _CRDS) -> dict[str, t.Any]:
-    """Return the specification of an object; empty if the object or its definition does not exist."""
+def _spec(cluster: Cluster, resource: str, name: str, api: str = _CRDS) -> dict[str, t.Any] | None:
+    """Return the specification of an object; None if the object or its definition does not exist."""
     existing = cluster.lookup(api, resource, name, form=CUSTOM_OBJECT)
-    return (existing or {}).get("spec") or {}
+    return None if existing is None else existing.get("spec") or {}
 
 
 def _config_map(cluster: Cluster, namespace: str, name: str) -> dict[str, str]:
@@ -102,12 +122,18 @@ def _pools(cluster: Cluster) -> list[dict[str, t.Any]]:
 
 def _vxlan_setting(variables: t.Mapping[str, str], felix: t.Mapping[str, t.Any], name: str) -> int | None:
     """Return a VXLAN setting of the Linux nodes; None if it is not set, so that Calico's default applies."""
-    variable, field = _VNI_VARIABLES[name]
+    variable, field = _VXLAN[name]
     text = variables.get(variable, "")
     if text.isascii() and text.isdigit():
         return int(text)
     value = felix.get(field)
-    return value if isinstance(value, int) else None
+    return value if isinstance(value, int) and value > 0 else None
+
+
+def _switch(variables: t.Mapping[str, str], felix: t.Mapping[str, t.Any], field: str) -> bool:
+    """Return a setting of Felix that is on or off. Its default is off."""
+    text = variables.get(_SWITCHES[field])
+    return bool(felix.get(field)) if text is None else text.lower() in ("true", "1", "yes", "y", "t")
 
 
 def _typha(settings: t.Mapping[str, str], variables: t.Mapping[str, str]) -> str:
