@@ -11,8 +11,8 @@ from ..node_resources import cni
 from ..node_resources.services import DOCKER_RUNTIMES, KUBE_PROXY
 from ..node_resources.variables import Variables
 from ..pod_networks.catalogue import catalogue
-from ..pod_networks.manifests import REVISION_LABEL
-from ..pod_networks.network import daemon_sets
+from ..pod_networks.manifests import NETWORK_LABEL, REVISION_LABEL, RUN_AS_LABEL
+from ..pod_networks.network import daemon_sets, images
 
 Pod: t.TypeAlias = t.Mapping[str, str]
 """A pod of the network or of kube-proxy: `namespace`, `name` and `revision`."""
@@ -85,7 +85,7 @@ def pods_to_replace(pods: t.Iterable[Pod], old: t.Iterable[Pod], *, configuratio
         old: pods on the node that are out of date.
         configuration_changed: whether this run changed kube-proxy's configuration, which is a file on the node.
     """
-    proxies = [pod for pod in pods if configuration_changed and pod["namespace"] == "kube-system"]
+    proxies = [pod for pod in pods if configuration_changed and pod["name"].startswith(f"{KUBE_PROXY}-")]
     replaced: list[Pod] = []
     for pod in (*old, *proxies):
         if pod not in replaced:
@@ -147,6 +147,63 @@ def _former_daemon_sets(host: Variables) -> list[str]:
     return [name for name in former if name not in kept] if host.value("cni_network_changes") else []
 
 
+def _former_config_maps(host: Variables) -> list[str]:
+    """Return the ConfigMaps of the DaemonSets that are removed with the node's former network."""
+    former = catalogue().get(str(host.value("cni_recorded_network").get("plugin", "")))
+    removed = bool(host.value("cni_former_daemon_sets")) and former is not None
+    return list(former.files.config_maps) if removed and former is not None else []
+
+
+def _former_hns_networks(host: Variables) -> list[str]:
+    """Return the HNS networks of the node's former network; empty if the new network keeps them."""
+    recorded, own = host.value("cni_recorded_network"), cni.pod_network(host)
+    name, former = str(recorded.get("network") or ""), catalogue().get(str(recorded.get("plugin", "")))
+    mode = former.modes.get(str(recorded.get("mode") or "")) if former is not None else None
+    if not host.value("cni_network_changes"):
+        return []
+    if name == own.name and (mode is None or mode.hns_type == own.mode.hns_type):
+        return []
+    return [one for one in (name, *(mode.other_networks if mode is not None else ())) if one]
+
+
+def _former_resources(host: Variables) -> list[dict[str, t.Any]]:
+    """Return the resources that remove what the node's former network left, without its HNS networks and files."""
+    former = catalogue().get(str(host.value("cni_recorded_network").get("plugin", "")))
+    if former is None or former.name == host.value("cni_plugin"):
+        return []
+    folder = str(host.value("cni_bin_dir"))
+    files = former.files
+    return [
+        *({"type": "File", "name": f"{folder}\\{name}", "state": "absent"} for name in files.installed),
+        *({"type": "FirewallRule", "name": name, "state": "absent"} for name in files.firewall_rules),
+        *({"type": "Registry", "key": key, "state": "absent"} for key in files.registry_keys),
+    ]
+
+
+def _former_metadata(host: Variables) -> dict[str, dict[str, None]]:
+    """Return the label and the annotations that the node's former network needs, without values; empty if none."""
+    former = catalogue().get(str(host.value("cni_recorded_network").get("plugin", "")))
+    if former is None or not former.needs_node_label or not host.value("cni_network_changes"):
+        return {}
+    return {"labels": {NETWORK_LABEL: None}, "annotations": dict.fromkeys(former.files.annotations)}
+
+
+def _new_labels(host: Variables) -> dict[str, str]:
+    """Return the label that lets the pods of a changed network run on the node; empty if they need none."""
+    value = cni.pod_network(host).pod_network_label if host.value("cni_network_changes") else ""
+    return {NETWORK_LABEL: value} if value else {}
+
+
+def _node_labels(host: Variables) -> dict[str, str | None]:
+    """Return the labels that a node's network needs; a label without a value must not exist.
+
+    While the node still has its former network, the label of that network stays. tasks/change.yml changes it.
+    """
+    network = cni.pod_network(host)
+    own = {} if host.value("cni_network_changes") else {NETWORK_LABEL: network.pod_network_label or None}
+    return {RUN_AS_LABEL: network.node_label or None, **own}
+
+
 def _former_files(host: Variables) -> list[str]:
     """Return the CNI configuration and the state of the node's former network that the new network does not have."""
     former = catalogue().get(str(host.value("cni_recorded_network").get("plugin", "")))
@@ -154,7 +211,9 @@ def _former_files(host: Variables) -> list[str]:
     if former is None or not former.is_managed:
         return []
     name = former.files.configuration
-    configuration = [] if name in ("", own.configuration) else [f"{host.value('cni_conf_dir')}\\{name}"]
+    names = [] if name in ("", own.configuration) else [name]
+    names += [one for one in former.files.beside if one not in own.beside]
+    configuration = [f"{host.value('cni_conf_dir')}\\{one}" for one in names]
     return [*configuration, *(path for path in former.files.state if path not in own.state)]
 
 
@@ -198,8 +257,9 @@ def _cluster_objects(host: Variables) -> list[t.Any]:
 
 
 def _label_differs(host: Variables) -> bool:
-    expected = host.value("cni_expected_label")
-    return bool(host.part("winkube_cluster_node", "network_runs_as", default=expected) != expected)
+    facts = {RUN_AS_LABEL: "network_runs_as", NETWORK_LABEL: "pod_network"}
+    expected = {facts[label]: value or "" for label, value in host.value("cni_node_labels").items()}
+    return any(host.part("winkube_cluster_node", name, default=value) != value for name, value in expected.items())
 
 
 def _pods_to_replace(host: Variables) -> list[Pod]:
@@ -218,6 +278,8 @@ DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyTy
         "cni_daemon_set_host": lambda host: _applying_host(host, "daemonset"),
         "cni_service_host": lambda host: _applying_host(host, "service"),
         "cni_expected_label": lambda host: cni.pod_network(host).node_label,
+        "cni_node_labels": _node_labels,
+        "cni_new_labels": _new_labels,
         "cni_label_differs": _label_differs,
         "cni_cluster_objects": _cluster_objects,
         "cni_account_objects": lambda host: cni.pod_network(host).account_objects(),
@@ -233,6 +295,11 @@ DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyTy
         "cni_former_network_hosts": _former_network_hosts,
         "cni_former_daemon_sets": _former_daemon_sets,
         "cni_former_files": _former_files,
+        "cni_former_config_maps": _former_config_maps,
+        "cni_former_hns_networks": _former_hns_networks,
+        "cni_former_resources": _former_resources,
+        "cni_former_metadata": _former_metadata,
+        "cni_network_images": lambda host: images(cni.pod_network(host).settings, cni.cluster_settings(host)),
         "cni_applied_revisions": _applied_revisions,
         "cni_outdated_pods": lambda host: outdated(
             host.value("cni_network_pods"), host.value("cni_expected_revisions")
