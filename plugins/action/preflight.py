@@ -14,7 +14,7 @@ from ..plugin_utils.actions.controller_action import ControllerAction
 from ..plugin_utils.connection import checks as connection_checks
 from ..plugin_utils.connection.host import settings_of_host
 from ..plugin_utils.node_resources.own_templates import compiled
-from ..plugin_utils.preflight import artifacts, cluster, networks, shared_names
+from ..plugin_utils.preflight import artifacts, cluster, kubespray_calico, networks, shared_names
 from ..plugin_utils.preflight import values as checked_values
 from ..plugin_utils.preflight import variables as checks
 from ..plugin_utils.role_decisions import table
@@ -51,6 +51,11 @@ class ActionModule(ControllerAction):
         problems += self._version_problems(options, values, variables)
         given = networks.networks_given(variables, roles, lambda name: self._of_cluster(name, variables))
         problems += networks.network_problems(values, roles, given, self._address(variables))
+        problems += kubespray_calico.problems(
+            str(values.get("cni_plugin", "")),
+            lambda name: self._of_cluster(name, variables),
+            sets_affinity=boolean(values.get("cni_calico_set_strict_affinity", False), strict=False),
+        )
         proxy = f"{values.get('windows_settings_http_proxy') or ''}{values.get('windows_settings_https_proxy') or ''}"
         warnings += cluster.proxy_warnings(proxy, given, str(values.get("node_join_kubeconfig") or ""))
         problems += checks.name_problems(self._names(variables))

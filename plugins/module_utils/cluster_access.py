@@ -42,9 +42,7 @@ class RequiredAccess(t.NamedTuple):
 _NAMESPACE = RequiredAccess("run flannel on Windows nodes", APPLY, "namespaces", name="kube-flannel")
 _KUBE_PROXY = (
     RequiredAccess("run kube-proxy on Windows nodes", APPLY, "configmaps", "kube-system", name="kube-proxy-windows"),
-    RequiredAccess(
-        "run kube-proxy on Windows nodes", APPLY, "daemonsets", "kube-system", "apps", "kube-proxy-windows"
-    ),
+    RequiredAccess("run kube-proxy on Windows nodes", APPLY, "daemonsets", "kube-system", "apps", "kube-proxy-windows"),
     RequiredAccess("let the DaemonSets recreate their pods", ("get", "delete"), "pods", "kube-system"),
 )
 _WHY_CALICO = "compare Calico's settings"

@@ -121,7 +121,7 @@ class NetworkFiles:
     beside: tuple[str, ...] = ()
     """Files in the folder of CNI configurations that must be removed with the network."""
     installed: tuple[str, ...] = ()
-    """Programs that the network's container installs in the folder of CNI plugins. They are removed with the network."""
+    """Programs that the network's container installs in the folder of CNI plugins, and that are removed with it."""
     registry_keys: tuple[str, ...] = ()
     """Registry keys that must be removed with the network."""
     firewall_rules: tuple[str, ...] = ()
@@ -238,7 +238,7 @@ class Network:
 
     @property
     def purpose(self) -> str:
-        """Name of the purpose in module_utils/cluster_access.py for applying the network's and kube-proxy's DaemonSets."""
+        """Purpose in module_utils/cluster_access.py of applying the network's and kube-proxy's DaemonSets."""
         if self.oldest_version:
             return self.name
         return "flannel" if any(mode.flannel_backend for mode in self.modes.values()) else "kube_proxy"
@@ -305,7 +305,6 @@ class Network:
             if not within(minor, {"oldest": span.oldest, "newest": span.newest}):
                 return f"expected Kubernetes {span.oldest} to {span.newest} with {self.title}"
         return None
-
 
     def patch_problem(self, mode: str, *, windows: str, ubr: int) -> str | None:
         """Return what a mode expects instead of the patches of a node; None if the patches are new enough.

@@ -11,15 +11,19 @@ from __future__ import annotations
 import ipaddress
 import typing as t
 
+from ..pod_networks.calico import mode_of, runs_elsewhere
 from ..pod_networks.catalogue import network
+from ..role_decisions.calico import is_unreachable
 from ..values.versions import Version
 from .host import HostVariables
 from .variables import Problem
 
 _PLUGIN = "cni_plugin (from kube_network_plugin)"
+_ETHERNET = 1500
+"""The usual MTU of a network adapter."""
 _VXLAN_SETTINGS = (
-    "Set calico_network_backend: vxlan, calico_vxlan_mode: Always and calico_ipip_mode: Never in kubespray's inventory, "
-    "or change the IPPool."
+    "Set calico_network_backend: vxlan, calico_vxlan_mode: Always and calico_ipip_mode: Never in kubespray's "
+    "inventory, or change the IPPool."
 )
 Facts: t.TypeAlias = t.Mapping[str, t.Any]
 """The part `calico` of the result of cluster_info."""
@@ -51,40 +55,75 @@ def problems(node: HostVariables, calico: Facts) -> list[Problem]:
             )
         ]
     return [
-        *_version(calico),
+        *_version(node, calico),
         *_strict_affinity(node, calico),
         *_pools(node, calico),
         *_encapsulation(node, calico),
         *_felix(calico),
+        *_typha(calico),
         *_operator(node, calico),
     ]
 
 
-def mode(calico: Facts) -> str:
-    """Return the mode that the cluster's Linux nodes use: vxlan or bgp; empty if Calico is not installed.
+def warnings(node: HostVariables, calico: Facts) -> list[str]:
+    """Return warnings about settings of Calico, with remedies.
 
     Args:
-        calico: how Calico is installed.
+        node: the host.
+        calico: how Calico is installed; empty if it is not.
     """
-    pools = [pool for pool in calico.get("pools") or () if not pool["disabled"]]
-    if not pools:
-        return ""
-    return "vxlan" if any(pool["vxlan"] != "Never" for pool in pools) else "bgp"
+    if not calico:
+        return []
+    found = []
+    if node.set_strict_affinity and not calico["strict_affinity"]:
+        found.append(
+            "cni_calico_set_strict_affinity: this run sets strictAffinity: true in the IPAMConfig default. kubespray's "
+            "next run resets it, unless its inventory has calico_ipam_strictaffinity: true"
+        )
+    if node.enable_calico_windows and calico["installation"]:
+        found.append(
+            "cni_calico_enable_windows: this run may change the Installation default and the ConfigMap "
+            "tigera-operator/kubernetes-services-endpoint, so that the Tigera operator runs Calico on Windows nodes"
+        )
+    return found + _mtu(calico)
 
 
-def _version(calico: Facts) -> list[Problem]:
-    """Return a problem if the cluster's version of Calico has no usable containers for Windows."""
-    text = str(calico["version"])
-    oldest = network("calico").oldest_version
+def _mtu(calico: Facts) -> list[str]:
+    """Return a warning if Linux nodes send packets that do not fit into the usual network of Windows nodes."""
+    own = mode_of(calico)
+    mtu = calico["vxlan"]["mtu"]
+    usual = _ETHERNET - network("calico").mode("vxlan").mtu_overhead
+    if own != "vxlan" or mtu is None or mtu == usual:
+        return []
+    return [
+        (
+            f"The VXLAN MTU of Calico on Linux nodes is {mtu} (calico_mtu; FELIX_VXLANMTU of the DaemonSet "
+            f"{calico['namespace']}/calico-node, or vxlanMTU of the FelixConfiguration default). Windows nodes always "
+            f"use the MTU of their network adapter minus {_ETHERNET - usual}, which is {usual} for an MTU of "
+            f"{_ETHERNET}. Make sure that both are the same"
+        )
+    ]
+
+
+def _version(node: HostVariables, calico: Facts) -> list[Problem]:
+    """Return a problem if the cluster's version of Calico does not work on Windows."""
+    text, known = str(calico["version"]), network("calico")
+    oldest = known.oldest_version
     try:
         is_usable = Version.parse(text) >= Version.parse(oldest)
     except ValueError:
         is_usable = False
+    where = "calicoVersion of the ClusterInformation default (calico_version)"
     if is_usable:
-        return []
+        own = node.calico_mode or mode_of(calico)
+        broken = known.broken_release(text, own)
+        if broken is None:
+            return []
+        expected = f"expected another version with BGP, such as {broken.before}"
+        return [Problem(where, text, expected, f"In this version, {broken.reason} on Windows ({broken.source}).")]
     return [
         Problem(
-            "calicoVersion of the ClusterInformation default",
+            where,
             text,
             f"expected {oldest} or later",
             "Earlier versions have no usable HostProcess containers for Windows. Upgrade Calico on the Linux nodes.",
@@ -100,8 +139,8 @@ def _strict_affinity(node: HostVariables, calico: Facts) -> list[Problem]:
             "strictAffinity of the IPAMConfig default",
             False,
             "expected true, because Linux nodes would otherwise use addresses in the blocks of Windows nodes",
-            "Set calico_ipam_strictaffinity: true in kubespray's inventory and run kubespray, or let this collection set "
-            "it with cni_calico_set_strict_affinity: true.",
+            "Set calico_ipam_strictaffinity: true in kubespray's inventory and run kubespray, or let this collection "
+            "set it with cni_calico_set_strict_affinity: true.",
         )
     ]
 
@@ -114,9 +153,10 @@ def _pools(node: HostVariables, calico: Facts) -> list[Problem]:
         if pool["disabled"]:
             continue
         if ipaddress.ip_network(pool["cidr"], strict=False).version != 4:
-            hint = "Calico on Windows supports neither IPv6 nor dual stack. Set cni_plugin: none on the Windows hosts."
+            hint = "Calico on Windows supports neither IPv6 nor dual stack (kubespray: ipv6_stack)."
             found.append(Problem(f"cidr of {where}", pool["cidr"], "expected an IPv4 network", hint))
             continue
+        found += _inside(node, pool)
         if pool["ipip"] != "Never":
             found.append(
                 Problem(f"ipipMode of {where} (calico_ipip_mode)", pool["ipip"], "expected Never", _VXLAN_SETTINGS)
@@ -130,9 +170,23 @@ def _pools(node: HostVariables, calico: Facts) -> list[Problem]:
     return found
 
 
+def _inside(node: HostVariables, pool: t.Mapping[str, t.Any]) -> list[Problem]:
+    """Return the problem if a pool is outside the network of the pods, which kube-proxy and the checks use."""
+    try:
+        pods = ipaddress.ip_network(node.pods, strict=False)
+    except ValueError:
+        return []  # another check refuses this value
+    own = ipaddress.ip_network(pool["cidr"], strict=False)
+    if own.version == pods.version and own.subnet_of(pods):  # type: ignore[arg-type]
+        return []
+    hint = f"The IPPool {pool['name']} (calico_pool_cidr) gives addresses to pods."
+    where = "cni_pods_subnet (from kube_pods_subnet)"
+    return [Problem(where, node.pods, f"expected a network that contains {pool['cidr']}", hint)]
+
+
 def _encapsulation(node: HostVariables, calico: Facts) -> list[Problem]:
     """Return problems with the mode of the network, and with settings that are fixed on Windows."""
-    own, backend = mode(calico), str(calico["backend"])
+    own, backend = mode_of(calico), str(calico["backend"])
     found = []
     if node.calico_mode and own and node.calico_mode != own:
         hint = "All nodes need the same mode. If the variable is not set, the cluster's mode is used."
@@ -177,6 +231,7 @@ def _felix(calico: Facts) -> list[Problem]:
             "Windows nodes have no eBPF, and would not reach services in such a cluster",
         ),
         ("wireguardEnabled", "calico_wireguard_enabled", "Windows nodes have no WireGuard in Calico"),
+        ("wireguardEnabledV6", "calico_wireguard_enabled", "Windows nodes have no WireGuard in Calico"),
     )
     return [
         Problem(
@@ -188,6 +243,15 @@ def _felix(calico: Facts) -> list[Problem]:
         for field, variable, reason in fields
         if calico["felix"].get(field)
     ]
+
+
+def _typha(calico: Facts) -> list[Problem]:
+    """Return the problem if our DaemonSet would need certificates for Typha."""
+    if not calico["typha"] or not calico["typha_secure"] or runs_elsewhere(calico):
+        return []
+    expected = "expected false, because the DaemonSet for Windows has no certificates for Typha"
+    hint = "Set typha_secure: false in kubespray's inventory, or apply a DaemonSet calico-node-windows yourself."
+    return [Problem("FELIX_TYPHACAFILE of the DaemonSet calico-node (typha_secure)", True, expected, hint)]
 
 
 def _operator(node: HostVariables, calico: Facts) -> list[Problem]:
@@ -208,8 +272,7 @@ def _operator(node: HostVariables, calico: Facts) -> list[Problem]:
         )
     if not installation["service_cidrs"]:
         found.append(Problem(f"serviceCIDRs {where}", [], f"expected [{node.services}]", enable))
-    host = str(installation["api_server"]).rpartition(":")[0]
-    if host in ("", "localhost", "127.0.0.1"):
+    if is_unreachable(installation["api_server"]):
         found.append(
             Problem(
                 "the ConfigMap tigera-operator/kubernetes-services-endpoint",

@@ -45,6 +45,16 @@ def problems(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Proble
     return mismatches + endpoint(node, str(cluster.get("api_server") or ""))
 
 
+def network_warnings(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[str]:
+    """Return warnings about the network on Linux nodes, with remedies.
+
+    Args:
+        node: the host.
+        cluster: the result of cluster_info.
+    """
+    return calico.warnings(node, cluster.get("calico") or {}) if node.cni_plugin == "calico" else []
+
+
 def warnings(cluster: t.Mapping[str, t.Any], bound: t.Collection[str] = ()) -> list[str]:
     """Return warnings about settings of the cluster that harm Windows nodes, with remedies.
 

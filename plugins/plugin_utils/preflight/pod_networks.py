@@ -31,7 +31,11 @@ def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
         hint = "For any other network, set cni_plugin: none on the Windows hosts, and use that network's own tool."
         return [Problem(_PLUGIN, plugin, reason, hint)]
     docker = str(values.get("container_runtime", "containerd")) in DOCKER_RUNTIMES
-    return [*_unsupported(known, values, docker=docker), *_run_as(known, values, docker=docker), *_policy(known, values)]
+    return [
+        *_unsupported(known, values, docker=docker),
+        *_run_as(known, values, docker=docker),
+        *_policy(known, values),
+    ]
 
 
 def _unsupported(known: Network, values: t.Mapping[str, t.Any], *, docker: bool) -> list[Problem]:
