@@ -69,10 +69,18 @@ RELEASES: Sequence[Release] = (
         releases.cni_plugins,
         _NAMED,
     ),
+    # Versions before 0.3.2 have no checksum files. Until February 2025, the archive of 0.3.1 had no `v` in its name
+    # (microsoft/windows-container-networking pull request 112, .github/workflows/release.yml).
     Release(
-        rf"{_GITHUB}/microsoft/windows-container-networking/releases/download/v{_VERSION}/"
+        rf"{_GITHUB}/microsoft/windows-container-networking/releases/download/v(?P<version>0\.[0-2]\.\d+|0\.3\.[01])/"
+        rf"windows-container-networking-cni-amd64-v?{_SAME}\.zip",
+        releases.microsoft_cni,
+    ),
+    Release(
+        rf"{_GITHUB}/microsoft/windows-container-networking/releases/download/v(?!0\.[0-2]\.|0\.3\.[01]/){_VERSION}/"
         rf"windows-container-networking-cni-amd64-v{_SAME}\.zip",
         releases.microsoft_cni,
+        ((".sha256", "release"), (".sha512", "release")),
     ),
     # No checksum files, because the release workflow publishes only dist/flannel*.
     Release(
@@ -89,7 +97,7 @@ RELEASES: Sequence[Release] = (
     ),
     Release(
         rf"(?:packages\.aks\.azure\.com|acs-mirror\.azureedge\.net)/azure-cni/v{_VERSION}/binaries/"
-        rf"azure-vnet-cni(?:-singletenancy)?-windows-amd64-v{_SAME}\.zip",
+        rf"(?P<program>azure-vnet-cni(?:-singletenancy|-swift|-overlay)?)-windows-amd64-v{_SAME}\.zip",
         releases.azure_cni,
     ),
     Release(
@@ -182,10 +190,13 @@ def checksum_file(content: bytes, name: str, suffix: str, form: str) -> bytes:
         content: the contents of the file.
         name: the name of the file.
         suffix: .sha256, .sha256sum or .sha512.
-        form: `bare` (dl.k8s.io: only the hash), `line` (with a line ending), `named` (the output of sha256sum).
+        form: `bare` (dl.k8s.io: only the hash), `line` (with a line ending), `named` (the output of sha256sum),
+            `release` (the same, with the path of the build).
     """
     digest = hashlib.new("sha512" if "512" in suffix else "sha256", content).hexdigest()
-    return {"bare": digest, "line": f"{digest}\n", "named": f"{digest}  {name}\n"}[form].encode()
+    named = f"{digest}  {name}\n"
+    forms = {"bare": digest, "line": f"{digest}\n", "named": named, "release": f"{digest}  ./release/{name}\n"}
+    return forms[form].encode()
 
 
 @functools.lru_cache(maxsize=64)

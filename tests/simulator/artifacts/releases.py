@@ -13,6 +13,7 @@ real ones, which is enough to see transfers.
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Mapping
 from typing import Literal
@@ -98,12 +99,36 @@ def flannel_cni(version: str) -> bytes:
     return tar_gz({"flannel-amd64.exe": program("flannel", version)})
 
 
-def azure_cni(version: str) -> bytes:
-    """Return azure-vnet-cni-windows-amd64-vVERSION.zip."""
+def azure_cni(name: str, version: str) -> bytes:
+    """Return azure-vnet-cni-windows-amd64-vVERSION.zip (Azure/azure-container-networking Makefile, `cni-archive`).
+
+    Args:
+        name: `azure-vnet-cni`, or until 1.4 with `-singletenancy`, `-swift` or `-overlay`.
+    """
     programs = ("azure-vnet", "azure-vnet-ipam", "azure-vnet-telemetry")
-    members = {f"{name}.exe": program(name, version) for name in programs}
-    members["10-azure.conflist"] = b'{"cniVersion": "0.3.0", "name": "azure", "plugins": [{"type": "azure-vnet"}]}\n'
+    members = {f"{item}.exe": program(item, version) for item in programs}
+    ipam = "azure-cns" if name.endswith(("-swift", "-overlay")) else "azure-vnet-ipam"
+    members["10-azure.conflist"] = (json.dumps(_azure_conflist(ipam), indent=2) + "\n").encode()
+    members["azure-vnet-telemetry.config"] = b'{"reportToHostIntervalInSeconds": 30}\n'
     return zip_archive(members)
+
+
+def _azure_conflist(ipam: str) -> dict[str, object]:
+    """Return the configuration in the archive (cni/azure-windows.conflist), which installers edit."""
+    policies = (
+        {"Type": "OutBoundNAT", "ExceptionList": ["10.240.0.0/16", "10.0.0.0/8"]},
+        {"Type": "ROUTE", "DestinationPrefix": "10.0.0.0/8", "NeedEncap": True},
+    )
+    plugin = {
+        "type": "azure-vnet",
+        "mode": "bridge",
+        "bridge": "azure0",
+        "capabilities": {"portMappings": True, "dns": True},
+        "ipam": {"type": ipam},
+        "dns": {"Nameservers": ["10.0.0.10", "168.63.129.16"], "Search": ["svc.cluster.local"]},
+        "AdditionalArgs": [{"Name": "EndpointPolicy", "Value": policy} for policy in policies],
+    }
+    return {"cniVersion": "0.3.0", "name": "azure", "plugins": [plugin]}
 
 
 def csi_proxy(version: str) -> bytes:

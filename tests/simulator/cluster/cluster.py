@@ -7,14 +7,15 @@ from __future__ import annotations
 import atexit
 import hashlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Literal
+from typing import Any, Literal
 
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+from .calico import Calico, CalicoOptions, install_calico
 from .control_plane import ControlPlane, assets_folder, assets_version
 from .memory_api import MemoryCluster
 from .options import ClusterOptions
@@ -47,6 +48,8 @@ class Cluster:
 
         It is None for a real API server, which uses this machine's clock.
         """
+        self.calico: Calico | None = None
+        """Calico, if it was installed."""
         self._stop: Callable[[], None] | None = stop
         self._process = os.getpid()
         atexit.register(self.stop)
@@ -57,6 +60,8 @@ class Cluster:
             return
         stop, self._stop = self._stop, None
         if stop:
+            if self.calico:
+                self.calico.stop()
             atexit.unregister(self.stop)
             stop()
 
@@ -93,6 +98,7 @@ def start_cluster(
     port: int = 0,
     node_grace_period: float = 40.0,
     client_certificate_seconds: float = 365 * 86400,
+    calico: Mapping[str, Any] | None = None,
 ) -> Cluster:
     """Start a cluster without nodes.
 
@@ -107,6 +113,7 @@ def start_cluster(
         port: the port; 0 picks a free one.
         node_grace_period: the seconds after the last heartbeat until a node becomes Unknown.
         client_certificate_seconds: the validity of kubelets' client certificates.
+        calico: how Calico is installed (`CalicoOptions`); None: not at all.
 
     Returns:
         The running cluster.
@@ -125,6 +132,18 @@ def start_cluster(
         node_grace_period=node_grace_period,
         client_certificate_seconds=client_certificate_seconds,
     )
+    found = _start(kind, options)
+    if calico is not None:
+        try:
+            networks = {"pod_cidr": options.pod_cidr, "service_cidr": options.service_cidr}
+            found.calico = install_calico(found.kubeconfig, found.server, CalicoOptions.read(calico, **networks))
+        except BaseException:
+            found.stop()
+            raise
+    return found
+
+
+def _start(kind: Kind, options: ClusterOptions) -> Cluster:
     reason = real_unavailable(options.version)
     if kind == "real" and reason:
         raise ClusterUnavailableError(reason)

@@ -15,6 +15,7 @@ LAYER = Layer(
         "simulator.kubernetes_node.cni.kube_proxy",
         "simulator.kubernetes_node.cni.flannel",
         "simulator.kubernetes_node.cni.plugins",
+        "simulator.kubernetes_node.cni.calico.programs",
         "simulator.kubernetes_node.hns.cmdlets",
         "simulator.kubernetes_node.hns.scenes",
         "simulator.kubernetes_node.hns.adapters",

@@ -233,6 +233,8 @@ class Invocation:
         user: the user that runs it, e.g. `NT AUTHORITY\SYSTEM`.
         logon: `batch` for a logon on the machine itself (a scheduled task, become), otherwise that of WinRM.
         command_line: the raw text after the program, for programs that parse it themselves.
+        emit: receives output while the program runs, for a reader that does not wait for its end (a container's log).
+            A program that uses it does not return that output again.
     """
 
     argv: list[str]
@@ -245,6 +247,7 @@ class Invocation:
     user: str = ""
     command_line: str = ""
     logon: str = ""
+    emit: Callable[[str], None] | None = None
 
     def variable(self, name: str, default: str = "") -> str:
         """Return an environment variable. The name is case-insensitive."""

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -138,6 +138,7 @@ class Programs:
         user: str | None = None,
         timeout: float | None = None,
         logon: str = "",
+        emit: Callable[[str], None] | None = None,
     ) -> ProgramResult:
         """Run a program, and return its result.
 
@@ -150,6 +151,7 @@ class Programs:
             user: the account that runs it; by default SYSTEM, with the token of the caller.
             timeout: the number of seconds after which it is killed.
             logon: `batch` if the user is not logged on over the network.
+            emit: receives output while the program runs.
 
         Raises:
             ProgramNotFoundError: the program does not exist.
@@ -172,7 +174,7 @@ class Programs:
             if isinstance(data, ProgramResult):
                 return data
             about = (found.path, found.version, account, line, logon)
-            invocation = Invocation(argv, data, variables, directory, signal, *about)
+            invocation = Invocation(argv, data, variables, directory, signal, *about, emit=emit)
             with _time_limit(timeout, signal) as late, self._machine.acting.as_account(user) if user else nullcontext():
                 return self._finish(found.program, invocation, caller, late)
         finally:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
 import subprocess
 import sys
 import tarfile
@@ -141,3 +142,33 @@ def test_another_process_makes_the_same_bytes() -> None:
 
 def test_another_version_has_other_bytes() -> None:
     assert file(NODE) != file(NODE.replace("1.37.1", "1.37.0"))
+
+
+MICROSOFT_CNI = (
+    "github.com/microsoft/windows-container-networking/releases/download/v{0}/windows-container-networking-cni-amd64-"
+)
+
+
+def test_microsofts_plugins_have_checksum_files_since_0_3_2() -> None:
+    old, new = MICROSOFT_CNI.format("0.3.1"), MICROSOFT_CNI.format("0.3.3")
+    assert set(members(f"{old}v0.3.1.zip")) == {"nat.exe", "sdnbridge.exe", "sdnoverlay.exe"}
+    assert file(f"{old}0.3.1.zip") == file(f"{old}v0.3.1.zip")
+    assert catalog.content(f"{old}v0.3.1.zip.sha256") is None
+    for kind in ("sha256", "sha512"):
+        text = file(f"{new}v0.3.3.zip.{kind}").decode()
+        digest = hashlib.new(kind, file(f"{new}v0.3.3.zip")).hexdigest()
+        assert text == f"{digest}  ./release/windows-container-networking-cni-amd64-v0.3.3.zip\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "ipam"), [("", "azure-vnet-ipam"), ("-singletenancy", "azure-vnet-ipam"), ("-swift", "azure-cns")]
+)
+def test_azure_cni(name: str, ipam: str) -> None:
+    url = f"packages.aks.azure.com/azure-cni/v1.6.21/binaries/azure-vnet-cni{name}-windows-amd64-v1.6.21.zip"
+    found = members(url)
+    assert set(found) == {"azure-vnet.exe", "azure-vnet-ipam.exe", "azure-vnet-telemetry.exe",
+                          "azure-vnet-telemetry.config", "10-azure.conflist"}  # fmt: skip
+    document = json.loads(found["10-azure.conflist"])
+    assert (document["cniVersion"], document["plugins"][0]["ipam"]["type"]) == ("0.3.0", ipam)
+    assert identify(found["azure-vnet.exe"]) == ("azure-vnet", "1.6.21")
+    assert catalog.content(f"{url}.sha256") is None, "AKS publishes no checksums"

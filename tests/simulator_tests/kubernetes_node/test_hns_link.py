@@ -265,7 +265,7 @@ def test_a_hang_until_the_service_restarts(make_node: Callable[..., Node]) -> No
     hang(node, until="restart")
     call = Call(node, "Get-HnsNetwork")
     wait_for(lambda: blocked(node) == 1, "the call hangs")
-    with pytest.raises(hns.HnsError, match="0x800705b4"):
+    with pytest.raises(hns.HnsError, match="0x5b4"):
         hns.store(node.machine).require()
 
     run(node, "Restart-Service", Name="hns", Force=True)

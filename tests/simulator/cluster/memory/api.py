@@ -16,7 +16,7 @@ from .errors import forbidden, invalid, method_not_allowed, required, unsupporte
 from .json_patches import json_patch, merge_patch
 from .objects import Objects
 from .requests import Request, Response, Target, read_target
-from .resources import Object, ResourceType, api_group, api_groups, api_resources, api_versions, find_type, type_of
+from .resources import Object, ResourceType, api_group, api_groups, api_resources, api_versions, type_of
 from .reviews import Reviews
 from .store import Store
 from .strategic import strategic_merge
@@ -64,7 +64,7 @@ class Api:
         self._authorizer.require(request.user, target)
         if not target.resource:
             return self._document(target)
-        kind = find_type(target.group, target.version, target.resource)
+        kind = self.store.find_type(target.group, target.version, target.resource)
         if kind is None or (target.subresource and target.subresource not in kind.subresources):
             return Response(404, "404 page not found\n")
         if target.verb not in kind.verbs and not target.subresource:
@@ -103,13 +103,13 @@ class Api:
         elif path == "/api":
             found = api_versions(self._server)
         elif path == "/apis":
-            found = api_groups()
+            found = api_groups(self.store.types())
         elif parts[0] == "api" and len(parts) == 2:
-            found = api_resources("", parts[1])
+            found = api_resources(self.store.types(), "", parts[1])
         elif parts[0] == "apis" and len(parts) == 2:
-            found = api_group(parts[1])
+            found = api_group(self.store.types(), parts[1])
         elif parts[0] == "apis" and len(parts) == 3:
-            found = api_resources(parts[1], parts[2])
+            found = api_resources(self.store.types(), parts[1], parts[2])
         elif path == "/openapi/v3":
             found = {"paths": {}}
         elif path == "/openapi/v2":
@@ -148,7 +148,7 @@ class Api:
             return self._patch(where, target.subresource, request)
         if target.verb == "delete":
             obj, gone = self.objects.delete(*where, _delete_options(request), request.user, request.dry_run)
-            return Response(200, _deleted(kind, obj) if gone and kind.plural != "pods" else obj)
+            return Response(200, _deleted(kind, obj) if gone and kind.key != "pods" else obj)
         raise method_not_allowed()
 
     def _collection(self, kind: ResourceType, target: Target, request: Request) -> Response:
@@ -169,8 +169,9 @@ class Api:
         patch = request.parse()
         if media in _APPLY:
             return self._apply(where, patch, subresource, request)
-        if media not in _PATCHES:
-            raise unsupported_media_type(media, [*_PATCHES, *_APPLY])
+        accepted = [one for one in _PATCHES if not (kind.custom and "strategic" in one)]
+        if media not in accepted:
+            raise unsupported_media_type(media, [*accepted, *_APPLY])
         change = _PATCHES[media]
         changed = self.objects.update(
             kind, namespace, name, lambda live: change(live, patch), request.user, subresource, request.dry_run
@@ -186,7 +187,7 @@ class Api:
             raise invalid("PatchOptions", "meta.k8s.io", "", [required("fieldManager", "is required for apply patch")])
         force, now = request.flag("force"), clock.now()
         with self.store.lock:
-            if self.store.peek(kind.plural, namespace, name) is not None:
+            if self.store.peek(kind.key, namespace, name) is not None:
                 changed = self.objects.update(
                     kind,
                     namespace,

@@ -11,8 +11,8 @@ import random
 import uuid
 from collections.abc import Callable
 
-from . import clock
-from .errors import already_exists, bad_request, conflict, forbidden, invalid, not_found, required
+from . import clock, schemas
+from .errors import already_exists, bad_request, conflict, forbidden, invalid, not_found, required, wrong
 from .kinds import Context, prepare_create, prepare_update, restrict, validate
 from .requests import User
 from .resources import Object, ResourceType
@@ -42,7 +42,7 @@ class Objects:
         Raises:
             ApiError: 404 if it does not exist.
         """
-        found = self.store.peek(kind.plural, namespace, name)
+        found = self.store.peek(kind.key, namespace, name)
         if found is None:
             raise not_found(kind.plural, kind.group, name)
         return found
@@ -59,16 +59,16 @@ class Objects:
         """
         with self.store.lock:
             metadata = self._new_metadata(kind, namespace, obj)
-            if kind.has_status and kind.plural not in ("nodes", "pods"):
+            if kind.has_status and kind.key not in ("nodes", "pods"):
                 obj.pop("status", None)
-            restrict(self.context(user), "create", kind.plural, obj, None)
-            if self.store.peek(kind.plural, namespace, metadata["name"]) is not None:
+            restrict(self.context(user), "create", kind.key, obj, None)
+            if self.store.peek(kind.key, namespace, metadata["name"]) is not None:
                 raise already_exists(kind.plural, kind.group, metadata["name"])
             prepare_create(self.context(user), kind, obj)
             self._check(kind, obj, None)
-            if kind.plural in _GENERATIONS:
+            if kind.key in _GENERATIONS or kind.custom:
                 metadata["generation"] = 1
-            return copy.deepcopy(obj) if dry else self.store.put(kind.plural, obj)
+            return copy.deepcopy(obj) if dry else self.store.put(kind.key, obj)
 
     def _new_metadata(self, kind: ResourceType, namespace: str, obj: Object) -> Object:
         self._check_identity(kind, obj)
@@ -113,6 +113,11 @@ class Objects:
 
     def _check(self, kind: ResourceType, obj: Object, old: Object | None) -> None:
         causes = validate(kind, obj, old)
+        if kind.custom:
+            definition = self.store.peek("customresourcedefinitions", "", kind.key)
+            schema = schemas.schema_of(definition, kind.version) if definition else {}
+            schemas.complete(obj, schema)
+            causes += schemas.validate(obj, schema)
         if causes:
             raise invalid(kind.kind, kind.group, obj["metadata"]["name"], causes)
 
@@ -143,17 +148,17 @@ class Objects:
             new = _keep(kind, old, new, subresource)
             if not subresource:
                 prepare_update(kind, new)
-            restrict(self.context(user), "update", kind.plural, new, old)
+            restrict(self.context(user), "update", kind.key, new, old)
             self._check(kind, new, old)
             if new == old:
                 return old
-            if kind.plural in _GENERATIONS and new.get("spec") != old.get("spec"):
+            if (kind.key in _GENERATIONS or kind.custom) and new.get("spec") != old.get("spec"):
                 new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
             if dry:
                 return new
             if new["metadata"].get("deletionTimestamp") and not _is_held(kind, new):
-                return self.store.remove(kind.plural, namespace, name)
-            return self.store.put(kind.plural, new)
+                return self.store.remove(kind.key, namespace, name)
+            return self.store.put(kind.key, new)
 
     def replace(
         self, kind: ResourceType, namespace: str, name: str, obj: Object, user: User, subresource: str, dry: bool
@@ -167,9 +172,13 @@ class Objects:
         if sent != name:
             raise bad_request(f"the name of the object ({sent}) does not match the name on the URL ({name})")
         with self.store.lock:
-            absent = self.store.peek(kind.plural, namespace, name) is None
-            if absent and kind.plural in _CREATE_ON_UPDATE and not subresource:
+            absent = self.store.peek(kind.key, namespace, name) is None
+            if absent and kind.key in _CREATE_ON_UPDATE and not subresource:
                 return self.create(kind, namespace, obj, user, dry), True
+            if kind.custom and not obj.get("metadata", {}).get("resourceVersion"):
+                # Built-in types allow an unconditional update; custom resources do not.
+                causes = [wrong("metadata.resourceVersion", 0, "must be specified for an update")]
+                raise invalid(kind.kind, kind.group, name, causes)
             return self.update(kind, namespace, name, lambda _: obj, user, subresource, dry), False
 
     def delete(
@@ -189,8 +198,8 @@ class Objects:
         with self.store.lock:
             old = self.read(kind, namespace, name)
             _check_preconditions(kind, old, options.get("preconditions") or {})
-            restrict(self.context(user), "delete", kind.plural, old, None)
-            if kind.plural == "namespaces" and name in _SYSTEM_NAMESPACES[:3]:
+            restrict(self.context(user), "delete", kind.key, old, None)
+            if kind.key == "namespaces" and name in _SYSTEM_NAMESPACES[:3]:
                 raise forbidden("namespaces", "", name, "this namespace may not be deleted")
             seconds = _grace(kind, old, options)
             new = _marked(kind, old, seconds, options)
@@ -198,9 +207,9 @@ class Objects:
                 return new, not _is_held(kind, new)
             if _is_held(kind, new):
                 if new["metadata"] != old["metadata"]:
-                    self.store.put(kind.plural, new)
+                    self.store.put(kind.key, new)
                 return new, False
-            return self.store.remove(kind.plural, namespace, name), True
+            return self.store.remove(kind.key, namespace, name), True
 
 
 def _check_same(kind: ResourceType, old: Object, new: Object) -> None:
@@ -241,7 +250,7 @@ def _check_preconditions(kind: ResourceType, old: Object, wanted: Object) -> Non
 
 def _grace(kind: ResourceType, old: Object, options: Object) -> int:
     """Return a pod's grace period in seconds, which is 0 unless it runs on a node."""
-    if kind.plural != "pods":
+    if kind.key != "pods":
         return 0
     if not old["spec"].get("nodeName") or old.get("status", {}).get("phase") in ("Succeeded", "Failed"):
         return 0
@@ -262,13 +271,13 @@ def _marked(kind: ResourceType, old: Object, seconds: int, options: Object) -> O
         metadata["deletionTimestamp"] = when.strftime("%Y-%m-%dT%H:%M:%SZ")
         metadata["deletionGracePeriodSeconds"] = seconds
     new = old | {"metadata": metadata}
-    if kind.plural == "namespaces":
+    if kind.key == "namespaces":
         new["status"] = {"phase": "Terminating"}
     return new
 
 
 def _is_held(kind: ResourceType, obj: Object) -> bool:
     metadata = obj["metadata"]
-    if kind.plural == "namespaces" and obj.get("spec", {}).get("finalizers"):
+    if kind.key == "namespaces" and obj.get("spec", {}).get("finalizers"):
         return True
     return bool(metadata.get("finalizers")) or metadata.get("deletionGracePeriodSeconds", 0) > 0

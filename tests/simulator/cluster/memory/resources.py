@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 Object = dict[str, Any]
@@ -34,6 +33,13 @@ class ResourceType:
     verbs: tuple[str, ...] = _ALL_VERBS
     fields: tuple[str, ...] = ()
     """Supported field selectors in addition to metadata.name and metadata.namespace."""
+    custom: bool = False
+    """Whether a CustomResourceDefinition defines it."""
+
+    @property
+    def key(self) -> str:
+        """The key of its objects in the store. Several groups may use the plural of a custom resource."""
+        return f"{self.plural}.{self.group}" if self.custom else self.plural
 
     @property
     def group_version(self) -> str:
@@ -81,6 +87,8 @@ def _types() -> tuple[ResourceType, ...]:
         rt("", "v1", "replicationcontrollers", "ReplicationController", True, ("rc",), status),
         rt("", "v1", "limitranges", "LimitRange", True, ("limits",)),
         rt("", "v1", "resourcequotas", "ResourceQuota", True, ("quota",), status),
+        rt("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", False,
+           ("crd", "crds"), status),
         rt(apps, "v1", "controllerrevisions", "ControllerRevision"),
         rt(apps, "v1", "daemonsets", "DaemonSet", True, ("ds",), status),
         rt(apps, "v1", "deployments", "Deployment", True, ("deploy",), ("status", "scale")),
@@ -115,16 +123,6 @@ def _types() -> tuple[ResourceType, ...]:
 TYPES = _types()
 
 
-@cache
-def _by_path() -> dict[tuple[str, str, str], ResourceType]:
-    return {(one.group, one.version, one.plural): one for one in TYPES}
-
-
-def find_type(group: str, version: str, plural: str) -> ResourceType | None:
-    """Return the resource type for a path in the URL."""
-    return _by_path().get((group, version, plural))
-
-
 def type_of(plural: str) -> ResourceType:
     """Return a resource type by its plural, which is unique here.
 
@@ -138,7 +136,7 @@ def type_of(plural: str) -> ResourceType:
 
 
 def type_of_kind(api_version: str, kind: str) -> ResourceType | None:
-    """Return a resource type by an object's apiVersion and kind."""
+    """Return a built-in resource type by an object's apiVersion and kind."""
     return next((one for one in TYPES if (one.group_version, one.kind) == (api_version, kind)), None)
 
 
@@ -148,26 +146,30 @@ def api_versions(server: str) -> Object:
     return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": addresses}
 
 
-def api_groups() -> Object:
+def api_groups(types: Iterable[ResourceType]) -> Object:
     """Return the response to GET /apis."""
-    names = dict.fromkeys((one.group, one.version) for one in TYPES if one.group)
-    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": [_group(name, version) for name, version in names]}
+    known: dict[str, dict[str, None]] = {}
+    for one in types:
+        if one.group:
+            known.setdefault(one.group, {})[one.version] = None
+    groups = [_group(name, list(versions)) for name, versions in known.items()]
+    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
 
 
-def api_group(name: str) -> Object | None:
+def api_group(types: Iterable[ResourceType], name: str) -> Object | None:
     """Return the response to GET /apis/NAME."""
-    version = next((one.version for one in TYPES if one.group == name and name), None)
-    return None if version is None else {"kind": "APIGroup", "apiVersion": "v1"} | _group(name, version)
+    versions = list(dict.fromkeys(one.version for one in types if one.group == name and name))
+    return {"kind": "APIGroup", "apiVersion": "v1"} | _group(name, versions) if versions else None
 
 
-def _group(name: str, version: str) -> Object:
-    one = {"groupVersion": f"{name}/{version}", "version": version}
-    return {"name": name, "versions": [one], "preferredVersion": one}
+def _group(name: str, versions: list[str]) -> Object:
+    listed = [{"groupVersion": f"{name}/{version}", "version": version} for version in versions]
+    return {"name": name, "versions": listed, "preferredVersion": listed[0]}
 
 
-def api_resources(group: str, version: str) -> Object | None:
+def api_resources(types: Iterable[ResourceType], group: str, version: str) -> Object | None:
     """Return the response to GET /api/v1 or /apis/GROUP/VERSION."""
-    found = [one for one in TYPES if (one.group, one.version) == (group, version)]
+    found = [one for one in types if (one.group, one.version) == (group, version)]
     if not found:
         return None
     return {

@@ -37,10 +37,36 @@ class Store:
         """Notified after each change, and when the store closes."""
         self.closed = False
         self.revision = _FIRST_REVISION
-        self._objects: dict[str, dict[Key, Object]] = {one.plural: {} for one in TYPES}
-        self._history: dict[str, deque[Change]] = {one.plural: deque(maxlen=_HISTORY) for one in TYPES}
+        self._types = {(one.group, one.version, one.plural): one for one in TYPES}
+        self._objects: dict[str, dict[Key, Object]] = {one.key: {} for one in TYPES}
+        self._history: dict[str, deque[Change]] = {one.key: deque(maxlen=_HISTORY) for one in TYPES}
         self._dropped = dict.fromkeys(self._objects, _FIRST_REVISION)
         self._changed_at = dict.fromkeys(self._objects, _FIRST_REVISION)
+
+    def types(self) -> list[ResourceType]:
+        """Return all resource types, including the custom ones."""
+        with self.lock:
+            return list(self._types.values())
+
+    def find_type(self, group: str, version: str, plural: str) -> ResourceType | None:
+        """Return the resource type for a path in the URL."""
+        return self._types.get((group, version, plural))
+
+    def define(self, kind: ResourceType) -> None:
+        """Add a custom resource type, or replace its definition."""
+        with self.lock:
+            self._types[kind.group, kind.version, kind.plural] = kind
+            self._objects.setdefault(kind.key, {})
+            self._history.setdefault(kind.key, deque(maxlen=_HISTORY))
+            self._dropped.setdefault(kind.key, self.revision)
+            self._changed_at.setdefault(kind.key, self.revision)
+
+    def undefine(self, kind: ResourceType) -> None:
+        """Remove a custom resource type with all its objects."""
+        with self.lock:
+            self._types.pop((kind.group, kind.version, kind.plural), None)
+            for namespace, name in list(self._objects.get(kind.key, {})):
+                self.remove(kind.key, namespace, name)
 
     def peek(self, plural: str, namespace: str, name: str) -> Object | None:
         """Return an object, which the caller must not change, or None."""
@@ -109,10 +135,10 @@ class Store:
             ApiError: 410 if the history does not go back that far.
         """
         with self.lock:
-            if revision < self._dropped[kind.plural]:
-                raise expired(revision, self._dropped[kind.plural])
+            if revision < self._dropped[kind.key]:
+                raise expired(revision, self._dropped[kind.key])
             newer: list[Change] = []
-            for change in reversed(self._history[kind.plural]):
+            for change in reversed(self._history[kind.key]):
                 if change.revision <= revision:
                     break
                 newer.append(change)

@@ -41,7 +41,7 @@ class Selection:
 def list_objects(store: Store, kind: ResourceType, selection: Selection) -> Object:
     """Return the List object of a selection."""
     with store.lock:
-        revision, found = store.revision, [one for one in store.peek_all(kind.plural) if selection.has(one)]
+        revision, found = store.revision, [one for one in store.peek_all(kind.key) if selection.has(one)]
     selection.has({"metadata": {"name": ""}})  # an invalid selector is an error even if the list is empty
     items = [{key: value for key, value in one.items() if key not in ("kind", "apiVersion")} for one in found]
     return {
@@ -69,7 +69,7 @@ def watch_objects(store: Store, kind: ResourceType, selection: Selection, query:
     initial = query.get("sendInitialEvents") == "true" or wanted in ("", "0")
     with store.lock:
         revision = store.revision if initial else int(wanted)
-        current = [one for one in store.peek_all(kind.plural) if selection.has(one)] if initial else []
+        current = [one for one in store.peek_all(kind.key) if selection.has(one)] if initial else []
         if not initial:
             store.changes_after(kind, revision)  # an old revision raises an error before the response begins
     seconds = float(query.get("timeoutSeconds") or _DEFAULT_SECONDS)

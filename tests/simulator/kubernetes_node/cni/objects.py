@@ -51,7 +51,7 @@ class Call:
         version: the version of the CNI specification that the configuration names.
         container: the id of the sandbox.
         namespace: the id of its network namespace; empty for a Docker container.
-        pod_namespace: the Kubernetes namespace of the pod.
+        pod_namespace, pod: the Kubernetes namespace and the name of the pod.
         ports: the runtime's port mappings: `{"hostPort": 80, "containerPort": 8080, "protocol": "tcp"}`.
     """
 
@@ -64,6 +64,7 @@ class Call:
     bin_dirs: Sequence[str]
     pod_namespace: str = "default"
     ports: Sequence[Mapping[str, Any]] = ()
+    pod: str = ""
 
     @property
     def kind(self) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from simulator.kubernetes_node import hns
 from simulator.kubernetes_node.cni import azure_vnet, host_local, sdn_plugins, win_plugins
+from simulator.kubernetes_node.cni.calico import plugin as calico
 from simulator.kubernetes_node.cni.configuration import load, load_status, ready
 from simulator.kubernetes_node.cni.objects import (
     VERSIONS,
@@ -38,6 +39,7 @@ PLUGINS: Mapping[str, Callable[[Call], Attachment]] = {
     **win_plugins.PLUGINS,
     **sdn_plugins.PLUGINS,
     **azure_vnet.PLUGINS,
+    **calico.PLUGINS,
 }
 
 
@@ -48,6 +50,7 @@ def add(
     namespace: str,
     *,
     pod_namespace: str = "default",
+    pod: str = "",
     ports: Sequence[Mapping[str, Any]] = (),
 ) -> Attachment:
     """Add a pod to the network. The first plugin that creates an endpoint determines the pod's address.
@@ -55,7 +58,7 @@ def add(
     Args:
         sandbox: the id of the pod's sandbox.
         namespace: the id of its network namespace; empty for a Docker container.
-        pod_namespace: the Kubernetes namespace of the pod.
+        pod_namespace, pod: the Kubernetes namespace and the name of the pod.
         ports: the port mappings, for plugins with the capability `portMappings`.
 
     Raises:
@@ -66,7 +69,7 @@ def add(
         plugin_path(machine, str(conf["type"]), config.bin_dirs)
         capable = bool((conf.get("capabilities") or {}).get("portMappings"))
         call = Call(machine, conf, config.name, config.version, sandbox, namespace, config.bin_dirs, pod_namespace,
-                    ports if capable else ())  # fmt: skip
+                    ports if capable else (), pod)  # fmt: skip
         try:
             found = _called(call) or found
         except CniError as error:
@@ -112,6 +115,9 @@ def remove(machine: Machine, config_name: str, sandbox: str) -> None:
     Raises:
         CniError: a plugin fails.
     """
+    call = calico.cached(machine, sandbox)
+    if call is not None:
+        calico.check(call)
     store = hns.store(machine)
     for endpoint in store.endpoints_of(sandbox):
         try:
@@ -121,6 +127,8 @@ def remove(machine: Machine, config_name: str, sandbox: str) -> None:
         store.leave_namespace(endpoint.namespace)
     host_local.release(machine, config_name, sandbox)
     azure_vnet.remove(machine, sandbox)
+    if call is not None:
+        calico.release(call)
     scratch = f"{FLANNEL_DATA}\\{sandbox}"
     if machine.files.is_file(scratch):
         machine.files.delete(scratch)
@@ -149,5 +157,5 @@ def _about(name: str) -> Program:
 PROGRAMS: Mapping[str, Program] = {
     name: _about(name)
     for name in ("flannel", "host-local", "win-bridge", "win-overlay", "nat", "sdnbridge", "sdnoverlay", "azure-vnet",
-                 "azure-vnet-ipam", "azure-vnet-telemetry", "calico", "calico-ipam")
+                 "azure-vnet-ipam", "azure-vnet-telemetry", "calico-ipam")
 }  # fmt: skip

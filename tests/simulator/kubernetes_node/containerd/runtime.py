@@ -4,13 +4,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from simulator.kubernetes_node import hns
 from simulator.kubernetes_node.cni import plugins as cni
 from simulator.kubernetes_node.containerd.config import Config
-from simulator.kubernetes_node.cri import shims
+from simulator.kubernetes_node.cri import image_files, shims
 from simulator.kubernetes_node.cri.interface import PodConfig, Runtime, RuntimeFailure, Settings
 from simulator.kubernetes_node.cri.shims import Command, Container, Sandbox
 from simulator.kubernetes_node.images import oci
@@ -18,6 +18,7 @@ from simulator.kubernetes_node.images.puller import Puller, PullOptions, endpoin
 from simulator.kubernetes_node.images.store import K8S, Image, ImageStore
 from simulator.kubernetes_node.programs import contracts
 from simulator.machine import listeners
+from simulator.machine.objects import ProgramResult
 from simulator.machine.service_rules import is_administrator
 
 if TYPE_CHECKING:
@@ -181,8 +182,9 @@ class Containerd(Runtime):
         """
         network = self.network()
         netns = hns.new_id()
-        pod_namespace = sandbox.namespace
-        sandbox.address = cni.add(self._machine, network, sandbox.id, netns, pod_namespace=pod_namespace).address
+        sandbox.address = cni.add(
+            self._machine, network, sandbox.id, netns, pod_namespace=sandbox.namespace, pod=sandbox.pod
+        ).address
         sandbox.network, sandbox.netns = network.name, netns
 
     def stop_sandbox(self, sandbox: Sandbox) -> None:
@@ -211,7 +213,7 @@ class Containerd(Runtime):
         self.stop_sandbox(sandbox)
         found = self._machine.part(shims.Shims)
         for container in self.containers(sandbox.id):
-            found.containers.pop(container.id, None)
+            self.remove_container(container)
         found.sandboxes.pop(sandbox.id, None)
         found.leases.discard(sandbox.id)
 
@@ -231,8 +233,19 @@ class Containerd(Runtime):
         found = shims.settle(self._machine)
         container = Container(shims.new_id(), name, sandbox.id, image.name, self.image_id(image), attempt, log=log)
         found.containers[container.id] = container
+        known = self.store.manifest(image, self.build, self.exact)
+        if known:
+            command = image_files.complete(command, image_files.settings_of(self.store, known[1]))
+            command = image_files.mount(self._machine, command, self.store.root(known[1]), self._scratch(container))
         shims.start(self._machine, container, command)
         return container
+
+    def execute(self, container: Container, argv: Sequence[str], timeout: float) -> ProgramResult:
+        """Run another program in a container."""
+        return shims.execute(self._machine, container, argv, timeout)
+
+    def _scratch(self, container: Container) -> str:
+        return f"{self.image_folder}\\containers\\{container.id}"
 
     def stop_container(self, container: Container) -> None:
         """Stop a container."""
@@ -242,6 +255,7 @@ class Containerd(Runtime):
         """Stop and remove a container."""
         shims.stop(self._machine, container)
         self._machine.part(shims.Shims).containers.pop(container.id, None)
+        image_files.remove(self._machine, self._scratch(container))
 
 
 def connect(machine: Machine, address: str) -> Containerd | None:

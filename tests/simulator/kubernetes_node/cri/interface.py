@@ -17,6 +17,7 @@ from simulator.kubernetes_node.cni import plugins as cni
 from simulator.kubernetes_node.cri.shims import Command, Container, Sandbox
 from simulator.kubernetes_node.images.store import Image, ImageStore
 from simulator.machine import listeners
+from simulator.machine.objects import ProgramResult
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
@@ -168,6 +169,14 @@ class Runtime(ABC):
     @abstractmethod
     def stop_container(self, container: Container) -> None:
         """Stop a container."""
+
+    def execute(self, container: Container, argv: Sequence[str], timeout: float) -> ProgramResult:
+        """Run another program in a HostProcess container, with a time limit in seconds.
+
+        Raises:
+            RuntimeFailure: the runtime has no HostProcess containers.
+        """
+        raise RuntimeFailure("HostProcess containers need containerd")
 
     @abstractmethod
     def remove_container(self, container: Container) -> None:

@@ -7,15 +7,16 @@ from __future__ import annotations
 import copy
 import threading
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from simulator.kubernetes_node.cri.mounts import Mount, MountedFiles
+from simulator.machine.executables import HEAD_SIZE, identify
 from simulator.machine.objects import NotModelled, ProcessEndedError, ProgramResult
 from simulator.machine.processes import Process
-from simulator.machine.programs import NotExecutableError, ProgramNotFoundError, Programs
+from simulator.machine.programs import NotExecutableError, ProgramNotFoundError, Programs, ProgramTimeoutError
 from simulator.machine.rights.guard import AccessDeniedError
 from simulator.machine.windows_paths import normalise
 
@@ -73,6 +74,7 @@ class Container:
     finished: datetime | None = None
     log: str = ""
     process: Process | None = None
+    command: Command | None = None
 
     @property
     def alive(self) -> bool:
@@ -106,6 +108,7 @@ class Command:
 
     Args:
         argv: the program and its arguments; empty for the image's own program, which only waits.
+        replaces_entry_point: whether argv begins with a program. Otherwise, it only has arguments for the image's own.
         environment: the container's own variables.
         mounts: folders of the host that are visible under other paths.
         host_process: whether it runs on the host itself. Other containers only wait to be stopped.
@@ -119,6 +122,7 @@ class Command:
     rootfs: str = r"C:\hpc"
     directory: str = ""
     user: str = "NT AUTHORITY\\SYSTEM"
+    replaces_entry_point: bool = True
 
 
 def start_shim(machine: Machine, sandbox: Sandbox) -> None:
@@ -168,19 +172,15 @@ def _start_error(program: str, error: Exception) -> str:
 
 def start(machine: Machine, container: Container, command: Command, ended: Callable[[], None] = lambda: None) -> None:
     """Start a container's process. If that fails, the container has exited with reason `StartError`."""
-    container.started = now()
+    container.started, container.command = now(), command
     if not command.host_process or not command.argv:
         program = command.argv[0].rpartition("\\")[2] if command.argv else "container.exe"
         container.process = machine.processes.begin(program or "container.exe", "ContainerAdministrator")
         container.state = "RUNNING"
         return
     view = _view(machine, command)
-    variables = {
-        **machine.user_environment(command.user),
-        **command.environment,
-        "CONTAINER_SANDBOX_MOUNT_POINT": command.rootfs,
-    }
-    argv = [_mount_point(word, command.rootfs) for word in command.argv]
+    variables = _variables(machine, command)
+    argv, name = _script(view, [_mount_point(word, command.rootfs) for word in command.argv])
     directory = _mount_point(command.directory, command.rootfs) or command.rootfs
     try:
         with machine.acting.as_account(command.user):
@@ -201,7 +201,13 @@ def start(machine: Machine, container: Container, command: Command, ended: Calla
         begun.set()
         try:
             result = view.programs.run(
-                argv[0], argv[1:], environment=variables, directory=directory, stop=process.stop, user=command.user
+                argv[0],
+                argv[1:],
+                environment=variables,
+                directory=directory,
+                stop=process.stop,
+                user=command.user,
+                emit=lambda text: _append_log(machine, container, "stdout", text),
             )
         except (ProgramNotFoundError, NotExecutableError, AccessDeniedError) as error:
             result = ProgramResult(1, "", str(error))
@@ -212,8 +218,51 @@ def start(machine: Machine, container: Container, command: Command, ended: Calla
         container.message = result.stderr.strip()[-1000:] if result.exit_code else ""
         ended()
 
-    machine.processes.detach(argv[0].rpartition("\\")[2], command.user, work)
+    machine.processes.detach(name, command.user, work)
     begun.wait(5)
+
+
+def execute(machine: Machine, container: Container, argv: Sequence[str], timeout: float) -> ProgramResult:
+    """Run another program in a HostProcess container (CRI's ExecSync)."""
+    command = container.command
+    if command is None:
+        return ProgramResult(1, "", "the container is not running")
+    view = _view(machine, command)
+    words, _ = _script(view, [_mount_point(word, command.rootfs) for word in argv])
+    directory = _mount_point(command.directory, command.rootfs) or command.rootfs
+    try:
+        return view.programs.run(
+            words[0],
+            words[1:],
+            environment=_variables(machine, command),
+            directory=directory,
+            user=command.user,
+            timeout=timeout,
+        )
+    except (ProgramNotFoundError, NotExecutableError, AccessDeniedError) as error:
+        return ProgramResult(128, "", _start_error(words[0], error))
+    except ProgramTimeoutError:
+        return ProgramResult(1, "", f"timed out after {timeout:g}s")
+
+
+def _variables(machine: Machine, command: Command) -> dict[str, str]:
+    return {
+        **machine.user_environment(command.user),
+        **command.environment,
+        "CONTAINER_SANDBOX_MOUNT_POINT": command.rootfs,
+    }
+
+
+def _script(view: Machine, argv: list[str]) -> tuple[list[str], str]:
+    """Return the program of a command line, and the name of its process.
+
+    A script of an image that the simulator models is a simulated program: `powershell.exe SCRIPT` runs it.
+    """
+    name = argv[0].replace("/", "\\").rpartition("\\")[2]
+    if name.casefold() not in ("powershell", "powershell.exe") or len(argv) < 2:
+        return argv, name
+    found = view.files.is_file(argv[1]) and identify(view.files.read_bytes(argv[1])[:HEAD_SIZE])
+    return (argv[1:] if found else argv), "powershell.exe"
 
 
 def stop(machine: Machine, container: Container) -> None:
@@ -256,11 +305,18 @@ def _mount_point(text: str, rootfs: str) -> str:
 def _write_log(machine: Machine, container: Container, result: ProgramResult) -> None:
     if not container.log:
         return
+    for stream, text in (("stdout", result.stdout), ("stderr", result.stderr)):
+        _append_log(machine, container, stream, text)
+
+
+def _append_log(machine: Machine, container: Container, stream: str, text: str) -> None:
+    if not container.log:
+        return
     stamp = now().isoformat().replace("+00:00", "Z")
-    streams = (("stdout", result.stdout), ("stderr", result.stderr))
-    lines = [f"{stamp} {stream} F {line}" for stream, text in streams for line in text.splitlines()]
+    lines = [f"{stamp} {stream} F {line}\n" for line in text.splitlines()]
     try:
         machine.files.make_directory(container.log.rpartition("\\")[0])
-        machine.files.write_text(container.log, "".join(line + "\n" for line in lines))
+        before = machine.files.read_text(container.log) if machine.files.is_file(container.log) else ""
+        machine.files.write_text(container.log, before + "".join(lines))
     except OSError:
         pass  # a full disk only loses logs

@@ -28,7 +28,8 @@ def allows(
         port: the destination port: a local one for `In`, a remote one for `Out`.
         protocol: 6 is TCP, 17 is UDP.
     """
-    rules = [item for item in policies if item.get("Type") == "ACL"]
+    # Rules of type Host are for the host's own firewall (microsoft/hcsshim hcn/hcnpolicy.go), not for the endpoint.
+    rules = [item for item in policies if item.get("Type") == "ACL" and item.get("RuleType") != "Host"]
     if not rules:
         return True
     matching = [item for item in rules if _matches(item, direction, address, port, protocol)]

@@ -66,8 +66,8 @@ def forgotten(machine: Machine, network: Network, others: Sequence[Network]) -> 
 
 
 def host_endpoint(machine: Machine, endpoint: Endpoint, *, present: bool) -> None:
-    """Add or remove the interface for an endpoint of the host itself (`cbr0_ep`, `Calico_ep`)."""
-    if not endpoint.name.endswith("_ep"):
+    """Add or remove the interface for an endpoint of the host itself: `cbr0_ep`, `Calico_ep` on an L2Bridge."""
+    if not endpoint.name.endswith("_ep") or endpoint.remote:
         return
     if present:
         _add(machine, endpoint.name, endpoint.address, f"{endpoint.address}/24")

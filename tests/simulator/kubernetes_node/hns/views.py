@@ -216,7 +216,7 @@ def _resources(identity: str) -> PSObject:
 
 def _policies(item: Endpoint) -> list[PSObject]:
     if item.remote:
-        return [custom_object(Type="L2Driver")]
+        return [custom_object(Type="L2Driver"), *(custom_object(**policy) for policy in item.policies)]
     return [custom_object(**policy) for policy in item.policies]
 
 

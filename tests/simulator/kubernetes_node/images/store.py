@@ -276,8 +276,14 @@ class ImageStore:
 
     def unpacked_size(self, document: Mapping[str, Any]) -> int:
         """Return the size of the snapshot for a manifest; 0 if it does not exist."""
-        path = f"{self._snapshot(document)}\\Files\\layers.vhdx"
-        return self._files.real(path).stat().st_size if self._files.is_file(path) else 0
+        folder = f"{self._snapshot(document)}\\Files"
+        if not self._files.is_directory(folder):
+            return 0
+        return sum(path.stat().st_size for path in self._files.real(folder).rglob("*") if path.is_file())
+
+    def root(self, document: Mapping[str, Any]) -> str:
+        """Return the folder that contains the files of the image of a manifest."""
+        return f"{self._snapshot(document)}\\Files"
 
     def _snapshot(self, document: Mapping[str, Any]) -> str:
         chain = str(document["config"]["digest"]).partition(":")[2][:12]

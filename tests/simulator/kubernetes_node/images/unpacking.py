@@ -2,8 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Unpacking layers: the disk space of a container image in addition to its blobs.
 
-The snapshot for an image's layers is one file with their size, which is enough to fill the disk. A layer's annotation
-`SIZE` sets its unpacked size, for images that are large on the node and small in a test.
+The snapshot contains the simulated programs of an image, which HostProcess containers run, and one file with the size
+of everything else, which is enough to fill the disk. A layer's annotation `SIZE` sets its unpacked size, for images
+that are large on the node and small in a test.
 """
 
 from __future__ import annotations
@@ -13,8 +14,11 @@ import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from simulator.machine.executables import HEAD_SIZE, identify
 from simulator.machine.files import Files
 
+REST = "layers.vhdx"
+"""The file with the size of everything that is not unpacked."""
 SIZE = "simulated-windows/unpacked-size"
 
 
@@ -32,9 +36,31 @@ def unpack(files: Files, folder: str, layers: Sequence[tuple[Mapping[str, Any], 
     total = sum(_size(files, layer, blob) for layer, blob in layers)
     files.check_space(total)
     files.make_directory(f"{folder}\\Files")
-    with files.real(f"{folder}\\Files\\layers.vhdx").open("wb") as file:
+    programs = {path: data for layer, blob in layers for path, data in _programs(files, blob).items()}
+    for path, data in programs.items():
+        target = f"{folder}\\{path}".replace("/", "\\")
+        files.make_directory(target.rpartition("\\")[0])
+        files.write_bytes(target, data)
+    with files.real(f"{folder}\\Files\\{REST}").open("wb") as file:
         # The file is sparse. The simulated disk counts its length.
-        file.truncate(total)
+        file.truncate(max(0, total - sum(len(data) for data in programs.values())))
+
+
+def _programs(files: Files, blob: str) -> dict[str, bytes]:
+    """Return the simulated programs in a layer, by their paths (`Files/…`)."""
+    found: dict[str, bytes] = {}
+    try:
+        with tarfile.open(files.real(blob), "r:*") as archive:
+            for member in archive:
+                if not member.isfile() or not member.name.startswith("Files/") or ".." in member.name:
+                    continue
+                stream = archive.extractfile(member)
+                head = stream.read(HEAD_SIZE) if stream else b""
+                if stream and identify(head):
+                    found[member.name] = head + stream.read()
+    except (tarfile.TarError, EOFError, zlib.error, OSError):
+        return {}  # `_size` reports it, unless an annotation declares the size
+    return found
 
 
 def _size(files: Files, layer: Mapping[str, Any], blob: str) -> int:

@@ -9,13 +9,15 @@ platform without a version (https://github.com/microsoft/windows-host-process-co
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from simulator.artifacts.archives import tar_gz
-from simulator.kubernetes_node.images import oci
+from simulator.kubernetes_node.images import calico_images, oci
 from simulator.machine.executables import make
 
 BUILDS: Mapping[str, str] = {"2019": "10.0.17763.6532", "2022": "10.0.20348.2849", "2025": "10.0.26100.2314"}
@@ -36,8 +38,14 @@ class Blobs:
         self.content[described["digest"]] = (media_type, data)
         return described
 
+    def document(self, name: str) -> dict[str, Any]:
+        """Return the index or manifest that a name refers to."""
+        found: dict[str, Any] = json.loads(self.content[self.tags[name]][1])
+        return found
+
     def add(self, name: str, builds: Sequence[str | None], *, linux: bool = False, size: int = 4 * KB,
-            programs: Mapping[str, str] | None = None) -> None:  # fmt: skip
+            programs: Mapping[str, str] | None = None, version: str = "",
+            config: Mapping[str, Any] | None = None) -> None:  # fmt: skip
         """Create an image, and name it.
 
         Args:
@@ -47,28 +55,36 @@ class Blobs:
             linux: whether to add entries for Linux.
             size: the size of its layer in bytes.
             programs: the executables in the image: program names by path.
+            version: the version of the executables; by default the tag.
+            config: the settings of its containers for Windows: `Entrypoint`, `Cmd`, `WorkingDir`.
         """
         entries: list[dict[str, Any]] = []
+        version = version or name.rpartition(":")[2]
+        members = {f"Files/{path}": make(program, version) for path, program in (programs or {}).items()}
         if linux:
             platforms = [{"os": "linux", "architecture": machine} for machine in ("amd64", "arm64")]
-            entries += [self._manifest(name, platform, size, {}) for platform in platforms]
+            entries += [self._manifest(name, platform, size, {}, {}) for platform in platforms]
         for build in builds:
             platform = {"architecture": "amd64", "os": "windows"}
             if build:
                 platform["os.version"] = BUILDS.get(build, build)
-            entries.append(self._manifest(name, platform, size, programs or {}))
+            entries.append(self._manifest(name, platform, size, members, config or {}))
         if list(builds) == [None] and not linux:
             self.tags[name] = entries[0]["digest"]
             return
         index = {"schemaVersion": 2, "mediaType": oci.INDEX, "manifests": entries}
         self.tags[name] = self.put(oci.INDEX, oci.encode(index))["digest"]
 
-    def _manifest(self, name: str, platform: dict[str, str], size: int, programs: Mapping[str, str]) -> dict[str, Any]:
+    def _manifest(self, name: str, platform: dict[str, str], size: int, programs: Mapping[str, bytes],
+                  settings: Mapping[str, Any]) -> dict[str, Any]:  # fmt: skip
         seed = f"{name} {sorted(platform.items())}"
-        members = {f"Files/{path}": make(program, name.rpartition(":")[2]) for path, program in programs.items()}
-        members["Files/License.txt"] = random.Random(seed).randbytes(size)
+        members = {**programs, "Files/License.txt": random.Random(seed).randbytes(size)}
         layer = self.put(oci.LAYER, tar_gz(members))
-        config = {**platform, "config": {}, "rootfs": {"type": "layers", "diff_ids": [oci.digest_of(seed.encode())]}}
+        config = {
+            **platform,
+            "config": dict(settings),
+            "rootfs": {"type": "layers", "diff_ids": [oci.digest_of(seed.encode())]},
+        }
         document = {
             "schemaVersion": 2,
             "mediaType": oci.MANIFEST,
@@ -79,7 +95,16 @@ class Blobs:
 
 
 def fill(blobs: Blobs) -> Blobs:
-    """Add the images to a registry."""
+    """Add the images to a registry. A process creates them once."""
+    known = _upstream()
+    blobs.content |= known.content
+    blobs.tags |= known.tags
+    return blobs
+
+
+@cache
+def _upstream() -> Blobs:
+    blobs = Blobs()
     for tag in ("3.6", "3.7", "3.8", "3.9", "3.10", "3.10.1", "3.10.2"):
         builds = _NEW if tag == "3.10.2" else _OLD
         for path in ("registry.k8s.io/pause", "mcr.microsoft.com/oss/kubernetes/pause"):
@@ -93,6 +118,7 @@ def fill(blobs: Blobs) -> Blobs:
     for tag in ("windowsservercore-ltsc2019", "windowsservercore-ltsc2022", "windowsservercore-ltsc2025"):
         blobs.add(f"mcr.microsoft.com/windows/servercore/iis:{tag}", [tag[-4:]], size=64 * KB)
     blobs.add("registry.k8s.io/e2e-test-images/agnhost:2.53", _OLD, linux=True, size=8 * KB)
+    calico_images.add(blobs)
     blobs.add("docker.io/rancher/mirrored-flannelcni-flannel:v0.25.7", [], linux=True)
     for component in ("kube-proxy", "coredns/coredns"):
         blobs.add(f"registry.k8s.io/{component}:v1.37.1", [], linux=True)

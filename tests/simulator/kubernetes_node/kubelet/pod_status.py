@@ -14,13 +14,14 @@ from simulator.kubernetes_node.cri.shims import Container
 
 @dataclass(frozen=True)
 class Known:
-    """The state of a container: its runs, and the reason if it is waiting."""
+    """The state of a container: its runs, the reason if it is waiting, and whether its readiness probe succeeds."""
 
     current: Container | None
     last: Container | None
     restarts: int
     waiting: str
     message: str
+    ready: bool = True
 
 
 def build(pod: Mapping[str, Any], known: Mapping[str, Known], address: str, host: str, event: str) -> dict[str, Any]:
@@ -109,7 +110,7 @@ def _container(container: Mapping[str, Any], known: Known | None, after_init: bo
     found["containerID"] = f"containerd://{current.id}"
     if current.alive:
         found["state"] = {"running": {"startedAt": _text(current.started)}}
-        found["ready"] = found["started"] = True
+        found["started"], found["ready"] = True, known.ready if known else True
     elif known and known.waiting == "CrashLoopBackOff" and current.state == "EXITED":
         found["state"] = {"waiting": {"reason": known.waiting, "message": known.message}}
         found["lastState"] = {"terminated": _terminated(current)}

@@ -18,6 +18,7 @@ from simulator.kubernetes_node.images.store import Image
 from simulator.kubernetes_node.kubelet import pod_environment, pod_status, pod_volumes
 from simulator.kubernetes_node.kubelet.pod_environment import ContainerConfigError
 from simulator.kubernetes_node.kubelet.pod_volumes import VolumeError, Volumes
+from simulator.kubernetes_node.kubelet.probes import Probes
 from simulator.kubernetes_node.kubelet.settings import KubeletSettings, drive
 from simulator.kubernetes_node.programs import contracts
 
@@ -40,6 +41,7 @@ class Turn:
     seen: str = ""
     current: Container | None = None
     last: Container | None = None
+    probes: Probes = field(default_factory=Probes)
 
 
 @dataclass
@@ -188,6 +190,7 @@ class Pods:
         if current is not None:
             if current.alive:
                 turn.seen = ""
+                self._probe(runtime, container, turn, current)
                 return False
             if current.state == "EXITED":
                 if current.exit_code == 0 and (initial or pod["spec"].get("restartPolicy") in ("OnFailure", "Never")):
@@ -201,6 +204,19 @@ class Pods:
                 turn.last, turn.current, turn.restarts = current, None, turn.restarts + 1
         self._begin(pod, worker, runtime, container, turn)
         return False
+
+    def _probe(self, runtime: Runtime, container: dict[str, Any], turn: Turn, current: Container) -> None:
+        """Run a container's probes, and end it if it is not alive any more."""
+        if current.command is None or not current.command.host_process:
+            return
+
+        def run(argv: list[str], timeout: float) -> tuple[bool, str]:
+            result = runtime.execute(current, argv, timeout)
+            return result.exit_code == 0, result.stdout + result.stderr
+
+        if problem := turn.probes.step(container, current.id, run, self._scale):
+            runtime.stop_container(current)
+            current.message = problem
 
     def _may_restart(self, turn: Turn, current: Container) -> bool:
         if turn.seen != current.id:
@@ -298,6 +314,7 @@ class Pods:
             host_process=host_process,
             rootfs=rootfs,
             directory=drive(str(container.get("workingDir") or "")),
+            replaces_entry_point=bool(container.get("command")),
             user=str(options.get("runAsUserName") or "NT AUTHORITY\\SYSTEM"),
         )
 
@@ -310,8 +327,13 @@ class Pods:
     def _report(self, pod: dict[str, Any], worker: Worker, runtime: Runtime | None) -> bool:
         """Send the status if it has changed, and return whether the pod is still changing."""
         address = self._settings.node_ip or self._machine.address
-        known = {name: pod_status.Known(turn.current, turn.last, turn.restarts, turn.waiting, turn.message)
-                 for name, turn in worker.turns.items()}  # fmt: skip
+        specs = {item["name"]: item for item in pod["spec"]["containers"]}
+        known = {
+            name: pod_status.Known(
+                turn.current, turn.last, turn.restarts, turn.waiting, turn.message, _is_ready(turn, specs.get(name))
+            )
+            for name, turn in worker.turns.items()
+        }
         pod_address = worker.sandbox.address if worker.sandbox else ""
         status = pod_status.build(pod, known, pod_address, address, worker.event)
         if status != worker.reported:
@@ -327,6 +349,13 @@ class Pods:
                     raise
         ready = all(item.get("ready") for item in status.get("containerStatuses", []))
         return status["phase"] == "Pending" or not ready
+
+
+def _is_ready(turn: Turn, container: Mapping[str, Any] | None) -> bool:
+    current = turn.current
+    if container is None or current is None or current.command is None or not current.command.host_process:
+        return True
+    return turn.probes.ready(container, current.id)
 
 
 def _end_dead(runtime: Runtime, uid: str) -> None:

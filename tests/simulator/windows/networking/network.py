@@ -302,7 +302,7 @@ def _status(machine: Machine) -> object:
             "gateway": default_gateway(machine, item.alias),
             "dns": list(item.dns),
             "static_dns": bool(item.static_dns),
-            "forwarding": item.forwarding,
+            **({"forwarding": True} if item.forwarding else {}),
             "routes": [
                 {"destination": route.destination, "next_hop": route.next_hop, "metric": route.metric}
                 for route in known

@@ -12,6 +12,7 @@ from ..certificates import Authority
 from ..objects import Objects
 from .bootstrap import BootstrapSigner, TokenCleaner
 from .daemonsets import DaemonSetController
+from .definitions import DefinitionController
 from .deployments import DeploymentController, ReplicaSetController
 from .disruption import DisruptionController
 from .evictions import TaintEvictionController
@@ -36,6 +37,7 @@ def all_controllers(
         options: the options of the cluster.
     """
     return [
+        DefinitionController(objects),
         NamespaceController(objects, authority.pem),
         BootstrapSigner(objects),
         TokenCleaner(objects),

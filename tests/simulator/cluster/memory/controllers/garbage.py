@@ -51,7 +51,7 @@ class GarbageCollector:
     def sync(self) -> None:
         """Check every object that has owners or one of this controller's finalizers."""
         store = self._objects.store
-        everything = [(kind, one) for kind in TYPES for one in store.peek_all(kind.plural)]
+        everything = [(kind, one) for kind in store.types() for one in store.peek_all(kind.key)]
         uids = {one["metadata"]["uid"] for _, one in everything}
         for kind, one in everything:
             finalizers = one["metadata"].get("finalizers") or []

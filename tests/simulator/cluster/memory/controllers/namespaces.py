@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from ..objects import Objects
-from ..resources import TYPES, Object, type_of
+from ..resources import Object, type_of
 
 _CA_ANNOTATION = {
     "kubernetes.io/description": "Contains a CA bundle that can be used to verify the kube-apiserver when using"
@@ -42,13 +42,13 @@ class NamespaceController:
 
     def _empty(self, namespace: Object) -> None:
         name, left = namespace["metadata"]["name"], 0
-        for kind in TYPES:
+        for kind in self._objects.store.types():
             if not kind.namespaced or "delete" not in kind.verbs:
                 continue
-            for one in self._objects.store.peek_all(kind.plural, name):
+            for one in self._objects.store.peek_all(kind.key, name):
                 if not one["metadata"].get("deletionTimestamp"):
                     self._objects.delete(kind, name, one["metadata"]["name"], {})
-            left += len(self._objects.store.peek_all(kind.plural, name))
+            left += len(self._objects.store.peek_all(kind.key, name))
         if left == 0 and namespace["spec"].get("finalizers"):
             bare: Object = {"spec": {"finalizers": []}}
             self._objects.update(type_of("namespaces"), "", name, lambda live: live | bare)

@@ -60,19 +60,19 @@ _FREE_NAMES = ("clusterroles", "clusterrolebindings", "roles", "rolebindings", "
 
 def prepare_create(context: Context, kind: ResourceType, obj: Object) -> None:
     """Set the fields of a new object that it gets automatically."""
-    if kind.plural in _WORKLOADS:
+    if kind.key in _WORKLOADS:
         create_workload(kind.plural, obj)
-    elif kind.plural == "secrets":
+    elif kind.key == "secrets":
         default_secret(obj)
-    elif kind.plural in _CREATE:
-        _CREATE[kind.plural](context, obj)
+    elif kind.key in _CREATE:
+        _CREATE[kind.key](context, obj)
 
 
 def prepare_update(kind: ResourceType, obj: Object) -> None:
     """Set the defaults of an object that is being changed."""
-    if kind.plural in _WORKLOADS:
+    if kind.key in _WORKLOADS:
         create_workload(kind.plural, obj)
-    elif kind.plural == "secrets":
+    elif kind.key == "secrets":
         default_secret(obj)
 
 
@@ -87,18 +87,16 @@ def validate(kind: ResourceType, obj: Object, old: Object | None) -> list[Cause]
         The errors.
     """
     causes = [] if old is not None else _validate_name(kind, obj["metadata"]["name"])
-    if kind.plural in _WORKLOADS:
+    if kind.key in _WORKLOADS:
         return causes + validate_workload(kind.plural, obj, old)
-    check = _VALIDATE.get(kind.plural)
+    check = _VALIDATE.get(kind.key)
     return causes + (check(obj, old) if check else [])
 
 
 def _validate_name(kind: ResourceType, name: str) -> list[Cause]:
-    if kind.plural in _FREE_NAMES:
+    if kind.key in _FREE_NAMES:
         return [] if "/" not in name and "%" not in name else [wrong("metadata.name", name, "may not contain '/'")]
-    pattern, text = (
-        (_LABEL, _LABEL_TEXT) if kind.plural in ("namespaces", "services") else (_SUBDOMAIN, _SUBDOMAIN_TEXT)
-    )
+    pattern, text = (_LABEL, _LABEL_TEXT) if kind.key in ("namespaces", "services") else (_SUBDOMAIN, _SUBDOMAIN_TEXT)
     length = 63 if pattern is _LABEL else 253
     if len(name) > length:
         return [wrong("metadata.name", name, f"must be no more than {length} characters")]

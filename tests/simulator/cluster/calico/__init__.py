@@ -1,0 +1,81 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Calico in a cluster for tests: the objects that kubespray or the Tigera operator create, and the operator itself.
+
+`start_cluster(…, calico={"install": "kubespray", "strict_affinity": True})` works with both kinds of cluster. In a
+fleet file, this is `cluster: {…, calico: {install: kubespray, strict_affinity: true}}`. The programs of Linux nodes do
+not exist.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from . import kubespray, operator
+from .client import AdminClient, Loop
+from .options import CalicoOptions
+
+__all__ = ["AdminClient", "Calico", "CalicoOptions", "install_calico"]
+
+_CRD = "/apis/crd.projectcalico.org/v1"
+
+
+class Calico:
+    """Calico in a running cluster.
+
+    Args:
+        client: a connection of an administrator.
+        loop: the running operator, if there is one.
+    """
+
+    def __init__(self, client: AdminClient, options: CalicoOptions, loop: Loop | None) -> None:
+        self.client, self.options, self._loop = client, options, loop
+
+    def stop(self) -> None:
+        """Stop the operator."""
+        if self._loop:
+            self._loop.stop()
+
+    def set_strict_affinity(self, value: bool) -> None:
+        """Set strictAffinity, like `calicoctl ipam configure` or a run of kubespray."""
+        path, spec = f"{_CRD}/ipamconfigs/default", {"strictAffinity": value}
+        if self.client.find(path):
+            self.client.merge(path, {"spec": spec})
+            return
+        complete = {"autoAllocateBlocks": True, "maxBlocksPerHost": 0, **spec}
+        document = {"apiVersion": "crd.projectcalico.org/v1", "kind": "IPAMConfig", "metadata": {"name": "default"}}
+        self.client.apply({**document, "spec": complete})
+
+    def patch_installation(self, spec: dict[str, Any]) -> None:
+        """Change the operator's Installation with a merge patch of its spec."""
+        self.client.merge("/apis/operator.tigera.io/v1/installations/default", {"spec": spec})
+
+    def status(self, name: str = "calico-windows") -> tuple[str, str]:
+        """Return (type, message) of the condition that holds in a TigeraStatus; empty texts without one."""
+        found = self.client.find(f"/apis/operator.tigera.io/v1/tigerastatuses/{name}") or {}
+        for one in (found.get("status") or {}).get("conditions") or []:
+            if one["status"] == "True":
+                return str(one["type"]), str(one["message"])
+        return "", ""
+
+
+def install_calico(kubeconfig: Path, server: str, options: CalicoOptions) -> Calico:
+    """Install Calico in a cluster.
+
+    Args:
+        kubeconfig: an administrator's kubeconfig: `Cluster.kubeconfig`.
+        server: the URL of the API server: `Cluster.server`.
+    """
+    client = AdminClient(kubeconfig)
+    if options.install == "kubespray":
+        kubespray.install(client, options)
+        return Calico(client, options, None)
+    loop = operator.install(client, options)
+    if options.services_endpoint:
+        parts = urlsplit(server)
+        data = {"KUBERNETES_SERVICE_HOST": parts.hostname, "KUBERNETES_SERVICE_PORT": str(parts.port)}
+        path = "/api/v1/namespaces/tigera-operator/configmaps/kubernetes-services-endpoint"
+        client.merge(path, {"data": data})
+    return Calico(client, options, loop)

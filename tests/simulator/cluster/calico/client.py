@@ -1,0 +1,168 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""A connection of an administrator to a cluster of either kind, for what installs Calico in it."""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import ssl
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import yaml
+
+Object = dict[str, Any]
+_PLURALS = {
+    "APIServer": "apiservers",
+    "BGPConfiguration": "bgpconfigurations",
+    "BlockAffinity": "blockaffinities",
+    "ClusterInformation": "clusterinformations",
+    "FelixConfiguration": "felixconfigurations",
+    "IPAMBlock": "ipamblocks",
+    "IPAMConfig": "ipamconfigs",
+    "IPPool": "ippools",
+    "TigeraStatus": "tigerastatuses",
+}
+_NAMESPACED = ("ConfigMap", "DaemonSet", "Deployment", "Secret", "Service", "ServiceAccount")
+_ATTEMPTS = 50
+
+
+class RefusedError(Exception):
+    """The API server refused a request."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def path_of(document: Mapping[str, Any]) -> str:
+    """Return the path of an object's collection in the API."""
+    kind, version, metadata = str(document["kind"]), str(document["apiVersion"]), document["metadata"]
+    base = f"/apis/{version}" if "/" in version else f"/api/{version}"
+    place = f"/namespaces/{metadata['namespace']}" if kind in _NAMESPACED else ""
+    return f"{base}{place}/{_PLURALS.get(kind, kind.lower() + 's')}"
+
+
+class AdminClient:
+    """The connection. It can be used by several threads; each request has a connection of its own.
+
+    Args:
+        kubeconfig: a kubeconfig with a client certificate, such as `Cluster.kubeconfig`.
+    """
+
+    def __init__(self, kubeconfig: Path) -> None:
+        document = yaml.safe_load(kubeconfig.read_text())
+        cluster, user = document["clusters"][0]["cluster"], document["users"][0]["user"]
+        parts = urlsplit(cluster["server"])
+        self._host, self._port = parts.hostname or "", parts.port or 443
+        authority = base64.b64decode(cluster["certificate-authority-data"]).decode()
+        self._context = ssl.create_default_context(cadata=authority)
+        with tempfile.TemporaryDirectory() as folder:
+            pair = Path(folder, "pair.pem")
+            pair.touch(mode=0o600)
+            names = ("client-certificate-data", "client-key-data")
+            pair.write_bytes(b"\n".join(base64.b64decode(user[name]) for name in names))
+            self._context.load_cert_chain(pair)
+
+    def call(self, method: str, path: str, body: object = None, media: str = "application/json") -> Object:
+        """Send a request.
+
+        Raises:
+            RefusedError: the API server refuses it.
+            OSError: the server is not reachable.
+        """
+        connection = http.client.HTTPSConnection(self._host, self._port, timeout=10, context=self._context)
+        try:
+            data = None if body is None else json.dumps(body)
+            connection.request(method, path, data, {"Content-Type": media, "Accept": "application/json"})
+            answer = connection.getresponse()
+            text = answer.read()
+        finally:
+            connection.close()
+        found = json.loads(text) if text[:1] == b"{" else {}
+        if answer.status >= 400:
+            raise RefusedError(answer.status, str(found.get("message") or text.decode(errors="replace")))
+        return dict(found)
+
+    def find(self, path: str) -> Object | None:
+        """Return an object or list; None if it does not exist."""
+        try:
+            return self.call("GET", path)
+        except RefusedError as error:
+            if error.status == 404:
+                return None
+            raise
+
+    def items(self, path: str) -> list[Object]:
+        """Return the objects of a list, which is empty if the resource type does not exist."""
+        return list((self.find(path) or {}).get("items") or [])
+
+    def merge(self, path: str, patch: Mapping[str, Any]) -> Object:
+        """Patch an object with a JSON merge patch."""
+        return self.call("PATCH", path, patch, "application/merge-patch+json")
+
+    def apply(self, document: Mapping[str, Any]) -> None:
+        """Create an object, or replace it. The resource type may be one that was defined a moment ago."""
+        collection = path_of(document)
+        one = f"{collection}/{document['metadata']['name']}"
+        for attempt in range(_ATTEMPTS):
+            try:
+                known = self.find(one)
+                if known is None:
+                    self.call("POST", collection, document)
+                    return
+                version = {"resourceVersion": known["metadata"]["resourceVersion"]}
+                self.call("PUT", one, {**document, "metadata": {**document["metadata"], **version}})
+                return
+            except RefusedError as error:
+                if error.status not in (404, 409) or attempt == _ATTEMPTS - 1:
+                    raise
+                time.sleep(0.1)
+
+    def apply_all(self, documents: Sequence[Mapping[str, Any]]) -> None:
+        """Apply several objects in order."""
+        for document in documents:
+            self.apply(document)
+
+    def delete(self, path: str) -> None:
+        """Delete an object if it exists."""
+        try:
+            self.call("DELETE", path)
+        except RefusedError as error:
+            if error.status != 404:
+                raise
+
+
+class Loop:
+    """A thread that runs a function again and again, until it is stopped or the API server is gone.
+
+    Args:
+        pause: seconds between two runs.
+    """
+
+    def __init__(self, name: str, work: Callable[[], None], pause: float = 0.3) -> None:
+        self._work, self._pause = work, pause
+        self._stop = threading.Event()
+        self.error = ""
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while not self._stop.wait(self._pause):
+            try:
+                self._work()
+                self.error = ""
+            except (RefusedError, OSError, http.client.HTTPException) as error:
+                self.error = str(error)
+
+    def stop(self) -> None:
+        """Stop the thread, and wait for its end."""
+        self._stop.set()
+        self._thread.join(15)

@@ -1,0 +1,75 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""How Calico is installed in a cluster for tests."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+
+@dataclass(frozen=True)
+class CalicoOptions:
+    """The options. The defaults are those of kubespray 2.31."""
+
+    install: Literal["kubespray", "operator"] = "kubespray"
+    """`kubespray`: by manifests in kube-system. `operator`: by the Tigera operator in calico-system."""
+    version: str = "3.31.5"
+    backend: str = "vxlan"
+    """`calico_network_backend`: vxlan, bird or none. For the operator, bird means `bgp: Enabled`."""
+    vxlan_mode: str = "Always"
+    """The pool's vxlanMode: Always, CrossSubnet or Never."""
+    ipip_mode: str = "Never"
+    strict_affinity: bool | None = False
+    """IPAMConfig's strictAffinity; None: the object does not exist."""
+    pool_cidr: str = ""
+    """The network of the pool; by default the cluster's pod network."""
+    block_size: int = 26
+    nat_outgoing: bool = True
+    vxlan_vni: int = 4096
+    vxlan_port: int = 4789
+    mtu: int = 0
+    """`calico_mtu`; 0: not set."""
+    bpf: bool = False
+    wireguard: bool = False
+    datastore: str = "kdd"
+    linux_nodes: int = 0
+    """The number of Linux nodes: objects with Calico's annotations and blocks, whose kubelets do not exist."""
+    windows: bool = False
+    """The operator only: whether the Installation has `windowsDataplane: HNS`."""
+    service_cidrs: bool = True
+    """The operator only: whether a Windows Installation has `serviceCIDRs`."""
+    services_endpoint: bool = True
+    """The operator only: whether ConfigMap kubernetes-services-endpoint exists in tigera-operator."""
+    api_server: bool = True
+    """The operator only: whether Calico's API server is installed."""
+    pod_cidr: str = "10.244.0.0/16"
+    service_cidr: str = "10.96.0.0/12"
+    nodelocaldns: bool = True
+
+    @classmethod
+    def read(cls, entry: Mapping[str, Any], **cluster: str) -> CalicoOptions:
+        """Read the options of a fleet file.
+
+        Args:
+            cluster: the networks of the cluster.
+
+        Raises:
+            ValueError: an option is unknown.
+        """
+        known = {item.name for item in fields(cls)}
+        if unknown := entry.keys() - known:
+            raise ValueError(f"unknown options of calico: {', '.join(sorted(unknown))}")
+        return cls(**{**cluster, **entry})
+
+    @property
+    def pool(self) -> ipaddress.IPv4Network:
+        """The network of the pool."""
+        return ipaddress.IPv4Network(self.pool_cidr or self.pod_cidr)
+
+    @property
+    def dns_address(self) -> str:
+        """The address of the DNS service: the third of the services (kubespray), the tenth (kubeadm)."""
+        return str(ipaddress.IPv4Network(self.service_cidr)[3 if self.install == "kubespray" else 10])

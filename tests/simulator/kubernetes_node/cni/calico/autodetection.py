@@ -1,0 +1,76 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""How calico-node finds the address of its node: node/pkg/lifecycle/startup/autodetection.
+
+The simulated nodes have addresses of 127.0.0.0/8, which count as addresses of a network here.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from simulator.kubernetes_node.cni.calico.environment import CalicoError
+from simulator.windows.networking.network import interfaces
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+    from simulator.windows.networking.network_state import Interface
+
+FAILED = "failed to autodetect an IPv4 address"
+
+
+def detect(machine: Machine, method: str, node: Mapping[str, Any]) -> str:
+    """Return the address with its prefix length (`10.0.0.5/24`).
+
+    Args:
+        method: the value of IP_AUTODETECTION_METHOD.
+        node: the Kubernetes node.
+
+    Raises:
+        CalicoError: there is none, or the method is unknown.
+    """
+    cards = [card for card in interfaces(machine) if card.addresses and not card.alias.endswith("_ep)")]
+    name, _, argument = method.partition("=")
+    found: Interface | None = None
+    if name in ("", "first-found"):
+        found = next(iter(cards), None)
+    elif name == "interface":
+        found = next((card for card in cards for part in argument.split(",") if re.search(part, card.alias)), None)
+    elif name == "skip-interface":
+        skipped = argument.split(",")
+        found = next((card for card in cards if not any(re.search(part, card.alias) for part in skipped)), None)
+    elif name == "cidr":
+        networks = [ipaddress.ip_network(part, strict=False) for part in argument.split(",")]
+        found = next((card for card in cards if any(_inside(card, network) for network in networks)), None)
+    elif name == "can-reach":
+        found = next(iter(cards), None)
+    elif name == "kubernetes-internal-ip":
+        found = _internal(cards, node)
+    else:
+        raise CalicoError(f"Invalid IP autodetection method: {method}")
+    if found is None:
+        raise CalicoError(FAILED)
+    first = found.addresses[0]
+    return f"{first.address}/{first.prefix}"
+
+
+def local(machine: Machine, address: str) -> str:
+    """Return an address with the prefix length of the interface that has it, or without one."""
+    for card in interfaces(machine):
+        for item in card.addresses:
+            if item.address == address:
+                return f"{item.address}/{item.prefix}"
+    return address
+
+
+def _inside(card: Interface, network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> bool:
+    return ipaddress.ip_address(card.address) in network
+
+
+def _internal(cards: list[Interface], node: Mapping[str, Any]) -> Interface | None:
+    addresses = (node.get("status") or {}).get("addresses") or []
+    known = [item["address"] for item in addresses if item["type"] == "InternalIP"]
+    return next((card for card in cards if card.address in known), None)

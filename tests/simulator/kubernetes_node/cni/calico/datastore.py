@@ -1,0 +1,189 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Calico's objects in the Kubernetes API, with the errors of libcalico-go (lib/errors, lib/backend/k8s/resources)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from simulator.kubernetes_node.api.client import STRATEGIC, ApiError, Client
+
+Object = dict[str, Any]
+GROUP = "crd.projectcalico.org/v1"
+_CRD = f"/apis/{GROUP}"
+_KINDS = {
+    "blockaffinities": "BlockAffinity",
+    "bgpconfigurations": "BGPConfiguration",
+    "clusterinformations": "ClusterInformation",
+    "felixconfigurations": "FelixConfiguration",
+    "ipamblocks": "IPAMBlock",
+    "ipamconfigs": "IPAMConfig",
+    "ipamhandles": "IPAMHandle",
+    "ippools": "IPPool",
+    "ipreservations": "IPReservation",
+}
+
+
+class DatastoreError(Exception):
+    """A request that failed. The text is that of libcalico-go.
+
+    Args:
+        kind: `missing`, `exists`, `conflict`, `unauthorized` or `other`.
+    """
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+def _failure(error: ApiError | OSError, what: str, method: str, url: str) -> DatastoreError:
+    if isinstance(error, OSError):
+        return DatastoreError("other", f'{method} "{url}": {error}')
+    if error.status in (401, 403):
+        return DatastoreError("unauthorized", f"connection is unauthorized: {error}")
+    if error.status == 404:
+        text = str(error)
+        if not error.reason:  # no Status object: the API server does not know the resource
+            text = f"the server could not find the requested resource ({method.lower()} {url.split('/v1/')[-1]})"
+        return DatastoreError("missing", f"resource does not exist: {what} with error: {text}")
+    if error.status == 409:
+        if error.reason == "AlreadyExists":
+            return DatastoreError("exists", f"resource already exists: {what}")
+        return DatastoreError("conflict", f"update conflict: {what}")
+    return DatastoreError("other", str(error))
+
+
+class Datastore:
+    """The datastore as one program sees it.
+
+    Args:
+        client: the connection to the API server, with the rights of the program's account.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+
+    def request(
+        self, method: str, path: str, what: str, body: Mapping[str, Any] | None = None, media: str = "application/json"
+    ) -> Object:
+        """Send a request.
+
+        Args:
+            what: the object in messages.
+
+        Raises:
+            DatastoreError: it failed.
+        """
+        verb = {"GET": "Get", "POST": "Post", "PUT": "Put", "DELETE": "Delete"}.get(method, method.capitalize())
+        try:
+            return self.client.call(method, path, body, content_type=media)
+        except (ApiError, OSError) as error:
+            raise _failure(error, what, verb, f"{self.client.access.server}{path}") from error
+
+    def get(self, plural: str, name: str) -> Object:
+        """Return one of Calico's objects.
+
+        Raises:
+            DatastoreError: it does not exist, or cannot be read.
+        """
+        return self.request("GET", f"{_CRD}/{plural}/{name}", f"{_KINDS[plural]}({name})")
+
+    def find(self, plural: str, name: str) -> Object | None:
+        """Return one of Calico's objects, or None.
+
+        Raises:
+            DatastoreError: it cannot be read.
+        """
+        try:
+            return self.get(plural, name)
+        except DatastoreError as error:
+            if error.kind == "missing":
+                return None
+            raise
+
+    def all(self, plural: str) -> list[Object]:
+        """Return all objects of a kind. A kind without a definition has none.
+
+        Raises:
+            DatastoreError: they cannot be read.
+        """
+        try:
+            return list(self.request("GET", f"{_CRD}/{plural}", _KINDS[plural]).get("items") or [])
+        except DatastoreError as error:
+            if error.kind == "missing":
+                return []
+            raise
+
+    def create(self, plural: str, name: str, spec: Mapping[str, Any]) -> Object:
+        """Create an object.
+
+        Raises:
+            DatastoreError: it exists, or the request is refused.
+        """
+        kind = _KINDS[plural]
+        document = {"apiVersion": GROUP, "kind": kind, "metadata": {"name": name}, "spec": dict(spec)}
+        return self.request("POST", f"{_CRD}/{plural}", f"{kind}({name})", document)
+
+    def update(self, plural: str, found: Mapping[str, Any], spec: Mapping[str, Any]) -> Object:
+        """Replace the spec of an object that was read before.
+
+        Raises:
+            DatastoreError: it has changed in the meantime, or the request is refused.
+        """
+        name = found["metadata"]["name"]
+        document = {**found, "apiVersion": GROUP, "kind": _KINDS[plural], "spec": dict(spec)}
+        return self.request("PUT", f"{_CRD}/{plural}/{name}", f"{_KINDS[plural]}({name})", document)
+
+    def delete(self, plural: str, name: str) -> None:
+        """Delete an object if it exists.
+
+        Raises:
+            DatastoreError: the request is refused.
+        """
+        try:
+            self.request("DELETE", f"{_CRD}/{plural}/{name}", f"{_KINDS[plural]}({name})")
+        except DatastoreError as error:
+            if error.kind != "missing":
+                raise
+
+    def node(self, name: str) -> Object:
+        """Return a node.
+
+        Raises:
+            DatastoreError: it does not exist, or cannot be read.
+        """
+        return self.request("GET", f"/api/v1/nodes/{name}", f"Node({name})")
+
+    def annotate_node(self, name: str, annotations: Mapping[str, str | None]) -> None:
+        """Write the annotations that make a Kubernetes node a node of Calico (an update of its status).
+
+        Raises:
+            DatastoreError: the request is refused.
+        """
+        for attempt in range(5):
+            node = self.node(name)
+            metadata = dict(node["metadata"])
+            merged = {**(metadata.get("annotations") or {}), **annotations}
+            kept = {key: value for key, value in merged.items() if value is not None}
+            if kept == (metadata.get("annotations") or {}):
+                return
+            document = {**node, "apiVersion": "v1", "kind": "Node", "metadata": {**metadata, "annotations": kept}}
+            try:
+                self.request("PUT", f"/api/v1/nodes/{name}/status", f"Node({name})", document)
+                return
+            except DatastoreError as error:
+                if error.kind != "conflict" or attempt == 4:
+                    raise
+
+    def patch_status(self, path: str, what: str, document: Mapping[str, Any]) -> None:
+        """Patch the status of a built-in object.
+
+        Raises:
+            DatastoreError: the request is refused.
+        """
+        self.request("PATCH", f"{path}/status", what, document, STRATEGIC)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.client.close()

@@ -1,0 +1,106 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The executables of Calico: calico-node.exe, calico.exe, install.exe and the scripts of the image node-windows.
+
+Since 3.33, calico.exe contains all of them: `calico.exe component cni install`, `calico.exe component node health …`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from simulator.kubernetes_node.cni.calico import felix, install, node_service
+from simulator.kubernetes_node.cni.calico.environment import CalicoError, Logs, Output, StoppedError
+from simulator.kubernetes_node.cni.calico.plugin import VERSIONS
+from simulator.kubernetes_node.cni.calico.releases import Release
+from simulator.kubernetes_node.cni.calico.startup import Startup
+from simulator.machine.objects import Invocation, Program, ProgramResult
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+_REFUSED = "connectex: No connection could be made because the target machine actively refused it."
+
+
+def calico_node(machine: Machine, run: Invocation) -> ProgramResult:
+    """Simulate calico-node.exe."""
+    words = {word.lstrip("-") for word in run.argv}
+    if "v" in words:
+        return ProgramResult(0, f"v{run.version}\n")
+    if checks := words & {"felix-live", "felix-ready"}:
+        return _health(machine, checks)
+    if "startup" in words:
+        return _startup(machine, run, complete="complete-startup" in words)
+    if "shutdown" in words:
+        return ProgramResult(0)
+    if "felix" in words:
+        output = Output(machine, run, "felix")
+        try:
+            return ProgramResult(felix.serve(machine, run, output), output.text())
+        except StoppedError:
+            return ProgramResult(0xC000013A)
+    return ProgramResult(1, "No valid options provided. Usage:\n")
+
+
+def _startup(machine: Machine, run: Invocation, *, complete: bool) -> ProgramResult:
+    output = Output(machine, run, "node")
+    try:
+        Startup(machine, run, output, complete=complete).start()
+    except CalicoError:
+        return ProgramResult(1, output.text())
+    except StoppedError:
+        return ProgramResult(0xC000013A)
+    return ProgramResult(0, output.text())
+
+
+def _health(machine: Machine, checks: set[str]) -> ProgramResult:
+    """Ask Felix's health endpoint (node/pkg/health)."""
+    state = machine.part(felix.State)
+    for check, good in (("felix-live", state.live), ("felix-ready", state.live and state.ready)):
+        if check not in checks or good:
+            continue
+        what, path = ("live", "liveness") if check == "felix-live" else ("ready", "readiness")
+        reason = "readiness probe reporting 503" if state.live else f'Get "http://localhost:9099/{path}": {_REFUSED}'
+        return ProgramResult(1, f"calico/node is not ready: felix is not {what}: {reason}\n")
+    return ProgramResult(0)
+
+
+def calico(machine: Machine, run: Invocation) -> ProgramResult:
+    """Simulate calico.exe: the CNI plugin that is called manually, and since 3.33 all components."""
+    if run.argv[:1] == ["component"] and Release(run.version).has("single_binary"):
+        if run.argv[1:3] == ["cni", "install"]:
+            return install.run(machine, run)
+        if run.argv[1:2] == ["node"]:
+            run.argv[:] = [word if word.startswith("-") else f"-{word}" for word in run.argv[2:] if word != "health"]
+            return calico_node(machine, run)
+    if run.argv[:1] == ["-v"]:
+        return ProgramResult(0, f"v{run.version}\n")
+    command = run.variable("CNI_COMMAND")
+    if command == "VERSION":
+        return ProgramResult(0, json.dumps({"cniVersion": VERSIONS[-1], "supportedVersions": list(VERSIONS)}))
+    if not command:
+        about = f"CNI plugin v{run.version}\nCNI protocol versions supported: {', '.join(VERSIONS)}\n"
+        return ProgramResult(0, "", about)
+    missing = "required env variables [CNI_CONTAINERID,CNI_NETNS,CNI_IFNAME,CNI_PATH] missing"
+    return ProgramResult(1, json.dumps({"code": 4, "msg": missing}))
+
+
+def _status(machine: Machine) -> object:
+    """Return the last lines that each program wrote, and the state of Felix."""
+    state = machine.part(felix.State)
+    about = {"running": state.running, "ready": state.ready, "problem": state.problem, "bgp": state.bgp}
+    return {"logs": {name: list(lines) for name, lines in machine.part(Logs).lines.items()}, "felix": about}
+
+
+PROGRAMS: Mapping[str, Program] = {
+    "calico": calico,
+    "calico-node": calico_node,
+    "calico-cni-install": install.run,
+    "calico-node-service": node_service.node_service,
+    "calico-felix-service": node_service.felix_service,
+    "calico-confd-service": node_service.confd_service,
+    "calico-uninstall": node_service.uninstall,
+}
+STATUS: Mapping[str, Callable[[Machine], object]] = {"calico": _status}

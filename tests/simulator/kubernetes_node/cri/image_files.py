@@ -1,0 +1,68 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What a container gets from its image: its program, its working folder, and a copy of the image's files.
+
+The program: https://kubernetes.io/docs/tasks/inject-data-application/define-command-argument-container/. The files of a
+HostProcess container are in a layer of its own, so that what it writes there ends with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from simulator.kubernetes_node.cri.mounts import Mount
+from simulator.kubernetes_node.cri.shims import Command
+from simulator.kubernetes_node.images.store import ImageStore
+from simulator.kubernetes_node.images.unpacking import REST
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+_ROOT = "%CONTAINER_SANDBOX_MOUNT_POINT%"
+
+
+def complete(command: Command, settings: Mapping[str, Any]) -> Command:
+    """Return a command with what the image defines.
+
+    Args:
+        settings: `config` in the configuration of the image.
+    """
+    argv = command.argv
+    if not command.replaces_entry_point:
+        argv = (*(settings.get("Entrypoint") or ()), *(argv or settings.get("Cmd") or ()))
+    folder = str(settings.get("WorkingDir") or "")
+    directory = command.directory or (f"{_ROOT}{folder}" if folder.startswith("/") else folder)
+    return replace(command, argv=tuple(str(word) for word in argv), directory=directory)
+
+
+def settings_of(store: ImageStore, manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return `config` in the configuration of a manifest's image."""
+    found: Mapping[str, Any] = store.document(str(manifest["config"]["digest"])).get("config") or {}
+    return found
+
+
+def mount(machine: Machine, command: Command, root: str, scratch: str) -> Command:
+    """Return the command with a copy of the image's files in the container's root.
+
+    Args:
+        root: the folder with the files of the image.
+        scratch: the folder for the copy.
+    """
+    files = machine.files
+    if not command.host_process or not files.is_directory(root):
+        return command
+    source = files.real(root)
+    found = [path for path in sorted(source.rglob("*")) if path.is_file() and path.name != REST]
+    for path in found:
+        target = f"{scratch}\\" + "\\".join(path.relative_to(source).parts)
+        files.make_directory(target.rpartition("\\")[0])
+        files.write_bytes(target, path.read_bytes())
+    return replace(command, mounts=(*command.mounts, Mount(scratch, command.rootfs))) if found else command
+
+
+def remove(machine: Machine, scratch: str) -> None:
+    """Remove a container's copy."""
+    if machine.files.exists(scratch):
+        machine.files.delete(scratch)

@@ -1,0 +1,65 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The images calico/cni-windows and calico/node-windows: their tags, Windows builds, programs and entry points.
+
+Sources: lib.Makefile (release-windows-with-tag: a manifest list, and one tag for each version of Windows),
+cni-plugin/Dockerfile-windows and node/Dockerfile-windows of projectcalico/calico. There is none for Windows Server 2025
+(projectcalico/calico#11691).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from simulator.kubernetes_node.cni.calico.releases import Release, all_releases, registries
+
+if TYPE_CHECKING:
+    from simulator.kubernetes_node.images.upstream import Blobs
+
+_SIZE = 1024
+_SCRIPTS = {
+    "uninstall-calico.ps1": "calico-uninstall",
+    "CalicoWindows/node-service.ps1": "calico-node-service",
+    "CalicoWindows/felix-service.ps1": "calico-felix-service",
+    "CalicoWindows/confd/confd-service.ps1": "calico-confd-service",
+}
+
+
+def _cni(release: Release) -> Mapping[str, str]:
+    if release.has("single_binary"):
+        return {"opt/cni/bin/calico.exe": "calico", "opt/cni/bin/calico-ipam.exe": "calico-ipam"}
+    names = {"install": "calico-cni-install", "calico": "calico", "calico-ipam": "calico-ipam"}
+    others = {name: name for name in ("host-local", "flannel", "win-bridge", "win-overlay")}
+    return {f"opt/cni/bin/{name}.exe": program for name, program in {**names, **others}.items()}
+
+
+def _node(release: Release) -> Mapping[str, str]:
+    program = "calico" if release.has("single_binary") else "calico-node"
+    return {**_SCRIPTS, f"CalicoWindows/{program}.exe": program}
+
+
+def add(blobs: Blobs) -> None:
+    """Add the images of all releases to a registry."""
+    for release in all_releases():
+        cni: dict[str, Any] = {"Cmd": ["install.exe"], "WorkingDir": "/opt/cni/bin"}
+        node: dict[str, Any] = {"Entrypoint": ["powershell"], "WorkingDir": "/CalicoWindows"}
+        for name, programs, config in (
+            ("cni-windows", _cni(release), cni),
+            ("node-windows", _node(release), node),
+        ):
+            _add(blobs, name, release, programs, config)
+
+
+def _add(blobs: Blobs, name: str, release: Release, programs: Mapping[str, str], config: Mapping[str, Any]) -> None:
+    tag = f"v{release.version}"
+    first, *others = [f"{host}/calico/{name}" for host in registries()]
+    builds = list(release.windows.values())
+    blobs.add(f"{first}:{tag}", builds, size=_SIZE, programs=programs, version=release.version, config=config)
+    index = blobs.document(f"{first}:{tag}")
+    tags = {tag: blobs.tags[f"{first}:{tag}"]}
+    for suffix, entry in zip(release.windows, index["manifests"], strict=True):
+        tags[f"{tag}-windows-{suffix}"] = entry["digest"]
+    for each, digest in tags.items():
+        for place in (first, *others):
+            blobs.tags[f"{place}:{each}"] = digest
