@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import functools
 import pathlib
 import typing as t
 
@@ -49,16 +50,12 @@ class ActionModule(ControllerAction):
         problems += misspelt + untemplated
         problems += checked_values.problems(variables, values, roles, strict=not problems)
         problems += self._version_problems(options, values, variables)
-        given = networks.networks_given(variables, roles, lambda name: self._of_cluster(name, variables))
+        ask = functools.partial(self._of_cluster, variables)
+        given = networks.networks_given(variables, roles, ask)
         problems += networks.network_problems(values, roles, given, self._address(variables))
-        problems += kubespray_calico.problems(
-            str(values.get("cni_plugin", "")),
-            lambda name: self._of_cluster(name, variables),
-            sets_affinity=boolean(values.get("cni_calico_set_strict_affinity", False), strict=False),
-        )
         proxy = f"{values.get('windows_settings_http_proxy') or ''}{values.get('windows_settings_https_proxy') or ''}"
         warnings += cluster.proxy_warnings(proxy, given, str(values.get("node_join_kubeconfig") or ""))
-        problems += checks.name_problems(self._names(variables))
+        problems += kubespray_calico.problems(values, ask) + checks.name_problems(self._names(variables))
         problems += self._kubeconfig_problems(values, joins=options["join"], drains=options["drain"])
         sentences = [str(problem) for problem in checked_values.without_consequences(problems)]
         sentences += self._connection_problems(variables)
@@ -120,7 +117,7 @@ class ActionModule(ControllerAction):
         except AnsibleError:
             return ""
 
-    def _of_cluster(self, name: str, variables: t.Mapping[str, t.Any]) -> t.Any:
+    def _of_cluster(self, variables: t.Mapping[str, t.Any], name: str) -> t.Any:
         """Return a variable of the cluster as the roles' defaults look it up; empty if it cannot be read."""
         try:
             return table.of_host(variables, self._templar.template).templates.of_cluster(name)

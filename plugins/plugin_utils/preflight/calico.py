@@ -74,18 +74,18 @@ def warnings(node: HostVariables, calico: Facts) -> list[str]:
     """
     if not calico:
         return []
-    found = []
+    different = []
     if node.set_strict_affinity and not calico["strict_affinity"]:
-        found.append(
+        different.append(
             "cni_calico_set_strict_affinity: this run sets strictAffinity: true in the IPAMConfig default. kubespray's "
             "next run resets it, unless its inventory has calico_ipam_strictaffinity: true"
         )
     if node.enable_calico_windows and calico["installation"]:
-        found.append(
+        different.append(
             "cni_calico_enable_windows: this run may change the Installation default and the ConfigMap "
             "tigera-operator/kubernetes-services-endpoint, so that the Tigera operator runs Calico on Windows nodes"
         )
-    return found + _mtu(calico)
+    return different + _mtu(calico)
 
 
 def _mtu(calico: Facts) -> list[str]:
@@ -147,27 +147,29 @@ def _strict_affinity(node: HostVariables, calico: Facts) -> list[Problem]:
 
 def _pools(node: HostVariables, calico: Facts) -> list[Problem]:
     """Return problems with the pools from which pods get their addresses."""
-    found = []
+    different = []
     for pool in calico["pools"]:
         where = f"the IPPool {pool['name']}"
         if pool["disabled"]:
             continue
         if ipaddress.ip_network(pool["cidr"], strict=False).version != 4:
             hint = "Calico on Windows supports neither IPv6 nor dual stack (kubespray: ipv6_stack)."
-            found.append(Problem(f"cidr of {where}", pool["cidr"], "expected an IPv4 network", hint))
+            different.append(Problem(f"cidr of {where}", pool["cidr"], "expected an IPv4 network", hint))
             continue
-        found += _inside(node, pool)
+        different += _inside(node, pool)
         if pool["ipip"] != "Never":
-            found.append(
+            different.append(
                 Problem(f"ipipMode of {where} (calico_ipip_mode)", pool["ipip"], "expected Never", _VXLAN_SETTINGS)
             )
         if pool["vxlan"] not in ("Always", "Never"):
             expected = "expected Always, because Windows nodes encapsulate all packets or none"
-            found.append(Problem(f"vxlanMode of {where} (calico_vxlan_mode)", pool["vxlan"], expected, _VXLAN_SETTINGS))
+            different.append(
+                Problem(f"vxlanMode of {where} (calico_vxlan_mode)", pool["vxlan"], expected, _VXLAN_SETTINGS)
+            )
     if not any(not pool["disabled"] for pool in calico["pools"]):
         hint = "Calico has no addresses for pods. Create an IPPool."
-        found.append(Problem("the cluster's IPPools", "none that is enabled", "expected at least one", hint))
-    return found
+        different.append(Problem("the cluster's IPPools", "none that is enabled", "expected at least one", hint))
+    return different
 
 
 def _inside(node: HostVariables, pool: t.Mapping[str, t.Any]) -> list[Problem]:
@@ -187,13 +189,13 @@ def _inside(node: HostVariables, pool: t.Mapping[str, t.Any]) -> list[Problem]:
 def _encapsulation(node: HostVariables, calico: Facts) -> list[Problem]:
     """Return problems with the mode of the network, and with settings that are fixed on Windows."""
     own, backend = mode_of(calico), str(calico["backend"])
-    found = []
+    different = []
     if node.calico_mode and own and node.calico_mode != own:
         hint = "All nodes need the same mode. If the variable is not set, the cluster's mode is used."
-        found.append(Problem("cni_calico_mode", node.calico_mode, f"expected {own}, as on the Linux nodes", hint))
+        different.append(Problem("cni_calico_mode", node.calico_mode, f"expected {own}, as on the Linux nodes", hint))
     expected = {"vxlan": "vxlan", "bgp": "bird"}.get(own, "")
     if backend and expected and backend != expected:
-        found.append(
+        different.append(
             Problem(
                 f"calico_backend of the ConfigMap {calico['namespace']}/calico-config (calico_network_backend)",
                 backend,
@@ -203,23 +205,25 @@ def _encapsulation(node: HostVariables, calico: Facts) -> list[Problem]:
         )
     if calico["uses_host_local"]:
         hint = "Set calico_ipam_host_local: false in kubespray's inventory."
-        found.append(Problem("the IPAM of Calico's CNI plugin", "host-local", "expected calico-ipam", hint))
-    return found + (_fixed(calico) if own == "vxlan" else [])
+        different.append(Problem("the IPAM of Calico's CNI plugin", "host-local", "expected calico-ipam", hint))
+    return different + (_fixed(calico) if own == "vxlan" else [])
 
 
 def _fixed(calico: Facts) -> list[Problem]:
     fixed = network("calico").mode("vxlan").fixed
     vni, port = calico["vxlan"]["vni"], calico["vxlan"]["port"]
-    found = []
+    different = []
     if vni is not None and vni < fixed["vni"]:
         expected = f"expected {fixed['vni']} or more, which Windows needs"
-        found.append(Problem("the VNI of Calico (calico_vxlan_vni)", vni, expected, "Change it on the Linux nodes."))
+        different.append(
+            Problem("the VNI of Calico (calico_vxlan_vni)", vni, expected, "Change it on the Linux nodes.")
+        )
     if port is not None and port != fixed["port"]:
         expected = f"expected {fixed['port']}, the only port that Windows supports"
-        found.append(
+        different.append(
             Problem("the VXLAN port of Calico (calico_vxlan_port)", port, expected, "Change it on the Linux nodes.")
         )
-    return found
+    return different
 
 
 def _felix(calico: Facts) -> list[Problem]:
@@ -259,10 +263,10 @@ def _operator(node: HostVariables, calico: Facts) -> list[Problem]:
     installation = calico["installation"]
     if not installation or node.enable_calico_windows:
         return []
-    where, found = "of the Installation default", []
+    where, different = "of the Installation default", []
     enable = "Set cni_calico_enable_windows: true to let this collection change it."
     if installation["windows_dataplane"] != "HNS":
-        found.append(
+        different.append(
             Problem(
                 f"calicoNetwork.windowsDataplane {where}",
                 installation["windows_dataplane"],
@@ -271,9 +275,9 @@ def _operator(node: HostVariables, calico: Facts) -> list[Problem]:
             )
         )
     if not installation["service_cidrs"]:
-        found.append(Problem(f"serviceCIDRs {where}", [], f"expected [{node.services}]", enable))
+        different.append(Problem(f"serviceCIDRs {where}", [], f"expected [{node.services}]", enable))
     if is_unreachable(installation["api_server"]):
-        found.append(
+        different.append(
             Problem(
                 "the ConfigMap tigera-operator/kubernetes-services-endpoint",
                 installation["api_server"],
@@ -281,4 +285,4 @@ def _operator(node: HostVariables, calico: Facts) -> list[Problem]:
                 enable,
             )
         )
-    return found
+    return different

@@ -36,22 +36,22 @@ _SWITCHES: t.Mapping[str, str] = types.MappingProxyType(
 )
 
 
-def problems(plugin: str, ask: Ask, *, sets_affinity: bool) -> list[Problem]:
+def problems(values: t.Mapping[str, t.Any], ask: Ask) -> list[Problem]:
     """Return kubespray's settings of Calico that Windows nodes cannot take part in.
 
     Args:
-        plugin: value of `cni_plugin`.
+        values: templated values of the roles' options that are set.
         ask: returns a variable of the cluster.
-        sets_affinity: whether the run sets strict affinity itself.
     """
-    if plugin != "calico":
+    if values.get("cni_plugin") != "calico":
         return []
-    found = [
+    sets_affinity = to_bool(values.get("cni_calico_set_strict_affinity", False))
+    different = [
         Problem(name, value, f"expected {expected}", hint)
         for name, (expected, hint) in _TEXTS.items()
         if (value := ask(name)) not in ("", None, expected)
     ]
-    found += [
+    different += [
         Problem(name, True, "expected false", f"{hint} Otherwise set cni_plugin: none on the Windows hosts.")
         for name, hint in _SWITCHES.items()
         if to_bool(ask(name) or False)
@@ -62,8 +62,8 @@ def problems(plugin: str, ask: Ask, *, sets_affinity: bool) -> list[Problem]:
             "Linux nodes would otherwise use addresses in the blocks of Windows nodes. Or let this collection set it "
             "after each run of kubespray, with cni_calico_set_strict_affinity: true."
         )
-        found.append(Problem("calico_ipam_strictaffinity", False, "expected true", hint))
-    return [*found, *_encapsulation(ask), *_fixed(ask), *_version(ask)]
+        different.append(Problem("calico_ipam_strictaffinity", False, "expected true", hint))
+    return [*different, *_encapsulation(ask), *_fixed(ask), *_version(ask)]
 
 
 def _encapsulation(ask: Ask) -> list[Problem]:
@@ -87,14 +87,14 @@ def _encapsulation(ask: Ask) -> list[Problem]:
 def _fixed(ask: Ask) -> list[Problem]:
     fixed = network("calico").mode("vxlan").fixed
     vni, port = _number(ask("calico_vxlan_vni")), _number(ask("calico_vxlan_port"))
-    found = []
+    different = []
     if vni is not None and vni < fixed["vni"]:
         expected = f"expected {fixed['vni']} or more, which Windows needs"
-        found.append(Problem("calico_vxlan_vni", vni, expected))
+        different.append(Problem("calico_vxlan_vni", vni, expected))
     if port is not None and port != fixed["port"]:
         expected = f"expected {fixed['port']}, the only port that Windows supports"
-        found.append(Problem("calico_vxlan_port", port, expected))
-    return found
+        different.append(Problem("calico_vxlan_port", port, expected))
+    return different
 
 
 def _number(value: object) -> int | None:

@@ -85,7 +85,11 @@ def pods_to_replace(pods: t.Iterable[Pod], old: t.Iterable[Pod], *, configuratio
         old: pods on the node that are out of date.
         configuration_changed: whether this run changed kube-proxy's configuration, which is a file on the node.
     """
-    proxies = [pod for pod in pods if configuration_changed and pod["name"].startswith(f"{KUBE_PROXY}-")]
+    proxies = [
+        pod
+        for pod in pods
+        if configuration_changed and pod["namespace"] == "kube-system" and not pod["name"].startswith("calico-")
+    ]
     replaced: list[Pod] = []
     for pod in (*old, *proxies):
         if pod not in replaced:

@@ -258,8 +258,8 @@ def _overlay_address(host: Variables) -> str:
 
 def _address_of(host: Variables, node: str, *, joined: bool) -> str:
     results = ["node_join_addressed", *(["node_join_cluster"] if joined else [])]
-    found = (host.part(result, "nodes", node, "overlay_address", default="") for result in results)
-    return next((str(address) for address in found if address), "")
+    reported = (host.part(result, "nodes", node, "overlay_address", default="") for result in results)
+    return next((str(address) for address in reported if address), "")
 
 
 def _unaddressed(host: Variables) -> list[str]:
