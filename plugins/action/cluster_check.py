@@ -16,12 +16,17 @@ _TEXTS = {
     "containerd_version": "containerd",
     "cni_plugin": "cni_plugin",
     "flannel_backend": "backend",
+    "calico_mode": "calico_mode",
     "pods_subnet": "pods",
     "services_subnet": "services",
     "api_server": "api_server",
     "address": "address",
 }
 """Options of the module, and their names in the checks."""
+_SWITCHES = {
+    "calico_set_strict_affinity": "set_strict_affinity",
+    "calico_enable_windows": "enable_calico_windows",
+}
 
 
 class ActionModule(ControllerAction):
@@ -34,18 +39,23 @@ class ActionModule(ControllerAction):
         "linux_namespaces": {"type": "list", "elements": "str", "default": []},
         "fail": {"type": "bool", "default": True},
         **{name: {"type": "str", "default": ""} for name in _TEXTS},
+        **{name: {"type": "bool", "default": False} for name in _SWITCHES},
     }
 
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         """Return `problems`, one sentence each, and fail if there are any, unless `fail` is false."""
         texts = {own: str(options[name] or "") for name, own in _TEXTS.items()}
         hosts = {str(name).lower(): str(address) for name, address in options["hosts"].items()}
-        host = HostVariables(**texts, hosts=hosts, cluster_dns=tuple(options["cluster_dns"]))
+        switches = {own: bool(options[name]) for name, own in _SWITCHES.items()}
+        host = HostVariables(**texts, **switches, hosts=hosts, cluster_dns=tuple(options["cluster_dns"]))
         problems = [str(one) for one in checks.problems(host, options["cluster"])]
         # Ansible prints a warning only once if it is the same for all hosts.
         result: dict[str, t.Any] = {
             "problems": problems,
-            "warnings": checks.warnings(options["cluster"], options["linux_namespaces"]),
+            "warnings": [
+                *checks.warnings(options["cluster"], options["linux_namespaces"]),
+                *checks.network_warnings(host, options["cluster"]),
+            ],
         }
         if problems:
             name = variables.get("inventory_hostname")

@@ -57,6 +57,9 @@ _raw:
     needs_pod_cidr:
       description: Whether a node needs a pod CIDR for the network.
       type: bool
+    needs_overlay_address:
+      description: Whether kube-proxy needs an address that the network assigns to the node after it has started there.
+      type: bool
     runs_as_services:
       description: Whether the network and kube-proxy are services of the node.
       type: bool

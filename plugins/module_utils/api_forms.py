@@ -49,6 +49,20 @@ DAEMON_SET: Form = {
     "metadata!": {**_META, "namespace!": str},
     "spec!": {"template!": {"spec!": {"nodeSelector": {}, "affinity": {}}}},
 }
+WORKLOAD: Form = {
+    "metadata!": _META,
+    "spec!": {
+        "template!": {
+            "metadata": {"labels": {}},
+            "spec!": {"containers": [{"name!": str, "env": [{"name!": str, "value": str}]}]},
+        }
+    },
+}
+CUSTOM_OBJECT: Form = {"metadata!": _META, "spec": {}}
+CALICO_POOL: Form = {
+    "metadata!": _META,
+    "spec!": {"cidr!": str, "ipipMode": str, "vxlanMode": str, "disabled": bool},
+}
 SIGNING_REQUEST: Form = {"metadata!": _META, "spec": {"username": str}, "status": {"conditions": [{"type!": str}]}}
 CONFIG_MAP: Form = {"metadata!": _META, "data": _TEXTS}
 SECRET: Form = CONFIG_MAP

@@ -17,6 +17,7 @@ from .bootstrap_tokens import CLUSTER_ROLES, ROLES
 from .cluster_client import Cluster
 from .node_csr import SIGNER
 
+CALICO = "crd.projectcalico.org"
 RBAC = "rbac.authorization.k8s.io"
 CERTIFICATES = "certificates.k8s.io"
 AUTHORIZATION = "authorization.k8s.io"
@@ -44,6 +45,25 @@ _KUBE_PROXY = (
     RequiredAccess("run kube-proxy on Windows nodes", APPLY, "daemonsets", "kube-system", "apps", "kube-proxy-windows"),
     RequiredAccess("let the DaemonSets recreate their pods", ("get", "delete"), "pods", "kube-system"),
 )
+_WHY_CALICO = "compare Calico's settings"
+_CALICO_READ = (
+    *(
+        RequiredAccess(_WHY_CALICO, ("get",), resource, group=CALICO, name="default")
+        for resource in ("clusterinformations", "felixconfigurations", "ipamconfigs")
+    ),
+    RequiredAccess(_WHY_CALICO, ("list",), "ippools", group=CALICO),
+    RequiredAccess(_WHY_CALICO, ("get",), "installations", group="operator.tigera.io", name="default"),
+    RequiredAccess(_WHY_CALICO, ("get",), "configmaps", "kube-system", name="calico-config"),
+    RequiredAccess(_WHY_CALICO, ("get",), "configmaps", "calico-system", name="calico-config"),
+    RequiredAccess(_WHY_CALICO, ("get",), "configmaps", "tigera-operator", name="kubernetes-services-endpoint"),
+    RequiredAccess("find Calico's DaemonSets", ("get",), "daemonsets", "kube-system", "apps", "calico-node"),
+    RequiredAccess("find Calico's DaemonSets", ("get",), "daemonsets", "calico-system", "apps", "calico-node"),
+)
+_CALICO = (
+    RequiredAccess("run Calico on Windows nodes", APPLY, "configmaps", "kube-system", name="cni-config-windows"),
+    RequiredAccess("run Calico on Windows nodes", APPLY, "daemonsets", "kube-system", "apps", "calico-node-windows"),
+    *_KUBE_PROXY,
+)
 
 NEEDS: t.Mapping[str, tuple[RequiredAccess, ...]] = {
     "read": (
@@ -61,6 +81,7 @@ NEEDS: t.Mapping[str, tuple[RequiredAccess, ...]] = {
         RequiredAccess("find flannel's pods on Windows nodes", ("list",), "pods", "kube-flannel"),
         RequiredAccess("find kube-proxy's pods on Windows nodes", ("list",), "pods", "kube-system"),
     ),
+    "calico_read": _CALICO_READ,
     "join": (
         RequiredAccess("create and delete bootstrap tokens", ("create", "delete"), "secrets", "kube-system"),
         RequiredAccess("label nodes", ("get", "patch"), "nodes"),
@@ -113,6 +134,26 @@ NEEDS: t.Mapping[str, tuple[RequiredAccess, ...]] = {
         RequiredAccess("let the DaemonSets recreate their pods", ("get", "delete"), "pods", "kube-flannel"),
     ),
     "kube_proxy": _KUBE_PROXY,
+    "calico": _CALICO,
+    "calico_affinity": (
+        RequiredAccess("set Calico's strict affinity", APPLY, "ipamconfigs", group=CALICO, name="default"),
+    ),
+    "calico_windows": (
+        RequiredAccess(
+            "enable Windows in the Tigera operator",
+            ("get", "patch"),
+            "installations",
+            group="operator.tigera.io",
+            name="default",
+        ),
+        RequiredAccess(
+            "enable Windows in the Tigera operator",
+            APPLY,
+            "configmaps",
+            "tigera-operator",
+            name="kubernetes-services-endpoint",
+        ),
+    ),
     "services_read": (
         RequiredAccess("read flannel's token", ("get",), "secrets", "kube-flannel", name="flannel-windows"),
         RequiredAccess("read kube-proxy's token", ("get",), "secrets", "kube-system", name="kube-proxy-windows"),

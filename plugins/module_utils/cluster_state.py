@@ -19,8 +19,15 @@ DNS_SERVICES = ("kube-dns", "coredns")
 """Names of the cluster's DNS service in kube-system: kubeadm's (cmd/kubeadm/app/phases/addons/dns/manifests.go) and
 kubespray's (roles/kubernetes-apps/ansible/templates/coredns-svc.yml.j2)."""
 NETWORK_LABEL = "winkube.node/network-runs-as"
+POD_NETWORK_LABEL = "winkube.node/pod-network"
+OVERLAY_ADDRESS = "projectcalico.org/IPv4VXLANTunnelAddr"
+"""The annotation with the address of a node in Calico's overlay (projectcalico/calico v3.31.5,
+libcalico-go/lib/backend/k8s/resources/node.go)."""
 REVISION_LABEL = "winkube.node/revision"
-NETWORK_PODS = (("kube-flannel", "app=flannel-windows"), ("kube-system", "k8s-app=kube-proxy-windows"))
+NETWORK_PODS = (
+    ("kube-flannel", "app=flannel-windows"),
+    ("kube-system", "k8s-app in (calico-node-windows,kube-proxy-windows)"),
+)
 """Namespaces and labels of the pods that belong to the DaemonSets of the role cni."""
 
 
@@ -39,17 +46,30 @@ def describe_node(node: t.Mapping[str, t.Any], pods: t.Mapping[str, list[dict[st
         "addresses": [item["address"] for item in addresses],
         "internal_ip": next((item["address"] for item in addresses if item["type"] == "InternalIP"), ""),
         "network_runs_as": labels.get(NETWORK_LABEL, ""),
+        "pod_network": labels.get(POD_NETWORK_LABEL, ""),
+        "overlay_address": overlay_address(node),
         "network_pods": pods.get(node["metadata"]["name"], []),
     }
 
 
+def overlay_address(node: t.Mapping[str, t.Any]) -> str:
+    """Return the address of a node in Calico's overlay; empty if it has none yet."""
+    return str((node["metadata"].get("annotations") or {}).get(OVERLAY_ADDRESS) or "")
+
+
 def network_pods(cluster: Cluster) -> dict[str, list[dict[str, str]]]:
-    """Return the pods that run the network of Windows nodes, by node."""
+    """Return the pods that run the network of Windows nodes, by node.
+
+    Calico's pods without a revision belong to another DaemonSet, which this collection does not change.
+    """
     pods_by_node: dict[str, list[dict[str, str]]] = {}
     for namespace, labels in NETWORK_PODS:
         path = ("api/v1/namespaces", namespace, "pods")
         for pod in cluster.items(*path, form=POD, query={"labelSelector": labels}):
-            revision = (pod["metadata"].get("labels") or {}).get(REVISION_LABEL, "")
+            own = pod["metadata"].get("labels") or {}
+            revision = own.get(REVISION_LABEL, "")
+            if not revision and own.get("k8s-app") == "calico-node-windows":
+                continue
             about = {"namespace": namespace, "name": pod["metadata"]["name"], "revision": revision}
             pods_by_node.setdefault(pod["spec"].get("nodeName") or "", []).append(about)
     return pods_by_node

@@ -27,6 +27,13 @@ options:
         CA. If neither O(kubeconfig) nor O(ca_cert) contains a CA, nothing is compared.
     type: bool
     default: true
+  networks:
+    description:
+      - Networks of the run's hosts (values of C(cni_plugin)). With V(calico), the module also reads how Calico is
+        installed. It always reads how flannel is configured.
+    type: list
+    elements: str
+    default: []
   purposes:
     description:
       - What the run is going to do in the cluster. The module checks whether the account has all necessary permissions,
@@ -36,9 +43,25 @@ options:
         applies flannel's and kube-proxy's DaemonSets, and V(kube_proxy) applies kube-proxy's alone. V(services) creates
         the service accounts for nodes on which these are services, and V(services_read) reads their tokens. V(drain)
         cordons nodes and evicts pods. V(network_check) runs the pods of M(winkube.node.network_check).
+      - V(calico_read) reads how Calico is installed. V(calico) applies Calico's and kube-proxy's DaemonSets.
+        V(calico_affinity) changes Calico's C(IPAMConfig), and V(calico_windows) the Tigera operator's C(Installation).
     type: list
     elements: str
-    choices: [read, join, approve, rejoin, flannel, kube_proxy, services_read, services, network_check, drain]
+    choices:
+      - read
+      - calico_read
+      - join
+      - approve
+      - rejoin
+      - flannel
+      - kube_proxy
+      - calico
+      - calico_affinity
+      - calico_windows
+      - services_read
+      - services
+      - network_check
+      - drain
     default: []
 extends_documentation_fragment:
   - kubernetes.core.k8s_auth_options
@@ -97,6 +120,13 @@ flannel:
     net_conf:
       description: The ConfigMap's C(net-conf.json), or empty if it cannot be parsed.
       type: dict
+calico:
+  description:
+    - How Calico is installed on Linux nodes. It is empty if O(networks) does not contain V(calico), or if neither
+      kube-system nor calico-system has a DaemonSet C(calico-node).
+    - M(winkube.node.cluster_check) and the role C(cni) read its fields, which may change with every release.
+  type: dict
+  returned: always
 cluster_name:
   description: Name of the cluster in kubeadm's configuration.
   type: str
@@ -176,6 +206,12 @@ nodes:
         - The node's label C(winkube.node/network-runs-as), which keeps the networks' DaemonSets away from nodes on
           which the network runs as services.
       type: str
+    pod_network:
+      description: The node's label C(winkube.node/pod-network), without which Calico's DaemonSet excludes the node.
+      type: str
+    overlay_address:
+      description: The node's address in Calico's overlay. Empty if it has none.
+      type: str
     network_pods:
       description: The node's pods of the role cni's DaemonSets, if O(purposes) contains V(read).
       type: list
@@ -203,7 +239,7 @@ from pathlib import Path
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 from ansible.module_utils.common.yaml import yaml_load
 
-from ..module_utils import cluster_state
+from ..module_utils import calico_state, cluster_state
 from ..module_utils.api_forms import NODE, Form, problem
 from ..module_utils.cluster_access import NEEDS, require_access
 from ..module_utils.cluster_client import Cluster, cluster_arguments
@@ -313,6 +349,7 @@ def read(module: AnsibleModule, cluster: Cluster) -> dict[str, t.Any]:
         "kubernetes_version": version,
         "node_version": node_version(version),
         "flannel": cluster_state.flannel(cluster),
+        "calico": calico_state.calico(cluster) if "calico" in module.params["networks"] else {},
         "cluster_name": kubeadm.get("clusterName") or "kubernetes",
         "pod_subnet": networking.get("podSubnet") or "",
         "service_subnet": networking.get("serviceSubnet") or "",
@@ -329,6 +366,7 @@ def main() -> None:
         argument_spec=cluster_arguments(
             nodes={"type": "list", "elements": "str"},
             verify_ca={"type": "bool", "default": True},
+            networks={"type": "list", "elements": "str", "default": []},
             purposes={"type": "list", "elements": "str", "choices": list(NEEDS), "default": []},
         ),
         supports_check_mode=True,

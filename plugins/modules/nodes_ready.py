@@ -26,6 +26,12 @@ options:
     description: Whether to also wait until the cluster has assigned a pod CIDR.
     type: bool
     default: false
+  overlay_address:
+    description:
+      - Whether to also wait until Calico has published the node's address in its overlay (annotation
+        C(projectcalico.org/IPv4VXLANTunnelAddr)), from which kube-proxy's source address follows.
+    type: bool
+    default: false
   host_process:
     description:
       - Whether to also wait until the pods of the node's HostProcess DaemonSets (its network and kube-proxy) are ready.
@@ -88,6 +94,9 @@ nodes:
     internal_ip:
       description: The node's first internal address, or empty if it does not have one yet.
       type: str
+    overlay_address:
+      description: The node's address in Calico's overlay, or empty if it does not have one yet.
+      type: str
     reason:
       description: Why the node is not Ready, as its kubelet reported it.
       type: str
@@ -105,6 +114,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.api_error import ApiError
 from ..module_utils.cluster_client import Cluster, cluster_arguments
+from ..module_utils.cluster_state import overlay_address
 from ..module_utils.node_api import NodeApi
 from ..module_utils.pods import host_process_missing
 from ..module_utils.printable import printable
@@ -122,7 +132,8 @@ def describe(node: t.Mapping[str, t.Any] | None, boot_id: str = "") -> dict[str,
     """
     if node is None:
         why = "the node is not registered"
-        return {"registered": False, "ready": False, "pod_cidr": "", "internal_ip": "", "reason": why}
+        empty = {"pod_cidr": "", "internal_ip": "", "overlay_address": ""}
+        return {"registered": False, "ready": False, **empty, "reason": why}
     status = node.get("status") or {}
     ready = next((item for item in status.get("conditions") or () if item["type"] == "Ready"), None)
     reason = "" if ready else "the kubelet has not reported yet"
@@ -138,15 +149,15 @@ def describe(node: t.Mapping[str, t.Any] | None, boot_id: str = "") -> dict[str,
         "internal_ip": next(
             (item["address"] for item in status.get("addresses") or () if item["type"] == "InternalIP"), ""
         ),
+        "overlay_address": overlay_address(node),
         "reason": reason,
     }
 
 
-def is_done(state: t.Mapping[str, t.Any], condition: str, pod_cidr: bool) -> bool:
+def is_done(state: t.Mapping[str, t.Any], params: t.Mapping[str, t.Any]) -> bool:
     """Return whether a node is in the state that the task waits for."""
-    return bool(state["registered"] if condition == "registered" else state["ready"]) and (
-        bool(state["pod_cidr"]) or not pod_cidr
-    )
+    required = [name for name in ("pod_cidr", "overlay_address") if params[name]]
+    return bool(state[params["condition"]]) and all(state[name] for name in required)
 
 
 def describe_nodes(params: t.Mapping[str, t.Any], api: NodeApi) -> dict[str, dict[str, t.Any]]:
@@ -184,7 +195,7 @@ def wait(module: AnsibleModule, api: NodeApi) -> dict[str, t.Any]:
                 module.fail_json(msg=str(error), nodes=nodes, waiting=params["nodes"])
             time.sleep(POLL_SECONDS)
             continue
-        waiting = [name for name in nodes if not is_done(nodes[name], params["condition"], params["pod_cidr"])]
+        waiting = [name for name in nodes if not is_done(nodes[name], params)]
         if not waiting or module.check_mode or time.monotonic() >= end:
             return {"nodes": nodes, "waiting": waiting}
         time.sleep(POLL_SECONDS)
@@ -196,6 +207,7 @@ def main() -> None:
             of_nodes=True,
             condition={"type": "str", "choices": ["registered", "ready"], "default": "ready"},
             pod_cidr={"type": "bool", "default": False},
+            overlay_address={"type": "bool", "default": False},
             host_process={"type": "bool", "default": False},
             before={"type": "dict", "default": {}},
             required={"type": "bool", "default": True},
@@ -205,7 +217,7 @@ def main() -> None:
     )
     result = wait(module, NodeApi(Cluster(module)))
     if result["waiting"] and module.params["required"] and not module.check_mode:
-        reasons = "; ".join(f"{name}: {result['nodes'][name]['reason'] or 'no pod CIDR'}" for name in result["waiting"])
+        reasons = "; ".join(f"{name}: {result['nodes'][name]['reason'] or 'no address'}" for name in result["waiting"])
         module.fail_json(
             msg=f"not {module.params['condition']} after {module.params['timeout']} seconds: {reasons}", **result
         )

@@ -7,6 +7,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ..pod_networks.calico import mode_of
 from ..pod_networks.catalogue import Network, Program, network
 from ..pod_networks.network import PodNetwork
 from ..pod_networks.settings import ClusterSettings, NetworkSettings
@@ -37,6 +38,8 @@ def pod_network(variables: Variables, *, in_azure: bool | None = None) -> PodNet
     values = variables.read(PodNetworkVariables, ROLE)
     known = network(values.plugin)
     mode = str(getattr(values, known.mode_variable)) if known.mode_variable else next(iter(known.modes))
+    if values.plugin == "calico":
+        mode = mode or _calico_mode(variables)
     if in_azure is None:
         in_azure = bool(variables.part("winkube_node_information", "azure", default=False))
     return PodNetwork(
@@ -60,6 +63,13 @@ def _cluster_dns(variables: Variables) -> tuple[str, ...]:
     """Return the addresses of the cluster's DNS that Windows pods use; empty if unknown."""
     replaced = variables.optional("kubernetes_node_cluster_dns", ())
     return tuple(replaced or variables.part("winkube_cluster", "cluster_dns", default=()))
+
+
+def _calico_mode(variables: Variables) -> str:
+    """Return the mode of Calico that the cluster has, or that kubespray will give it: by default VXLAN without BGP."""
+    facts = variables.part("winkube_cluster", "calico", default={})
+    backend = str(variables.templates.of_cluster("calico_network_backend"))
+    return mode_of(facts) or ("bgp" if backend == "bird" else "vxlan")
 
 
 def _kubernetes(variables: Variables) -> str:
@@ -87,11 +97,17 @@ def cluster_settings(variables: Variables) -> ClusterSettings:
     Args:
         variables: the variables of the host that applies the objects for all hosts.
     """
-    images = ("flannel_image", "kube_proxy_image", "host_process_image")
+    images = (
+        *("flannel_image", "kube_proxy_image", "host_process_image"),
+        *("calico_image_repo", "calico_cni_image", "calico_node_image"),
+    )
+    plugin = str(variables.value("cni_plugin"))
     return ClusterSettings(
         api_server=str(variables.value("cni_api_server")),
         conf_dir=str(variables.value("cni_conf_dir")),
-        folders=folders(variables),
+        folders={**folders(variables), "bin_dir": str(variables.value("cni_bin_dir"))},
+        linux=variables.part("winkube_cluster", plugin, default={}),
+        version=str(variables.value("cni_calico_version")) if plugin == "calico" else "",
         install_dir=str(variables.optional("kubernetes_node_install_dir", "C:\\k")),
         images={name: str(variables.value(f"{ROLE}_{name}")) for name in images},
         kube_proxy_configuration=variables.optional("winkube_kube_proxy_configuration", {}),
@@ -138,6 +154,7 @@ def resources(settings: CniSettings) -> list[ResourceMapping]:
     programs = settings.network.known.programs
     unpacks = [_unpacks(settings, kind, program) for kind, program in programs.items()]
     return [
+        *({"type": "WindowsFeature", "name": name} for name in settings.network.mode.features),
         *_folders(settings),
         *(one for pair in unpacks for one in pair),
         *_registry(settings.network),
@@ -158,7 +175,7 @@ def noted(network: PodNetwork) -> ResourceMapping:
 
 
 def former_remains(former: Network, network: PodNetwork, variables: Variables) -> list[ResourceMapping]:
-    """Return the resources that remove a former network's CNI plugins and registry values from a node.
+    """Return the resources that remove a former network's CNI plugins, firewall rules and registry from a node.
 
     Programs of pods stay, because Windows cannot remove a program that runs, and a pod may take long to end.
 
@@ -167,8 +184,11 @@ def former_remains(former: Network, network: PodNetwork, variables: Variables) -
         network: the pod network.
         variables: the host's variables.
     """
+    if former.name == network.known.name:
+        return []
     kept = {name for one in network.known.programs.values() for name in one.check}
     plugins = [name for one in former.programs.values() if one.destination == "bin_dir" for name in one.check]
+    plugins += former.files.installed
     values = {(one.key, one.value_name) for one in network.known.registry}
     return [
         *(
@@ -182,6 +202,8 @@ def former_remains(former: Network, network: PodNetwork, variables: Variables) -
             for name in plugins
             if name not in kept
         ),
+        *({"type": "FirewallRule", "name": name, "state": "absent"} for name in former.files.firewall_rules),
+        *({"type": "Registry", "key": key, "state": "absent"} for key in former.files.registry_keys),
     ]
 
 
@@ -197,6 +219,7 @@ def described(network: PodNetwork) -> dict[str, t.Any]:
         "is_managed": network.is_managed,
         "is_overlay": network.is_overlay,
         "needs_pod_cidr": network.needs_pod_cidr,
+        "needs_overlay_address": network.needs_overlay_address,
         "runs_as_services": network.runs_as_services,
         "runs_as_pods": network.runs_as_pods,
         "conf_file": name,

@@ -36,6 +36,8 @@ class JoinedNode:
     """Pod network of the node; empty if the cluster has not assigned one."""
     internal_ip: str
     """Address of the node in the cluster; empty if unknown."""
+    overlay_address: str
+    """Address of the node in the network's overlay; empty if the network has none, or has not assigned one."""
     kube_proxy_configuration: t.Mapping[str, t.Any]
     network: PodNetwork
     kubernetes: KubernetesSettings
@@ -98,8 +100,12 @@ class JoinedNode:
 
     @property
     def is_ready_for_network(self) -> bool:
-        """Whether the collection installs the node's network, and the node has the pod CIDR that the network needs."""
-        return self.network.is_managed and (bool(self.pod_cidr) or not self.network.needs_pod_cidr)
+        """Whether the collection installs the network, and the node has the addresses that kube-proxy needs."""
+        network = self.network
+        has_addresses = (bool(self.pod_cidr) or not network.needs_pod_cidr) and (
+            bool(self.overlay_address) or not network.needs_overlay_address
+        )
+        return network.is_managed and has_addresses
 
     @property
     def settings(self) -> NodeSettings:
@@ -163,7 +169,7 @@ def kube_proxy_configuration(node: JoinedNode) -> dict[str, t.Any]:
         "clusterCIDR": node.cluster_cidr,
         "hostnameOverride": node.name,
         **({"featureGates": network.feature_gates()} if network.feature_gates() else {}),
-        "winkernel": network.winkernel(node.pod_cidr),
+        "winkernel": network.winkernel(node.pod_cidr, node.overlay_address),
     }
     return _merged(own, node.kube_proxy_configuration)
 

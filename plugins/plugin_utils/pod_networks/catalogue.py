@@ -118,6 +118,18 @@ class NetworkFiles:
     """Files that only the network's services read, such as their kubeconfigs. They are removed with the services."""
     state: tuple[str, ...] = ()
     """State files and folders that must be removed with the network."""
+    beside: tuple[str, ...] = ()
+    """Files in the folder of CNI configurations that must be removed with the network."""
+    installed: tuple[str, ...] = ()
+    """Programs that the network's container installs in the folder of CNI plugins, and that are removed with it."""
+    registry_keys: tuple[str, ...] = ()
+    """Registry keys that must be removed with the network."""
+    firewall_rules: tuple[str, ...] = ()
+    """Names of firewall rules that must be removed with the network."""
+    config_maps: tuple[str, ...] = ()
+    """ConfigMaps (`NAMESPACE/NAME`) that are removed with the network's DaemonSets."""
+    annotations: tuple[str, ...] = ()
+    """Annotations of the node that must be removed with the network."""
     source: str
 
 
@@ -157,6 +169,31 @@ class RegistryValue:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class Release:
+    """What differs between releases of a network. Each entry applies until the next one."""
+
+    since: str
+    """The first release."""
+    cni_version: str
+    """Version of the CNI specification in the network's configuration."""
+    single_program: bool = False
+    """Whether the images contain one program instead of one for each task."""
+    source: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class BrokenReleases:
+    """Releases of a network that do not work on Windows."""
+
+    modes: tuple[str, ...]
+    since: str
+    before: str
+    """The first release that works again."""
+    reason: str
+    source: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Network:
     """A network, which is the plugin that `cni_plugin` names."""
 
@@ -185,6 +222,13 @@ class Network:
     services: tuple[str, ...] = ()
     """The network's services, without kube-proxy; those that depend on others come first."""
     supported: Support
+    oldest_version: str = ""
+    """The oldest version of the network that works on Windows; empty if the version is ours."""
+    releases: tuple[Release, ...] = ()
+    """Differences between the network's releases, from the oldest to the newest."""
+    broken: tuple[BrokenReleases, ...] = ()
+    needs_node_label: bool = False
+    """Whether the network's DaemonSet runs only on nodes with the label winkube.node/pod-network."""
     registry: tuple[RegistryValue, ...] = ()
     """Registry values that the network needs."""
     policy: tuple[t.Literal["azure", "calico"], ...] = ()
@@ -195,6 +239,8 @@ class Network:
     @property
     def purpose(self) -> str:
         """The purpose in module_utils/cluster_access.py for applying the network's and kube-proxy's DaemonSets."""
+        if self.oldest_version:
+            return self.name
         return "flannel" if any(mode.flannel_backend for mode in self.modes.values()) else "kube_proxy"
 
     def mode(self, name: str) -> Mode:
@@ -210,6 +256,36 @@ class Network:
             where = f"cni_{self.mode_variable}" if self.mode_variable else "mode"
             raise ResourceError(where, name, f"expected {' or '.join(self.modes)} with {self.title}")
         return self.modes[name]
+
+    def release(self, version: str) -> Release:
+        """Return what is known of a release of the network.
+
+        Args:
+            version: the version. An unknown or too old one gets the rules of the oldest release.
+        """
+        try:
+            parsed_version = Version.parse(version)[:3]
+        except ValueError:
+            return self.releases[0]
+        known = [one for one in self.releases if Version.parse(one.since)[:3] <= parsed_version]
+        return known[-1] if known else self.releases[0]
+
+    def broken_release(self, version: str, mode: str) -> BrokenReleases | None:
+        """Return why a release does not work in a mode; None if nothing is known against it.
+
+        Args:
+            version: the version.
+            mode: the mode.
+
+        Raises:
+            ValueError: the version is not a full version.
+        """
+        parsed_version = Version.parse(version)[:3]
+        for one in self.broken:
+            span = (Version.parse(one.since)[:3], Version.parse(one.before)[:3])
+            if mode in one.modes and span[0] <= parsed_version < span[1]:
+                return one
+        return None
 
     def support_problem(self, *, kubernetes: str, windows: str, runtime: str) -> str | None:
         """Return what the network expects instead of unsupported versions; None if they are supported.

@@ -38,22 +38,40 @@ def source_vip(pod_cidr: str) -> str:
     return str(network.broadcast_address - 1)
 
 
-def winkernel(mode: Mode, pod_cidr: str) -> dict[str, t.Any]:
-    """Return the section `winkernel` of kube-proxy's configuration.
+def endpoint_address(overlay_address: str) -> str:
+    """Return kube-proxy's source address on Calico's overlay: that of the HNS endpoint that calico-node creates.
 
-    A source address that is the address of an HNS endpoint is not known yet, and is not in the result.
+    calico-node publishes the first address of the node's block, and gives the second one to the endpoint
+    (projectcalico/calico v3.31.5, node/pkg/lifecycle/startup/startup_windows.go).
+
+    Args:
+        overlay_address: the published address.
+
+    Raises:
+        ValueError: the address is not an address.
+    """
+    return str(ipaddress.ip_address(overlay_address) + 1)
+
+
+def winkernel(mode: Mode, pod_cidr: str, overlay_address: str = "") -> dict[str, t.Any]:
+    """Return the section `winkernel` of kube-proxy's configuration.
 
     Args:
         mode: the network's mode.
         pod_cidr: the node's pod CIDR.
+        overlay_address: the node's address in the network's overlay; empty if unknown.
 
     Raises:
-        ValueError: as for `source_vip`.
+        ValueError: as for `source_vip` and `endpoint_address`.
     """
     rules = mode.kube_proxy
     if rules is None:
         return {}
-    overlay = {"sourceVip": source_vip(pod_cidr)} if rules.source_vip == "host-local" else {}
+    overlay = {}
+    if rules.source_vip == "host-local":
+        overlay = {"sourceVip": source_vip(pod_cidr)}
+    elif rules.source_vip == "network-endpoint" and overlay_address:
+        overlay = {"sourceVip": endpoint_address(overlay_address)}
     return {"networkName": mode.hns_network, "enableDSR": rules.dsr, **overlay}
 
 

@@ -12,6 +12,10 @@ from .settings import KubernetesObject
 
 RUN_AS_LABEL = "winkube.node/network-runs-as"
 """The label of a node whose network must not run as pods. Its value is the value of `cni_run_as`."""
+NETWORK_LABEL = "winkube.node/pod-network"
+"""The label of a node that may run the DaemonSet of the network that the label names. Calico removes the HNS networks
+of other plugins when it starts for the first time since the boot of the node, so it must not start on its own on a live
+node that has another network (projectcalico/calico v3.31.5, node/windows-packaging/CalicoWindows/node-service.ps1)."""
 REVISION_LABEL = "winkube.node/revision"
 """The label of a DaemonSet's pods that identifies their template and configuration."""
 POD_VOLUME = "C:\\var\\lib\\kubelet\\pods\\$(POD_UID)\\volumes\\kubernetes.io~projected\\access"
@@ -69,14 +73,12 @@ def host_process_pod(
         config_map: name of the ConfigMap whose files are in the pod's volume, with a token and the CA certificate.
         init_containers: containers that run first.
     """
-    services = {"key": RUN_AS_LABEL, "operator": "NotIn", "values": ["service"]}
-    terms = {"nodeSelectorTerms": [{"matchExpressions": [services]}]}
     return {
         "serviceAccountName": account,
         "hostNetwork": True,
         "securityContext": {"windowsOptions": {"hostProcess": True, "runAsUserName": "NT AUTHORITY\\SYSTEM"}},
         "nodeSelector": {"kubernetes.io/os": "windows"},
-        "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}},
+        "affinity": node_affinity(),
         "priorityClassName": "system-node-critical",
         "tolerations": [{"operator": "Exists"}],
         **({"initContainers": [dict(one) for one in init_containers]} if init_containers else {}),
@@ -94,6 +96,19 @@ def host_process_pod(
             }
         ],
     }
+
+
+def node_affinity(network: str = "") -> dict[str, t.Any]:
+    """Return the affinity of pods that run the network on nodes.
+
+    Args:
+        network: the network that a node's label must name; empty if the pods run on nodes without such a label, too.
+    """
+    terms = [{"key": RUN_AS_LABEL, "operator": "NotIn", "values": ["service"]}]
+    if network:
+        terms.append({"key": NETWORK_LABEL, "operator": "In", "values": [network]})
+    required = {"nodeSelectorTerms": [{"matchExpressions": terms}]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
 
 
 def daemon_set(

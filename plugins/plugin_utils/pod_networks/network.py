@@ -73,6 +73,17 @@ class PodNetwork:
         return self.known.needs_pod_cidr
 
     @property
+    def needs_overlay_address(self) -> bool:
+        """Whether kube-proxy's source address is known only after the network has started on the node."""
+        rules = self.mode.kube_proxy
+        return rules is not None and rules.source_vip == "network-endpoint"
+
+    @property
+    def pod_network_label(self) -> str:
+        """Value of the node label that lets the network's DaemonSet run on the node; empty if it needs none."""
+        return self.settings.plugin if self.known.needs_node_label else ""
+
+    @property
     def runs_as_services(self) -> bool:
         """Whether the network's programs and kube-proxy are services of the node."""
         return self.settings.runs_as_services
@@ -139,16 +150,17 @@ class PodNetwork:
         configuration = self.rules.cni_configuration(internal_ip)
         return None if configuration is None else (self.files.configuration, configuration)
 
-    def winkernel(self, pod_cidr: str) -> dict[str, t.Any]:
+    def winkernel(self, pod_cidr: str, overlay_address: str = "") -> dict[str, t.Any]:
         """Return the section `winkernel` of kube-proxy's configuration.
 
         Args:
             pod_cidr: the node's pod CIDR.
+            overlay_address: the node's address in the network's overlay; empty if unknown.
 
         Raises:
-            ValueError: the pod CIDR is not a network, or too small for a Windows node.
+            ValueError: the pod CIDR is not a network, or too small for a Windows node, or the address is not one.
         """
-        return kube_proxy.winkernel(self.mode, pod_cidr)
+        return kube_proxy.winkernel(self.mode, pod_cidr, overlay_address)
 
     def feature_gates(self) -> dict[str, bool]:
         """Return the feature gates that kube-proxy needs with this network."""
@@ -205,6 +217,16 @@ def unusable(plugin: str) -> str:
         plugin: a value of `cni_plugin`.
     """
     return _RULES[plugin].unusable
+
+
+def images(settings: NetworkSettings, cluster: ClusterSettings) -> list[str]:
+    """Return the container images of a network that its DaemonSets pull, without the base image.
+
+    Args:
+        settings: the network's variables.
+        cluster: the cluster.
+    """
+    return _RULES[settings.plugin](settings).images(cluster)
 
 
 def daemon_sets(plugin: str) -> tuple[str, ...]:

@@ -45,6 +45,14 @@ class NetworkRules:
         """
         return []
 
+    def images(self, cluster: ClusterSettings) -> list[str]:  # noqa: ARG002  # for subclasses
+        """Return the container images that the network's DaemonSets pull, without the base image.
+
+        Args:
+            cluster: the cluster.
+        """
+        return []
+
     def account_objects(self) -> list[KubernetesObject]:
         """Return the objects of the network's service accounts in the cluster, if its programs are services."""
         return []

@@ -70,6 +70,10 @@ class ClusterSettings:
     images: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     """Container images by variable, without the prefix `cni_`, such as `flannel_image`."""
     kube_proxy_configuration: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
+    linux: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
+    """How the network is installed on Linux nodes, as cluster_info returns it; empty if unknown."""
+    version: str = ""
+    """Version of the network, if the cluster does not show it."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

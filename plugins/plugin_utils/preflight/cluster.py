@@ -11,14 +11,14 @@ import typing as t
 from ..pod_networks.addresses import is_link_local
 from ..pod_networks.catalogue import catalogue
 from ..values.versions import EXPECTED, Version, skew_problem, supported, within
-from . import flannel
+from . import calico, flannel
 from .host import HostVariables
 from .networks import NETWORKS, overlaps, parsed_networks
 from .variables import Problem, version_problems
 
 _VERSION = "kubernetes_node_version (from kube_version)"
 _CHECKS: t.Mapping[str, t.Callable[[HostVariables, t.Mapping[str, t.Any]], list[Problem]]] = types.MappingProxyType(
-    dict.fromkeys(("flannel", "sdnbridge", "sdnoverlay"), flannel.problems)
+    {**dict.fromkeys(("flannel", "sdnbridge", "sdnoverlay"), flannel.problems), "calico": calico.problems}
 )
 """The checks of a network on the cluster's Linux nodes."""
 _FACTS: t.Mapping[str, str] = types.MappingProxyType(dict.fromkeys(("sdnbridge", "sdnoverlay"), "flannel"))
@@ -43,6 +43,16 @@ def problems(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Proble
         mismatches += _CHECKS[node.cni_plugin](node, cluster.get(_FACTS.get(node.cni_plugin, node.cni_plugin)) or {})
     mismatches += dns(node, cluster)
     return mismatches + endpoint(node, str(cluster.get("api_server") or ""))
+
+
+def network_warnings(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[str]:
+    """Return warnings about the network on Linux nodes, with remedies.
+
+    Args:
+        node: the host.
+        cluster: the result of cluster_info.
+    """
+    return calico.warnings(node, cluster.get("calico") or {}) if node.cni_plugin == "calico" else []
 
 
 def warnings(cluster: t.Mapping[str, t.Any], bound: t.Collection[str] = ()) -> list[str]:

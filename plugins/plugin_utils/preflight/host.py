@@ -19,6 +19,12 @@ class HostVariables:
     cni_plugin: str
     backend: str
     """The backend of flannel."""
+    calico_mode: str = ""
+    """The mode of Calico; empty: that of the cluster."""
+    set_strict_affinity: bool = False
+    """Whether the run sets Calico's strict affinity."""
+    enable_calico_windows: bool = False
+    """Whether the run enables Windows in the Installation of the Tigera operator."""
     cluster_dns: tuple[str, ...] = ()
     """DNS addresses that replace those of kubeadm's configuration."""
     pods: str

@@ -14,7 +14,7 @@ from ..connection import checks as connection_checks
 from ..connection.host import settings_of_host
 from ..role_decisions import table
 from ..values.shown import text_without_secrets
-from . import artifacts, cluster, networks, shared_names
+from . import artifacts, cluster, kubespray_calico, networks, shared_names
 from . import values as checked_values
 from . import variables as checks
 
@@ -51,6 +51,7 @@ class HostCheck:
         problems += networks.network_problems(values, roles, given, self._address())
         proxy = f"{values.get('windows_settings_http_proxy') or ''}{values.get('windows_settings_https_proxy') or ''}"
         warnings += cluster.proxy_warnings(proxy, given, str(values.get("node_join_kubeconfig") or ""))
+        problems += kubespray_calico.problems(values, self._of_cluster)
         problems += checks.name_problems(_host_names(variables))
         problems += missing_kubeconfigs(values, joins=options["join"], drains=options["drain"])
         sentences = [str(problem) for problem in checked_values.without_consequences(problems)]

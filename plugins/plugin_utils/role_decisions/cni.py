@@ -11,8 +11,8 @@ from ..node_resources import cni
 from ..node_resources.services import DOCKER_RUNTIMES, KUBE_PROXY
 from ..node_resources.variables import Variables
 from ..pod_networks.catalogue import catalogue
-from ..pod_networks.manifests import REVISION_LABEL
-from ..pod_networks.network import daemon_sets
+from ..pod_networks.manifests import NETWORK_LABEL, REVISION_LABEL, RUN_AS_LABEL
+from ..pod_networks.network import daemon_sets, images
 from ..windows.node_paths import HOST_LOCAL_ADDRESSES
 
 Pod: t.TypeAlias = t.Mapping[str, str]
@@ -86,7 +86,11 @@ def pods_to_replace(pods: t.Iterable[Pod], old: t.Iterable[Pod], *, configuratio
         old: pods on the node that are out of date.
         configuration_changed: whether this run changed kube-proxy's configuration, which is a file on the node.
     """
-    proxies = [pod for pod in pods if configuration_changed and pod["namespace"] == "kube-system"]
+    proxies = [
+        pod
+        for pod in pods
+        if configuration_changed and pod["namespace"] == "kube-system" and not pod["name"].startswith("calico-")
+    ]
     replaced: list[Pod] = []
     for pod in (*old, *proxies):
         if pod not in replaced:
@@ -148,6 +152,49 @@ def _former_daemon_sets(host: Variables) -> list[str]:
     return [name for name in former if name not in kept] if host.value("cni_network_changes") else []
 
 
+def _former_config_maps(host: Variables) -> list[str]:
+    """Return the ConfigMaps of the DaemonSets that are removed with the node's former network."""
+    former = catalogue().get(str(host.value("cni_recorded_network").get("plugin", "")))
+    removed = bool(host.value("cni_former_daemon_sets")) and former is not None
+    return list(former.files.config_maps) if removed and former is not None else []
+
+
+def _former_hns_networks(host: Variables) -> list[str]:
+    """Return the HNS networks of the node's former network; empty if the new network keeps them."""
+    recorded, own = host.value("cni_recorded_network"), cni.pod_network(host)
+    name, former = str(recorded.get("network") or ""), catalogue().get(str(recorded.get("plugin", "")))
+    mode = former.modes.get(str(recorded.get("mode") or "")) if former is not None else None
+    if not host.value("cni_network_changes"):
+        return []
+    if name == own.name and (mode is None or mode.hns_type == own.mode.hns_type):
+        return []
+    return [one for one in (name, *(mode.other_networks if mode is not None else ())) if one]
+
+
+def _former_metadata(host: Variables) -> dict[str, dict[str, None]]:
+    """Return the label and the annotations that the node's former network needs, without values; empty if none."""
+    former = catalogue().get(str(host.value("cni_recorded_network").get("plugin", "")))
+    if former is None or not former.needs_node_label or not host.value("cni_network_changes"):
+        return {}
+    return {"labels": {NETWORK_LABEL: None}, "annotations": dict.fromkeys(former.files.annotations)}
+
+
+def _new_labels(host: Variables) -> dict[str, str]:
+    """Return the label that lets the pods of a changed network run on the node; empty if they need none."""
+    value = cni.pod_network(host).pod_network_label if host.value("cni_network_changes") else ""
+    return {NETWORK_LABEL: value} if value else {}
+
+
+def _node_labels(host: Variables) -> dict[str, str | None]:
+    """Return the labels that a node's network needs; a label without a value must not exist.
+
+    While the node still has its former network, the label of that network stays. tasks/change.yml changes it.
+    """
+    network = cni.pod_network(host)
+    own = {} if host.value("cni_network_changes") else {NETWORK_LABEL: network.pod_network_label or None}
+    return {RUN_AS_LABEL: network.node_label or None, **own}
+
+
 def _former_files(host: Variables) -> list[str]:
     """Return the CNI configuration and the state of the node's former network that the new network does not have.
 
@@ -158,7 +205,9 @@ def _former_files(host: Variables) -> list[str]:
     if former is None or not former.is_managed:
         return []
     name, kept = former.files.configuration, {*own.state, HOST_LOCAL_ADDRESSES}
-    configuration = [] if name in ("", own.configuration) else [f"{host.value('cni_conf_dir')}\\{name}"]
+    names = [] if name in ("", own.configuration) else [name]
+    names += [one for one in former.files.beside if one not in own.beside]
+    configuration = [f"{host.value('cni_conf_dir')}\\{one}" for one in names]
     return [*configuration, *(path for path in former.files.state if path not in kept)]
 
 
@@ -212,8 +261,9 @@ def _cluster_objects(host: Variables) -> list[t.Any]:
 
 
 def _label_differs(host: Variables) -> bool:
-    expected = host.value("cni_expected_label")
-    return bool(host.part("winkube_cluster_node", "network_runs_as", default=expected) != expected)
+    facts = {RUN_AS_LABEL: "network_runs_as", NETWORK_LABEL: "pod_network"}
+    expected = {facts[label]: value or "" for label, value in host.value("cni_node_labels").items()}
+    return any(host.part("winkube_cluster_node", name, default=value) != value for name, value in expected.items())
 
 
 def _pods_to_replace(host: Variables) -> list[Pod]:
@@ -232,6 +282,8 @@ DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyTy
         "cni_daemon_set_host": lambda host: _applying_host(host, "daemonset"),
         "cni_service_host": lambda host: _applying_host(host, "service"),
         "cni_expected_label": lambda host: cni.pod_network(host).node_label,
+        "cni_node_labels": _node_labels,
+        "cni_new_labels": _new_labels,
         "cni_label_differs": _label_differs,
         "cni_cluster_objects": _cluster_objects,
         "cni_account_objects": lambda host: cni.pod_network(host).account_objects(),
@@ -248,6 +300,10 @@ DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyTy
         "cni_former_daemon_sets": _former_daemon_sets,
         "cni_former_files": _former_files,
         "cni_recorded_resources": _recorded_resources,
+        "cni_former_config_maps": _former_config_maps,
+        "cni_former_hns_networks": _former_hns_networks,
+        "cni_former_metadata": _former_metadata,
+        "cni_network_images": lambda host: images(cni.pod_network(host).settings, cni.cluster_settings(host)),
         "cni_applied_revisions": _applied_revisions,
         "cni_outdated_pods": lambda host: outdated(
             host.value("cni_network_pods"), host.value("cni_expected_revisions")

@@ -16,7 +16,6 @@ from ..node_config import kubeadm
 from ..node_resources import node_join, roles
 from ..node_resources.variables import Variables
 from ..pod_networks.catalogue import catalogue
-from ..pod_networks.manifests import RUN_AS_LABEL
 from . import node_prepare
 from .cni import runs_of
 
@@ -28,13 +27,21 @@ _LABELS = "node-labels"
 _CHANGES = (
     *("node_prepare_converged", "node_join_guard", "node_join_tokens", "node_join_result", "node_join_converged"),
     *("cni_daemon_sets_bound", "cni_accounts_applied", "cni_applied", "cni_labelled", "cni_daemon_sets_removed"),
-    *("cni_network_removed", "cni_network_recorded", "cni_pods_deleted"),
+    *("cni_network_removed", "cni_network_recorded", "cni_pods_deleted", "cni_former_label", "cni_new_label"),
+    *("cni_affinity_set", "cni_windows_enabled", "cni_config_maps_removed"),
 )
 """Registered results of the tasks that may change a node, or the cluster on behalf of a node."""
 
 
 def purposes(
-    *, read_only: bool, drains: bool, approves: bool, rejoins: bool, services: bool, pods: t.Sequence[str]
+    *,
+    read_only: bool,
+    drains: bool,
+    approves: bool,
+    rejoins: bool,
+    services: bool,
+    pods: t.Sequence[str],
+    calico: t.Sequence[str] = (),
 ) -> list[str]:
     """Return the purposes for which the run uses the cluster, by the names that winkube.node.cluster_info accepts.
 
@@ -45,9 +52,11 @@ def purposes(
         rejoins: whether the run may delete nodes whose machines join again.
         services: whether the network of hosts runs as services.
         pods: what runs as pods on hosts, by the names of purposes.
+        calico: what the run does with Calico on Linux nodes, by the names of purposes.
     """
     needed = {
         "read": True,
+        **dict.fromkeys(calico, True),
         "services_read": services,
         "drain": drains,
         "join": not read_only,
@@ -90,13 +99,14 @@ def kubelet_arguments(
 ) -> dict[str, t.Any]:
     """Return the kubelet's arguments that kubeadm passes on.
 
-    A node whose network runs as services registers with a label that keeps the networks' DaemonSets away. A flag that
-    kubeadm passes on replaces the same flag of the kubelet's service, so the labels of that flag are repeated.
+    A node whose network runs as services registers with a label that keeps the networks' DaemonSets away, and a node
+    with Calico with a label that admits Calico's. A flag that kubeadm passes on replaces the same flag of the kubelet's
+    service, so the labels of that flag are repeated.
 
     Args:
         given: value of `node_join_kubelet_arguments`.
         of_service: value of `kubernetes_node_kubelet_arguments`.
-        network_label: `label=value`; empty if DaemonSets may run the network on the node.
+        network_label: the labels as `label=value`, separated by commas; empty if the node needs none.
     """
     if not network_label:
         return dict(given)
@@ -156,14 +166,29 @@ def _in_azure(host: Variables) -> bool:
 def _purposes(host: Variables) -> list[str]:
     """Return the purposes of the run for all hosts of the play, because one host queries the cluster for all."""
     networks = {runs_of(host, name) for name in host.value("ansible_play_hosts")}
+    read_only = bool(host.value("node_join_read_only"))
     return purposes(
-        read_only=bool(host.value("node_join_read_only")),
+        read_only=read_only,
         drains=to_bool(host.optional("node_maintenance_drain", False)),
         approves=host.value("node_join_approval") == "run",
         rejoins=to_bool(host.value("node_join_rejoin")),
         services=any(how == "service" for _plugin, how in networks),
         pods=sorted({catalogue()[plugin].purpose for plugin, how in networks if how == "daemonset"}),
+        calico=_calico_purposes(host, read_only=read_only) if "calico" in {plugin for plugin, _how in networks} else (),
     )
+
+
+def _calico_purposes(host: Variables, *, read_only: bool) -> list[str]:
+    changes = {
+        "calico_affinity": host.value("cni_calico_set_strict_affinity"),
+        "calico_windows": host.value("cni_calico_enable_windows"),
+    }
+    return ["calico_read", *(name for name, applies in changes.items() if to_bool(applies) and not read_only)]
+
+
+def _networks(host: Variables) -> list[str]:
+    """Return the networks of the play's hosts."""
+    return sorted({runs_of(host, name)[0] for name in host.value("ansible_play_hosts")})
 
 
 def _endpoint(host: Variables) -> str:
@@ -228,12 +253,39 @@ def _registered(host: Variables, field: str) -> str:
     return next((str(value) for value in answers if value), "")
 
 
+def _overlay_address(host: Variables) -> str:
+    """Return the node's address in its network's overlay; empty if unknown.
+
+    The query at the beginning of the run shows the address of a node that this run may have replaced.
+    """
+    joined = bool(host.part("node_join_info", "joined", default=True))
+    return _address_of(host, str(host.value("node_join_name")), joined=joined)
+
+
+def _address_of(host: Variables, node: str, *, joined: bool) -> str:
+    results = ["node_join_addressed", *(["node_join_cluster"] if joined else [])]
+    reported = (host.part(result, "nodes", node, "overlay_address", default="") for result in results)
+    return next((str(address) for address in reported if address), "")
+
+
+def _unaddressed(host: Variables) -> list[str]:
+    """Return the nodes whose network has started in this run, and whose addresses in its overlay are not known."""
+    defers, own = bool(host.value("node_join_defers")), host.value("cni_plugin")
+    hosts = [
+        name
+        for name in host.value("ansible_play_hosts")
+        if bool(host.of_host(name, "node_join_defers")) == defers
+        and host.of_host(name, "cni_plugin", default=own) == own
+    ]
+    joined = {name: bool(host.of_host(name, "node_join_info", "joined")) for name in hosts}
+    nodes = dict(zip(_node_names(host, hosts), joined.values(), strict=True))
+    return [name for name, is_joined in nodes.items() if not _address_of(host, name, joined=is_joined)]
+
+
 def _kubelet_arguments(host: Variables) -> dict[str, t.Any]:
-    value = host.value("cni_expected_label")
+    labels = ",".join(f"{name}={value}" for name, value in host.value("cni_node_labels").items() if value)
     service = host.value("kubernetes_node_kubelet_arguments")
-    return kubelet_arguments(
-        host.value("node_join_kubelet_arguments"), service, f"{RUN_AS_LABEL}={value}" if value else ""
-    )
+    return kubelet_arguments(host.value("node_join_kubelet_arguments"), service, labels)
 
 
 def _discovery(host: Variables) -> str:
@@ -279,6 +331,9 @@ DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyTy
         ),
         "winkube_play_in_azure": _in_azure,
         "node_join_purposes": _purposes,
+        "node_join_networks": _networks,
+        "node_join_overlay_address": _overlay_address,
+        "node_join_unaddressed_nodes": _unaddressed,
         "node_join_endpoint": _endpoint,
         "node_join_token_ttl": lambda host: token_ttl(
             len(host.value("ansible_play_batch")), int(host.value("ansible_forks"))

@@ -70,11 +70,13 @@ def _cluster_dns(host: Variables) -> list[str]:
 
 
 def _base_images(host: Variables) -> list[str]:
-    return base_images(
-        str(host.value("image_cache_runtime")),
+    store = str(host.value("image_cache_runtime"))
+    images = base_images(
+        store,
         str(host.optional("container_runtime_sandbox_image", _PAUSE)),
         str(host.optional("cni_host_process_image", _HOST_PROCESS)),
     )
+    return [*images, *(host.optional("cni_network_images", []) if store == "containerd" else [])]
 
 
 def _needs_buildkit(host: Variables) -> bool:

@@ -8,7 +8,7 @@ import types
 import typing as t
 
 from ..node_resources.variables import Variables
-from . import cni, live_nodes, node_join, node_maintenance, node_names, node_prepare, runtimes, windows_patches
+from . import calico, cni, live_nodes, node_join, node_maintenance, node_names, node_prepare, runtimes, windows_patches
 from . import windows_settings as settings
 
 Decision: t.TypeAlias = t.Callable[[Variables], t.Any]
@@ -19,6 +19,7 @@ DECISIONS: t.Mapping[str, Decision] = types.MappingProxyType(
         **windows_patches.DECISIONS,
         **runtimes.DECISIONS,
         **cni.DECISIONS,
+        **calico.DECISIONS,
         **node_prepare.DECISIONS,
         **node_maintenance.DECISIONS,
         **node_names.DECISIONS,

@@ -22,7 +22,7 @@ class PodNetworkVariables:
     )
     run_as: t.Literal["daemonset", "service"]
     flannel_backend: t.Literal["host-gw", "vxlan"]
-    calico_mode: t.Literal["vxlan", "bgp"]
+    calico_mode: t.Literal["", "vxlan", "bgp"]
     network_policy: t.Literal["", "azure", "calico"]
     block_wireserver: t.Literal["auto", "always", "never"]
     block_imds: bool
@@ -59,6 +59,12 @@ class CniProgramVariables:
 class CniVariables(PodNetworkVariables, CniProgramVariables, DownloadVariables):
     """The variables `cni_*`."""
 
+    calico_version: str
+    calico_image_repo: str
+    calico_cni_image: str
+    calico_node_image: str
+    calico_set_strict_affinity: bool
+    calico_enable_windows: bool
     flannel_image: str
     kube_proxy_image: str
     host_process_image: str

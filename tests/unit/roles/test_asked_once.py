@@ -83,6 +83,7 @@ READERS = {
     "ansible.builtin.fail",
     "ansible.builtin.import_role",
     "ansible.builtin.import_tasks",
+    "ansible.builtin.include_tasks",
     "ansible.builtin.set_fact",
     "kubernetes.core.k8s_info",
     "winkube.node.nodes_ready",
@@ -98,8 +99,8 @@ FOLLOWERS = {
     "Wait for the static address, and end its guard",
 }
 FILES = {
-    "node_join": ("converge.yml", "join.yml", "apply.yml"),
-    "cni": ("linux.yml", "services.yml", "cluster.yml", "change.yml", "pods.yml"),
+    "node_join": ("converge.yml", "join.yml", "apply.yml", "addressed.yml"),
+    "cni": ("linux.yml", "services.yml", "calico.yml", "cluster.yml", "change.yml", "pods.yml"),
     "node_prepare": ("converge.yml",),
 }
 

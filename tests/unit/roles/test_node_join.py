@@ -118,10 +118,12 @@ def test_variables_decide_how_the_cluster_is_queried(verify: bool) -> None:
         node_join_kubeconfig="/home/me/admin.conf",
         node_join_kubeconfig_context="prod",
         node_join_purposes=["read", "join"],
+        node_join_networks=["calico"],
     )
     assert {name: rendered(found, text) for name, text in asked.items()} == {
         "kubeconfig": "/home/me/admin.conf",
         "context": "prod",
         "verify_ca": verify,
         "purposes": ["read", "join"],
+        "networks": ["calico"],
     }

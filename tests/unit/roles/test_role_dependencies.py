@@ -24,6 +24,7 @@ ORDER = (
 )
 """The order in docs/architecture.md. A role may read its own variables and those of the roles before it."""
 DECIDING = {
+    "calico": "cni",
     "cni": "cni",
     "live_nodes": "node_join",
     "node_join": "node_join",

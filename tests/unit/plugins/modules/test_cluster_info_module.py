@@ -36,6 +36,8 @@ def facts(name: str, **more: t.Any) -> dict[str, t.Any]:
         "addresses": [name, "192.0.2.5"],
         "internal_ip": "192.0.2.5",
         "network_runs_as": "",
+        "pod_network": "",
+        "overlay_address": "",
         "network_pods": [],
     }
     return {**found, **more}
@@ -72,6 +74,7 @@ def test_information_of_a_new_cluster(cluster: FakeCluster) -> None:
         "kubernetes_version": "v1.37.1",
         "node_version": "1.37.1",
         "flannel": {},
+        "calico": {},
         "cluster_name": "kubernetes",
         "pod_subnet": "",
         "service_subnet": "",

@@ -44,12 +44,17 @@ def state(api: Api, *, host_process: bool = True, before: t.Mapping[str, t.Any] 
     return describe_nodes({"nodes": ["n"], "host_process": host_process, "before": before}, t.cast("t.Any", api))["n"]
 
 
+def expected(condition: str, *, pod_cidr: bool = False, overlay_address: bool = False) -> dict[str, t.Any]:
+    return {"condition": condition, "pod_cidr": pod_cidr, "overlay_address": overlay_address}
+
+
 def test_a_node_that_is_ready_again() -> None:
     assert state(Api()) == {
         "registered": True,
         "ready": True,
         "pod_cidr": "10.0.0.0/24",
         "internal_ip": "10.0.0.5",
+        "overlay_address": "",
         "reason": "",
     }
 
@@ -99,7 +104,7 @@ class End(Exception):
 def test_one_missing_node_need_not_fail_all(monkeypatch: pytest.MonkeyPatch, required: bool) -> None:
     """One of many nodes has a wrong name: its own host must fail, and not the one that runs the task."""
     params = {"nodes": ["n", "no-such-node"], "host_process": False, "before": {}, "condition": "registered"}
-    params |= {"pod_cidr": False, "timeout": 0, "required": required}
+    params |= {"pod_cidr": False, "overlay_address": False, "timeout": 0, "required": required}
 
     class Fake:
         check_mode = False
@@ -131,10 +136,19 @@ def test_one_missing_node_need_not_fail_all(monkeypatch: pytest.MonkeyPatch, req
 def test_a_node_may_have_to_have_its_pods_subnet(cidr: str, pod_cidr: bool, arrived: bool, condition: str) -> None:
     api = Api()
     api.node["spec"] = {"podCIDR": cidr} if cidr else {}
-    assert nodes_ready.is_done(state(api), condition, pod_cidr) is arrived
+    assert nodes_ready.is_done(state(api), expected(condition, pod_cidr=pod_cidr)) is arrived
+
+
+@pytest.mark.parametrize("condition", ["registered", "ready"])
+def test_a_node_may_have_to_have_an_address_in_the_overlay(condition: str) -> None:
+    api = Api()
+    assert not nodes_ready.is_done(state(api), expected(condition, overlay_address=True))
+    api.node["metadata"]["annotations"] = {"projectcalico.org/IPv4VXLANTunnelAddr": "10.233.90.65"}
+    assert state(api)["overlay_address"] == "10.233.90.65"
+    assert nodes_ready.is_done(state(api), expected(condition, overlay_address=True))
 
 
 @pytest.mark.parametrize("condition", ["registered", "ready"])
 def test_a_node_that_is_not_there_yet(condition: str) -> None:
-    assert not nodes_ready.is_done(describe(None), condition, False)
-    assert nodes_ready.is_done(state(Api(ready="False")), condition, False) is (condition == "registered")
+    assert not nodes_ready.is_done(describe(None), expected(condition))
+    assert nodes_ready.is_done(state(Api(ready="False")), expected(condition)) is (condition == "registered")

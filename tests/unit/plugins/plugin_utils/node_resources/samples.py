@@ -123,6 +123,7 @@ def joined(**given: t.Any) -> JoinedNode:
     values: dict[str, t.Any] = {
         "name": "win1",
         "pod_cidr": "10.244.3.0/24",
+        "overlay_address": "",
         "internal_ip": "10.0.0.11",
         "kube_proxy_configuration": {},
         "network": network(),

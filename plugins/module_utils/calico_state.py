@@ -1,0 +1,165 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Read how Calico is installed in a cluster: by manifests, as kubespray does, or by the Tigera operator.
+
+Objects and fields: projectcalico/calico v3.31.5, libcalico-go/config/crd and manifests/calico.yaml; tigera/operator
+v1.40, api/v1/installation_types.go; kubernetes-sigs/kubespray v2.31.0, roles/network_plugin/calico. Failed requests
+raise ApiError. An object that does not exist is not an error: its facts are empty.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from .api_forms import CALICO_POOL, CONFIG_MAP, CUSTOM_OBJECT, WORKLOAD, Form
+from .cluster_client import Cluster
+from .cluster_state import REVISION_LABEL
+
+_CRDS = "apis/crd.projectcalico.org/v1"
+_WINDOWS = "calico-node-windows"
+_DAEMON_SETS = ("calico-system", "kube-system")
+"""Namespaces of the DaemonSet calico-node: the operator's, and that of the manifests."""
+_OPERATOR_NAMESPACE = "tigera-operator"
+_VXLAN = {
+    "vni": ("FELIX_VXLANVNI", "vxlanVNI"),
+    "port": ("FELIX_VXLANPORT", "vxlanPort"),
+    "mtu": ("FELIX_VXLANMTU", "vxlanMTU"),
+}
+"""Where a VXLAN setting is defined: an environment variable of calico-node, which wins, and FelixConfiguration."""
+_SWITCHES = {
+    "bpfEnabled": "FELIX_BPFENABLED",
+    "wireguardEnabled": "FELIX_WIREGUARDENABLED",
+    "wireguardEnabledV6": "FELIX_WIREGUARDENABLEDV6",
+}
+"""Fields of FelixConfiguration, and the environment variables of calico-node that override them."""
+
+
+def calico(cluster: Cluster) -> dict[str, t.Any]:
+    """Return how Calico is installed; empty if the cluster has no DaemonSet calico-node."""
+    namespace, daemon_set = _daemon_set(cluster)
+    if daemon_set is None:
+        return {}
+    felix = _spec(cluster, "felixconfigurations", "default") or {}
+    information = _spec(cluster, "clusterinformations", "default") or {}
+    ipam = _spec(cluster, "ipamconfigs", "default")
+    settings = _config_map(cluster, namespace, "calico-config")
+    variables = _variables(daemon_set)
+    return {
+        "namespace": namespace,
+        "version": information.get("calicoVersion") or "",
+        "cluster_type": settings.get("cluster_type") or information.get("clusterType") or "",
+        "backend": settings.get("calico_backend") or "",
+        "typha": _typha(settings, variables),
+        "typha_secure": "FELIX_TYPHACAFILE" in variables,
+        "has_etcd": bool(settings.get("etcd_endpoints") or variables.get("ETCD_ENDPOINTS")),
+        # Without the object, Calico's default applies, which is false.
+        "strict_affinity": bool((ipam or {}).get("strictAffinity")),
+        "has_ipam_configuration": ipam is not None,
+        "pools": _pools(cluster),
+        "felix": {name: _switch(variables, felix, name) for name in _SWITCHES},
+        "vxlan": {name: _vxlan_setting(variables, felix, name) for name in _VXLAN},
+        "uses_host_local": '"host-local"' in (settings.get("cni_network_config") or ""),
+        "installation": _installation(cluster),
+        "windows_daemon_set": _windows_daemon_set(cluster, namespace),
+    }
+
+
+def _daemon_set(cluster: Cluster) -> tuple[str, t.Mapping[str, t.Any] | None]:
+    for namespace in _DAEMON_SETS:
+        path = ("apis/apps/v1/namespaces", namespace, "daemonsets", "calico-node")
+        existing = cluster.lookup(*path, form=WORKLOAD)
+        if existing is not None:
+            return namespace, existing
+    return "", None
+
+
+def _windows_daemon_set(cluster: Cluster, namespace: str) -> str:
+    """Return who applied the DaemonSet for Windows: `winkube`, `other`, or nobody (empty)."""
+    existing = cluster.lookup("apis/apps/v1/namespaces", namespace, "daemonsets", _WINDOWS, form=WORKLOAD)
+    if existing is None:
+        return ""
+    labels = (existing["spec"]["template"].get("metadata") or {}).get("labels") or {}
+    return "winkube" if REVISION_LABEL in labels else "other"
+
+
+def _variables(daemon_set: t.Mapping[str, t.Any]) -> dict[str, str]:
+    """Return the environment of the container calico-node, without variables whose values are elsewhere."""
+    containers = daemon_set["spec"]["template"]["spec"].get("containers") or ()
+    return {
+        one["name"]: one["value"]
+        for container in containers
+        for one in container.get("env") or ()
+        if container["name"] == "calico-node" and one.get("value") is not None
+    }
+
+
+def _spec(cluster: Cluster, resource: str, name: str, api: str = _CRDS) -> dict[str, t.Any] | None:
+    """Return the specification of an object; None if the object or its definition does not exist."""
+    existing = cluster.lookup(api, resource, name, form=CUSTOM_OBJECT)
+    return None if existing is None else existing.get("spec") or {}
+
+
+def _config_map(cluster: Cluster, namespace: str, name: str) -> dict[str, str]:
+    existing = cluster.lookup("api/v1/namespaces", namespace, "configmaps", name, form=CONFIG_MAP)
+    return (existing or {}).get("data") or {}
+
+
+def _pools(cluster: Cluster) -> list[dict[str, t.Any]]:
+    form: Form = {"items": [CALICO_POOL]}
+    existing = cluster.lookup(_CRDS, "ippools", form=form)
+    return [
+        {
+            "name": pool["metadata"]["name"],
+            "cidr": pool["spec"]["cidr"],
+            # An empty mode means Never (libcalico-go/lib/apis/v3/ippool.go).
+            "ipip": pool["spec"].get("ipipMode") or "Never",
+            "vxlan": pool["spec"].get("vxlanMode") or "Never",
+            "disabled": bool(pool["spec"].get("disabled")),
+        }
+        for pool in (existing or {}).get("items") or ()
+    ]
+
+
+def _vxlan_setting(variables: t.Mapping[str, str], felix: t.Mapping[str, t.Any], name: str) -> int | None:
+    """Return a VXLAN setting of the Linux nodes; None if it is not set, so that Calico's default applies."""
+    variable, field = _VXLAN[name]
+    text = variables.get(variable, "")
+    if text.isascii() and text.isdigit():
+        return int(text)
+    value = felix.get(field)
+    return value if isinstance(value, int) and value > 0 else None
+
+
+def _switch(variables: t.Mapping[str, str], felix: t.Mapping[str, t.Any], field: str) -> bool:
+    """Return a setting of Felix that is on or off. Its default is off."""
+    text = variables.get(_SWITCHES[field])
+    return bool(felix.get(field)) if text is None else text.lower() in ("true", "1", "yes", "y", "t")
+
+
+def _typha(settings: t.Mapping[str, str], variables: t.Mapping[str, str]) -> str:
+    """Return the name of Typha's service; empty if there is no Typha. The upstream manifest calls that `none`."""
+    name = variables.get("FELIX_TYPHAK8SSERVICENAME") or settings.get("typha_service_name") or ""
+    return "" if name == "none" else name
+
+
+def _installation(cluster: Cluster) -> dict[str, t.Any]:
+    """Return what the Tigera operator knows about Windows; empty if it does not manage Calico."""
+    spec = _spec(cluster, "installations", "default", "apis/operator.tigera.io/v1")
+    if not spec:
+        return {}
+    network = spec.get("calicoNetwork") or {}
+    endpoint = _config_map(cluster, _OPERATOR_NAMESPACE, "kubernetes-services-endpoint")
+    return {
+        "windows_dataplane": network.get("windowsDataplane") or "Disabled",
+        "linux_dataplane": network.get("linuxDataplane") or "Iptables",
+        "bgp": network.get("bgp") or "Disabled",
+        "service_cidrs": spec.get("serviceCIDRs") or [],
+        "cni_type": (spec.get("cni") or {}).get("type") or "Calico",
+        "mtu": network.get("mtu"),
+        "api_server": _address(endpoint),
+    }
+
+
+def _address(endpoint: t.Mapping[str, str]) -> str:
+    host, port = endpoint.get("KUBERNETES_SERVICE_HOST") or "", endpoint.get("KUBERNETES_SERVICE_PORT") or ""
+    return f"{host}:{port}" if host and port else ""

@@ -1,0 +1,288 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Check whether Windows nodes can take part in a cluster's Calico (no I/O).
+
+Limits: docs.tigera.io, Calico Open Source 3.32, "Limitations and known issues" of Calico for Windows. Other sources are
+in data/networks/calico.yml.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import typing as t
+
+from ..pod_networks.calico import mode_of, runs_elsewhere
+from ..pod_networks.catalogue import network
+from ..role_decisions.calico import is_unreachable
+from ..values.versions import Version
+from .host import HostVariables
+from .variables import Problem
+
+_PLUGIN = "cni_plugin (from kube_network_plugin)"
+_ETHERNET = 1500
+"""The usual MTU of a network adapter."""
+_VXLAN_SETTINGS = (
+    "Set calico_network_backend: vxlan, calico_vxlan_mode: Always and calico_ipip_mode: Never in kubespray's "
+    "inventory, or change the IPPool."
+)
+Facts: t.TypeAlias = t.Mapping[str, t.Any]
+"""The part `calico` of the result of cluster_info."""
+
+
+def problems(node: HostVariables, calico: Facts) -> list[Problem]:
+    """Return why a Windows node cannot use the cluster's Calico.
+
+    Args:
+        node: the host.
+        calico: how Calico is installed; empty if it is not.
+    """
+    if not calico:
+        return [
+            Problem(
+                _PLUGIN,
+                node.cni_plugin,
+                "expected Calico in the cluster, got no DaemonSet calico-node in kube-system or calico-system",
+                "Install Calico on the Linux nodes first, or set cni_plugin: none on the Windows hosts.",
+            )
+        ]
+    if calico["has_etcd"]:
+        return [
+            Problem(
+                "the datastore of Calico (calico_datastore)",
+                "etcd",
+                "expected kdd",
+                "Calico on Windows works only with the Kubernetes API as its datastore.",
+            )
+        ]
+    return [
+        *_version(node, calico),
+        *_strict_affinity(node, calico),
+        *_pools(node, calico),
+        *_encapsulation(node, calico),
+        *_felix(calico),
+        *_typha(calico),
+        *_operator(node, calico),
+    ]
+
+
+def warnings(node: HostVariables, calico: Facts) -> list[str]:
+    """Return warnings about settings of Calico, with remedies.
+
+    Args:
+        node: the host.
+        calico: how Calico is installed; empty if it is not.
+    """
+    if not calico:
+        return []
+    different = []
+    if node.set_strict_affinity and not calico["strict_affinity"]:
+        different.append(
+            "cni_calico_set_strict_affinity: this run sets strictAffinity: true in the IPAMConfig default. kubespray's "
+            "next run resets it, unless its inventory has calico_ipam_strictaffinity: true"
+        )
+    if node.enable_calico_windows and calico["installation"]:
+        different.append(
+            "cni_calico_enable_windows: this run may change the Installation default and the ConfigMap "
+            "tigera-operator/kubernetes-services-endpoint, so that the Tigera operator runs Calico on Windows nodes"
+        )
+    return different + _mtu(calico)
+
+
+def _mtu(calico: Facts) -> list[str]:
+    """Return a warning if Linux nodes send packets that do not fit into the usual network of Windows nodes."""
+    own = mode_of(calico)
+    mtu = calico["vxlan"]["mtu"]
+    usual = _ETHERNET - network("calico").mode("vxlan").mtu_overhead
+    if own != "vxlan" or mtu is None or mtu == usual:
+        return []
+    return [
+        (
+            f"The VXLAN MTU of Calico on Linux nodes is {mtu} (calico_mtu; FELIX_VXLANMTU of the DaemonSet "
+            f"{calico['namespace']}/calico-node, or vxlanMTU of the FelixConfiguration default). Windows nodes always "
+            f"use the MTU of their network adapter minus {_ETHERNET - usual}, which is {usual} for an MTU of "
+            f"{_ETHERNET}. Make sure that both are the same"
+        )
+    ]
+
+
+def _version(node: HostVariables, calico: Facts) -> list[Problem]:
+    """Return a problem if the cluster's version of Calico does not work on Windows."""
+    text, known = str(calico["version"]), network("calico")
+    oldest = known.oldest_version
+    try:
+        is_usable = Version.parse(text) >= Version.parse(oldest)
+    except ValueError:
+        is_usable = False
+    where = "calicoVersion of the ClusterInformation default (calico_version)"
+    if is_usable:
+        own = node.calico_mode or mode_of(calico)
+        broken = known.broken_release(text, own)
+        if broken is None:
+            return []
+        expected = f"expected another version with BGP, such as {broken.before}"
+        return [Problem(where, text, expected, f"In this version, {broken.reason} on Windows ({broken.source}).")]
+    return [
+        Problem(
+            where,
+            text,
+            f"expected {oldest} or later",
+            "Earlier versions have no usable HostProcess containers for Windows. Upgrade Calico on the Linux nodes.",
+        )
+    ]
+
+
+def _strict_affinity(node: HostVariables, calico: Facts) -> list[Problem]:
+    if calico["strict_affinity"] or node.set_strict_affinity:
+        return []
+    return [
+        Problem(
+            "strictAffinity of the IPAMConfig default",
+            False,
+            "expected true, because Linux nodes would otherwise use addresses in the blocks of Windows nodes",
+            "Set calico_ipam_strictaffinity: true in kubespray's inventory and run kubespray, or let this collection "
+            "set it with cni_calico_set_strict_affinity: true.",
+        )
+    ]
+
+
+def _pools(node: HostVariables, calico: Facts) -> list[Problem]:
+    """Return problems with the pools from which pods get their addresses."""
+    different = []
+    for pool in calico["pools"]:
+        where = f"the IPPool {pool['name']}"
+        if pool["disabled"]:
+            continue
+        if ipaddress.ip_network(pool["cidr"], strict=False).version != 4:
+            hint = "Calico on Windows supports neither IPv6 nor dual stack (kubespray: ipv6_stack)."
+            different.append(Problem(f"cidr of {where}", pool["cidr"], "expected an IPv4 network", hint))
+            continue
+        different += _inside(node, pool)
+        if pool["ipip"] != "Never":
+            different.append(
+                Problem(f"ipipMode of {where} (calico_ipip_mode)", pool["ipip"], "expected Never", _VXLAN_SETTINGS)
+            )
+        if pool["vxlan"] not in ("Always", "Never"):
+            expected = "expected Always, because Windows nodes encapsulate all packets or none"
+            different.append(
+                Problem(f"vxlanMode of {where} (calico_vxlan_mode)", pool["vxlan"], expected, _VXLAN_SETTINGS)
+            )
+    if not any(not pool["disabled"] for pool in calico["pools"]):
+        hint = "Calico has no addresses for pods. Create an IPPool."
+        different.append(Problem("the cluster's IPPools", "none that is enabled", "expected at least one", hint))
+    return different
+
+
+def _inside(node: HostVariables, pool: t.Mapping[str, t.Any]) -> list[Problem]:
+    """Return the problem if a pool is outside the network of the pods, which kube-proxy and the checks use."""
+    try:
+        pods = ipaddress.ip_network(node.pods, strict=False)
+    except ValueError:
+        return []  # another check refuses this value
+    own = ipaddress.ip_network(pool["cidr"], strict=False)
+    if own.version == pods.version and own.subnet_of(pods):  # type: ignore[arg-type]
+        return []
+    hint = f"The IPPool {pool['name']} (calico_pool_cidr) gives addresses to pods."
+    where = "cni_pods_subnet (from kube_pods_subnet)"
+    return [Problem(where, node.pods, f"expected a network that contains {pool['cidr']}", hint)]
+
+
+def _encapsulation(node: HostVariables, calico: Facts) -> list[Problem]:
+    """Return problems with the mode of the network, and with settings that are fixed on Windows."""
+    own, backend = mode_of(calico), str(calico["backend"])
+    different = []
+    if node.calico_mode and own and node.calico_mode != own:
+        hint = "All nodes need the same mode. If the variable is not set, the cluster's mode is used."
+        different.append(Problem("cni_calico_mode", node.calico_mode, f"expected {own}, as on the Linux nodes", hint))
+    expected = {"vxlan": "vxlan", "bgp": "bird"}.get(own, "")
+    if backend and expected and backend != expected:
+        different.append(
+            Problem(
+                f"calico_backend of the ConfigMap {calico['namespace']}/calico-config (calico_network_backend)",
+                backend,
+                f"expected {expected}, because the IPPools {'use' if own == 'vxlan' else 'do not use'} VXLAN",
+                "Calico on Windows supports VXLAN without BGP, or BGP without encapsulation.",
+            )
+        )
+    if calico["uses_host_local"]:
+        hint = "Set calico_ipam_host_local: false in kubespray's inventory."
+        different.append(Problem("the IPAM of Calico's CNI plugin", "host-local", "expected calico-ipam", hint))
+    return different + (_fixed(calico) if own == "vxlan" else [])
+
+
+def _fixed(calico: Facts) -> list[Problem]:
+    fixed = network("calico").mode("vxlan").fixed
+    vni, port = calico["vxlan"]["vni"], calico["vxlan"]["port"]
+    different = []
+    if vni is not None and vni < fixed["vni"]:
+        expected = f"expected {fixed['vni']} or more, which Windows needs"
+        different.append(
+            Problem("the VNI of Calico (calico_vxlan_vni)", vni, expected, "Change it on the Linux nodes.")
+        )
+    if port is not None and port != fixed["port"]:
+        expected = f"expected {fixed['port']}, the only port that Windows supports"
+        different.append(
+            Problem("the VXLAN port of Calico (calico_vxlan_port)", port, expected, "Change it on the Linux nodes.")
+        )
+    return different
+
+
+def _felix(calico: Facts) -> list[Problem]:
+    """Return settings of all nodes that Windows nodes cannot take part in."""
+    fields = (
+        (
+            "bpfEnabled",
+            "calico_bpf_enabled",
+            "Windows nodes have no eBPF, and would not reach services in such a cluster",
+        ),
+        ("wireguardEnabled", "calico_wireguard_enabled", "Windows nodes have no WireGuard in Calico"),
+        ("wireguardEnabledV6", "calico_wireguard_enabled", "Windows nodes have no WireGuard in Calico"),
+    )
+    return [
+        Problem(
+            f"{field} of the FelixConfiguration default ({variable})",
+            True,
+            f"expected false, because {reason}",
+            f"Set {variable}: false in kubespray's inventory, or set cni_plugin: none on the Windows hosts.",
+        )
+        for field, variable, reason in fields
+        if calico["felix"].get(field)
+    ]
+
+
+def _typha(calico: Facts) -> list[Problem]:
+    """Return the problem if our DaemonSet would need certificates for Typha."""
+    if not calico["typha"] or not calico["typha_secure"] or runs_elsewhere(calico):
+        return []
+    expected = "expected false, because the DaemonSet for Windows has no certificates for Typha"
+    hint = "Set typha_secure: false in kubespray's inventory, or apply a DaemonSet calico-node-windows yourself."
+    return [Problem("FELIX_TYPHACAFILE of the DaemonSet calico-node (typha_secure)", True, expected, hint)]
+
+
+def _operator(node: HostVariables, calico: Facts) -> list[Problem]:
+    """Return what the Tigera operator needs before it runs Calico on Windows nodes."""
+    installation = calico["installation"]
+    if not installation or node.enable_calico_windows:
+        return []
+    where, different = "of the Installation default", []
+    enable = "Set cni_calico_enable_windows: true to let this collection change it."
+    if installation["windows_dataplane"] != "HNS":
+        different.append(
+            Problem(
+                f"calicoNetwork.windowsDataplane {where}",
+                installation["windows_dataplane"],
+                "expected HNS, so that the operator runs Calico on Windows nodes",
+                enable,
+            )
+        )
+    if not installation["service_cidrs"]:
+        different.append(Problem(f"serviceCIDRs {where}", [], f"expected [{node.services}]", enable))
+    if is_unreachable(installation["api_server"]):
+        different.append(
+            Problem(
+                "the ConfigMap tigera-operator/kubernetes-services-endpoint",
+                installation["api_server"],
+                "expected the address of the API server as Windows nodes reach it",
+                enable,
+            )
+        )
+    return different

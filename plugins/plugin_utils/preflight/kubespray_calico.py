@@ -1,0 +1,115 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Check kubespray's variables of Calico, which need no cluster: values that Windows nodes cannot take part in (no I/O).
+
+Only variables that the inventory sets are checked. kubespray's defaults fit, except that of strict affinity
+(kubernetes-sigs/kubespray v2.31.0, roles/network_plugin/calico_defaults/defaults/main.yml). What the cluster really has
+is checked in calico.py.
+"""
+
+from __future__ import annotations
+
+import types
+import typing as t
+
+from ansible.plugins.filter.core import to_bool
+
+from ..pod_networks.catalogue import network
+from ..values.versions import Version
+from .variables import Problem
+
+Ask: t.TypeAlias = t.Callable[[str], object]
+"""Returns a variable of the cluster; empty if it is not set."""
+
+_TEXTS: t.Mapping[str, tuple[str, str]] = types.MappingProxyType(
+    {
+        "calico_ipip_mode": ("Never", "Windows nodes do not support IP in IP."),
+        "calico_datastore": ("kdd", "Calico on Windows works only with the Kubernetes API as its datastore."),
+    }
+)
+_SWITCHES: t.Mapping[str, str] = types.MappingProxyType(
+    {
+        "calico_bpf_enabled": "Windows nodes have no eBPF, and would not reach services in such a cluster.",
+        "calico_wireguard_enabled": "Windows nodes have no WireGuard in Calico.",
+        "calico_ipam_host_local": "Calico on Windows needs its own IPAM.",
+    }
+)
+
+
+def problems(values: t.Mapping[str, t.Any], ask: Ask) -> list[Problem]:
+    """Return kubespray's settings of Calico that Windows nodes cannot take part in.
+
+    Args:
+        values: templated values of the roles' options that are set.
+        ask: returns a variable of the cluster.
+    """
+    if values.get("cni_plugin") != "calico":
+        return []
+    sets_affinity = to_bool(values.get("cni_calico_set_strict_affinity", False))
+    different = [
+        Problem(name, value, f"expected {expected}", hint)
+        for name, (expected, hint) in _TEXTS.items()
+        if (value := ask(name)) not in ("", None, expected)
+    ]
+    different += [
+        Problem(name, True, "expected false", f"{hint} Otherwise set cni_plugin: none on the Windows hosts.")
+        for name, hint in _SWITCHES.items()
+        if to_bool(ask(name) or False)
+    ]
+    affinity = ask("calico_ipam_strictaffinity")
+    if affinity not in ("", None) and not to_bool(affinity) and not sets_affinity:
+        hint = (
+            "Linux nodes would otherwise use addresses in the blocks of Windows nodes. Or let this collection set it "
+            "after each run of kubespray, with cni_calico_set_strict_affinity: true."
+        )
+        different.append(Problem("calico_ipam_strictaffinity", False, "expected true", hint))
+    return [*different, *_encapsulation(ask), *_fixed(ask), *_version(ask)]
+
+
+def _encapsulation(ask: Ask) -> list[Problem]:
+    backend, mode = ask("calico_network_backend"), ask("calico_vxlan_mode")
+    if mode not in ("", None, "Always", "Never"):
+        hint = "Windows nodes encapsulate all packets or none."
+        return [Problem("calico_vxlan_mode", mode, "expected Always, or Never with BGP", hint)]
+    if backend == "none":
+        hint = "Set vxlan for VXLAN, or bird for BGP without encapsulation."
+        return [Problem("calico_network_backend", backend, "expected vxlan or bird", hint)]
+    # kubespray's default of calico_vxlan_mode is Always.
+    if backend == "bird" and mode != "Never":
+        hint = "Calico on Windows supports BGP without encapsulation only. Or set calico_network_backend: vxlan."
+        return [Problem("calico_vxlan_mode", mode or "Always", "expected Never, because of BGP", hint)]
+    if mode == "Never" and backend != "bird":
+        hint = "Without encapsulation, only BGP makes routes between nodes. Or set calico_vxlan_mode: Always."
+        return [Problem("calico_network_backend", backend or "vxlan", "expected bird", hint)]
+    return []
+
+
+def _fixed(ask: Ask) -> list[Problem]:
+    fixed = network("calico").mode("vxlan").fixed
+    vni, port = _number(ask("calico_vxlan_vni")), _number(ask("calico_vxlan_port"))
+    different = []
+    if vni is not None and vni < fixed["vni"]:
+        expected = f"expected {fixed['vni']} or more, which Windows needs"
+        different.append(Problem("calico_vxlan_vni", vni, expected))
+    if port is not None and port != fixed["port"]:
+        expected = f"expected {fixed['port']}, the only port that Windows supports"
+        different.append(Problem("calico_vxlan_port", port, expected))
+    return different
+
+
+def _number(value: object) -> int | None:
+    text = str(value)
+    return int(text) if text.isascii() and text.isdigit() else None
+
+
+def _version(ask: Ask) -> list[Problem]:
+    text = str(ask("calico_version") or "")
+    oldest = network("calico").oldest_version
+    try:
+        version = Version.parse(text)
+    except ValueError:
+        return []  # not set; or a form that only kubespray understands
+    if version >= Version.parse(oldest):
+        return []
+    hint = "Earlier versions have no usable HostProcess containers for Windows."
+    return [Problem("calico_version", text, f"expected {oldest} or later", hint)]

@@ -1,0 +1,94 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Decisions of role cni about Calico: what the run changes on the Linux side, on request only."""
+
+from __future__ import annotations
+
+import types
+import typing as t
+
+from ansible.plugins.filter.core import to_bool
+
+from ..node_resources.variables import Variables
+
+_PLUGIN = "calico"
+_ENDPOINT = ("tigera-operator", "kubernetes-services-endpoint")
+
+
+def affinity(facts: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """Return the IPAMConfig with strict affinity; empty if the cluster has it already.
+
+    A new object also needs `autoAllocateBlocks`, whose default is true (projectcalico/calico v3.31.5,
+    libcalico-go/lib/ipam/ipam.go, GetIPAMConfig).
+
+    Args:
+        facts: `calico` in the result of cluster_info.
+    """
+    if not facts or facts["strict_affinity"]:
+        return {}
+    new = {} if facts["has_ipam_configuration"] else {"autoAllocateBlocks": True}
+    return {
+        "apiVersion": "crd.projectcalico.org/v1",
+        "kind": "IPAMConfig",
+        "metadata": {"name": "default"},
+        "spec": {"strictAffinity": True, **new},
+    }
+
+
+def windows_objects(facts: t.Mapping[str, t.Any], services: str, api_server: str) -> list[dict[str, t.Any]]:
+    """Return the objects with which the Tigera operator runs Calico on Windows nodes; empty if it does so already.
+
+    Args:
+        facts: `calico` in the result of cluster_info.
+        services: network of the services.
+        api_server: the API server as `host:port`, as Windows nodes reach it.
+    """
+    installation = facts.get("installation") or {}
+    if not installation:
+        return []
+    host, _colon, port = api_server.rpartition(":")
+    namespace, name = _ENDPOINT
+    objects: list[dict[str, t.Any]] = []
+    if is_unreachable(installation["api_server"]):
+        data = {"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port}
+        metadata = {"name": name, "namespace": namespace}
+        objects.append({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
+    cidrs = {} if installation["service_cidrs"] else {"serviceCIDRs": [services]}
+    if cidrs or installation["windows_dataplane"] != "HNS":
+        objects.append(
+            {
+                "apiVersion": "operator.tigera.io/v1",
+                "kind": "Installation",
+                "metadata": {"name": "default"},
+                "spec": {**cidrs, "calicoNetwork": {"windowsDataplane": "HNS"}},
+            }
+        )
+    return objects
+
+
+def is_unreachable(api_server: str) -> bool:
+    """Return whether Windows nodes cannot reach an API server: it is unknown, or a load balancer of Linux nodes.
+
+    Args:
+        api_server: `host:port` from the ConfigMap kubernetes-services-endpoint.
+    """
+    return str(api_server).rpartition(":")[0] in ("", "localhost", "127.0.0.1")
+
+
+def _facts(host: Variables, switch: str) -> t.Mapping[str, t.Any]:
+    """Return how Calico is installed; empty if the host has another network, or its variables request no change."""
+    if host.value("cni_plugin") != _PLUGIN or not to_bool(host.value(switch)):
+        return {}
+    return t.cast("t.Mapping[str, t.Any]", host.part("winkube_cluster", "calico", default={}))
+
+
+DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyType(
+    {
+        "cni_calico_affinity": lambda host: affinity(_facts(host, "cni_calico_set_strict_affinity")),
+        "cni_calico_windows_objects": lambda host: windows_objects(
+            _facts(host, "cni_calico_enable_windows"),
+            str(host.value("cni_services_subnet")),
+            str(host.value("cni_api_server")),
+        ),
+    }
+)
