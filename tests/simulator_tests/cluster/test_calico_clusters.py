@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from simulator.cluster import Cluster, real_unavailable, start_cluster
+from simulator.cluster import SimulatedCluster, real_unavailable, start_cluster
 from simulator.cluster.calico import Calico
 from simulator.cluster.calico.options import CalicoOptions
 
@@ -25,7 +25,7 @@ Install = Callable[..., Calico]
 @pytest.fixture
 def install() -> Iterator[Install]:
     """Start clusters with Calico: `install(strict_affinity=True)`."""
-    running: list[Cluster] = []
+    running: list[SimulatedCluster] = []
 
     def start(kind: str = "memory", **options: Any) -> Calico:
         running.append(start_cluster(kind=kind, calico=options, **NETWORKS))  # type: ignore[arg-type]
